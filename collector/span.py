@@ -1,0 +1,81 @@
+"""Spans and log records as read from the wire: plain data, only what reconstruction needs.
+
+IDs are bytes, times are integer Unix nanoseconds. Attributes are the wanted ones only (a dialect says which); their
+values are plain Python: str, bool, int, float, bytes, list, dict or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SPAN_KIND_SERVER = 2
+SPAN_KIND_CLIENT = 3
+STATUS_OK = 1
+STATUS_ERROR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Who sent the spans: its attributes, wanted or not (they are few, and rules may match on any)."""
+
+    attributes: Mapping[str, Any]
+
+    @property
+    def service(self) -> str | None:
+        """``service.name``, or None where the sender did not say."""
+        name = self.attributes.get("service.name")
+        return name if isinstance(name, str) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The instrumentation scope: which library wrote the span."""
+
+    name: str
+    version: str
+
+
+@dataclass(slots=True)
+class SpanEvent:
+    """An event recorded inside a span."""
+
+    name: str
+    time_ns: int
+    attributes: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Span:
+    """One span. ``parent_span_id`` is empty for a root; ``remote_parent`` is None where the flags do not say."""
+
+    trace_id: bytes
+    span_id: bytes
+    parent_span_id: bytes
+    name: str
+    kind: int
+    start_ns: int
+    end_ns: int
+    status: int
+    status_message: str
+    remote_parent: bool | None
+    attributes: Mapping[str, Any]
+    events: Sequence[SpanEvent]
+    links: Sequence[tuple[bytes, bytes]]
+    resource: Resource
+    scope: Scope
+
+
+@dataclass(slots=True)
+class LogRecord:
+    """One log record, joined to a span by its ids (empty where it carries none)."""
+
+    trace_id: bytes
+    span_id: bytes
+    event_name: str
+    time_ns: int
+    attributes: Mapping[str, Any]
+    body: Any
+    resource: Resource
+    scope: Scope

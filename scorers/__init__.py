@@ -1,0 +1,1 @@
+"""Scorers of agent tool calls: pure functions over a trajectory and a rule."""
