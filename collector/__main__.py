@@ -1,0 +1,7 @@
+"""``python -m collector`` is the ``toolscore`` command."""
+
+import sys
+
+from collector.cli import main
+
+sys.exit(main())

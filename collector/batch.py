@@ -1,0 +1,44 @@
+"""Raw items gathered under their frames until they make a request worth sending."""
+
+from __future__ import annotations
+
+from collector.component import Signal
+from collector.otlp import lazy
+from collector.outbox import Outgoing
+
+MAX_ITEMS = 512  # what the SDKs' batch processors send
+MAX_BYTES = 1 << 20
+MAX_AGE = 0.2  # seconds, the SDKs' batch processors take 1 to 5
+
+
+class Batch:
+    """Items of one signal. ``due`` is when it should leave though it is not full."""
+
+    def __init__(self, signal: Signal) -> None:
+        self._signal: Signal = signal
+        self._clear()
+
+    def _clear(self) -> None:
+        self._groups: dict[lazy.Frame, list[bytes]] = {}
+        self._count = self._bytes = 0
+        self.due: float | None = None
+
+    def add(self, frame: lazy.Frame, item: bytes, now: float) -> None:
+        """Add one raw item."""
+        self._groups.setdefault(frame, []).append(item)
+        self._count += 1
+        self._bytes += len(item)
+        if self.due is None:
+            self.due = now + MAX_AGE
+
+    def ready(self, now: float) -> bool:
+        """Whether it is full, or old enough to leave."""
+        return self._count >= MAX_ITEMS or self._bytes >= MAX_BYTES or (self.due is not None and now >= self.due)
+
+    def take(self) -> Outgoing | None:
+        """The request made of all items, None when there are none."""
+        if not self._count:
+            return None
+        outgoing = Outgoing(self._signal, lazy.join(self._groups.items()), self._count)
+        self._clear()
+        return outgoing

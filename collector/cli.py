@@ -1,0 +1,124 @@
+"""The ``toolscore`` command: parse arguments, choose the exit code; nothing else.
+
+Exit codes: 0 good, 1 a check failed (score under the bar, invalid rules), 2 wrong usage or unreadable input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from collector import __version__
+from collector.errors import ConfigError, ToolscoreError
+
+GOOD, FAILED, UNUSABLE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except ToolscoreError as error:
+        print(error, file=sys.stderr)
+        return UNUSABLE
+    except BrokenPipeError:  # the reader, `head` say, has seen enough
+        sys.stderr.close()
+        return GOOD
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="toolscore", description="Scores the tool calls of AI agents from their traces.")
+    parser.add_argument("--version", action="version", version=f"toolscore {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="run the collector; SIGTERM drains and exits, SIGHUP reloads the rules")
+    run.add_argument("--config", type=Path, required=True, metavar="FILE")
+    run.set_defaults(command=_run)
+
+    score = commands.add_parser("score", help="score recorded traces from files or folders")
+    score.add_argument("--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated")
+    score.add_argument("--format", choices=["table", "jsonl", "junit", "markdown"], default="table")
+    score.add_argument("--fail-under", type=float, metavar="X", help="exit 1 when the mean score is under X (0 to 1)")
+    score.add_argument("paths", type=Path, nargs="+", metavar="PATH")
+    score.set_defaults(command=_score)
+
+    check = commands.add_parser("check", help="validate rule files and run their own tests; exit 1 on failure")
+    check.add_argument("rules", type=Path, nargs="*", metavar="RULES")
+    check.add_argument("--config", type=Path, metavar="C", help="validate a configuration too, and the rules it names")
+    check.set_defaults(command=_check)
+
+    schema = commands.add_parser("schema", help="print a JSON Schema for editors")
+    schema.add_argument("what", choices=["rules", "config"])
+    schema.set_defaults(command=_schema)
+
+    demo = commands.add_parser("demo", help="replay recorded agent traffic into a collector and watch it being scored")
+    demo.add_argument("--seconds", type=float, metavar="N", help="stop after N seconds; the default is Ctrl-C")
+    demo.set_defaults(command=_demo)
+    return parser
+
+
+# Commands import what they need when they run: `run` must start fast and stay small.
+
+
+def _run(options: argparse.Namespace) -> int:
+    from collector.config import load_config  # noqa: PLC0415
+    from collector.service import configure_logging, serve  # noqa: PLC0415
+
+    config = load_config(options.config)
+    configure_logging()
+    asyncio.run(serve(config))
+    return GOOD
+
+
+def _score(options: argparse.Namespace) -> int:
+    from collector import report  # noqa: PLC0415
+    from collector.documents import rule_paths  # noqa: PLC0415
+    from collector.offline import score_files  # noqa: PLC0415
+    from collector.rule_files import load_rules  # noqa: PLC0415
+
+    rules = load_rules(rule_paths(options.rules))
+    rows = [report.row_of(verdict) for verdict in score_files(options.paths, rules)]
+    sys.stdout.write(report.FORMATS[options.format](rows))
+    mean = report.mean_score(rows)
+    if options.fail_under is None or (mean is not None and mean >= options.fail_under):
+        return GOOD
+    print(f"mean score {'unknown' if mean is None else f'{mean:.3f}'} is under {options.fail_under}", file=sys.stderr)
+    return FAILED
+
+
+def _check(options: argparse.Namespace) -> int:
+    from collector.config import load_config  # noqa: PLC0415
+    from collector.documents import rule_paths  # noqa: PLC0415
+    from collector.rule_files import check_rules  # noqa: PLC0415
+
+    try:
+        config = load_config(options.config) if options.config else None
+        paths = rule_paths([*options.rules, *(config.rules if config else ())])
+        result = check_rules(paths)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    print(result.text)
+    return GOOD if result.passed else FAILED
+
+
+def _schema(options: argparse.Namespace) -> int:
+    from collector.config import Config  # noqa: PLC0415
+    from scorers import RuleFile  # noqa: PLC0415
+
+    model = RuleFile if options.what == "rules" else Config
+    print(json.dumps(model.model_json_schema(), indent=2))
+    return GOOD
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from collector.demo import demo  # noqa: PLC0415
+
+    return demo(options.seconds)
+
+

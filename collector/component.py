@@ -1,0 +1,51 @@
+"""What every part of the process promises.
+
+``start`` returns once the part works, or raises ConfigError with a sentence; it does not wait for the outside world.
+``shutdown`` stops taking in, hands on what it holds, and returns when its background work is gone; it is safe without
+``start``, safe to repeat, and never raises. Parts are started downstream first, so that every consumer is ready before
+its producer, and stopped upstream first, so that every producer can drain into its consumer.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from collector.errors import CollectorError
+
+Signal = Literal["traces", "logs", "metrics"]
+SIGNALS: tuple[Signal, ...] = ("traces", "logs", "metrics")
+
+
+class Component(Protocol):
+    """A part of the process with a life of its own."""
+
+    async def start(self) -> None:
+        """Begin to work."""
+
+    async def shutdown(self) -> None:
+        """Stop, draining first."""
+
+
+class Rejected:
+    """How much of a request was not taken: the OTLP partial success. Falsy when all of it was."""
+
+    __slots__ = ("count", "message")
+
+    def __init__(self, count: int = 0, message: str = "") -> None:
+        self.count, self.message = count, message
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+
+class Intake(Protocol):
+    """Where receivers hand requests on."""
+
+    def receive(self, signal: Signal, request: bytes, transport: str) -> Rejected:
+        """Take one OTLP protobuf request; what it returns was rejected for good.
+
+        Raises CollectorError when none of it was taken.
+        """
+
+    def refuse(self, transport: str, error: CollectorError) -> None:
+        """Count a request that was not taken, whoever found out."""

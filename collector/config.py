@@ -1,0 +1,219 @@
+"""The collector's configuration: what a user may write, its defaults, and its mistakes.
+
+The words are the OpenTelemetry Collector's where it has them. Unknown keys are refused with the nearest known name.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, WithJsonSchema
+
+from collector.documents import Document, Where, environment, load_yaml, nearest
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+
+
+def _seconds(value: Any) -> Any:
+    """Go-style durations: "500ms", "2s", "1m30s"; a bare number is seconds."""
+    if not isinstance(value, str):
+        return value
+    parts = _DURATION.findall(value)
+    if not parts or "".join(number + unit for number, unit in parts) != value:
+        raise ValueError(f"{value!r} is not a duration such as 500ms, 2s, 10m or 1m30s")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+Duration = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    PlainSerializer(lambda seconds: f"{seconds:g}s", return_type=str),
+    Field(ge=0),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["500ms", "2s", "10m"]}),
+]
+
+
+def _host_port(value: Any) -> Any:
+    host, colon, port = str(value).rpartition(":")
+    if not colon or not port.isdigit() or not 0 <= int(port) <= 65535:
+        raise ValueError(f"{value!r} is not host:port, such as 0.0.0.0:4317")
+    return f"{host or '0.0.0.0'}:{port}"  # noqa: S104 - ":4317" means every address, as in the Collector
+
+
+Listen = Annotated[str, BeforeValidator(_host_port)]
+
+
+class Section(BaseModel):
+    """A part of the configuration. Unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class GrpcServer(Section):
+    """OTLP/gRPC listener."""
+
+    endpoint: Listen = "127.0.0.1:4317"
+    max_recv_msg_size_mib: int = Field(64, ge=1, le=1024)
+    max_concurrent_streams: int = Field(256, ge=1)
+
+
+class HttpServer(Section):
+    """OTLP/HTTP listener. ``max_request_body_size_mib`` holds before and after decompression."""
+
+    endpoint: Listen = "127.0.0.1:4318"
+    max_request_body_size_mib: int = Field(64, ge=1, le=1024)
+    read_timeout: Duration = 30.0
+    max_connections: int = Field(1024, ge=1)
+
+
+class Protocols(Section):
+    """The OTLP listeners; name only those wanted, ``grpc:`` alone takes the defaults."""
+
+    grpc: GrpcServer | None = None
+    http: HttpServer | None = None
+
+
+class OtlpReceiver(Section):
+    """The OTLP receiver."""
+
+    protocols: Protocols = Protocols(grpc=GrpcServer(), http=HttpServer())
+
+
+class Receivers(Section):
+    """Where telemetry comes in."""
+
+    otlp: OtlpReceiver = OtlpReceiver()
+
+
+class Traces(Section):
+    """When a trace counts as whole, and how much of it is kept until then.
+
+    ``settle`` is the quiet time after a trace looks whole, ``idle_timeout`` the quiet time after which it is taken as
+    it is. SDK batch processors hold spans up to 5 s, so ``idle_timeout`` must be longer than that.
+    """
+
+    settle: Duration = 2.0
+    idle_timeout: Duration = 30.0
+    max_duration: Duration = 600.0
+    max_open: int = Field(100_000, ge=1)
+    max_spans: int = Field(10_000, ge=1, description="GenAI spans kept of one trace")
+    max_held_mib: int = Field(512, ge=1, description="bytes of spans waiting for their verdict, all traces together")
+    remember: int = Field(10_000, ge=0, description="finished traces kept to recognise late and repeated spans")
+
+
+class Context(Section):
+    """Which attributes say route and intent; the first that is present wins."""
+
+    route: list[str] = ["toolscore.route", "http.route"]
+    intent: list[str] = ["toolscore.intent", "gen_ai.workflow.name"]
+
+
+class Tls(Section):
+    """Client TLS. ``insecure`` sends in clear text."""
+
+    insecure: bool = False
+    ca_file: Path | None = None
+
+
+class RetryOnFailure(Section):
+    """Back-off of the exporter: doubling from ``initial_interval`` to ``max_interval``, with jitter."""
+
+    enabled: bool = True
+    initial_interval: Duration = 1.0
+    max_interval: Duration = 30.0
+    max_elapsed_time: Duration = Field(300.0, description="0 retries for ever")
+
+
+class SendingQueue(Section):
+    """Requests waiting to be sent. When it is full, senders are asked to slow down."""
+
+    queue_size: int = Field(1000, ge=1, description="requests")
+    max_size_mib: int = Field(256, ge=1)
+    num_consumers: int = Field(4, ge=1, le=64)
+
+
+class OtlpExporter(Section):
+    """Where annotated traces, passed-through telemetry and evaluation events go.
+
+    ``endpoint`` is host:port for gRPC, or a URL with http:// or https:// for OTLP/HTTP.
+    """
+
+    endpoint: str
+    headers: dict[str, str] = {}
+    compression: Literal["none", "gzip"] = "none"
+    timeout: Duration = 10.0
+    tls: Tls = Tls()
+    retry_on_failure: RetryOnFailure = RetryOnFailure()
+    sending_queue: SendingQueue = SendingQueue()
+
+
+class PrometheusExporter(Section):
+    """The /metrics listener. Each label keeps ``max_label_values`` values; further ones become ``__other__``."""
+
+    endpoint: Listen = "127.0.0.1:9464"
+    max_label_values: int = Field(200, ge=1)
+
+
+class Exporters(Section):
+    """Where results go."""
+
+    otlp: OtlpExporter | None = None
+    prometheus: PrometheusExporter = PrometheusExporter()
+
+
+class Admin(Section):
+    """/livez, /readyz and /config, on loopback unless configured."""
+
+    endpoint: Listen = "127.0.0.1:13133"
+
+
+class Config(Section):
+    """The whole configuration of ``toolscore run``."""
+
+    receivers: Receivers = Receivers()
+    rules: list[Path] = []
+    traces: Traces = Traces()
+    context: Context = Context()
+    spool: Literal["memory"] = "memory"
+    exporters: Exporters = Exporters()
+    admin: Admin = Admin()
+
+
+def load_config(path: Path) -> Config:
+    """Read a configuration file; relative rule paths are relative to it. Raises ConfigError with every mistake."""
+    document = load_yaml(path, environment())
+    try:
+        config = Config.model_validate(_without_nulls(document.data))
+    except ValidationError as error:
+        raise document.error(_mistakes(document, error)) from None
+    return config.model_copy(update={"rules": [path.parent / rules for rules in config.rules]})
+
+
+def _without_nulls(data: Any) -> Any:
+    """``grpc:`` with nothing after it means its defaults, as in the OpenTelemetry Collector."""
+    if isinstance(data, dict):
+        return {key: {} if value is None else _without_nulls(value) for key, value in data.items()}
+    return data
+
+
+def _mistakes(document: Document, error: ValidationError) -> list[tuple[Where, str]]:
+    mistakes = []
+    for item in error.errors():
+        where: Where = tuple(item["loc"])
+        if item["type"] == "extra_forbidden":
+            mistakes.append((where, nearest(str(where[-1]), _known_keys(where[:-1]))))
+        else:
+            mistakes.append((where, item["msg"].removeprefix("Value error, ")))
+    return mistakes
+
+
+def _known_keys(where: Where) -> list[str]:
+    """The keys of the section at ``where``."""
+    section: type[BaseModel] = Config
+    for name in where:
+        kinds = [section.model_fields[str(name)].annotation, *get_args(section.model_fields[str(name)].annotation)]
+        section = next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
+    return list(section.model_fields)

@@ -1,0 +1,132 @@
+"""YAML files as plain data that remembers its lines. The only module that reads YAML.
+
+A mistake is reported as ``file:line: path: what is wrong and how to mend it``, every mistake of a file at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from collector.errors import ConfigError
+
+Where = tuple[str | int, ...]
+
+_MAX_BYTES = 4 << 20
+_MAX_NODES = 200_000
+_ENVIRONMENT = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One YAML file: its data, and the line of every path in it."""
+
+    path: Path
+    data: Any
+    lines: Mapping[Where, int]
+
+    def place(self, where: Where) -> str:
+        """``file:line`` of the nearest place that exists at or above ``where``."""
+        while where and where not in self.lines:
+            where = where[:-1]
+        return f"{self.path}:{self.lines.get(where, 1)}"
+
+    def error(self, mistakes: Iterable[tuple[Where, str]]) -> ConfigError:
+        """An error with one line a mistake."""
+        return ConfigError(
+            "\n".join(f"{self.place(where)}: {'.'.join(map(str, where)) or 'file'}: {what}" for where, what in mistakes)
+        )
+
+
+def load_yaml(path: Path, environment: Mapping[str, str] | None = None) -> Document:
+    """Read one YAML file, replacing ``${env:NAME}`` and ``${env:NAME:-default}`` when an environment is given.
+
+    Raises ConfigError where the file cannot be read, is not YAML, repeats a key or names a variable that is not set.
+    """
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise ConfigError(f"{path}: larger than {_MAX_BYTES >> 20} MiB")
+        root = yaml.compose(path.read_text("utf-8"), Loader=yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error)
+        raise ConfigError(f"{path}:{mark.line + 1 if mark else 1}: not YAML: {problem}") from None
+    reader = _Reader(path, environment)
+    return Document(path, reader.read(root, ()) if root else {}, reader.lines)
+
+
+class _Reader:
+    """Builds plain data from YAML nodes. Recursion is bounded by the YAML parser's own."""
+
+    def __init__(self, path: Path, environment: Mapping[str, str] | None) -> None:
+        self.lines: dict[Where, int] = {}
+        self._path, self._environment = path, environment
+        self._scalars = yaml.SafeLoader("")
+
+    def read(self, node: yaml.Node, where: Where) -> Any:
+        line = node.start_mark.line + 1
+        self.lines[where] = line
+        if len(self.lines) > _MAX_NODES:
+            raise ConfigError(f"{self._path}:{line}: more than {_MAX_NODES} values; aliases of aliases?")
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, where)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.read(item, (*where, index)) for index, item in enumerate(node.value)]
+        value = self._scalars.construct_object(node)  # type: ignore[no-untyped-call]
+        if isinstance(value, str) and self._environment is not None:
+            return _ENVIRONMENT.sub(lambda found: self._variable(found, line), value)
+        return value
+
+    def _mapping(self, node: yaml.MappingNode, where: Where) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = str(self._scalars.construct_object(key_node))  # type: ignore[no-untyped-call]
+            line = key_node.start_mark.line + 1
+            if key in result:
+                raise ConfigError(f"{self._path}:{line}: {'.'.join(map(str, (*where, key)))}: given twice")
+            result[key] = self.read(value_node, (*where, key))
+            self.lines[(*where, key)] = line
+        return result
+
+    def _variable(self, found: re.Match[str], line: int) -> str:
+        name, default = found.groups()
+        value = (self._environment or {}).get(name, default)
+        if value is None:
+            raise ConfigError(
+                f"{self._path}:{line}: environment variable {name} is not set; ${{env:{name}:-default}} gives a default"
+            )
+        return value
+
+
+def rule_paths(paths: Iterable[Path]) -> list[Path]:
+    """Every YAML file named or inside a named folder, in a stable order. Raises ConfigError for a missing path."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found += sorted(item for item in path.rglob("*") if item.suffix in {".yaml", ".yml"} and item.is_file())
+        elif path.exists():
+            found.append(path)
+        else:
+            raise ConfigError(f"{path}: no such file or folder; see `rules:` in the configuration")
+    return found
+
+
+def nearest(key: str, known: Iterable[str]) -> str:
+    """A hint that ends the message about an unknown key."""
+    names = sorted(known)
+    close = difflib.get_close_matches(key, names, n=1)
+    return f"unknown key; did you mean {close[0]}?" if close else f"unknown key; known keys: {', '.join(names)}"
+
+
+def environment() -> Mapping[str, str]:
+    """The process environment, for ``load_yaml``."""
+    return os.environ

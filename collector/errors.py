@@ -1,0 +1,74 @@
+"""What can go wrong, and whether trying again can help.
+
+    ToolscoreError
+    ├── ConfigError              a configuration or rule file is wrong: shown to its author, exit code 1 or 2
+    └── CollectorError           a request was not taken; retryable unless a subclass says otherwise
+        ├── RefusedError         we are full: slow down, then retry
+        ├── UnavailableError     we are starting or stopping: retry
+        └── PermanentError       the same input will always fail: do not retry
+            ├── DecodeError      not OTLP
+            ├── TooLargeError    beyond a size limit, before or after decompression
+            └── UnsupportedError a content type, encoding, method or path we do not speak
+
+``collector.otlp.status`` is the one table that turns these into gRPC codes and HTTP statuses.
+"""
+
+from __future__ import annotations
+
+
+class ToolscoreError(Exception):
+    """Root of all errors raised on purpose."""
+
+
+class ConfigError(ToolscoreError):
+    """A configuration or rule file is wrong. The message names file, line and fix; one line a mistake."""
+
+
+class CollectorError(ToolscoreError):
+    """A request was not taken. ``reason`` is from a closed set: it becomes a metric label."""
+
+    reason = "internal"
+
+
+class RefusedError(CollectorError):
+    """We are full. The sender should wait ``retry_after`` seconds and try again."""
+
+    reason = "overload"
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class UnavailableError(CollectorError):
+    """We are starting or stopping. The sender should try again."""
+
+    reason = "unavailable"
+
+
+class PermanentError(CollectorError):
+    """The same input will always fail. The sender must not retry."""
+
+    reason = "bad_request"
+
+
+class DecodeError(PermanentError):
+    """The bytes are not OTLP."""
+
+    reason = "decode"
+
+
+class TooLargeError(PermanentError):
+    """The request is beyond a size limit, before or after decompression."""
+
+    reason = "too_large"
+
+
+class UnsupportedError(PermanentError):
+    """A content type, encoding, method, path or pace we do not take; ``http_status`` says which (404, 405, 408, 415)."""
+
+    reason = "unsupported"
+
+    def __init__(self, message: str, http_status: int) -> None:
+        super().__init__(message)
+        self.http_status = http_status

@@ -1,0 +1,1 @@
+"""Exporters send results out. Queueing, retrying and giving up are their business."""

@@ -1,0 +1,203 @@
+"""OTLP exporter, gRPC and HTTP: annotated traces, passed-through telemetry, evaluation events.
+
+Configuration: ``exporters.otlp``. A request that fails is retried when OTLP says it may be, waiting as long as the
+backend asks (RetryInfo, Retry-After) or else with doubling, jittered back-off; a request the backend will never take is
+given up on at once, counted, and does not hold up the next one.
+Own metrics: sent, failed, queue size and capacity, label ``exporter="otlp"``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import grpc
+import grpc.aio
+
+from collector.component import Rejected, Signal
+from collector.config import OtlpExporter as OtlpConfig
+from collector.otlp import status
+from collector.outbox import Outbox, Outgoing
+from collector.telemetry import Telemetry
+
+_log = logging.getLogger(__name__)
+_NAME = "otlp"
+_DETAILS = "grpc-status-details-bin"
+_METHODS: dict[Signal, str] = {
+    "traces": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+    "logs": "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+    "metrics": "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+}
+
+
+class DeliveryError(Exception):
+    """A request did not get through. ``retry_after`` is what the backend asked for, in seconds."""
+
+    def __init__(self, message: str, *, retryable: bool, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retryable, self.retry_after = retryable, retry_after
+
+
+class Transport(Protocol):
+    """One way to hand a request to a backend."""
+
+    async def send(self, outgoing: Outgoing) -> Rejected:
+        """Deliver; says what the backend rejected for good. Raises DeliveryError."""
+
+    async def close(self) -> None:
+        """Give the connection back."""
+
+
+class GrpcTransport:
+    """OTLP/gRPC to ``host:port``."""
+
+    def __init__(self, config: OtlpConfig) -> None:
+        options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", 4 << 20)]
+        compression = grpc.Compression.Gzip if config.compression == "gzip" else grpc.Compression.NoCompression
+        if config.tls.insecure:
+            self._channel = grpc.aio.insecure_channel(config.endpoint, options, compression)
+        else:
+            roots = config.tls.ca_file.read_bytes() if config.tls.ca_file else None
+            credentials = grpc.ssl_channel_credentials(roots)
+            self._channel = grpc.aio.secure_channel(config.endpoint, credentials, options, compression)
+        self._calls: dict[Signal, Any] = {signal: self._channel.unary_unary(path, None, None) for signal, path in _METHODS.items()}
+        self._metadata = tuple((name.lower(), value) for name, value in config.headers.items())
+        self._timeout = config.timeout
+
+    async def send(self, outgoing: Outgoing) -> Rejected:
+        """Deliver one request."""
+        try:
+            call = self._calls[outgoing.signal](outgoing.payload, timeout=self._timeout, metadata=self._metadata)
+            response: bytes = await call
+        except grpc.aio.AioRpcError as error:
+            raise _grpc_failure(error) from None
+        return status.rejected_items(outgoing.signal, response) if response else Rejected()
+
+    async def close(self) -> None:
+        """Close the channel."""
+        await self._channel.close(None)
+
+
+def _grpc_failure(error: grpc.aio.AioRpcError) -> DeliveryError:
+    details: Any = next((value for key, value in error.trailing_metadata() if key == _DETAILS), b"")
+    retry_after = status.retry_delay(details)
+    code = error.code()
+    overloaded = code is grpc.StatusCode.RESOURCE_EXHAUSTED and retry_after is not None
+    return DeliveryError(
+        f"{code.name}: {error.details()}",
+        retryable=overloaded or code in status.RETRYABLE_GRPC,
+        retry_after=retry_after,
+    )
+
+
+class HttpTransport:
+    """OTLP/HTTP with protobuf to a base URL; ``/v1/<signal>`` is appended."""
+
+    def __init__(self, config: OtlpConfig) -> None:
+        import httpx  # noqa: PLC0415 - tens of megabytes that a gRPC exporter never needs
+
+        self._http = httpx
+        verify: Any = str(config.tls.ca_file) if config.tls.ca_file else True
+        self._client = httpx.AsyncClient(verify=verify, timeout=config.timeout, trust_env=False)
+        self._base = config.endpoint.rstrip("/")
+        self._gzip = config.compression == "gzip"
+        self._headers = {"content-type": "application/x-protobuf", **config.headers}
+        if self._gzip:
+            self._headers["content-encoding"] = "gzip"
+
+    async def send(self, outgoing: Outgoing) -> Rejected:
+        """Deliver one request."""
+        body = gzip.compress(outgoing.payload, 1) if self._gzip else outgoing.payload
+        try:
+            response = await self._client.post(
+                f"{self._base}/v1/{outgoing.signal}", content=body, headers=self._headers
+            )
+        except self._http.HTTPError as error:
+            raise DeliveryError(f"{type(error).__name__}: {error}", retryable=True) from None
+        if response.is_success:
+            return status.rejected_items(outgoing.signal, response.content)
+        retryable = response.status_code in status.RETRYABLE_HTTP
+        after = status.retry_after(response.headers.get("retry-after"))
+        raise DeliveryError(f"HTTP {response.status_code}", retryable=retryable, retry_after=after)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+
+def transport(config: OtlpConfig) -> Transport:
+    """The transport that ``endpoint`` asks for."""
+    return HttpTransport(config) if config.endpoint.startswith(("http://", "https://")) else GrpcTransport(config)
+
+
+class OtlpExporter:
+    """Sends what is in the outbox, ``num_consumers`` requests at a time. ``random`` gives the jitter, from 0 to 1."""
+
+    def __init__(
+        self, config: OtlpConfig, outbox: Outbox, telemetry: Telemetry, random: Callable[[], float], drain: float = 10.0
+    ) -> None:
+        self._config, self._outbox, self._random, self._drain = config, outbox, random, drain
+        self._sent = telemetry.child(telemetry.exporter_sent_spans, _NAME)
+        self._failed = telemetry.child(telemetry.exporter_send_failed_spans, _NAME)
+        self._dropped = telemetry.child(telemetry.dropped_spans, "exporter", "shutdown")
+        telemetry.child(telemetry.exporter_queue_capacity, _NAME).set(outbox.capacity)
+        telemetry.child(telemetry.exporter_queue_size, _NAME).set_function(lambda: len(outbox))
+        self._consumers: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Begin to send; the backend may come up later."""
+        self._transport = transport(self._config)
+        count = self._config.sending_queue.num_consumers
+        self._consumers = [asyncio.create_task(self._consume()) for _ in range(count)]
+
+    async def shutdown(self) -> None:
+        """Send what waits, for at most ``drain`` seconds; what is left then is counted as dropped."""
+        if not self._consumers:
+            return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._outbox.drained(), self._drain)
+        consumers, self._consumers = self._consumers, []
+        for consumer in consumers:
+            consumer.cancel()
+        await asyncio.gather(*consumers, return_exceptions=True)
+        left = self._outbox.left()
+        if left:
+            spans = sum(outgoing.items for outgoing in left if outgoing.signal == "traces")
+            self._dropped.inc(spans)
+            _log.error("stopped with %d requests (%d spans) not delivered", len(left), spans)
+        await self._transport.close()
+
+    async def _consume(self) -> None:
+        while True:
+            outgoing = await self._outbox.get()
+            await self._deliver(outgoing)
+            self._outbox.done(outgoing)
+
+    async def _deliver(self, outgoing: Outgoing) -> None:
+        retry = self._config.retry_on_failure
+        spans = outgoing.items if outgoing.signal == "traces" else 0
+        wait, elapsed = retry.initial_interval, 0.0
+        while True:
+            try:
+                rejected = await self._transport.send(outgoing)
+            except DeliveryError as error:
+                pause = error.retry_after if error.retry_after is not None else wait * (0.5 + self._random())
+                exhausted = retry.max_elapsed_time and elapsed + pause > retry.max_elapsed_time
+                if not error.retryable or not retry.enabled or exhausted:
+                    self._failed.inc(spans)
+                    _log.error("gave up on %d %s: %s", outgoing.items, outgoing.signal, error)
+                    return
+                _log.warning("%s not delivered, trying again in %.1f s: %s", outgoing.signal, pause, error)
+                await asyncio.sleep(pause)
+                elapsed += pause
+                wait = min(wait * 2, retry.max_interval)
+            else:
+                self._sent.inc(max(0, spans - rejected.count))
+                if rejected:
+                    self._failed.inc(min(spans, rejected.count))
+                    _log.warning("the backend rejected %d %s: %s", rejected.count, outgoing.signal, rejected.message)
+                return

@@ -1,0 +1,39 @@
+"""Score recorded traces: the collector's own pipeline, fed from files, with no clock to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from collector.config import Config, Traces
+from collector.pipeline import Clock, Pipeline
+from collector.processors.scoring import Rules
+from collector.receivers.otlp_file import InputError, read_file, trace_sets
+from collector.errors import CollectorError
+from collector.telemetry import Telemetry
+from collector.verdict import Verdict
+
+_LIMITS = Traces(max_open=10_000_000, max_spans=1_000_000, max_held_mib=1 << 20, remember=0)
+
+
+def score_files(paths: Iterable[Path], rules: Rules) -> list[Verdict]:
+    """The verdicts of every agent run in the files; each folder is one set of traces. Raises InputError."""
+    verdicts: list[Verdict] = []
+    for path in paths:
+        for files in trace_sets(path):
+            verdicts += _score_set(files, rules)
+    return verdicts
+
+
+def _score_set(files: Iterable[Path], rules: Rules) -> list[Verdict]:
+    verdicts: list[Verdict] = []
+    clock = Clock(lambda: 0.0, lambda: 0)
+    pipeline = Pipeline(Config(traces=_LIMITS), rules, Telemetry(), None, clock, verdicts.append)
+    for file in files:
+        for signal, request in read_file(file):
+            try:
+                pipeline.receive(signal, request, "file")
+            except CollectorError as error:
+                raise InputError(f"{file}: {error}") from None
+    pipeline.drain("end_of_input")
+    return verdicts

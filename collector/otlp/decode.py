@@ -1,0 +1,170 @@
+"""One span's or log record's bytes to plain data, reading the wanted attributes only.
+
+Any bytes give a Span (LogRecord) or DecodeError, nothing else. Keys are compared as bytes; an attribute nobody wants
+is skipped without looking at its value. Invalid UTF-8 is replaced, values nested deeper than 32 levels become None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from google.protobuf.message import DecodeError as ProtobufError
+
+from collector.errors import DecodeError
+from collector.otlp import schema
+from collector.otlp.lazy import Frame
+from collector.span import LogRecord, Resource, Scope, Span, SpanEvent
+
+_MAX_DEPTH = 32  # agent arguments nest a few levels; protobuf itself stops at 100
+_MAX_EVENTS = 256  # the SDKs' default limit is 128 a span
+_MAX_CACHED = 4096  # keys and frames come from senders, so what we remember of them is bounded
+_KEY_TAG, _STRING_TAG, _ONE_BYTE = 0x0A, 0x0A, 128  # tags of KeyValue.key and AnyValue.string_value; varint limit
+_HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200  # span flags, opentelemetry-proto trace/v1
+
+
+class Decoder:
+    """Decodes spans and log records. ``attributes`` are wanted keys, ``prefixes`` beginnings of wanted keys."""
+
+    def __init__(self, attributes: Iterable[str], prefixes: Iterable[str] = ()) -> None:
+        self._exact = frozenset(attributes)
+        self._prefixes = tuple(prefixes)
+        self._keys: dict[bytes, str | None] = {}
+        self._frames: dict[Frame, tuple[Resource, Scope]] = {}
+
+    def spans(self, raws: Iterable[bytes], frame: Frame) -> list[Span | None]:
+        """Decode spans of one scope, None for each that is not protobuf. Raises DecodeError when the scope is not."""
+        try:
+            resource, scope = self._surroundings(frame)
+        except ProtobufError as error:
+            raise DecodeError(f"a resource or scope is not protobuf: {error}") from None
+        spans: list[Span | None] = []
+        for raw in raws:
+            try:
+                spans.append(self._span(raw, resource, scope))
+            except ProtobufError:
+                spans.append(None)
+        return spans
+
+    def _span(self, raw: bytes, resource: Resource, scope: Scope) -> Span:
+        span = schema.Span.FromString(raw)
+        events, links, flags, status = span.events, span.links, span.flags, span.status
+        code, message = _status(status) if status else (0, "")
+        return Span(
+            span.trace_id,
+            span.span_id,
+            span.parent_span_id,
+            span.name.decode("utf-8", "replace"),
+            span.kind,
+            span.start_ns,
+            span.end_ns,
+            code,
+            message,
+            bool(flags & _IS_REMOTE) if flags & _HAS_IS_REMOTE else None,
+            self._attributes(span.attributes),
+            [self._event(event) for event in events[:_MAX_EVENTS]] if events else (),
+            [_link(link) for link in links[:_MAX_EVENTS]] if links else (),
+            resource,
+            scope,
+        )
+
+    def log_record(self, raw: bytes, frame: Frame) -> LogRecord:
+        """Decode one log record. Raises DecodeError."""
+        try:
+            resource, scope = self._surroundings(frame)
+            record = schema.LogRecord.FromString(raw)
+            return LogRecord(
+                record.trace_id,
+                record.span_id,
+                record.event_name.decode("utf-8", "replace"),
+                record.time_ns or record.observed_ns,
+                self._attributes(record.attributes),
+                _any_value(record.body, 0),
+                resource,
+                scope,
+            )
+        except ProtobufError as error:
+            raise DecodeError(f"a log record is not protobuf: {error}") from None
+
+    def _surroundings(self, frame: Frame) -> tuple[Resource, Scope]:
+        known = self._frames.get(frame)
+        if known is None:
+            resource = schema.Resource.FromString(schema.ResourceItems.FromString(frame.resource).resource)
+            scope = schema.Scope.FromString(schema.ScopeItems.FromString(frame.scope).scope)
+            known = (
+                Resource(dict(_key_value(item, 0) for item in resource.attributes)),
+                Scope(scope.name.decode("utf-8", "replace"), scope.version.decode("utf-8", "replace")),
+            )
+            if len(self._frames) >= _MAX_CACHED:
+                self._frames.clear()
+            self._frames[frame] = known
+        return known
+
+    def _attributes(self, items: Iterable[bytes]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        keys = self._keys
+        for item in items:
+            # 0a <length> <key> 12 <length> 0a <length> <text>: a short key with a short text, by far the most common
+            at = item[1] + 2 if len(item) > 1 and item[0] == _KEY_TAG else 0
+            name = keys.get(item[2:at], "")
+            if name is None:
+                continue
+            rest = len(item) - at - 4
+            if (
+                name
+                and 0 <= rest == item[at + 3] < _ONE_BYTE - 2
+                and item[at + 2] == _STRING_TAG
+                and item[at + 1] == rest + 2
+            ):
+                found[name] = item[at + 4 :].decode("utf-8", "replace")
+            else:
+                self._attribute(item, found)
+        return found
+
+    def _attribute(self, item: bytes, found: dict[str, Any]) -> None:
+        pair = schema.KeyValue.FromString(item)
+        name = self._resolve(pair.key)
+        if name is not None:
+            found[name] = _any_value(pair.value, 0)
+
+    def _resolve(self, key: bytes) -> str | None:
+        """The key as text where it is wanted, else None."""
+        text = key.decode("utf-8", "replace")
+        name = text if text in self._exact or text.startswith(self._prefixes) else None
+        if len(self._keys) < _MAX_CACHED and 0 < len(key) < _ONE_BYTE:
+            self._keys[key] = name
+        return name
+
+    def _event(self, raw: bytes) -> SpanEvent:
+        event = schema.Event.FromString(raw)
+        return SpanEvent(event.name.decode("utf-8", "replace"), event.time_ns, self._attributes(event.attributes))
+
+
+def _status(raw: bytes) -> tuple[int, str]:
+    status = schema.Status.FromString(raw)
+    return status.code, status.message.decode("utf-8", "replace")
+
+
+def _link(raw: bytes) -> tuple[bytes, bytes]:
+    link = schema.Link.FromString(raw)
+    return link.trace_id, link.span_id
+
+
+def _key_value(raw: bytes, depth: int) -> tuple[str, Any]:
+    pair = schema.KeyValue.FromString(raw)
+    return pair.key.decode("utf-8", "replace"), _any_value(pair.value, depth)
+
+
+def _any_value(raw: bytes, depth: int) -> Any:
+    if not raw or depth > _MAX_DEPTH:
+        return None
+    value = schema.AnyValue.FromString(raw)
+    kind = value.WhichOneof("value")
+    if kind == "string_value":
+        return value.string_value.decode("utf-8", "replace")
+    if kind == "array_value":
+        return [_any_value(item, depth + 1) for item in schema.Values.FromString(value.array_value).values]
+    if kind == "kvlist_value":
+        pairs = schema.KeyValues.FromString(value.kvlist_value).values
+        return dict(_key_value(item, depth + 1) for item in pairs)
+    return getattr(value, kind) if kind else None

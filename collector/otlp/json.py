@@ -1,0 +1,82 @@
+"""OTLP/JSON to protobuf bytes, after which a request is like any other.
+
+OTLP's JSON differs from protobuf's own: ids are hex, not base64. The rest (lowerCamelCase keys, 64-bit integers as
+string or number, enums as integers, unknown fields ignored) is what protobuf's JSON parser takes, and it does the work.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from google.protobuf import json_format
+from google.protobuf.message import Message
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.errors import DecodeError
+
+Signal = Literal["traces", "logs", "metrics"]
+
+_REQUESTS: dict[Signal, type[Message]] = {
+    "traces": ExportTraceServiceRequest,
+    "logs": ExportLogsServiceRequest,
+    "metrics": ExportMetricsServiceRequest,
+}
+# Where a request of each signal is recognised by, for files that do not say.
+_TOP_LEVEL: dict[str, Signal] = {"resourceSpans": "traces", "resourceLogs": "logs", "resourceMetrics": "metrics"}
+_ID_FIELDS = frozenset({"traceId", "spanId", "parentSpanId"})
+_MAX_DEPTH = 96  # protobuf's own limit is 100 levels
+
+
+def to_protobuf(signal: Signal, body: bytes | str) -> bytes:
+    """Translate one JSON request to protobuf. Raises DecodeError with what is wrong."""
+    return _serialize(signal, load(body))
+
+
+def load(body: bytes | str) -> dict[str, Any]:
+    """Parse a JSON object. Raises DecodeError."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise DecodeError(f"the body is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise DecodeError(f"the body is a JSON {type(document).__name__}; an OTLP request is an object")
+    return document
+
+
+def any_signal(document: dict[str, Any]) -> Iterator[tuple[Signal, bytes]]:
+    """Translate a document that may hold requests of any signal, as collectors' file exporters write them."""
+    for key, signal in _TOP_LEVEL.items():
+        if key in document:
+            yield signal, _serialize(signal, {key: document[key]})
+
+
+def _serialize(signal: Signal, document: dict[str, Any]) -> bytes:
+    request = _REQUESTS[signal]()
+    try:
+        _ids_to_base64(document)
+        json_format.ParseDict(document, request, ignore_unknown_fields=True)
+    except (json_format.ParseError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise DecodeError(f"the body is not an OTLP JSON request: {error}") from None
+    return request.SerializeToString()
+
+
+def _ids_to_base64(document: Any) -> None:
+    """Rewrite hex ids in place, without recursion: the depth is the sender's choice."""
+    pending: list[tuple[Any, int]] = [(document, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
+        if isinstance(node, dict):
+            for key, value in node.items():
+                if key in _ID_FIELDS and isinstance(value, str):
+                    node[key] = base64.b64encode(bytes.fromhex(value)).decode()
+                elif isinstance(value, (dict, list)):
+                    pending.append((value, depth + 1))
+        elif isinstance(node, list):
+            pending.extend((item, depth + 1) for item in node if isinstance(item, (dict, list)))

@@ -1,0 +1,126 @@
+"""The one table between our errors and what OTLP says to a sender or hears from a backend.
+
+Source: the OTLP specification 1.9, "OTLP/gRPC Response", "OTLP/HTTP Response" and "Failures". A gRPC
+RESOURCE_EXHAUSTED may be retried only when it carries RetryInfo; an HTTP error body is a ``google.rpc.Status``.
+"""
+
+from __future__ import annotations
+
+import grpc
+from google.protobuf import json_format
+from google.protobuf.message import Message
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from collector.component import Rejected, Signal
+from collector.errors import (
+    CollectorError,
+    DecodeError,
+    PermanentError,
+    RefusedError,
+    TooLargeError,
+    UnavailableError,
+    UnsupportedError,
+)
+
+# Most specific first.
+_STATUSES: tuple[tuple[type[CollectorError], grpc.StatusCode, int], ...] = (
+    (DecodeError, grpc.StatusCode.INVALID_ARGUMENT, 400),
+    (TooLargeError, grpc.StatusCode.INVALID_ARGUMENT, 413),
+    (UnsupportedError, grpc.StatusCode.UNIMPLEMENTED, 415),
+    (PermanentError, grpc.StatusCode.INVALID_ARGUMENT, 400),
+    (RefusedError, grpc.StatusCode.RESOURCE_EXHAUSTED, 429),
+    (UnavailableError, grpc.StatusCode.UNAVAILABLE, 503),
+    (CollectorError, grpc.StatusCode.UNAVAILABLE, 503),
+)
+
+RETRYABLE_GRPC = frozenset(
+    {
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.ABORTED,
+        grpc.StatusCode.OUT_OF_RANGE,
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DATA_LOSS,
+    }
+)
+RETRYABLE_HTTP = frozenset({429, 502, 503, 504})
+
+
+def grpc_code(error: CollectorError) -> grpc.StatusCode:
+    """The gRPC code that answers ``error``."""
+    return next(code for kind, code, _ in _STATUSES if isinstance(error, kind))
+
+
+def http_status(error: CollectorError) -> int:
+    """The HTTP status that answers ``error``."""
+    if isinstance(error, UnsupportedError):
+        return error.http_status
+    return next(status for kind, _, status in _STATUSES if isinstance(error, kind))
+
+
+def status_message(error: CollectorError) -> Status:
+    """The ``google.rpc.Status`` that answers ``error``, with RetryInfo where the sender should wait."""
+    status = Status(code=grpc_code(error).value[0], message=str(error))
+    if isinstance(error, RefusedError):
+        info = RetryInfo()
+        info.retry_delay.FromMilliseconds(int(error.retry_after * 1000))
+        status.details.add().Pack(info)
+    return status
+
+
+def http_body(error: CollectorError, *, as_json: bool) -> bytes:
+    """The body of an HTTP refusal, in the request's own encoding."""
+    status = status_message(error)
+    return json_format.MessageToJson(status, indent=None).encode() if as_json else status.SerializeToString()
+
+
+_RESPONSES: dict[Signal, tuple[type[Message], str]] = {
+    "traces": (ExportTraceServiceResponse, "rejected_spans"),
+    "logs": (ExportLogsServiceResponse, "rejected_log_records"),
+    "metrics": (ExportMetricsServiceResponse, "rejected_data_points"),
+}
+
+
+def _response(signal: Signal, rejected: Rejected) -> Message:
+    kind, count = _RESPONSES[signal]
+    fields = {count: rejected.count, "error_message": rejected.message}
+    return kind(partial_success=fields) if rejected else kind()
+
+
+def partial_success(signal: Signal, rejected: Rejected) -> bytes:
+    """The response to a request of which some was rejected."""
+    return _response(signal, rejected).SerializeToString()
+
+
+def success_body(signal: Signal, rejected: Rejected, *, as_json: bool) -> bytes:
+    """The body of an HTTP 200, in the request's own encoding; ``partial_success`` is set only when it says something."""
+    if as_json:
+        return json_format.MessageToJson(_response(signal, rejected), indent=None).encode()
+    return partial_success(signal, rejected)
+
+
+def rejected_items(signal: Signal, response: bytes) -> Rejected:
+    """What a backend rejected for good, from its response."""
+    kind, count = _RESPONSES[signal]
+    partial = kind.FromString(response).partial_success  # type: ignore[attr-defined]
+    return Rejected(getattr(partial, count), partial.error_message)
+
+
+def retry_delay(status_details: bytes) -> float | None:
+    """Seconds a backend asked us to wait, from the ``grpc-status-details-bin`` trailer; None where it did not."""
+    status = Status.FromString(status_details)
+    for detail in status.details:
+        if detail.Is(RetryInfo.DESCRIPTOR):
+            info = RetryInfo()
+            detail.Unpack(info)
+            return float(info.retry_delay.ToMilliseconds()) / 1000
+    return None
+
+
+def retry_after(header: str | None) -> float | None:
+    """Seconds a backend asked us to wait in an HTTP ``Retry-After`` given in seconds; None for a date or nothing."""
+    return float(header) if header and header.isdigit() else None

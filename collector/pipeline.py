@@ -1,0 +1,264 @@
+"""One trace from receipt to export, top to bottom.
+
+    receive ─▶ split ─▶ read ─▶ assemble ─▶ reconstruct ─▶ score ─▶ annotate ─▶ outbox
+                 │        │         └── until the trace is due: advance()
+                 └────────┴── spans that will not be annotated: to the outbox at once, bytes untouched
+
+No I/O and no waiting here: receivers call ``receive``, the service calls ``advance``, an exporter empties the outbox.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from collector import __version__, dialects, semconv
+from collector.batch import Batch
+from collector.component import Rejected, Signal
+from collector.config import Config
+from collector.errors import CollectorError, DecodeError, RefusedError
+from collector.exporters.evaluation_events import evaluation_events
+from collector.exporters.prometheus import count
+from collector.otlp import lazy
+from collector.otlp.annotate import annotate, events_frame
+from collector.otlp.decode import Decoder
+from collector.outbox import Outbox, Outgoing
+from collector.processors.annotation import anchor_attributes
+from collector.processors.assembler import Assembler, Disposition, Due, HeldSpan, Trace
+from collector.processors.scoring import Rules, verdicts_of
+from collector.reading import IGNORED, Reading, Role
+from collector.reconstruction import ContextSettings, Run, reconstruct
+from collector.telemetry import Telemetry
+from collector.verdict import Verdict
+
+_log = logging.getLogger(__name__)
+_RECEIVER = "otlp"
+_SCOPE = "toolscore"
+_TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; nothing can be joined by them
+
+
+@dataclass(slots=True)
+class Clock:
+    """Where time comes from: ``now`` is monotonic seconds, ``wall_ns`` Unix nanoseconds."""
+
+    now: Callable[[], float]
+    wall_ns: Callable[[], int]
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What became of one trace request: the spans that leave now, and how many were held or dropped instead."""
+
+    forward: list[tuple[lazy.Frame, list[bytes]]] = field(default_factory=list)
+    forwarded: int = 0
+    kept_back: int = 0
+    undecodable: int = 0
+
+
+class Pipeline:
+    """Takes requests in, gives requests out; ``outbox`` is None where nothing is exported but metrics.
+
+    ``on_verdict`` sees every verdict, after it was exported: the scoreboard of ``demo``, the rows of ``score``.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        rules: Rules,
+        telemetry: Telemetry,
+        outbox: Outbox | None,
+        clock: Clock,
+        on_verdict: Callable[[Verdict], None] | None = None,
+    ) -> None:
+        self.rules = rules
+        self._telemetry, self._outbox, self._clock, self._on_verdict = telemetry, outbox, clock, on_verdict
+        self._settings = ContextSettings(route=tuple(config.context.route), intent=tuple(config.context.intent))
+        wanted = dialects.ATTRIBUTES.union(config.context.route, config.context.intent, rules.attributes)
+        self._decoder = Decoder(wanted, dialects.ATTRIBUTE_PREFIXES)
+        self._assembler = Assembler(config.traces)
+        self._spans, self._events = Batch("traces"), Batch("logs")
+        self._events_scope = (_SCOPE, __version__)
+        telemetry.traces_open.set_function(lambda: len(self._assembler))
+
+    # ---- in: called by receivers
+
+    def receive(self, signal: Signal, request: bytes, transport: str) -> Rejected:
+        """Take one OTLP protobuf request. Raises RefusedError when the outbox is full, DecodeError on bad bytes."""
+        if self._outbox is not None and self._outbox.full:
+            raise RefusedError("the sending queue is full")
+        if signal == "traces":
+            return self._receive_traces(request, transport)
+        if signal == "logs":
+            self._read_logs(request)
+        else:
+            lazy.check(request)
+        self._send(Outgoing(signal, request, 0))
+        return Rejected()
+
+    def refuse(self, transport: str, error: CollectorError) -> None:
+        """Count a request that was not taken."""
+        metric = self._telemetry.receiver_refused_spans
+        self._telemetry.child(metric, _RECEIVER, transport, error.reason).inc()
+
+    def _receive_traces(self, request: bytes, transport: str) -> Rejected:
+        now = self._clock.now()
+        split = lazy.split(request, dialects.MARKERS)
+        self._assembler.link(split.links, now)
+        taken = _Taken()
+        for scope in split.scopes:
+            self._take(scope, taken, now)
+        if split.span_count and taken.undecodable == split.span_count:
+            raise DecodeError("no span of the request could be read")
+        if taken.kept_back == 0:
+            self._send(Outgoing("traces", request, split.span_count))
+        elif taken.forwarded:
+            self._send(Outgoing("traces", lazy.join(taken.forward), taken.forwarded))
+        accepted = self._telemetry.child(self._telemetry.receiver_accepted_spans, _RECEIVER, transport)
+        accepted.inc(split.span_count - taken.undecodable)
+        while (trace := self._assembler.over_limit()) is not None:
+            self._release(trace, "evicted")
+        self._flush(now)
+        return Rejected(taken.undecodable, "spans that are not OTLP") if taken.undecodable else Rejected()
+
+    def _take(self, scope: lazy.ScopeSpans, taken: _Taken, now: float) -> None:
+        """Read the spans of one scope that may be about agents; hold some, forward the rest."""
+        keep: set[int] = set()
+        readings: list[tuple[int, bytes, Reading]] = []
+        spans = self._decoder.spans([scope.spans[index] for index in scope.wanted], scope.frame) if scope.wanted else ()
+        for index, span in zip(scope.wanted, spans, strict=True):
+            if span is None:
+                keep.add(index)
+                taken.undecodable += 1
+                continue
+            reading = dialects.read(span)
+            if reading is None:
+                scope_name = self._telemetry.label("scope", span.scope.name)
+                self._telemetry.child(self._telemetry.unread_spans, scope_name).inc()
+            elif reading is not IGNORED and len(span.trace_id) == _TRACE_ID_SIZE and len(span.span_id) == _SPAN_ID_SIZE:
+                readings.append((index, span.trace_id, reading))
+        readings.sort(key=_context_last)
+        for index, trace_id, reading in readings:
+            held = HeldSpan(scope.frame, scope.spans[index])
+            disposition = self._assembler.add(trace_id, reading.span_id, reading, held, now)
+            if disposition in (Disposition.HELD, Disposition.DUPLICATE):
+                keep.add(index)
+            if disposition is Disposition.LATE:
+                self._telemetry.late_spans.inc()
+            elif disposition is Disposition.DUPLICATE:
+                self._telemetry.child(self._telemetry.dropped_spans, "assembly", "duplicate").inc()
+        passing = [raw for index, raw in enumerate(scope.spans) if index not in keep] if keep else scope.spans
+        taken.forward.append((scope.frame, passing))
+        taken.forwarded += len(passing)
+        taken.kept_back += len(keep)
+
+    def _read_logs(self, request: bytes) -> None:
+        """Old conventions put tool calls in log events. Log records pass through whatever they say."""
+        now = self._clock.now()
+        marked = any(marker in request for marker in dialects.LOG_MARKERS)
+        for frame, records in lazy.peel(request):
+            for raw in records if marked else ():
+                if not any(marker in raw for marker in dialects.LOG_MARKERS):
+                    continue
+                record = self._decoder.log_record(raw, frame)
+                reading = dialects.read_log(record) if record.trace_id else None
+                if reading is not None:
+                    self._assembler.add(record.trace_id, hash(raw), reading, None, now)
+
+    # ---- over time: called by the service
+
+    def advance(self, budget: float = 0.002) -> float:
+        """Release traces that are due, for about ``budget`` seconds; says in how many seconds there is more to do.
+
+        The budget keeps the pause short that other spans see while verdicts are made.
+        """
+        now = self._clock.now()
+        for trace, due in self._assembler.due(now):
+            self._look_at(trace, due)
+            if self._clock.now() - now > budget:
+                self._flush(now)
+                return 0.0
+        self._flush(now)
+        deadlines = (self._assembler.next_deadline(), self._spans.due, self._events.due)
+        return max(0.0, min((deadline for deadline in deadlines if deadline is not None), default=now + 1.0) - now)
+
+    def drain(self, release: str) -> None:
+        """Release every open trace, as it is, for ``release`` ("shutdown" or "end_of_input")."""
+        for trace in self._assembler.open_traces():
+            self._release(trace, release)
+        self._flush(float("inf"))
+
+    def _look_at(self, trace: Trace, due: Due) -> None:
+        if due is not Due.SETTLED:
+            self._release(trace, due.value)
+            return
+        runs = self._reconstruct(trace)
+        if any(run.incomplete for run in runs):
+            self._assembler.wait(trace)
+        else:
+            self._finish(trace, runs, due.value)
+
+    def _release(self, trace: Trace, release: str) -> None:
+        self._finish(trace, self._reconstruct(trace), release)
+
+    # ---- from a trace to its verdicts
+
+    def _reconstruct(self, trace: Trace) -> list[Run]:
+        try:
+            return reconstruct(trace.trace_id, list(trace.readings.values()), trace.parents(), self._settings)
+        except Exception:
+            # Whatever a stranger sent, other traces go on, and this one's spans are still delivered.
+            _log.exception("trace %s could not be reconstructed", trace.trace_id.hex())
+            self._telemetry.child(self._telemetry.runs_unscored, "internal").inc()
+            return []
+
+    def _finish(self, trace: Trace, runs: list[Run], release: str) -> None:
+        """Score the runs, annotate and send the held spans, send the events, count."""
+        now = self._clock.now()
+        verdicts = verdicts_of(trace, runs, self.rules, release)
+        held = self._assembler.close(trace)
+        added = _annotations(verdicts)
+        for span_id, span in held.items():
+            attributes = added.get(span_id)
+            self._spans.add(span.frame, annotate(span.raw, attributes) if attributes else span.raw, now)
+        for verdict in verdicts:
+            frame = self._events_frame(verdict, held)
+            for event in evaluation_events(verdict, self._clock.wall_ns()):
+                self._events.add(frame, event, now)
+            count(self._telemetry, verdict)
+            if self._on_verdict is not None:
+                self._on_verdict(verdict)
+
+    def _events_frame(self, verdict: Verdict, held: dict[bytes, HeldSpan]) -> lazy.Frame:
+        """Events go under the resource of the evaluated span, where it is known."""
+        anchor = held.get(verdict.run.span_id) or next(iter(held.values()), None)
+        return events_frame(anchor.frame.resource if anchor else b"", *self._events_scope)
+
+    # ---- out
+
+    def _flush(self, now: float) -> None:
+        for batch in (self._spans, self._events):
+            if batch.ready(now) and (outgoing := batch.take()) is not None:
+                self._send(outgoing)
+
+    def _send(self, outgoing: Outgoing) -> None:
+        if self._outbox is not None:
+            self._outbox.put(outgoing)
+
+
+def _context_last(item: tuple[int, bytes, Reading]) -> bool:
+    """Roots after what they enclose, so that a root knows whether its trace is about agents at all."""
+    return item[2].role == Role.OTHER
+
+
+def _annotations(verdicts: list[Verdict]) -> dict[bytes, dict[str, object]]:
+    """Attributes to add, by span id."""
+    added: dict[bytes, dict[str, object]] = {}
+    for verdict in verdicts:
+        if verdict.rule is None:
+            continue
+        added.setdefault(verdict.run.span_id, {}).update(anchor_attributes(verdict))
+        for call, outcome in zip(verdict.run.trajectory.calls, verdict.outcomes(), strict=True):
+            if call.span_id is not None:
+                added.setdefault(bytes.fromhex(call.span_id), {})[semconv.TOOLSCORE_OUTCOME] = outcome
+    return added

@@ -1,0 +1,127 @@
+"""OTLP/HTTP receiver: protobuf and JSON, gzip, on the specification's paths.
+
+Configuration: ``receivers.otlp.protocols.http``. The body limit holds before and after decompression (413), a body that
+does not arrive in ``read_timeout`` is refused (408), unknown paths, methods, types and encodings get 404, 405 and 415.
+Every refusal is a ``google.rpc.Status`` in the encoding of the request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable
+
+from collector.component import Intake, Signal
+from collector.config import HttpServer as HttpConfig
+from collector.errors import CollectorError, DecodeError, RefusedError, TooLargeError, UnsupportedError
+from collector.http_server import HttpServer, Receive, Scope, Send, respond
+from collector.otlp import json, status
+
+_PATHS: dict[str, Signal] = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
+_PROTOBUF, _JSON = "application/x-protobuf", "application/json"
+_GZIP = 16 + zlib.MAX_WBITS  # zlib's way to say: expect a gzip header
+_OFF_LOOP = 256 << 10  # bytes from which decompressing or parsing would hold up other requests
+
+
+class OtlpHttpReceiver:
+    """Serves /v1/traces, /v1/logs and /v1/metrics and hands each request to ``intake``."""
+
+    def __init__(self, config: HttpConfig, intake: Intake) -> None:
+        self._config, self._intake = config, intake
+        self._limit = config.max_request_body_size_mib << 20
+        self._server = HttpServer(self._serve, config.endpoint, config.max_connections)
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return self._server.port
+
+    async def start(self) -> None:
+        """Listen. Raises ConfigError when the address cannot be had."""
+        await self._server.start()
+
+    async def shutdown(self) -> None:
+        """Stop accepting; running requests get their answer."""
+        await self._server.shutdown()
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        content_type = headers.get(b"content-type", "").partition(";")[0].strip().lower()
+        as_json = content_type == _JSON
+        try:
+            body = await self._take(scope, headers, content_type, receive)
+        except CollectorError as error:
+            self._intake.refuse("http", error)
+            refusal = status.http_body(error, as_json=as_json)
+            await respond(send, status.http_status(error), refusal, _JSON if as_json else _PROTOBUF, _headers(error))
+            return
+        await respond(send, 200, body(as_json), _JSON if as_json else _PROTOBUF)
+
+    async def _take(
+        self, scope: Scope, headers: dict[bytes, str], content_type: str, receive: Receive
+    ) -> Callable[[bool], bytes]:
+        signal = _PATHS.get(scope["path"])
+        if signal is None:
+            raise UnsupportedError(f"no such path; OTLP is at {', '.join(_PATHS)}", 404)
+        if scope["method"] != "POST":
+            raise UnsupportedError(f"{scope['method']} is not allowed; OTLP requests are POST", 405)
+        if content_type not in (_PROTOBUF, _JSON):
+            raise UnsupportedError(f"content type {content_type[:80]!r} is neither {_PROTOBUF} nor {_JSON}", 415)
+        encoding = headers.get(b"content-encoding", "identity").strip().lower()
+        if encoding not in ("identity", "gzip"):
+            raise UnsupportedError(f"content encoding {encoding[:80]!r} is neither identity nor gzip", 415)
+        body = await self._read(headers, receive)
+        if encoding == "gzip":
+            body = await _off_loop(body, lambda: gunzip(body, self._limit))
+        if content_type == _JSON:
+            document = body
+            body = await _off_loop(document, lambda: json.to_protobuf(signal, document))
+        rejected = self._intake.receive(signal, body, "http")
+        return lambda as_json: status.success_body(signal, rejected, as_json=as_json)
+
+    async def _read(self, headers: dict[bytes, str], receive: Receive) -> bytes:
+        """The body as sent. Stops reading at the size limit and at the time limit."""
+        too_large = TooLargeError(f"the body is larger than {self._config.max_request_body_size_mib} MiB")
+        length = headers.get(b"content-length", "")
+        if length.isdigit() and int(length[:20]) > self._limit:
+            raise too_large
+        parts, size, more = [], 0, True
+        try:
+            async with asyncio.timeout(self._config.read_timeout):
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise DecodeError("the sender hung up before the end of the body")
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    more = message.get("more_body", False)
+                    if size > self._limit:
+                        raise too_large
+        except TimeoutError:
+            raise UnsupportedError(f"the body did not arrive in {self._config.read_timeout:g} s", 408) from None
+        return b"".join(parts)
+
+
+def gunzip(body: bytes, limit: int) -> bytes:
+    """Decompress at most ``limit`` bytes. Raises TooLargeError beyond it, DecodeError where it is not gzip."""
+    unzip = zlib.decompressobj(_GZIP)
+    try:
+        plain = unzip.decompress(body, limit + 1)
+    except zlib.error as error:
+        raise DecodeError(f"the body is not gzip: {error}") from None
+    if len(plain) > limit:
+        raise TooLargeError(f"the body is larger than {limit >> 20} MiB after decompression")
+    if not unzip.eof:
+        raise DecodeError("the body is not gzip: it ends early")
+    return plain
+
+
+async def _off_loop(body: bytes, work: Callable[[], bytes]) -> bytes:
+    """Do the work here when it is small, else on a thread, so that other requests go on."""
+    return work() if len(body) < _OFF_LOOP else await asyncio.to_thread(work)
+
+
+def _headers(error: CollectorError) -> tuple[tuple[bytes, bytes], ...]:
+    if isinstance(error, RefusedError):
+        return ((b"retry-after", str(max(1, round(error.retry_after))).encode()),)
+    return ()

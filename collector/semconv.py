@@ -1,0 +1,69 @@
+"""Attribute and event names that more than one part of the collector knows.
+
+Standard names are those of the OpenTelemetry semantic conventions 1.41.1, the last release that defines ``gen_ai.*`` and
+``mcp.*`` normatively (they moved to a repository of their own in 1.42), and of older releases where they say so. They
+are spelled out here because every published constant of them is marked deprecated. Names only one instrumentation
+writes stand in the file of its dialect.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SEMCONV_VERSION: Final = "1.41.1"
+
+# --- gen_ai spans
+OPERATION_NAME: Final = "gen_ai.operation.name"
+AGENT_NAME: Final = "gen_ai.agent.name"
+CONVERSATION_ID: Final = "gen_ai.conversation.id"
+INPUT_MESSAGES: Final = "gen_ai.input.messages"
+OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
+RESPONSE_ID: Final = "gen_ai.response.id"
+TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
+TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
+TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
+TOOL_NAME: Final = "gen_ai.tool.name"
+WORKFLOW_NAME: Final = "gen_ai.workflow.name"
+
+# --- gen_ai events: one for the whole inference since 1.37, one a message before
+EVENT_INFERENCE_DETAILS: Final = "gen_ai.client.inference.operation.details"
+EVENT_ASSISTANT_MESSAGE: Final = "gen_ai.assistant.message"
+EVENT_CHOICE: Final = "gen_ai.choice"
+EVENT_TOOL_MESSAGE: Final = "gen_ai.tool.message"
+EVENT_USER_MESSAGE: Final = "gen_ai.user.message"
+EVENT_NAME: Final = "event.name"
+"""Log attribute that names an event, where ``LogRecord.event_name`` (OTLP 1.5) is not used yet."""
+
+# --- mcp
+MCP_METHOD_NAME: Final = "mcp.method.name"
+
+# --- general
+ERROR_TYPE: Final = "error.type"
+EVENT_EXCEPTION: Final = "exception"
+EXCEPTION_TYPE: Final = "exception.type"
+HTTP_ROUTE: Final = "http.route"
+URL_PATH: Final = "url.path"
+SESSION_ID: Final = "session.id"
+
+HOST_NAMES: Final = ("k8s.node.name", "host.id", "host.name", "service.instance.id", "service.name")
+"""Resource attributes that tell whose clock stamped a span, the most exact first."""
+
+# --- our own
+TOOLSCORE_INTENT: Final = "toolscore.intent"
+TOOLSCORE_ROUTE: Final = "toolscore.route"
+TOOLSCORE_COMPLETE: Final = "toolscore.complete"
+TOOLSCORE_RULE: Final = "toolscore.rule"
+TOOLSCORE_RULE_DIGEST: Final = "toolscore.rule.digest"
+TOOLSCORE_MISSING_TOOLS: Final = "toolscore.missing_tools"
+TOOLSCORE_EXTRA_TOOLS: Final = "toolscore.extra_tools"
+TOOLSCORE_OUTCOME: Final = "toolscore.outcome"
+TOOLSCORE_SCORER_VERSION: Final = "toolscore.scorer.version"
+TOOLSCORE_REVISION: Final = "toolscore.revision"
+
+# --- what we write under standard names
+EVENT_EVALUATION_RESULT: Final = "gen_ai.evaluation.result"
+EVALUATION_NAME: Final = "gen_ai.evaluation.name"
+EVALUATION_SCORE_VALUE: Final = "gen_ai.evaluation.score.value"
+EVALUATION_SCORE_LABEL: Final = "gen_ai.evaluation.score.label"
+EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
+LOG_RECORD_UID: Final = "log.record.uid"

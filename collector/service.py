@@ -1,0 +1,166 @@
+"""The life of the process: build, start, advance, reload, drain, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from collector.component import Component
+from collector.config import Config
+from collector.documents import rule_paths
+from collector.errors import ConfigError
+from collector.exporters.otlp import OtlpExporter
+from collector.exporters.prometheus import PrometheusExporter
+from collector.health import AdminServer, Health
+from collector.outbox import Outbox
+from collector.pipeline import Clock, Pipeline
+from collector.processors.scoring import Rules
+from collector.receivers.otlp_grpc import OtlpGrpcReceiver
+from collector.receivers.otlp_http import OtlpHttpReceiver
+from collector.rule_files import load_rules
+from collector.telemetry import Telemetry
+from collector.verdict import Verdict
+
+_log = logging.getLogger(__name__)
+_LONGEST_NAP = 0.05  # seconds: how late a trace's verdict may be
+_RULE_CHECK = 2.0  # seconds between looks at the rule files
+
+
+class Service:
+    """One collector. ``start``, then ``run`` until ``stop`` is called, then ``shutdown``."""
+
+    def __init__(self, config: Config, on_verdict: Callable[[Verdict], None] | None = None) -> None:
+        """Raises ConfigError where rules or configuration are wrong."""
+        self._config = config
+        self.telemetry = Telemetry(config.exporters.prometheus.max_label_values)
+        self._rule_state = _rule_state(config.rules)
+        rules = self._load_rules()
+        otlp = config.exporters.otlp
+        outbox = Outbox(otlp.sending_queue) if otlp else None
+        clock = Clock(time.monotonic, time.time_ns)
+        self.pipeline = Pipeline(config, rules, self.telemetry, outbox, clock, on_verdict)
+        self.health = Health()
+        self._stopping = asyncio.Event()
+        protocols = config.receivers.otlp.protocols
+        self.grpc = OtlpGrpcReceiver(protocols.grpc, self.pipeline) if protocols.grpc else None
+        self.http = OtlpHttpReceiver(protocols.http, self.pipeline) if protocols.http else None
+        self.prometheus = PrometheusExporter(config.exporters.prometheus, self.telemetry)
+        self.admin = AdminServer(config, self.health)
+        # Upstream first; the admin listener last, so that it answers for as long as anything else does.
+        self._receivers: list[Component] = [part for part in (self.grpc, self.http) if part is not None]
+        self._exporters: list[Component] = [OtlpExporter(otlp, outbox, self.telemetry, random.random)] if otlp and outbox else []
+        self._servers: list[Component] = [self.prometheus, self.admin]
+
+    async def start(self) -> None:
+        """Start downstream first. Raises ConfigError, with everything stopped again, where a part cannot start."""
+        try:
+            for part in reversed([*self._receivers, *self._exporters, *self._servers]):
+                await part.start()
+        except ConfigError:
+            await self.shutdown()
+            raise
+        self.health.ready = True
+
+    async def run(self) -> None:
+        """Release traces as they fall due, until ``stop``."""
+        watcher = asyncio.create_task(self._watch_rules())
+        while not self._stopping.is_set():
+            pause = min(self.pipeline.advance(), _LONGEST_NAP)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), pause) if pause else await asyncio.sleep(0)
+        watcher.cancel()
+
+    def stop(self) -> None:
+        """Make ``run`` return."""
+        self._stopping.set()
+
+    async def shutdown(self) -> None:
+        """Stop upstream first; verdicts of open traces are made before the exporters drain."""
+        self.health.ready = False
+        await _shut_down(self._receivers)
+        self.pipeline.drain("shutdown")
+        await _shut_down([*self._exporters, *self._servers])
+
+    def reload(self) -> None:
+        """Read the rules again; where they are wrong the old ones stay in force, and that is counted."""
+        try:
+            self.pipeline.rules = self._load_rules()
+        except ConfigError as error:
+            self.telemetry.rules_reload_failures.inc()
+            _log.error("rules refused, the old ones stay in force:\n%s", error)
+        else:
+            _log.info("rules reloaded")
+
+    def _load_rules(self) -> Rules:
+        rules = load_rules(rule_paths(self._config.rules))
+        self.telemetry.rules_info.clear()
+        for file, digest in rules.files:
+            self.telemetry.rules_info.labels(file, digest).set(1)
+        return rules
+
+    async def _watch_rules(self) -> None:
+        """Kubernetes swaps ConfigMap files without a signal: look whether they changed."""
+        while True:
+            await asyncio.sleep(_RULE_CHECK)
+            state = _rule_state(self._config.rules)
+            if state != self._rule_state:
+                self._rule_state = state
+                self.reload()
+
+
+def _rule_state(paths: list[Path]) -> list[tuple[str, int, int]]:
+    """Changes when a rule file does."""
+    try:
+        return [(str(path), (stat := path.stat()).st_mtime_ns, stat.st_size) for path in rule_paths(paths)]
+    except (ConfigError, OSError):
+        return []
+
+
+async def _shut_down(parts: list[Component]) -> None:
+    for part in parts:
+        try:
+            await part.shutdown()
+        except Exception:  # one failure must not keep the others running
+            _log.exception("%s did not stop cleanly", type(part).__name__)
+
+
+async def serve(config: Config) -> None:
+    """Run a collector until SIGTERM or SIGINT; SIGHUP reloads the rules. Raises ConfigError when it cannot start."""
+    service = Service(config)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, service.stop)
+    loop.add_signal_handler(signal.SIGINT, service.stop)
+    loop.add_signal_handler(signal.SIGHUP, service.reload)
+    await service.start()
+    _log.info("ready")
+    await service.run()
+    _log.info("stopping")
+    await service.shutdown()
+
+
+class _JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def configure_logging() -> None:
+    """Structured logs, one JSON object a line, on stderr."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonFormatter())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
