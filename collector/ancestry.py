@@ -1,0 +1,102 @@
+"""Who is above whom in a trace: nearest agent, nearest tool, whether the way up is whole.
+
+Every span is walked once, iteratively, so a trace of 100,000 spans in one line, or in a ring, stays linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from .reading import Reading, Role
+
+MAX_CONTEXT_STEPS = 256
+"""How far above an anchor its context is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """What is above a span."""
+
+    agent: Reading | None
+    tool: Reading | None
+    """The nearest tool execution between the span and that agent."""
+    whole: bool
+    """False where a parent on the way up is missing that should come here."""
+
+
+_NOTHING_ABOVE = Above(None, None, True)
+_BROKEN = Above(None, None, False)
+_PENDING = Above(None, None, False)
+
+
+class Ancestry:
+    """The parent links of one trace, with what is known of the spans."""
+
+    def __init__(self, spans: Mapping[bytes, Reading], parents: Mapping[bytes, bytes]) -> None:
+        self._spans = spans
+        self._parents = parents
+        self._above: dict[bytes, Above] = {}
+
+    def above(self, span_id: bytes) -> Above:
+        """What is above ``span_id``; the answer for every span on the way is kept."""
+        known = self._above
+        path: list[bytes] = []
+        current = span_id
+        while (above := known.get(current)) is None:
+            known[current] = _PENDING
+            parent = self._parent(current)
+            if not parent:
+                above = _NOTHING_ABOVE
+                break
+            if parent not in self._parents and parent not in self._spans:
+                reading = self._spans.get(current)
+                above = _NOTHING_ABOVE if reading is not None and reading.remote_parent else _BROKEN
+                break
+            path.append(current)
+            current = parent
+        ring_head = current if above is _PENDING else None  # parents in a ring: cut it where it was entered
+        known[current] = above = _NOTHING_ABOVE if above is _PENDING else above
+        for child in reversed(path):
+            if child != ring_head:
+                known[child] = above = self._below(current, above)
+            else:
+                above = _NOTHING_ABOVE
+            current = child
+        return known[span_id]
+
+    def _below(self, parent: bytes, above_parent: Above) -> Above:
+        reading = self._spans.get(parent)
+        if reading is not None:
+            if reading.role is Role.AGENT:
+                return Above(reading, None, above_parent.whole)
+            if reading.role is Role.TOOL:
+                return Above(above_parent.agent, reading, above_parent.whole)
+        return above_parent
+
+    def _parent(self, span_id: bytes) -> bytes:
+        reading = self._spans.get(span_id)
+        return reading.parent_span_id if reading is not None else self._parents.get(span_id, b"")
+
+    def upwards(self, span_id: bytes) -> Iterator[Reading]:
+        """The readings above ``span_id``, nearest first, as far as MAX_CONTEXT_STEPS."""
+        for _ in range(MAX_CONTEXT_STEPS):
+            span_id = self._parent(span_id)
+            if not span_id:
+                return
+            reading = self._spans.get(span_id)
+            if reading is not None:
+                yield reading
+
+    def root(self) -> bytes | None:
+        """The span nothing is above, by what was seen; the first by time where there are several."""
+        roots = [span_id for span_id, parent in self._parents.items() if not parent]
+        if not roots:
+            roots = [
+                r.span_id for r in self._spans.values() if r.remote_parent and r.parent_span_id not in self._parents
+            ]
+        return min(roots, key=self._start) if roots else None
+
+    def _start(self, span_id: bytes) -> tuple[int, bytes]:
+        reading = self._spans.get(span_id)
+        return (reading.start_ns, span_id) if reading is not None else (0, span_id)

@@ -1,0 +1,207 @@
+"""Tool calls, failed results and the user's words inside model messages, whatever the provider's or framework's shape.
+
+The shapes differ in names, not in kind, so one walk knows them all: OpenTelemetry parts, OpenAI chat and responses,
+Anthropic, Bedrock, Gemini, LangChain, Vercel AI SDK, Genkit. Every walk is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .values import MAX_TEXT, name_of, parse_any
+
+MAX_NODES: Final = 20_000
+MAX_DEPTH: Final = 40
+MAX_REQUESTS: Final = 1_000
+TAIL: Final = 65_536
+"""How far back from the end of a model's input the newest messages are looked for."""
+
+
+@dataclass(slots=True)
+class Request:
+    """A tool call a model asked for. ``arguments`` as the message held them."""
+
+    id: str | None
+    name: str
+    arguments: Any
+
+
+_CALL_TYPES: Final = frozenset({
+    "tool_call", "tool-call", "toolCall", "tool_use", "toolUse", "function_call", "server_tool_call", "server_tool_use",
+    "mcp_call", "invalid_tool_call",
+})  # fmt: skip
+_CALL_LISTS: Final = frozenset({"tool_calls", "toolCalls", "invalid_tool_calls"})
+_CALL_WRAPPERS: Final = (
+    "function",
+    "toolUse",
+    "functionCall",
+    "function_call",
+    "toolRequest",
+    "tool_call",
+    "server_tool_call",
+)
+_CALL_ID_KEYS: Final = ("call_id", "id", "toolCallId", "tool_call_id", "toolUseId", "ref")
+_CALL_NAME_KEYS: Final = ("name", "toolName", "tool_name")
+_CALL_ARGUMENT_KEYS: Final = ("arguments", "args", "input")
+_RESULT_TYPES: Final = frozenset({
+    "tool_call_response", "tool_result", "tool-result", "toolResult", "function_call_output",
+    "server_tool_call_response", "tool",
+})  # fmt: skip
+_RESULT_WRAPPERS: Final = ("toolResult", "functionResponse", "function_response", "toolResponse")
+_RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
+_RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts")
+# What others than the model said holds no new requests, and a definition of a tool is no call of it.
+_OTHERS_ROLES: Final = frozenset({"tool", "user", "system", "developer", "human", "function"})
+_SKIPPED_KEYS: Final = frozenset({"tools", "functions", "tool_definitions", "functionDeclarations"})
+
+
+def may_hold_calls(value: object) -> bool:
+    """Whether a look inside could find a tool call; far cheaper than the look."""
+    if type(value) is str:
+        return "tool" in value or "function" in value or "Tool" in value
+    return bool(value)
+
+
+def requested_calls(output: object) -> list[Request]:
+    """The tool calls in a model's output, in its order, each id once.
+
+    Does not look into a call (its arguments may look like one) nor at what others than the model said.
+    """
+    found: list[Request] = []
+    seen: set[str] = set()
+    stack: list[tuple[object, bool, int]] = [(parse_any(output), False, 0)]
+    for _ in range(MAX_NODES):
+        if not stack or len(found) >= MAX_REQUESTS:
+            break
+        node, listed, depth = stack.pop()
+        if isinstance(node, Mapping):
+            request = _request_in(node, listed)
+            if request is None:
+                if depth < MAX_DEPTH and node.get("role") not in _OTHERS_ROLES:
+                    stack.extend(
+                        (child, key in _CALL_LISTS, depth + 1)
+                        for key, child in reversed(list(node.items()))
+                        if key not in _SKIPPED_KEYS and _may_nest(child)
+                    )
+            elif request.id is None or request.id not in seen:
+                seen.add(request.id or "")
+                found.append(request)
+        elif isinstance(node, (list, tuple)):
+            if depth < MAX_DEPTH:
+                stack.extend((child, listed, depth + 1) for child in reversed(node) if _may_nest(child))
+        elif depth < MAX_DEPTH:  # a part that was encoded on its own
+            parsed = parse_any(node)
+            if not isinstance(parsed, str):
+                stack.append((parsed, listed, depth + 1))
+    return found
+
+
+def _may_nest(value: object) -> bool:
+    if type(value) is str:
+        return value[:1] in ("{", "[") and may_hold_calls(value)
+    return isinstance(value, (Mapping, list, tuple))
+
+
+def _request_in(node: Mapping[Any, Any], listed: bool) -> Request | None:
+    inner: Mapping[Any, Any] | None = node if listed or node.get("type") in _CALL_TYPES else None
+    for key in _CALL_WRAPPERS:
+        wrapped = node.get(key)
+        if isinstance(wrapped, Mapping) and (inner is not None or key != "function" or "arguments" in wrapped):
+            inner = wrapped
+            break
+    if inner is None:
+        return None
+    name = name_of(_first(inner, _CALL_NAME_KEYS)) or name_of(_first(node, _CALL_NAME_KEYS))
+    if name is None:
+        return None
+    call_id = name_of(_first(node, _CALL_ID_KEYS)) or name_of(_first(inner, _CALL_ID_KEYS))
+    return Request(call_id, name, _first(inner, _CALL_ARGUMENT_KEYS))
+
+
+def _first(node: Mapping[Any, Any], keys: Iterable[str]) -> Any:
+    for key in keys:
+        value = node.get(key)
+        if value is not None:
+            return value
+    return None
+
+
+# --- what the model was told -----------------------------------------------------------------------------------------
+
+_FAILURE: Final = re.compile(r"""\W*(?:\w+(?:Error|Exception)|error|exception|traceback)\b""", re.IGNORECASE)
+_FAILURE_HINTS: Final = ("rror", "xception", "raceback", "is_error")
+
+
+def is_failure(result: object) -> bool:
+    """Whether a tool's result, as the model was told it, says that the tool failed.
+
+    Messages have no status: an error flag counts, a text that starts like an error, an object with an ``error``.
+    """
+    value = parse_any(result)
+    for _ in range(4):  # content parts around the text
+        if isinstance(value, list) and value:
+            value = value[0]
+        elif isinstance(value, Mapping):
+            if (
+                value.get("is_error") is True
+                or value.get("isError") is True
+                or value.get("status") in ("error", "failed")
+            ):
+                return True
+            if value.get("error"):
+                return True
+            inner = _first(value, ("text", *_RESULT_VALUE_KEYS))
+            if inner is None:
+                return False
+            value = parse_any(inner)
+        else:
+            break
+    return isinstance(value, str) and _FAILURE.match(value[:200]) is not None
+
+
+def failed_results(messages: object) -> frozenset[str] | None:
+    """Ids of calls whose results in a model's input are errors; None where there are none (the usual case)."""
+    if type(messages) is str:
+        tail = messages[-TAIL:]
+        if not any(hint in tail for hint in _FAILURE_HINTS):
+            return None
+    failed: set[str] = set()
+    stack: list[tuple[object, int]] = [(parse_any(messages), 0)]
+    for _ in range(MAX_NODES):
+        if not stack:
+            break
+        node, depth = stack.pop()
+        if isinstance(node, Mapping):
+            inner = next((node[key] for key in _RESULT_WRAPPERS if isinstance(node.get(key), Mapping)), node)
+            if inner is not node or node.get("type") in _RESULT_TYPES or node.get("role") == "tool":
+                call_id = name_of(_first(inner, _RESULT_ID_KEYS)) or name_of(_first(node, _RESULT_ID_KEYS))
+                if call_id is not None:
+                    if is_failure(inner):
+                        failed.add(call_id)
+                    continue
+            if depth < MAX_DEPTH:
+                stack.extend((child, depth + 1) for child in node.values() if isinstance(child, (Mapping, list)))
+        elif isinstance(node, list) and depth < MAX_DEPTH:
+            stack.extend((child, depth + 1) for child in node if isinstance(child, (Mapping, list)))
+    return frozenset(failed) or None
+
+
+def newest_user_input(messages: object) -> object | None:
+    """``messages`` itself where the user spoke last, so that a model asked again after its tools keeps nothing.
+
+    Only the end of a long text is looked at: a history repeats what earlier requests have told already.
+    """
+    if type(messages) is not str:
+        return messages or None
+    tail = messages[-TAIL:]
+    asked = max(tail.rfind('"user"'), tail.rfind('"human"'), tail.rfind('"HumanMessage"'))
+    told = max(
+        tail.rfind('"assistant"'),
+        tail.rfind('"tool'),
+        tail.rfind('"ToolMessage"'),
+        tail.rfind('"function_call_output"'),
+    )
+    return messages if asked > told and len(messages) <= MAX_TEXT else None

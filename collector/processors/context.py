@@ -1,0 +1,104 @@
+"""Under which circumstances a run happened: route, intent, agent, conversation, the user's words.
+
+The anchor says it, or a span above it (an HTTP server span has the route, a workflow the intent), or the resource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from collector import semconv
+from collector.ancestry import Ancestry
+from collector.drafts import Members
+from collector.reading import Reading, Role
+from collector.span import Resource
+from collector.userinput import user_text
+from collector.values import name_of
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSettings:
+    """What a run's context is read from. The names are tried in order."""
+
+    route: Sequence[str] = (semconv.TOOLSCORE_ROUTE, semconv.HTTP_ROUTE)
+    intent: Sequence[str] = (semconv.TOOLSCORE_INTENT, semconv.WORKFLOW_NAME)
+    skew_ns: int = 10_000_000
+    """How far the clocks of two hosts may be apart."""
+    user_input: bool = True
+    """Whether somebody wants the user's words: reading them costs as much as the rest of the run."""
+
+
+@dataclass(slots=True)
+class Context:
+    """What ``describe`` found; None where nobody said it."""
+
+    route: str | None
+    intent: str | None
+    agent: str | None
+    conversation_id: str | None
+    response_id: str | None
+    user_input: str | None
+    service: str | None
+    dialect: str
+    attributes: Mapping[str, Any]
+    """The anchor's short attributes over those of its resource: what a rule may match on."""
+
+
+def describe(run: Members, ancestry: Ancestry, settings: ContextSettings) -> Context:
+    """The context of ``run``."""
+    own = [reading for reading in (run.anchor, *run.wrappers) if reading is not None]
+    above = list(ancestry.upwards(run.anchor_id))
+    members = [*(spans[0] for spans in run.executions), *run.models]
+    is_agent = run.anchor is not None and run.anchor.role is Role.AGENT
+    witnesses = own + members if is_agent else members or own
+    resource = witnesses[0].resource if witnesses else None
+    sources = [reading.attributes for reading in (*own, *above)]
+    if resource is not None:
+        sources.append(resource.attributes)
+    return Context(
+        route=_first_text(sources, settings.route),
+        intent=_first_text(sources, settings.intent),
+        agent=next((r.name for r in own if r.role is Role.AGENT and r.name), None)
+        or next((r.agent for r in members if r.agent), None),
+        conversation_id=next((r.conversation_id for r in (*own, *above) if r.conversation_id), None)
+        or _agreed(members),
+        response_id=next((r.response_id for r in (*own, *reversed(run.models)) if r.response_id), None),
+        user_input=_user_input(own, run, above) if settings.user_input else None,
+        service=None if resource is None else resource.service,
+        dialect=next((r.dialect for r in witnesses if r.dialect), ""),
+        attributes=_merged(resource, own),
+    )
+
+
+def _first_text(sources: Sequence[Mapping[str, Any]], names: Iterable[str]) -> str | None:
+    for name in names:
+        for source in sources:
+            text = name_of(source.get(name))
+            if text is not None:
+                return text
+    return None
+
+
+def _agreed(members: Iterable[Reading]) -> str | None:
+    """The conversation all members name: some frameworks put a changing response id there."""
+    ids = {reading.conversation_id for reading in members if reading.conversation_id}
+    return ids.pop() if len(ids) == 1 else None
+
+
+def _user_input(own: Iterable[Reading], run: Members, above: Iterable[Reading]) -> str | None:
+    models = sorted(run.models, key=lambda model: model.start_ns) if run.models else ()
+    for reading in (*own, *models, *(above if run.parent is None else ())):
+        if reading.user_input is not None:
+            text = user_text(reading.user_input)
+            if text is not None:
+                return text
+    return None
+
+
+def _merged(resource: Resource | None, own: Sequence[Reading]) -> Mapping[str, Any]:
+    merged = {} if resource is None else dict(resource.attributes)
+    for reading in reversed(own):
+        merged.update(reading.attributes)
+    return merged

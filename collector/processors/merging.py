@@ -1,0 +1,171 @@
+"""Executions and model requests of one run -> its calls: each once, with everything any span knows of it.
+
+Executions count: what ran. Model outputs say what was asked for: they lend ids, arguments and positions to executions
+that lack them, stand in where a dialect has no executions at all, and leave what never ran as ``executed=False``.
+A model request seen twice (nested client spans, one response id) counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from collector.drafts import Call, Members
+from collector.messages import Request, requested_calls
+from collector.reading import Reading
+from collector.values import Arguments, parse_arguments
+from scorers.trajectory import Status
+
+MAX_CANDIDATES: Final = 64
+"""How many open requests of one tool an execution is compared with."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request with its place: the ``position``-th call of the run's ``turn``-th model output that holds any."""
+
+    id: str | None
+    name: str
+    arguments: Arguments
+    arguments_text: str | None
+    turn: int
+    position: int
+    model: Reading
+    execution: Call | None = None
+
+
+def resolve(run: Members) -> list[Call]:
+    """The calls of ``run``: executions in order of start, then what was only asked for."""
+    calls = [_merge(spans) for spans in run.executions]
+    if run.models:
+        asked = _asked(run.models)
+        if calls:
+            _match(calls, asked)
+        calls += _unseen(run, asked)
+    return calls
+
+
+def _merge(spans: Sequence[Reading]) -> Call:
+    """One call from the spans that show it, outermost first: what the outer one does not say, an inner one may."""
+    outer = spans[0]
+    arguments, text = parse_arguments(outer.arguments)
+    call = Call(
+        outer.name or "", outer.call_id, arguments, text, outer.status, outer.error_type,
+        outer.start_ns, outer.end_ns, outer.span_id,
+    )  # fmt: skip
+    call.resource = outer.resource
+    for inner in spans[1:]:
+        call.id = call.id or inner.call_id
+        if call.arguments is None:
+            call.arguments, call.arguments_text = parse_arguments(inner.arguments)
+        if call.status == "unset":
+            call.status = inner.status
+        call.error_type = call.error_type or inner.error_type
+    return call
+
+
+def _asked(models: Iterable[Reading]) -> list[_Asked]:
+    """What the models asked for, turn by turn, each request once."""
+    asked: list[_Asked] = []
+    by_id: dict[str, _Asked] = {}
+    responses: set[str] = set()
+    latest: tuple[Reading, list[Request]] | None = None
+    turn = 0
+    for model in sorted(models, key=_start):
+        if model.output is None or model.response_id in responses:
+            continue
+        requests = requested_calls(model.output)
+        if latest is not None and model.end_ns <= latest[0].end_ns and requests == latest[1]:
+            continue  # a client inside a client, both traced
+        if requests:
+            latest = model, requests
+            responses.add(model.response_id or "")
+            asked += _new_requests(model, requests, turn, by_id)
+            turn += 1
+    return asked
+
+
+def _new_requests(model: Reading, requests: Iterable[Request], turn: int, by_id: dict[str, _Asked]) -> Iterator[_Asked]:
+    for position, request in enumerate(requests):
+        arguments, text = ({}, None) if request.arguments == "" else parse_arguments(request.arguments)
+        asked = _Asked(request.id, request.name, arguments, text, turn, position, model)
+        if request.id is not None:
+            same = by_id.setdefault(request.id, asked)
+            if same is not asked and same.name == asked.name and same.arguments == arguments:
+                continue  # an output that repeats earlier ones
+        yield asked
+
+
+def _start(model: Reading) -> tuple[int, bytes]:
+    return model.start_ns, model.span_id
+
+
+# How well an execution and a request must agree to be one call, the surest first.
+_AGREEMENTS: Final[tuple[Callable[[Call, _Asked], bool], ...]] = (
+    lambda call, request: call.id is not None and call.id == request.id,
+    lambda call, request: _covers(call.arguments, request.arguments),
+    lambda call, request: call.arguments is None or request.arguments is None,
+    lambda call, request: request.model.start_ns <= call.start_ns,  # the framework changed the arguments
+)
+
+
+def _match(calls: Sequence[Call], asked: Sequence[_Asked]) -> None:
+    """Join executions with the requests they answer, and let each learn what only the other knows."""
+    open_requests: dict[str, list[_Asked]] = {}
+    for request in asked:
+        open_requests.setdefault(request.name, []).append(request)
+    open_calls = list(calls)
+    for agree in _AGREEMENTS:
+        unmatched: list[Call] = []
+        for call in open_calls:
+            candidates = open_requests.get(call.name, ())
+            fitting = next((request for request in candidates[:MAX_CANDIDATES] if agree(call, request)), None)
+            if fitting is None:
+                unmatched.append(call)
+            else:
+                open_requests[call.name].remove(fitting)
+                _unite(call, fitting)
+        open_calls = unmatched
+
+
+def _covers(arguments: Arguments, requested: Arguments) -> bool:
+    """Whether the call got what was asked for; a framework may have added defaults."""
+    if arguments is None or requested is None:
+        return False
+    return all(key in arguments and arguments[key] == value for key, value in requested.items())
+
+
+def _unite(call: Call, request: _Asked) -> None:
+    request.execution = call
+    call.turn, call.position = request.turn, request.position
+    call.id = call.id or request.id
+    if call.arguments is None and request.arguments is not None:
+        call.arguments, call.arguments_text = request.arguments, None
+
+
+def _unseen(run: Members, asked: Iterable[_Asked]) -> Iterator[Call]:
+    """Calls that exist in messages only.
+
+    Where the run has executions, what has none never ran. Where it has none at all (an application that runs its tools
+    itself), every request ran, but for the last ones of a run that failed or never ended.
+    """
+    failed = frozenset[str]().union(*(model.failed for model in run.models if model.failed))
+    starts = [model.start_ns for model in run.models]
+    newest = max(starts)
+    ended_well = "missing_anchor" not in run.missing and (run.anchor is None or run.anchor.status != "error")
+    for request in asked:
+        if request.execution is not None:
+            continue
+        model = request.model
+        answered = model.start_ns < newest
+        executed = not run.executions and (answered or ended_well)
+        status: Status = "error" if request.id in failed else "ok" if executed and answered else "unset"
+        # Nobody timed it: it began when the model had answered, at the latest when the model was asked again.
+        following = min((start for start in starts if start > model.start_ns), default=model.end_ns)
+        call = Call(
+            request.name, request.id, request.arguments, request.arguments_text, status, None,
+            min(model.end_ns, following), 0, None, executed, request.turn, request.position,
+        )  # fmt: skip
+        call.resource = model.resource
+        yield call

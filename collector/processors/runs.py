@@ -1,0 +1,133 @@
+"""Readings of a trace -> the agent runs in it: who belongs to whom.
+
+A run is an agent span and its subtree. A tool call belongs to the nearest agent above it, however many steps, chains and
+model spans lie between. An execution right below another of the same tool, with no agent between, is the same call seen
+again (framework > MCP client > MCP server). An agent span right inside one of the same name, or without a name, is a
+wrapper of the same run. What belongs to no agent is one more run, anchored at the trace's root or at the earliest span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import copy
+
+from collector.ancestry import Ancestry
+from collector.drafts import Members
+from collector.reading import Reading, Role
+
+
+def join(readings: Iterable[Reading]) -> dict[bytes, Reading]:
+    """Span id -> its reading, in order of start. One sent twice counts once; log events go to the request they name."""
+    spans: dict[bytes, Reading] = {}
+    events: dict[bytes, list[Reading]] = {}
+    for reading in sorted(readings, key=_start):
+        if reading.role is Role.EVENT:
+            events.setdefault(reading.span_id, []).append(reading)
+        elif reading.span_id:
+            spans.setdefault(reading.span_id, reading)
+    for span_id, told in events.items():
+        _attach(spans, span_id, told)
+    return spans
+
+
+def _start(reading: Reading) -> tuple[int, bytes]:
+    # Arrival order means nothing: exporters send spans as they end, retries and processes mix. Ids at least are fixed.
+    return reading.start_ns, reading.span_id
+
+
+def _attach(spans: dict[bytes, Reading], span_id: bytes, events: list[Reading]) -> None:
+    """Make ``events`` part of their model span, or model requests of their own where that span is none."""
+    unique = {repr((event.start_ns, event.output, event.user_input, event.failed)): event for event in events}
+    model = spans.get(span_id)
+    if model is not None and model.role is Role.MODEL:
+        model = spans[span_id] = copy(model)  # the caller's readings stay as they are
+        if model.output is None:
+            model.output = [event.output for event in unique.values() if event.output is not None] or None
+        for event in unique.values():
+            model.user_input = model.user_input or event.user_input
+            model.conversation_id = model.conversation_id or event.conversation_id
+            model.failed = (model.failed or frozenset()) | (event.failed or frozenset())
+        return
+    for number, event in enumerate(unique.values()):
+        model = copy(event)
+        model.role = Role.MODEL
+        model.parent_span_id = span_id
+        model.span_id = span_id + number.to_bytes(4, "big")  # longer than any span's id, so nobody else's
+        spans[model.span_id] = model
+
+
+def group(spans: Mapping[bytes, Reading], ancestry: Ancestry) -> list[Members]:
+    """The runs of one trace, anchors in order of start. ``spans`` as ``join`` gives them."""
+    runs: dict[bytes, Members] = {}
+    for reading in spans.values():
+        if reading.role is Role.AGENT and reading.span_id not in runs:
+            _open_run(reading, ancestry, runs)
+    stray = Members(None, b"")
+    calls: dict[bytes, list[Reading]] = {}
+    for reading in spans.values():
+        if reading.role is Role.TOOL or reading.role is Role.MODEL:
+            above = ancestry.above(reading.span_id)
+            run = stray if above.agent is None else runs[above.agent.span_id]
+            if run is stray and not above.whole:
+                stray.missing = ("missing_parent",)
+            if reading.role is Role.MODEL:
+                run.models.append(reading)
+            elif reading.span_id not in calls:
+                _open_call(reading, ancestry, calls, run)
+    found = list({id(run): run for run in runs.values()}.values())
+    if stray.executions or (stray.models and (not found or any(model.output is not None for model in stray.models))):
+        _anchor_stray(stray, spans, ancestry)
+        found.append(stray)
+    return found
+
+
+def _open_run(agent: Reading, ancestry: Ancestry, runs: dict[bytes, Members]) -> None:
+    """Enter ``agent`` and the agents above it, outermost first, into ``runs``."""
+    nested = [agent]
+    above = ancestry.above(agent.span_id)
+    while above.agent is not None and above.agent.span_id not in runs:
+        nested.append(above.agent)
+        above = ancestry.above(above.agent.span_id)
+    for inner in reversed(nested):
+        above = ancestry.above(inner.span_id)
+        outer = None if above.agent is None else runs[above.agent.span_id]
+        if outer is not None and above.tool is None and _is_wrapped(inner, outer):
+            outer.wrappers.append(inner)
+            runs[inner.span_id] = outer
+        else:
+            run = runs[inner.span_id] = Members(inner, inner.span_id, outer)
+            run.outer_id = None if above.tool is None else above.tool.span_id
+            if not above.whole:
+                run.missing = ("missing_parent",)
+
+
+def _is_wrapped(inner: Reading, outer: Members) -> bool:
+    return inner.name is None or (outer.anchor is not None and inner.name == outer.anchor.name)
+
+
+def _open_call(reading: Reading, ancestry: Ancestry, calls: dict[bytes, list[Reading]], run: Members) -> None:
+    """Enter ``reading`` and the spans above it that show the same call, outermost first, as one execution of ``run``."""
+    seen = [reading]
+    outer = ancestry.above(reading.span_id).tool
+    while outer is not None and outer.name == seen[-1].name and outer.span_id not in calls:
+        seen.append(outer)
+        outer = ancestry.above(outer.span_id).tool
+    if outer is not None and outer.name == seen[-1].name:
+        call = calls[outer.span_id]
+    else:
+        call = []
+        run.executions.append(call)
+    for span in reversed(seen):
+        call.append(span)
+        calls[span.span_id] = call
+
+
+def _anchor_stray(stray: Members, spans: Mapping[bytes, Reading], ancestry: Ancestry) -> None:
+    root = ancestry.root()
+    anchor = None if root is None else spans.get(root)
+    if root is not None and (anchor is None or anchor.role is not Role.AGENT):
+        stray.anchor, stray.anchor_id = anchor, root
+    else:
+        earliest = min([*stray.models, *(call[0] for call in stray.executions)], key=_start)
+        stray.anchor_id = earliest.span_id[:8]
+        stray.missing = (*stray.missing, "missing_anchor")

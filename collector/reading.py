@@ -1,0 +1,148 @@
+"""What a dialect makes of one span or log record: plain data, no wire names left.
+
+An open trace keeps all its readings in memory, so a reading is small and what is costly to take apart (arguments, model
+outputs) stays the text it was until the run is rebuilt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import IntEnum
+from typing import Any, Final
+
+from scorers.trajectory import Status
+
+from . import semconv
+from .span import SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, LogRecord, Resource, Span
+from .values import name_of
+
+MAX_CONTEXT_TEXT: Final = 512
+_REMOTE_KINDS: Final = (
+    SPAN_KIND_SERVER,
+    5,
+)  # server and consumer: called from elsewhere, where flags are too old to say
+
+
+class Role(IntEnum):
+    """What a span is to the agent run it belongs to."""
+
+    OTHER = 0
+    """Context only: the trace's root, a server span with a route, a workflow above agents."""
+    AGENT = 1
+    """One run of one agent."""
+    TOOL = 2
+    """One execution of one tool."""
+    MODEL = 3
+    """One request to a model: its output says what was asked for."""
+    EVENT = 4
+    """A log record about a model request, joined to it by span id."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """One span as an agent run sees it. Times are Unix nanoseconds; None is "the sender did not say"."""
+
+    span_id: bytes
+    parent_span_id: bytes
+    start_ns: int
+    end_ns: int
+    role: Role
+    dialect: str
+    resource: Resource
+    remote_parent: bool = False
+    """The parent runs in another process and may never come here."""
+    name: str | None = None
+    """Of the tool (TOOL) or the agent (AGENT)."""
+    call_id: str | None = None
+    arguments: Any = None
+    """TOOL: as the wire held them, read when the run is rebuilt."""
+    status: Status = "unset"
+    error_type: str | None = None
+    agent: str | None = None
+    """Name of the agent a TOOL or MODEL span says it works for."""
+    conversation_id: str | None = None
+    response_id: str | None = None
+    output: Any = None
+    """MODEL: what it answered, as the wire held it; None where no tool call can be in it."""
+    failed: frozenset[str] | None = None
+    """MODEL: ids of earlier calls whose results, told to the model, were errors."""
+    user_input: Any = None
+    """Where the user's words may be found, as the wire held it."""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    """AGENT and OTHER: the attributes that route, intent and rules may look at."""
+
+    @property
+    def held(self) -> bool:
+        """Whether this span may be annotated, so that its bytes must wait for the verdict."""
+        return self.role == Role.AGENT or self.role == Role.TOOL
+
+
+def reading_of(span: Span, role: Role, dialect: str) -> Reading:
+    """A reading with what every span tells: ids, times, and whether it failed."""
+    reading = Reading(
+        span.span_id, span.parent_span_id, span.start_ns, span.end_ns, role, dialect, span.resource,
+        span.remote_parent is True or (span.remote_parent is None and span.kind in _REMOTE_KINDS),
+    )  # fmt: skip
+    error_type = span.attributes.get(semconv.ERROR_TYPE)
+    if span.status == STATUS_ERROR or error_type is not None:
+        reading.status = "error"
+        reading.error_type = name_of(error_type) or _exception_type(span)
+    elif span.status == STATUS_OK:
+        reading.status = "ok"
+    return reading
+
+
+def _exception_type(span: Span) -> str | None:
+    for event in span.events:
+        if event.name == semconv.EVENT_EXCEPTION:
+            return name_of(event.attributes.get(semconv.EXCEPTION_TYPE))
+    return None
+
+
+def context_attributes(span: Span) -> dict[str, Any]:
+    """The attributes of an anchor or root that rules may look at: short plain values, no messages."""
+    return {
+        key: value
+        for key, value in span.attributes.items()
+        if (len(value) <= MAX_CONTEXT_TEXT if type(value) is str else isinstance(value, (bool, int, float)))
+    }
+
+
+IGNORED: Final = Reading(b"", b"", 0, 0, Role.OTHER, "", Resource({}))
+"""A span the dialect understood and nobody needs (a step, an embedding): pass it on, count no blind spot, keep nothing."""
+
+_FILLABLE: Final = tuple(
+    f.name
+    for f in fields(Reading)
+    if f.name not in ("span_id", "parent_span_id", "start_ns", "end_ns", "role", "dialect")
+)
+
+
+def fill(reading: Reading, other: Reading) -> None:
+    """Take from ``other`` what ``reading`` does not know: two dialects, or two spans, that tell of the same thing."""
+    for name in _FILLABLE:
+        mine = getattr(reading, name)
+        if mine is None or mine == "unset":
+            setattr(reading, name, getattr(other, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one family of instrumentations writes agent runs. One file each; ``collector.dialects`` is the table of them.
+
+    A span is in this dialect when it carries one of ``keys`` or its scope is one of ``scopes``.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    read: Callable[[Span], Reading | None]
+    """None where the span, though in this dialect, is not understood."""
+    scopes: tuple[str, ...] = ()
+    markers: tuple[bytes, ...] = ()
+    """Bytes at least one of which stands in every span of this dialect that matters."""
+    attributes: frozenset[str] = frozenset()
+    """Attributes ``read`` looks at, beyond ``keys``."""
+    prefixes: tuple[str, ...] = ()
+    """Attributes ``read`` looks at by how they begin."""
+    read_log: Callable[[LogRecord], Reading | None] | None = None

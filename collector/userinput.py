@@ -1,0 +1,83 @@
+"""What the user said to an agent, found in whatever the instrumentation recorded as the agent's input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from .values import parse_any
+
+MAX_CHARS: Final = 8_192
+MAX_DEPTH: Final = 12
+MAX_ITEMS: Final = 10_000
+
+_USER_ROLES: Final = frozenset({"user", "human", "HumanMessage"})
+_NOT_WORDS: Final = frozenset(
+    {"tool_result", "tool-result", "tool_call", "tool_call_response", "tool_use", "function_call_output"}
+)
+# Where a record of an input keeps the words, the most telling first. Anything else is a record of something else.
+_INPUT_KEYS: Final = (
+    "messages", "new_message", "message", "user_prompt", "prompt", "query", "question", "user_msg", "user_input", "input",
+    "inputs", "task", "contents", "text", "content", "parts", "args", "kwargs", "request", "generations", "value",
+)  # fmt: skip
+
+
+def user_text(value: object) -> str | None:
+    """The user's newest words in ``value``: plain text, messages, or an object that holds either. None where unsure."""
+    text = _text(value, 0)
+    return text[:MAX_CHARS] if text else None
+
+
+def _text(value: object, depth: int) -> str | None:
+    if depth > MAX_DEPTH:
+        return None
+    value = parse_any(value)
+    if isinstance(value, str):
+        return value.strip() or None
+    if isinstance(value, Mapping):
+        return _text_of_object(value, depth)
+    if isinstance(value, (list, tuple)):
+        return _text_of_list(value, depth)
+    return None
+
+
+def _text_of_object(value: Mapping[Any, Any], depth: int) -> str | None:
+    if value.get("type") in _NOT_WORDS:
+        return None
+    kwargs = value.get("kwargs")
+    if "lc" in value and isinstance(kwargs, Mapping):  # LangChain's constructor form of a message
+        return _text(kwargs.get("content"), depth + 1)
+    for key in _INPUT_KEYS:
+        inner = value.get(key)
+        if inner:
+            text = _text(inner, depth + 1)
+            if text is not None:
+                return text
+    return None
+
+
+def _text_of_list(items: Sequence[Any], depth: int) -> str | None:
+    roles = [_role(item) for item in items[:MAX_ITEMS]]
+    for item, role in zip(reversed(items[:MAX_ITEMS]), reversed(roles), strict=True):
+        if role in _USER_ROLES:
+            text = _text_of_object(item, depth)
+            if text is not None:
+                return text
+    if any(role is not None for role in roles):
+        return None  # messages, but none from the user
+    texts = [text for item in items[:64] if (text := _text(item, depth + 1)) is not None]
+    return "\n".join(texts) if texts else None
+
+
+def _role(item: object) -> str | None:
+    """Who speaks in a message; None where ``item`` is no message (a content part, a plain text)."""
+    if not isinstance(item, Mapping):
+        return None
+    constructor = item.get("id")
+    if "lc" in item and isinstance(constructor, list) and constructor:
+        return str(constructor[-1])
+    role = item.get(
+        "role",
+        item.get("type") if "content" in item and item.get("type") in ("human", "ai", "system", "tool") else None,
+    )
+    return role if isinstance(role, str) else None

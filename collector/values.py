@@ -1,0 +1,113 @@
+"""Values as instrumentations write them, made plain: JSON, JSON inside JSON, Python reprs.
+
+Everything here is bounded and total: odd input gives None (or the text it was), never an exception.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+MAX_TEXT: Final = 262_144
+"""Longest text that is parsed, in characters. A quarter of a megabyte of arguments is no longer a tool call."""
+MAX_KEPT_TEXT: Final = 4_096
+"""How much is kept of text that could not be read."""
+MAX_REPR: Final = 32_768
+MAX_DEPTH: Final = 64
+MAX_NAME: Final = 256
+
+# NaN and Infinity are no JSON; as text they can be shown and compared, as floats they break every encoder behind us.
+_decode = json.JSONDecoder(parse_constant=str).decode
+
+Arguments = Mapping[str, Any] | None
+
+
+def name_of(value: object) -> str | None:
+    """A short text such as a name or an id; None for anything else and for the empty string."""
+    return value[:MAX_NAME] if type(value) is str and value else None
+
+
+def parse_json(text: str) -> Any:
+    """The JSON value in ``text``, or None where there is none, it is too long, or nested too deeply."""
+    if len(text) > MAX_TEXT:
+        return None
+    try:
+        value = _decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return None if _is_too_deep(value, _brackets(text)) else value
+
+
+def parse_arguments(value: object) -> tuple[Arguments, str | None]:
+    """The arguments of a call as an object, and the text that could not be read as one.
+
+    ``(None, None)`` where nothing was recorded: absent, empty, or JSON null.
+    """
+    if type(value) is str:
+        if not value:
+            return None, None
+        parsed = parse_json(value)
+        if type(parsed) is dict:
+            return parsed, None
+        if type(parsed) is str:  # JSON inside JSON
+            inner = parse_json(parsed)
+            return (inner, None) if type(inner) is dict else (None, parsed[:MAX_KEPT_TEXT] or None)
+        if parsed is None and value[:1] == "{":
+            parsed = parse_repr(value)
+            if type(parsed) is dict and all(type(key) is str for key in parsed):
+                return parsed, None
+        return None, None if value == "null" else value[:MAX_KEPT_TEXT]
+    if type(value) is dict:
+        return value, None
+    if value is None or value == [] or value == b"":
+        return None, None
+    try:
+        return None, str(value)[:MAX_KEPT_TEXT]
+    except (ValueError, RecursionError):  # a list as deep as the wire allows, an int of too many digits
+        return None, None
+
+
+def parse_repr(text: str) -> Any:
+    """The value of a Python literal, or None. Only literals are read: nothing is looked up, called or evaluated."""
+    if len(text) > MAX_REPR:
+        return None
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    return None if _is_too_deep(value, _brackets(text)) else value
+
+
+def parse_any(value: object) -> Any:
+    """The structure inside ``value``: JSON text parsed, a Python repr read, anything else as it is."""
+    if type(value) is not str:
+        return value
+    text = value.strip()
+    if text[:1] not in ("{", "[", '"', "("):
+        return value
+    parsed = parse_json(text)
+    if parsed is None and text[:1] != '"':
+        parsed = parse_repr(text)
+    return value if parsed is None else parsed
+
+
+def _is_too_deep(value: object, brackets: int) -> bool:
+    """Whether containers nest deeper than MAX_DEPTH, looked at level by level; ``brackets`` spares the look."""
+    if brackets <= MAX_DEPTH:
+        return False
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [child for item in level if isinstance(item, (dict, list, tuple)) for child in _children(item)]
+        if not level:
+            return False
+    return True
+
+
+def _children(item: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterable[Any]:
+    return item.values() if isinstance(item, dict) else item
+
+
+def _brackets(text: str) -> int:
+    return text.count("[") + text.count("{") + text.count("(")
