@@ -27,7 +27,6 @@ class Above:
 
 _NOTHING_ABOVE = Above(None, None, True)
 _BROKEN = Above(None, None, False)
-_PENDING = Above(None, None, False)
 
 
 class Ancestry:
@@ -36,34 +35,32 @@ class Ancestry:
     def __init__(self, spans: Mapping[bytes, Reading], parents: Mapping[bytes, bytes]) -> None:
         self._spans = spans
         self._parents = parents
-        self._above: dict[bytes, Above] = {}
+        self._inside: dict[bytes, Above] = {}
 
     def above(self, span_id: bytes) -> Above:
-        """What is above ``span_id``; the answer for every span on the way is kept."""
-        known = self._above
+        """What is above ``span_id``. Siblings share the answer, and every span on the way up keeps its own."""
+        parent = self._parent(span_id)
+        known = self._inside.get(parent)
+        return known if known is not None else self._climb(span_id, parent)
+
+    def _climb(self, span_id: bytes, parent: bytes) -> Above:
+        inside = self._inside
         path: list[bytes] = []
-        current = span_id
-        while (above := known.get(current)) is None:
-            known[current] = _PENDING
-            parent = self._parent(current)
+        child = span_id
+        while (above := inside.get(parent)) is None:
             if not parent:
                 above = _NOTHING_ABOVE
                 break
             if parent not in self._parents and parent not in self._spans:
-                reading = self._spans.get(current)
+                reading = self._spans.get(child)
                 above = _NOTHING_ABOVE if reading is not None and reading.remote_parent else _BROKEN
                 break
-            path.append(current)
-            current = parent
-        ring_head = current if above is _PENDING else None  # parents in a ring: cut it where it was entered
-        known[current] = above = _NOTHING_ABOVE if above is _PENDING else above
-        for child in reversed(path):
-            if child != ring_head:
-                known[child] = above = self._below(current, above)
-            else:
-                above = _NOTHING_ABOVE
-            current = child
-        return known[span_id]
+            inside[parent] = _NOTHING_ABOVE  # until the way up is known, and for good where parents form a ring
+            path.append(parent)
+            child, parent = parent, self._parent(parent)
+        for span in reversed(path):
+            above = inside[span] = self._below(span, above)
+        return above
 
     def _below(self, parent: bytes, above_parent: Above) -> Above:
         reading = self._spans.get(parent)

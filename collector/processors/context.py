@@ -48,36 +48,42 @@ class Context:
 
 def describe(run: Members, ancestry: Ancestry, settings: ContextSettings) -> Context:
     """The context of ``run``."""
-    own = [reading for reading in (run.anchor, *run.wrappers) if reading is not None]
+    anchor = run.anchor
+    own = run.wrappers if anchor is None else [anchor, *run.wrappers]
     above = list(ancestry.upwards(run.anchor_id))
-    members = [*(spans[0] for spans in run.executions), *run.models]
-    is_agent = run.anchor is not None and run.anchor.role is Role.AGENT
-    witnesses = own + members if is_agent else members or own
-    resource = witnesses[0].resource if witnesses else None
-    sources = [reading.attributes for reading in (*own, *above)]
-    if resource is not None:
-        sources.append(resource.attributes)
+    members = [*[spans[0] for spans in run.executions], *run.models]
+    witness = anchor if anchor is not None and anchor.role is Role.AGENT else (members or own)[0]
+    sources = [reading.attributes for reading in own + above]
+    sources.append(witness.resource.attributes)
     return Context(
-        route=_first_text(sources, settings.route),
-        intent=_first_text(sources, settings.intent),
-        agent=next((r.name for r in own if r.role is Role.AGENT and r.name), None)
-        or next((r.agent for r in members if r.agent), None),
-        conversation_id=next((r.conversation_id for r in (*own, *above) if r.conversation_id), None)
-        or _agreed(members),
-        response_id=next((r.response_id for r in (*own, *reversed(run.models)) if r.response_id), None),
-        user_input=_user_input(own, run, above) if settings.user_input else None,
-        service=None if resource is None else resource.service,
-        dialect=next((r.dialect for r in witnesses if r.dialect), ""),
-        attributes=_merged(resource, own),
+        _first_text(sources, settings.route),
+        _first_text(sources, settings.intent),
+        _known("name", [reading for reading in own if reading.role is Role.AGENT]) or _known("agent", members),
+        _known("conversation_id", own + above) or _agreed(members),
+        _known("response_id", own + run.models[::-1]),
+        _user_input(own, run, above) if settings.user_input else None,
+        witness.resource.service,
+        witness.dialect or _known("dialect", members) or "",
+        _merged(witness.resource, own),
     )
+
+
+def _known(field: str, readings: Iterable[Reading]) -> str | None:
+    """The first ``field`` that says something."""
+    for reading in readings:
+        value: str | None = getattr(reading, field)
+        if value:
+            return value
+    return None
 
 
 def _first_text(sources: Sequence[Mapping[str, Any]], names: Iterable[str]) -> str | None:
     for name in names:
         for source in sources:
-            text = name_of(source.get(name))
-            if text is not None:
-                return text
+            if name in source:
+                text = name_of(source[name])
+                if text is not None:
+                    return text
     return None
 
 
@@ -97,8 +103,8 @@ def _user_input(own: Iterable[Reading], run: Members, above: Iterable[Reading]) 
     return None
 
 
-def _merged(resource: Resource | None, own: Sequence[Reading]) -> Mapping[str, Any]:
-    merged = {} if resource is None else dict(resource.attributes)
+def _merged(resource: Resource, own: Sequence[Reading]) -> Mapping[str, Any]:
+    merged = dict(resource.attributes)
     for reading in reversed(own):
         merged.update(reading.attributes)
     return merged

@@ -58,66 +58,73 @@ def _attach(spans: dict[bytes, Reading], span_id: bytes, events: list[Reading]) 
 
 def group(spans: Mapping[bytes, Reading], ancestry: Ancestry) -> list[Members]:
     """The runs of one trace, anchors in order of start. ``spans`` as ``join`` gives them."""
-    runs: dict[bytes, Members] = {}
+    found: list[Members] = []
+    run_of: dict[bytes, Members] = {}
     for reading in spans.values():
-        if reading.role is Role.AGENT and reading.span_id not in runs:
-            _open_run(reading, ancestry, runs)
+        if reading.role is Role.AGENT and reading.span_id not in run_of:
+            _open_run(reading, ancestry, run_of, found)
     stray = Members(None, b"")
     calls: dict[bytes, list[Reading]] = {}
     for reading in spans.values():
-        if reading.role is Role.TOOL or reading.role is Role.MODEL:
+        role = reading.role
+        if role is Role.TOOL or role is Role.MODEL:
             above = ancestry.above(reading.span_id)
-            run = stray if above.agent is None else runs[above.agent.span_id]
+            run = stray if above.agent is None else run_of[above.agent.span_id]
             if run is stray and not above.whole:
                 stray.missing = ("missing_parent",)
-            if reading.role is Role.MODEL:
+            if role is Role.MODEL:
                 run.models.append(reading)
+            elif above.tool is None:
+                calls[reading.span_id] = call = [reading]
+                run.executions.append(call)
             elif reading.span_id not in calls:
-                _open_call(reading, ancestry, calls, run)
-    found = list({id(run): run for run in runs.values()}.values())
+                _open_nested_call(reading, ancestry, calls, run)
     if stray.executions or (stray.models and (not found or any(model.output is not None for model in stray.models))):
         _anchor_stray(stray, spans, ancestry)
         found.append(stray)
     return found
 
 
-def _open_run(agent: Reading, ancestry: Ancestry, runs: dict[bytes, Members]) -> None:
-    """Enter ``agent`` and the agents above it, outermost first, into ``runs``."""
-    nested = [agent]
-    above = ancestry.above(agent.span_id)
-    while above.agent is not None and above.agent.span_id not in runs:
-        nested.append(above.agent)
-        above = ancestry.above(above.agent.span_id)
-    for inner in reversed(nested):
+def _open_run(agent: Reading, ancestry: Ancestry, run_of: dict[bytes, Members], found: list[Members]) -> None:
+    """Open the run of ``agent`` and those of the agents above it, outermost first."""
+    nested = {agent.span_id: agent}
+    outer = ancestry.above(agent.span_id).agent
+    while outer is not None and outer.span_id not in run_of and outer.span_id not in nested:
+        nested[outer.span_id] = outer
+        outer = ancestry.above(outer.span_id).agent
+    for inner in reversed(nested.values()):
         above = ancestry.above(inner.span_id)
-        outer = None if above.agent is None else runs[above.agent.span_id]
-        if outer is not None and above.tool is None and _is_wrapped(inner, outer):
-            outer.wrappers.append(inner)
-            runs[inner.span_id] = outer
-        else:
-            run = runs[inner.span_id] = Members(inner, inner.span_id, outer)
-            run.outer_id = None if above.tool is None else above.tool.span_id
-            if not above.whole:
-                run.missing = ("missing_parent",)
+        parent = None if above.agent is None else run_of.get(above.agent.span_id)
+        if parent is not None and above.tool is None and _is_wrapped(inner, parent):
+            parent.wrappers.append(inner)
+            run_of[inner.span_id] = parent
+            continue
+        run_of[inner.span_id] = run = Members(inner, inner.span_id, parent)
+        found.append(run)
+        if above.tool is not None:
+            run.outer_id = above.tool.span_id
+        if not above.whole:
+            run.missing = ("missing_parent",)
 
 
 def _is_wrapped(inner: Reading, outer: Members) -> bool:
     return inner.name is None or (outer.anchor is not None and inner.name == outer.anchor.name)
 
 
-def _open_call(reading: Reading, ancestry: Ancestry, calls: dict[bytes, list[Reading]], run: Members) -> None:
-    """Enter ``reading`` and the spans above it that show the same call, outermost first, as one execution of ``run``."""
-    seen = [reading]
+def _open_nested_call(reading: Reading, ancestry: Ancestry, calls: dict[bytes, list[Reading]], run: Members) -> None:
+    """Enter ``reading`` together with the executions above it that show the same call, outermost first."""
+    nested = {reading.span_id: reading}
     outer = ancestry.above(reading.span_id).tool
-    while outer is not None and outer.name == seen[-1].name and outer.span_id not in calls:
-        seen.append(outer)
+    while (
+        outer is not None and outer.name == reading.name and outer.span_id not in calls and outer.span_id not in nested
+    ):
+        nested[outer.span_id] = outer
         outer = ancestry.above(outer.span_id).tool
-    if outer is not None and outer.name == seen[-1].name:
-        call = calls[outer.span_id]
-    else:
+    call = calls.get(outer.span_id) if outer is not None and outer.name == reading.name else None
+    if call is None:
         call = []
         run.executions.append(call)
-    for span in reversed(seen):
+    for span in reversed(nested.values()):
         call.append(span)
         calls[span.span_id] = call
 
