@@ -1,0 +1,77 @@
+"""Google ADK's ``tool_trajectory_avg_score`` (PyPI google-adk 2.13.0), for one invocation; over several it is the mean.
+
+The score is 1 or 0::
+
+    EXACT      as many calls, and each equal at its position
+    IN_ORDER   the expected calls are found in order, others between
+    ANY_ORDER  each expected call finds one of its own, in any order
+
+Equal: the same name and, unless ignore_args, arguments equal by Python's ==; no arguments (None) is not ``{}``.
+
+Prose and code differ in one thing worth knowing: with nothing expected, IN_ORDER and ANY_ORDER pass whatever was called.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scorers.score import Score
+from scorers.systems.calls import Call, optional_arguments
+from scorers.systems.pairing import first_fit, in_order_fit, outcomes
+from scorers.systems.system import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+
+NAME = "adk"
+VERSION = "google-adk@2.13.0"
+
+
+class AdkOptions(Options):
+    """``match_type`` in any case, with ``-`` or a space for ``_``; ``threshold`` only decides the status."""
+
+    match_type: str = "EXACT"
+    ignore_args: bool = False
+    threshold: float = 1.0
+
+    def fits(self, expected: Call, actual: Call) -> bool:
+        """Whether the two calls are equal."""
+        if expected.tool != actual.tool:
+            return False
+        return self.ignore_args or optional_arguments(expected) == optional_arguments(actual)
+
+
+def create(**options: Any) -> SystemScorer:
+    """A scorer with the original's options. Raises `ValueError` for bad ones."""
+    read = read_options(NAME, AdkOptions, options)
+    match_type = read.match_type.strip().upper().replace("-", "_").replace(" ", "_")
+    if match_type not in _MATCH_TYPES:
+        raise OriginalError(f"adk has no match_type {read.match_type!r}; it has {', '.join(_MATCH_TYPES)}")
+    return scorer(read.model_copy(update={"match_type": match_type}), _score)
+
+
+def _score(options: AdkOptions, expected: list[Call], actual: list[Call]) -> Score:
+    found = _MATCH_TYPES[options.match_type](options, expected, actual)
+    good = len(found) == len(expected) and (options.match_type != "EXACT" or len(actual) == len(expected))
+    passed = float(good) >= options.threshold
+    return verdict(
+        float(good),
+        f"{'Scores 1' if good else 'Scores 0'}: {len(found)} of {len(expected)} expected calls were found among "
+        f"{len(actual)} by {options.match_type}",
+        {"status": "PASSED" if passed else "FAILED"},
+        passed=passed,
+        outcomes=outcomes(len(actual), found),
+    )
+
+
+def _exact(options: AdkOptions, expected: list[Call], actual: list[Call]) -> set[int]:
+    both = enumerate(zip(expected, actual, strict=False))
+    return {index for index, (one, other) in both if options.fits(one, other)}
+
+
+def _in_order(options: AdkOptions, expected: list[Call], actual: list[Call]) -> set[int]:
+    return set(in_order_fit(expected, actual, options.fits))
+
+
+def _any_order(options: AdkOptions, expected: list[Call], actual: list[Call]) -> set[int]:
+    return {index for index in first_fit(expected, actual, options.fits) if index is not None}
+
+
+_MATCH_TYPES = {"EXACT": _exact, "IN_ORDER": _in_order, "ANY_ORDER": _any_order}

@@ -1,0 +1,127 @@
+"""LangChain's ``create_trajectory_match_evaluator`` (PyPI agentevals 0.0.9): do the calls match the reference?
+
+The score is 1 or 0. ``cover(A, B)``: every call of B finds, in order, the first unused call of A of its name whose
+arguments match; then::
+
+    superset   cover(actual, expected)
+    subset     cover(expected, actual)
+    unordered  both
+    strict     message by message: as many messages, as many calls in each, inside one message in any order
+
+Argument matchers compare top-level values with Python's ==: ``exact``, ``ignore``, ``subset`` (all actual arguments
+are in the expected ones), ``superset`` (the reverse), or a list of dotted keys, of which both or neither may be absent.
+
+Prose and code differ:
+
+- Strict is described as an exact match in order and content; message contents are not compared.
+- In subset mode the roles are swapped and with them the direction of the argument matchers; unordered asks in both
+  directions, so that subset and superset arguments come down to equality.
+- An empty key list as an override counts as no override.
+- The taking is greedy: a match that another assignment would find is missed.
+
+``layout`` says how calls lie in messages, for strict only: ``per_message`` one each (the default), ``one_message`` all.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from scorers.score import Score
+from scorers.systems.calls import Call, arguments
+from scorers.systems.pairing import first_fit, outcomes
+from scorers.systems.system import Options, SystemScorer, read_options, scorer, verdict
+
+NAME = "agentevals_lc"
+VERSION = "agentevals@0.0.9"
+
+Arguments = Mapping[str, Any]
+Matcher = Callable[[Arguments, Arguments], bool]
+
+
+def _within(some: Arguments, other: Arguments) -> bool:
+    return all(key in other and other[key] == value for key, value in some.items())
+
+
+MATCHERS: dict[str, Matcher] = {
+    "exact": operator.eq,
+    "subset": _within,
+    "superset": lambda actual, expected: _within(expected, actual),
+    "ignore": lambda _actual, _expected: True,
+}
+
+
+class AgentevalsOptions(Options):
+    """An override is a matcher's name (any other name ignores arguments) or a list of dotted keys, for one tool."""
+
+    trajectory_match_mode: Literal["strict", "unordered", "subset", "superset"] = "strict"
+    tool_args_match_mode: Literal["exact", "ignore", "subset", "superset"] = "exact"
+    tool_args_match_overrides: dict[str, str | list[str]] | None = None
+    layout: Literal["one_message", "per_message"] = "per_message"
+
+    def fits(self, actual: Call, expected: Call) -> bool:
+        """Whether names are equal and the tool's matcher accepts the arguments."""
+        return actual.tool == expected.tool and self._matcher(actual.tool)(arguments(actual), arguments(expected))
+
+    def _matcher(self, tool: str) -> Matcher:
+        override = (self.tool_args_match_overrides or {}).get(tool) or self.tool_args_match_mode
+        return MATCHERS.get(override, MATCHERS["ignore"]) if isinstance(override, str) else _on_keys(override)
+
+
+def create(**options: Any) -> SystemScorer:
+    """A scorer with the original's options. Raises `ValueError` for bad ones."""
+    return scorer(read_options(NAME, AgentevalsOptions, options), _score)
+
+
+def _score(options: AgentevalsOptions, expected: list[Call], actual: list[Call]) -> Score:
+    mode = options.trajectory_match_mode
+    good, matched = _MODES[mode](options, expected, actual)
+    return verdict(
+        float(good),
+        f"{'Scores 1' if good else 'Scores 0'}: {len(matched)} of {len(actual)} calls made match one of the "
+        f"{len(expected)} expected, for a {mode} match",
+        {"key": f"trajectory_{mode}_match", "comment": None},
+        outcomes=outcomes(len(actual), matched),
+    )
+
+
+def _superset(options: AgentevalsOptions, expected: list[Call], actual: list[Call]) -> tuple[bool, set[int]]:
+    """Whether the actual calls cover the expected ones, and which actual ones were used."""
+    pairs = first_fit(expected, actual, lambda wanted, given: options.fits(given, wanted))
+    return None not in pairs, {index for index in pairs if index is not None}
+
+
+def _subset(options: AgentevalsOptions, expected: list[Call], actual: list[Call]) -> tuple[bool, set[int]]:
+    """The original swaps the sides, so the expected call stands first in the matcher."""
+    pairs = first_fit(actual, expected, lambda wanted, given: options.fits(given, wanted))
+    return None not in pairs, {index for index, pair in enumerate(pairs) if pair is not None}
+
+
+def _unordered(options: AgentevalsOptions, expected: list[Call], actual: list[Call]) -> tuple[bool, set[int]]:
+    covers, used = _superset(options, expected, actual)
+    return covers and _subset(options, expected, actual)[0], used
+
+
+def _strict(options: AgentevalsOptions, expected: list[Call], actual: list[Call]) -> tuple[bool, set[int]]:
+    if options.layout == "one_message":
+        pairs = first_fit(actual, expected, options.fits)
+        matched = {index for index, pair in enumerate(pairs) if pair is not None}
+    else:
+        both = enumerate(zip(actual, expected, strict=False))
+        matched = {index for index, (one, other) in both if options.fits(one, other)}
+    return len(matched) == len(actual) == len(expected), matched
+
+
+_MODES = {"strict": _strict, "unordered": _unordered, "subset": _subset, "superset": _superset}
+
+
+def _on_keys(paths: list[str]) -> Matcher:
+    return lambda actual, expected: all(_at(actual, path) == _at(expected, path) for path in paths)
+
+
+def _at(value: Any, path: str) -> Any:
+    """What lies under a dotted key; None where it leads nowhere."""
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value

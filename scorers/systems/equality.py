@@ -1,0 +1,106 @@
+"""Equality of JSON values as JavaScript has it. Python's own is ``==``, and differs: there ``True == 1``.
+
+JavaScript knows one kind of number, the double: 1 is 1.0, and integers beyond 2**53 fall together. A boolean is no
+number. Objects compare by their keys, in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from scorers.systems.calls import ABSENT
+
+_KINDS: dict[type, str] = {
+    dict: "object",
+    list: "array",
+    tuple: "array",
+    str: "string",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    type(None): "null",
+    type(ABSENT): "undefined",
+}
+
+
+def kind(value: Any) -> str:
+    """object, array, string, boolean, number, null, undefined; the type's name for what JSON cannot carry."""
+    found = _KINDS.get(type(value))
+    if found is None:
+        found = "object" if isinstance(value, Mapping) else type(value).__name__
+    return found
+
+
+def number(value: float) -> float:
+    """The double JavaScript reads; integers beyond its range are infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def strict_equal(a: Any, b: Any) -> bool:
+    """``===`` of two values, neither an object nor an array."""
+    which = kind(a)
+    if which != kind(b):
+        return False
+    return bool(number(a) == number(b) if which == "number" else a == b)
+
+
+def deep_equal(a: Any, b: Any) -> bool:
+    """Evalite's ``deepEqual``: arrays by element, objects by own keys, NaN equal to NaN, the rest by ``===``."""
+    which = kind(a)
+    if which != kind(b):
+        return False
+    if which == "object":
+        return len(a) == len(b) and all(key in b and deep_equal(value, b[key]) for key, value in a.items())
+    if which == "array":
+        return len(a) == len(b) and all(map(deep_equal, a, b))
+    return strict_equal(a, b) or (which == "number" and a != a and b != b)  # noqa: PLR0124 - NaN
+
+
+def own_keys_equal(a: Any, b: Any) -> bool:
+    """TPMJS's ``argsEqual``: anything by its own keys, so that [1] equals {"0": 1} and 5 equals {}.
+
+    Values under the keys compare recursively where both are objects or arrays, else by ``===`` (NaN differs from NaN).
+    Raises `TypeError` where either is null or undefined, which have no keys to ask for.
+    """
+    ours, theirs = _own_properties(a), _own_properties(b)
+    return len(ours) == len(theirs) and all(
+        key in theirs and _same_property(value, theirs[key]) for key, value in ours.items()
+    )
+
+
+def stable_key(value: Any) -> Hashable:
+    """What Evalite's ``JSON.stringify(stableSerialize(value))`` tells apart: key order, NaN and infinity are lost.
+
+    So is a key named ``__proto__``, whose assignment sets the prototype of the copy instead of a key.
+    """
+    which = kind(value)
+    if which == "object":
+        return ("object", tuple((key, stable_key(value[key])) for key in sorted(value) if key != "__proto__"))
+    if which == "array":
+        return ("array", tuple(map(stable_key, value)))
+    if which == "number":
+        double = number(value)
+        return ("number", double) if math.isfinite(double) else None
+    return value if which == "null" else (which, value)
+
+
+def _own_properties(value: Any) -> Mapping[str, Any]:
+    """What ``Object.keys`` lists, with the values under them."""
+    which = kind(value)
+    if which == "object":
+        return dict(value)
+    if which in {"array", "string"}:
+        return {str(index): item for index, item in enumerate(value)}
+    if which in {"null", "undefined"}:
+        raise TypeError("null and undefined have no keys")
+    return {}
+
+
+def _same_property(a: Any, b: Any) -> bool:
+    nested = {"object", "array"}
+    return own_keys_equal(a, b) if kind(a) in nested and kind(b) in nested else strict_equal(a, b)

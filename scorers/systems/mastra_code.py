@@ -1,0 +1,90 @@
+"""Mastra's ``createToolCallAccuracyScorerCode`` (npm @mastra/evals 1.10.2): was the tool, or the order of tools, called?
+
+Formula, with A the names of the calls whose state is result, call or output-error (a call that threw counts, an
+unfinished ``partial-call`` does not)::
+
+    A empty                     0
+    expectedToolOrder not empty strict: A == order;  else: the FIRST places in A of order's names exist and increase
+    expectedTool                strict: A == [expectedTool];  else: expectedTool in A
+
+Arguments are never looked at, and what is expected comes from the options alone: ``expected`` is ignored.
+
+Prose and code differ:
+
+- The documentation says the sequence must appear in order, extras allowed. The code compares first occurrences:
+  ``[b, a, b]`` against ``[a, b]`` scores 0, and an order that names a tool twice never passes (unless strict).
+- "No tool expected" cannot be said: without a call the score is 0, even for an empty ``expectedToolOrder``.
+
+Raises, as the original does on construction, where neither option is given.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Literal
+
+from pydantic import Field
+
+from scorers.score import Score
+from scorers.systems.calls import Call
+from scorers.systems.system import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+
+NAME = "mastra_code"
+VERSION = "@mastra/evals@1.10.2"
+
+COUNTED_STATES = frozenset({None, "result", "call", "output-error"})
+
+
+class MastraCodeOptions(Options):
+    """``layout`` is how the calls lay in messages; it has no effect on the score."""
+
+    expected_tool: str | None = Field(default=None, alias="expectedTool")
+    expected_tool_order: list[str] | None = Field(default=None, alias="expectedToolOrder")
+    strict_mode: bool = Field(default=False, alias="strictMode")
+    layout: Literal["parts", "per_message"] | None = None
+
+
+def create(**options: Any) -> SystemScorer:
+    """A scorer with the original's options. Raises `ValueError` for bad ones, or none."""
+    read = read_options(NAME, MastraCodeOptions, options)
+    if not read.expected_tool and read.expected_tool_order is None:
+        raise OriginalError("mastra_code needs expectedTool or expectedToolOrder")
+    return scorer(read, _score)
+
+
+def called_tools(actual: list[Call]) -> list[str]:
+    """The names Mastra takes from the run's messages, in order."""
+    return [call.tool for call in actual if call.tool and call.state in COUNTED_STATES]
+
+
+def _score(options: MastraCodeOptions, _expected: list[Call], actual: list[Call]) -> Score:
+    tools = called_tools(actual)
+    order = options.expected_tool_order
+    called = bool(options.expected_tool) and _is_called(options, tools)
+    ordered = None if order is None else _is_ordered(order, tools, strict=options.strict_mode)
+    good = bool(tools) and bool(ordered if order else called)
+    mode = "strict" if options.strict_mode else "lenient"
+    rule = f"the order {order}" if order else f"the tool {options.expected_tool!r}"
+    return verdict(
+        float(good),
+        f"{'Scores 1' if good else 'Scores 0'}: {mode} check for {rule} on the calls {tools}",
+        {
+            "actualTools": tools,
+            "hasToolCalls": bool(tools),
+            "correctToolCalled": called,
+            "correctOrderCalled": ordered,
+        },
+    )
+
+
+def _is_called(options: MastraCodeOptions, tools: list[str]) -> bool:
+    return tools == [options.expected_tool] if options.strict_mode else options.expected_tool in tools
+
+
+def _is_ordered(order: list[str], tools: list[str], *, strict: bool) -> bool:
+    if strict:
+        return tools == order
+    if not set(order) <= set(tools):
+        return False
+    places = [tools.index(name) for name in order]
+    return all(earlier < later for earlier, later in pairwise(places))

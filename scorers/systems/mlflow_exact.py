@@ -1,0 +1,103 @@
+"""MLflow's ``ToolCallCorrectness`` with ``should_exact_match=True`` (PyPI mlflow 3.18.0): yes or no, here 1 or 0.
+
+As many calls as expected, else no; then the calls' signatures, name with arguments as JSON with sorted keys, must be
+equal: in order with should_consider_ordering, otherwise as SETS.
+
+Prose and code differ:
+
+- Arguments are ignored for ALL calls as soon as one expected call has none, so that a name-only expectation loosens
+  every other one.
+- "Compare as sets" is meant literally: ``[a, a, b]`` equals ``[a, b, b]``.
+- An empty list of expectations counts as none given: the original raises, "no call" cannot be expected.
+
+``rationale`` equals the original's but for the order inside a set, which there changes with every process.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from scorers.score import Score
+from scorers.systems.calls import Call, arguments, names, optional_arguments
+from scorers.systems.system import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+
+NAME = "mlflow_exact"
+VERSION = "mlflow@3.18.0"
+
+
+class MlflowOptions(Options):
+    """Whether the order of the calls matters."""
+
+    should_consider_ordering: bool = False
+
+
+def create(**options: Any) -> SystemScorer:
+    """A scorer with the original's options. Raises `ValueError` for bad ones."""
+    return scorer(read_options(NAME, MlflowOptions, options), _score)
+
+
+def _score(options: MlflowOptions, expected: list[Call], actual: list[Call]) -> Score:
+    if not expected:
+        raise OriginalError("mlflow_exact needs at least one expected call")
+    if len(actual) != len(expected):
+        rationale = f"Expected {len(expected)} tool call(s), but got {len(actual)} tool call(s)."
+        return _answer(False, f"{len(expected)} calls expected, {len(actual)} made", rationale)
+    with_arguments = all(optional_arguments(call) is not None for call in expected)
+    if options.should_consider_ordering:
+        return _ordered(expected, actual, with_arguments=with_arguments)
+    return _as_sets(expected, actual, with_arguments=with_arguments)
+
+
+def _ordered(expected: list[Call], actual: list[Call], *, with_arguments: bool) -> Score:
+    sides = zip(
+        _signatures(expected, with_arguments=with_arguments),
+        _signatures(actual, with_arguments=with_arguments),
+        strict=True,
+    )
+    wrong = [index for index, (wanted, made) in enumerate(sides) if wanted != made]
+    if not wrong:
+        return _answer(
+            True, f"all {len(expected)} calls equal in order", "All tool calls match expected sequence exactly."
+        )
+    show = _shown if with_arguments else names
+    mismatches = (
+        f"Position {index + 1}: expected {wanted}, got {made}"
+        for index, wanted, made in zip(
+            wrong, show([expected[i] for i in wrong]), show([actual[i] for i in wrong]), strict=True
+        )
+    )
+    reason = f"{len(wrong)} of {len(expected)} positions differ"
+    return _answer(False, reason, f"Tool calls do not match in order: {'; '.join(mismatches)}")
+
+
+def _as_sets(expected: list[Call], actual: list[Call], *, with_arguments: bool) -> Score:
+    wanted = dict.fromkeys(_signatures(expected, with_arguments=with_arguments))
+    made = dict.fromkeys(_signatures(actual, with_arguments=with_arguments))
+    if wanted.keys() == made.keys():
+        reason = f"the same {len(wanted)} distinct calls on both sides"
+        return _answer(True, reason, "All expected tool calls present (order ignored).")
+    missing = [one for one in wanted if one not in made]
+    unexpected = [one for one in made if one not in wanted]
+    parts = [
+        f"{word}: {{{', '.join(map(repr, several))}}}"
+        for word, several in (("Missing", missing), ("Unexpected", unexpected))
+        if several
+    ]
+    return _answer(False, f"{len(missing)} calls missing and {len(unexpected)} not expected", "; ".join(parts))
+
+
+def _answer(good: bool, reason: str, rationale: str) -> Score:
+    details = {"rationale": rationale, "source": "CODE"}
+    return verdict(float(good), f"{'Scores 1' if good else 'Scores 0'}: {reason}", details)
+
+
+def _signatures(calls: list[Call], *, with_arguments: bool) -> list[str]:
+    if not with_arguments:
+        return names(calls)
+    return [f"{call.tool}({json.dumps(dict(arguments(call)), sort_keys=True)})" for call in calls]
+
+
+def _shown(calls: list[Call]) -> list[str]:
+    """As signatures, but with the keys in the order they came in."""
+    return [f"{call.tool}({json.dumps(dict(arguments(call)))})" for call in calls]

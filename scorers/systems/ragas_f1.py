@@ -1,0 +1,52 @@
+"""Ragas's ``ToolCallF1`` (PyPI ragas 0.4.3; the older and the ``collections`` class agree).
+
+Formula: F1 of the two SETS of (name, arguments), rounded to four decimals half to even; 0 where both are empty
+(ToolCallAccuracy says 1). Duplicates vanish; arguments are equal as Python has it, True equal to 1; ``[]`` is not ``{}``.
+
+Missing or null arguments, which the original refuses, are read as none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from scorers.score import Score
+from scorers.systems.calls import Call, arguments
+from scorers.systems.formulas import f1_score, share
+from scorers.systems.pairing import outcomes
+from scorers.systems.system import Options, SystemScorer, read_options, scorer, verdict
+
+NAME = "ragas_f1"
+VERSION = "ragas@0.4.3"
+
+
+def create(**options: Any) -> SystemScorer:
+    """A scorer; the original has no options. Raises `ValueError` for any."""
+    return scorer(read_options(NAME, Options, options), _score)
+
+
+def _score(_options: Options, expected: list[Call], actual: list[Call]) -> Score:
+    wanted, made = [_frozen_call(call) for call in expected], [_frozen_call(call) for call in actual]
+    distinct, taken = set(wanted), set(made)
+    common = distinct & taken
+    value = round(f1_score(share(len(common), len(taken)), share(len(common), len(distinct))), 4)
+    return verdict(
+        value,
+        f"F1 of {len(common)} common calls, {len(distinct)} distinct ones expected and {len(taken)} made",
+        {"collections": value},
+        outcomes=outcomes(len(made), {index for index, call in enumerate(made) if call in common}),
+        missing=[call.tool for call, frozen in zip(expected, wanted, strict=True) if frozen not in common],
+    )
+
+
+def _frozen_call(call: Call) -> Hashable:
+    return call.tool, _frozen(arguments(call))
+
+
+def _frozen(value: Any) -> Hashable:
+    if isinstance(value, Mapping):
+        return frozenset((key, _frozen(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(_frozen, value))
+    return value  # type: ignore[no-any-return]  # a JSON scalar; hashing anything else raises TypeError
