@@ -54,14 +54,17 @@ def load_yaml(path: Path, environment: Mapping[str, str] | None = None) -> Docum
         if path.stat().st_size > _MAX_BYTES:
             raise ConfigError(f"{path}: larger than {_MAX_BYTES >> 20} MiB")
         root = yaml.compose(path.read_text("utf-8"), Loader=yaml.SafeLoader)
+        reader = _Reader(path, environment)
+        data = reader.read(root, ()) if root else {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
         raise ConfigError(f"{path}:{mark.line + 1 if mark else 1}: not YAML: {problem}") from None
-    reader = _Reader(path, environment)
-    return Document(path, reader.read(root, ()) if root else {}, reader.lines)
+    except RecursionError:
+        raise ConfigError(f"{path}: nested too deeply") from None
+    return Document(path, data, reader.lines)
 
 
 class _Reader:

@@ -60,7 +60,7 @@ class HttpServer:
         listener = bind(self._endpoint)
         self.port = int(listener.getsockname()[1])
         config = uvicorn.Config(
-            self._app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
+            self._app, interface="asgi3", http="h11", ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
             timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_GRACE, limit_concurrency=self._max_connections,
         )  # fmt: skip
         self._server = _Server(config)

@@ -189,19 +189,25 @@ def failed_results(messages: object) -> frozenset[str] | None:
     return frozenset(failed) or None
 
 
+_ASKED: Final = ('"user"', '"human"', '"HumanMessage"', "USER: 'user'")
+_ANSWERED: Final = (
+    '"assistant"', '"AIMessage"', '"tool"', '"ToolMessage"', '"tool_result"', '"tool_call_response"', '"toolResult"',
+    '"function_call_output"', '"functionResponse"', '"function_response"', "ASSISTANT: 'assistant'", "TOOL: 'tool'",
+)  # fmt: skip
+
+
 def newest_user_input(messages: object) -> object | None:
     """``messages`` itself where the user spoke last, so that a model asked again after its tools keeps nothing.
 
-    Only the end of a long text is looked at: a history repeats what earlier requests have told already.
+    Only the end of a long text is looked at, and no text is parsed: a run needs its first request's input alone.
     """
-    if type(messages) is not str:
-        return messages or None
-    tail = messages[-TAIL:]
-    asked = max(tail.rfind('"user"'), tail.rfind('"human"'), tail.rfind('"HumanMessage"'))
-    told = max(
-        tail.rfind('"assistant"'),
-        tail.rfind('"tool'),
-        tail.rfind('"ToolMessage"'),
-        tail.rfind('"function_call_output"'),
-    )
-    return messages if asked > told and len(messages) <= MAX_TEXT else None
+    if type(messages) is str:
+        if len(messages) > MAX_TEXT:
+            return None
+        tail = messages[-TAIL:]
+        asked = max([tail.rfind(word) for word in _ASKED])
+        return messages if asked > max([tail.rfind(word) for word in _ANSWERED]) else None
+    if isinstance(messages, list) and messages:
+        newest = messages[-1]
+        return messages if not isinstance(newest, Mapping) or newest.get("role", "user") in ("user", "human") else None
+    return messages or None

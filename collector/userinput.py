@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from .values import parse_any
+from .values import MAX_REPR, parse_any, parse_repr
 
 MAX_CHARS: Final = 8_192
 MAX_DEPTH: Final = 12
@@ -19,13 +20,30 @@ _NOT_WORDS: Final = frozenset(
 _INPUT_KEYS: Final = (
     "messages", "new_message", "message", "user_prompt", "prompt", "query", "question", "user_msg", "user_input", "input",
     "inputs", "task", "contents", "text", "content", "parts", "args", "kwargs", "request", "generations", "value",
+    "description",
 )  # fmt: skip
+
+# Messages as Python reprs (Haystack, LlamaIndex, AutoGen): who speaks, and the first literal they say.
+_REPR_SPEAKER: Final = re.compile(r"\brole=<\w+\.[A-Z]+: '|_role=<\w+\.[A-Z]+: '|\bsource='[^']+' models_usage=")
+_REPR_USER: Final = re.compile(r"USER: 'user'>|\bsource='user' ")
+_REPR_WORDS: Final = re.compile(r"""\b(?:text|content)=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
+
+# Prompts a framework builds around the user's words. CrewAI 1.x: the task of an agent.
+_TEMPLATES: Final = (
+    re.compile(r"\s*Current Task: (.*?)\n\nThis is the expected criteria for your final answer:", re.DOTALL),
+)
 
 
 def user_text(value: object) -> str | None:
     """The user's newest words in ``value``: plain text, messages, or an object that holds either. None where unsure."""
     text = _text(value, 0)
-    return text[:MAX_CHARS] if text else None
+    if not text:
+        return None
+    for template in _TEMPLATES:
+        match = template.match(text)
+        if match is not None:
+            return match[1][:MAX_CHARS]
+    return text[:MAX_CHARS]
 
 
 def _text(value: object, depth: int) -> str | None:
@@ -33,12 +51,20 @@ def _text(value: object, depth: int) -> str | None:
         return None
     value = parse_any(value)
     if isinstance(value, str):
-        return value.strip() or None
+        return _text_of_repr(value) if _REPR_SPEAKER.search(value[:MAX_REPR]) else value.strip() or None
     if isinstance(value, Mapping):
         return _text_of_object(value, depth)
     if isinstance(value, (list, tuple)):
         return _text_of_list(value, depth)
     return None
+
+
+def _text_of_repr(text: str) -> str | None:
+    text = text[:MAX_REPR]
+    spoken = [match.end() for match in _REPR_USER.finditer(text)]
+    words = _REPR_WORDS.search(text, spoken[-1]) if spoken else None
+    literal = None if words is None else parse_repr(words[1])
+    return literal.strip() or None if isinstance(literal, str) else None
 
 
 def _text_of_object(value: Mapping[Any, Any], depth: int) -> str | None:
@@ -53,6 +79,9 @@ def _text_of_object(value: Mapping[Any, Any], depth: int) -> str | None:
             text = _text(inner, depth + 1)
             if text is not None:
                 return text
+    if len(value) == 1:  # a wrapper by a name of the user's own
+        (inner,) = value.values()
+        return _text(inner, depth + 1) if isinstance(inner, (Mapping, list)) else None
     return None
 
 
@@ -65,6 +94,8 @@ def _text_of_list(items: Sequence[Any], depth: int) -> str | None:
                 return text
     if any(role is not None for role in roles):
         return None  # messages, but none from the user
+    if any(isinstance(item, str) and _REPR_USER.search(item[:MAX_REPR]) for item in items[:64]):
+        return next((text for item in reversed(items[:64]) if (text := _text(item, depth + 1)) is not None), None)
     texts = [text for item in items[:64] if (text := _text(item, depth + 1)) is not None]
     return "\n".join(texts) if texts else None
 

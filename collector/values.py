@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -28,6 +29,12 @@ Arguments = Mapping[str, Any] | None
 def name_of(value: object) -> str | None:
     """A short text such as a name or an id; None for anything else and for the empty string."""
     return value[:MAX_NAME] if type(value) is str and value else None
+
+
+def find_text(pattern: re.Pattern[str], value: object) -> str | None:
+    """What ``pattern`` captures in ``value``: one name out of a long JSON text that is not worth parsing."""
+    match = pattern.search(value, 0, MAX_TEXT) if type(value) is str else None
+    return None if match is None else name_of(match[1])
 
 
 def parse_json(text: str) -> Any:

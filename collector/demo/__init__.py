@@ -1,0 +1,106 @@
+"""``toolscore demo``: recorded agent traffic, over a real OTLP exporter, into a collector started for the purpose."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import threading
+import time
+from importlib.resources import files
+from pathlib import Path
+from random import Random
+
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from rich.console import Console
+from rich.live import Live
+
+from collector.config import Config
+from collector.demo.replay import FAULTS, recordings, replay
+from collector.demo.scoreboard import Scoreboard
+from collector.service import Service
+
+_FAULTY = 0.2  # share of runs broken on purpose
+_PAUSE = 0.25  # seconds between runs
+
+
+def demo(seconds: float | None = None) -> int:
+    """Run the demo until Ctrl-C, or for ``seconds``; returns the exit code. Raises ConfigError when it cannot start."""
+    return asyncio.run(_demo(seconds))
+
+
+async def _demo(seconds: float | None) -> int:
+    service = Service(_config(), on_verdict=lambda verdict: scoreboard.add(verdict))
+    metrics, admin = service.prometheus, service.admin
+    await service.start()
+    scoreboard = Scoreboard(
+        [("metrics", f"http://127.0.0.1:{metrics.port}/metrics"), ("admin", f"http://127.0.0.1:{admin.port}/readyz")]
+    )
+    loop = asyncio.get_running_loop()
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(stop, service.stop)
+    if seconds is not None:
+        loop.call_later(seconds, service.stop)
+    assert service.grpc is not None
+    traffic = _Traffic(f"127.0.0.1:{service.grpc.port}")
+    traffic.start()
+    with _screen(scoreboard):
+        await service.run()
+        await asyncio.to_thread(traffic.stop)
+        await service.shutdown()
+    Console().print(scoreboard.render())
+    return 0
+
+
+def _screen(scoreboard: Scoreboard) -> contextlib.AbstractContextManager[object]:
+    """A live display where there is a terminal; elsewhere the final scoreboard has to do."""
+    console = Console()
+    if not console.is_terminal:
+        return contextlib.nullcontext()
+    return Live(get_renderable=scoreboard.render, console=console, refresh_per_second=4, transient=True)
+
+
+def _config() -> Config:
+    """The defaults, with short waits: a replayed run is whole as soon as it was sent. Taken ports are replaced."""
+    rules = Path(str(files("collector.demo") / "rules.yaml"))
+    grpc, http, metrics, admin = (f"127.0.0.1:{_free(port)}" for port in (4317, 4318, 9464, 13133))
+    return Config.model_validate(
+        {
+            "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": grpc}, "http": {"endpoint": http}}}},
+            "rules": [rules],
+            "traces": {"settle": "500ms", "idle_timeout": "5s"},
+            "exporters": {"prometheus": {"endpoint": metrics}},
+            "admin": {"endpoint": admin},
+        }
+    )
+
+
+def _free(port: int) -> int:
+    """``port``, or 0 (any) when something listens there already."""
+    with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+        return port
+    return 0
+
+
+class _Traffic(threading.Thread):
+    """Sends one run after the other until told to stop, as an application with the OpenTelemetry SDK would."""
+
+    def __init__(self, endpoint: str) -> None:
+        super().__init__(name="demo-traffic")
+        self._exporter = OTLPSpanExporter(endpoint=endpoint, insecure=True)
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        random = Random()  # noqa: S311 - ids and faults of a demo
+        recorded = recordings()
+        while not self._stopped.wait(_PAUSE):
+            recording = random.choice(recorded)
+            fault = random.choice(FAULTS[recording.route]) if random.random() < _FAULTY else None
+            self._exporter.export(replay(recording, time.time_ns(), random, fault))
+
+    def stop(self) -> None:
+        """Finish the run being sent."""
+        self._stopped.set()
+        self.join()
+        self._exporter.shutdown()

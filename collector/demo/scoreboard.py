@@ -1,0 +1,57 @@
+"""The live scoreboard: how each rule does, and why the latest runs failed."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from collector.verdict import Verdict
+
+_RECENT = 8
+
+
+class Scoreboard:
+    """Counts verdicts; ``render`` shows them."""
+
+    def __init__(self, addresses: Sequence[tuple[str, str]]) -> None:
+        self._addresses = addresses
+        self._labels: dict[str, Counter[str]] = {}
+        self._outcomes: Counter[str] = Counter()
+        self._recent: deque[Text] = deque(maxlen=_RECENT)
+        self.runs = 0
+
+    def add(self, verdict: Verdict) -> None:
+        """Take one verdict."""
+        self.runs += 1
+        labels = self._labels.setdefault(verdict.rule or "no rule", Counter())
+        self._outcomes.update(verdict.outcomes() if verdict.rule else ())
+        for evaluation in verdict.evaluations:
+            if evaluation.primary:
+                score = evaluation.score
+                labels[score.label if verdict.complete else "incomplete"] += 1
+                style = {"pass": "green", "fail": "red"}.get(score.label, "yellow")
+                value = "-" if score.value is None else f"{score.value:.2f}"
+                agent = verdict.run.agent or "agent"
+                self._recent.appendleft(
+                    Text.assemble(
+                        (f"{score.label:<5}", style), f" {value} {verdict.rule:<8} {agent:<13} {score.explanation}"
+                    )
+                )
+
+    def render(self) -> Group:
+        """The scoreboard as it stands."""
+        rules = Table(
+            "rule", "runs", "pass", "fail", "other", "accuracy", title="Tool-call accuracy", title_justify="left"
+        )
+        for rule, labels in sorted(self._labels.items()):
+            good, bad = labels["pass"], labels["fail"]
+            accuracy = f"{good / (good + bad):.1%}" if good + bad else "-"
+            other = labels.total() - good - bad
+            rules.add_row(rule, str(labels.total()), str(good), str(bad), str(other), accuracy)
+        calls = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.most_common())
+        where = Text("\n".join(f"{name}: {address}" for name, address in self._addresses))
+        return Group(where, rules, Text(f"calls: {calls or 'none yet'}"), *self._recent, Text("Ctrl-C stops."))

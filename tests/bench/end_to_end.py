@@ -1,0 +1,120 @@
+"""Throughput and latency of a running collector: requests in over gRPC, scored, out over gRPC to a sink."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import itertools
+import time
+from collections.abc import Iterator
+
+import grpc
+
+from tests.bench.collector_process import CollectorProcess
+from tests.bench.load import EPOCH, SPANS_PER_REQUEST, Random, Span, attribute, request, requests
+from tests.bench.sink import PROBE, Sink
+
+_TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+_POOL = 150
+_IN_FLIGHT = 4
+
+
+def _stream() -> Iterator[bytes]:
+    """Requests without end, with trace ids that never come twice."""
+    pool = requests(_POOL)
+    for epoch in itertools.count(1):
+        fresh = epoch.to_bytes(8, "big")
+        yield from (raw.replace(EPOCH, fresh) for raw in pool)
+
+
+def throughput(seconds: float = 20.0) -> dict[str, float]:
+    """Spans per CPU-second of the collector process at full load; also its memory idle and after, and time to ready."""
+    with Sink() as sink, CollectorProcess(sink.port) as collector:
+        time.sleep(1)
+        idle = collector.rss_mib()
+        stream = _stream()
+        _send(collector.grpc, stream, 3.0)  # warm caches and connections
+        time.sleep(3)
+        spans_before, cpu_before = sink.counts()[0], collector.cpu_seconds()
+        begun = time.monotonic()
+        sent = _send(collector.grpc, stream, seconds)
+        sending = time.monotonic() - begun
+        time.sleep(4)  # let held spans settle and leave
+        spans, events, _ = sink.counts()
+        cpu = collector.cpu_seconds() - cpu_before
+        return {
+            "spans_per_cpu_second": (spans - spans_before) / cpu,
+            "spans_per_second": sent / sending,
+            "delivered_share": (spans - spans_before) / sent,
+            "events": events,
+            "idle_rss_mib": idle,
+            "loaded_rss_mib": collector.rss_mib(),
+            "ready_seconds": collector.ready_after,
+        }
+
+
+def _send(port: int, stream: Iterator[bytes], seconds: float) -> int:
+    """Send as fast as the collector takes it; says how many spans."""
+    until, sent = time.monotonic() + seconds, 0
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        export = channel.unary_unary(_TRACES)
+        flying: set[grpc.Future] = set()
+        while time.monotonic() < until:
+            flying.add(export.future(next(stream), timeout=30))
+            if len(flying) >= _IN_FLIGHT:
+                done, flying = _some(flying)
+                sent += SPANS_PER_REQUEST * done
+        while flying:
+            done, flying = _some(flying)
+            sent += SPANS_PER_REQUEST * done
+    return sent
+
+
+def _some(flying: set[grpc.Future]) -> tuple[int, set[grpc.Future]]:
+    """Wait for one answer; a refusal raises. Polled in order, which is enough: answers come in order."""
+    first = next(iter(flying))
+    first.result()
+    rest = {future for future in flying if not future.done()}
+    return len(flying) - len(rest), rest
+
+
+def latency(rate: float, seconds: float = 15.0) -> dict[str, float]:
+    """Milliseconds a pass-through span takes to the sink while ``rate`` spans a second of the mix flow."""
+    with (
+        Sink() as sink,
+        CollectorProcess(sink.port) as collector,
+        grpc.insecure_channel(f"127.0.0.1:{collector.grpc}") as channel,
+    ):
+        stream, export = _stream(), channel.unary_unary(_TRACES)
+        left: dict[int, int] = {}
+        begun = time.monotonic()
+        period, number = SPANS_PER_REQUEST / rate, 0
+        with concurrent.futures.ThreadPoolExecutor(1) as prober:
+            probing = prober.submit(_probe, collector.grpc, seconds, left)
+            while (at := begun + number * period) < begun + seconds:
+                time.sleep(max(0.0, at - time.monotonic()))
+                export.future(next(stream), timeout=30)
+                number += 1
+            probing.result()
+        time.sleep(1)
+        arrived = sink.counts()[2]
+        taken = sorted((arrived[probe] - at) / 1e6 for probe, at in left.items() if probe in arrived)
+        return {
+            "probes": len(left),
+            "probes_lost": len(left) - len(taken),
+            "p50_ms": taken[len(taken) // 2],
+            "p99_ms": taken[int(len(taken) * 0.99)],
+        }
+
+
+def _probe(port: int, seconds: float, left: dict[int, int]) -> None:
+    random, until = Random(7), time.monotonic() + seconds
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        export = channel.unary_unary(_TRACES)
+        for number in itertools.count():
+            if time.monotonic() >= until:
+                return
+            span = Span(trace_id=random.randbytes(16), span_id=random.randbytes(8), parent_span_id=random.randbytes(8))
+            span.attributes.append(attribute(f"{PROBE.decode()}{number:08d}", 1))
+            left[number] = time.monotonic_ns()
+            export(request([span]), timeout=30)
+            time.sleep(0.01)

@@ -1,0 +1,63 @@
+"""A backend in a process of its own: counts spans and events, notes when probe spans arrive."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+import grpc
+
+from collector.otlp import lazy
+
+PROBE = b"bench.probe."  # followed by eight digits
+_SERVICES = ("trace.v1.TraceService", "logs.v1.LogsService", "metrics.v1.MetricsService")
+
+
+def _serve(pipe: Connection) -> None:
+    counts = {service: 0 for service in _SERVICES}
+    arrived: dict[int, int] = {}
+
+    def handler(service: str) -> Any:
+        def export(request: bytes, _: grpc.ServicerContext) -> bytes:
+            now = time.monotonic_ns()
+            if service.startswith("trace") and (at := request.find(PROBE)) >= 0:
+                arrived[int(request[at + len(PROBE) : at + len(PROBE) + 8])] = now
+            counts[service] += sum(len(items) for _, items in lazy.peel(request))
+            return b""
+
+        return grpc.unary_unary_rpc_method_handler(export)
+
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(2), options=[("grpc.max_receive_message_length", -1)])
+    for service in _SERVICES:
+        name = f"opentelemetry.proto.collector.{service}"
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, {"Export": handler(service)}),))
+    pipe.send(server.add_insecure_port("127.0.0.1:0"))
+    server.start()
+    while pipe.recv() == "counts":
+        pipe.send((counts[_SERVICES[0]], counts[_SERVICES[1]], dict(arrived)))
+    server.stop(0)
+
+
+class Sink:
+    """The backend's handle; use as a context manager."""
+
+    def __enter__(self) -> Sink:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process.start()
+        self.port: int = self._pipe.recv()
+        return self
+
+    def counts(self) -> tuple[int, int, dict[int, int]]:
+        """Spans, events, and the arrival time of each probe in monotonic nanoseconds."""
+        self._pipe.send("counts")
+        answer: tuple[int, int, dict[int, int]] = self._pipe.recv()
+        return answer
+
+    def __exit__(self, *_: object) -> None:
+        self._pipe.send("stop")
+        self._process.join(10)

@@ -1,0 +1,154 @@
+"""The exporter against a real backend that answers as told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTracePartialSuccess,
+    ExportTraceServiceResponse,
+)
+
+from collector.config import OtlpExporter as OtlpConfig
+from collector.exporters.otlp import OtlpExporter
+from collector.outbox import Outbox, Outgoing
+from collector.telemetry import Telemetry
+from tests import otlp_data as data
+from tests.collector.receivers.test_otlp_http import OtlpHttpReceiver
+from tests.sinks import OtlpSink, RecordingIntake
+
+REQUEST = data.traces(data.span(1), data.span(2)).SerializeToString()
+FAST = {"initial_interval": "1ms", "max_interval": "2ms"}
+
+
+def export(endpoint: str, count: int = 1, drain: float = 10.0, **config: Any) -> tuple[dict[str, float], Outbox]:
+    """Send ``count`` requests of two spans; says what the exporter counted."""
+
+    async def run() -> tuple[dict[str, float], Outbox]:
+        settings = OtlpConfig.model_validate(
+            {"endpoint": endpoint, "tls": {"insecure": True}, "retry_on_failure": FAST, **config}
+        )
+        outbox, telemetry = Outbox(settings.sending_queue), Telemetry()
+        exporter = OtlpExporter(settings, outbox, telemetry, lambda: 0.5, drain)
+        for _ in range(count):
+            outbox.put(Outgoing("traces", REQUEST, 2))
+        await exporter.start()
+        await exporter.shutdown()
+        await exporter.shutdown()
+        value = telemetry.registry.get_sample_value
+        counted = {
+            name: value(f"toolscore_exporter_{name}_spans_total", {"exporter": "otlp"}) or 0.0
+            for name in ("sent", "send_failed")
+        }
+        labels = {"stage": "exporter", "reason": "shutdown"}
+        return {**counted, "dropped": value("toolscore_dropped_spans_total", labels) or 0.0}, outbox
+
+    return asyncio.run(run())
+
+
+def fail(code: grpc.StatusCode, retry_ms: int | None = None) -> Callable[[grpc.ServicerContext], bytes]:
+    def answer(context: grpc.ServicerContext) -> bytes:
+        if retry_ms is not None:
+            status, info = Status(code=code.value[0]), RetryInfo()
+            info.retry_delay.FromMilliseconds(retry_ms)
+            status.details.add().Pack(info)
+            context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+        context.abort(code, "as told")
+        raise AssertionError
+
+    return answer
+
+
+def test_requests_arrive_byte_for_byte_with_the_configured_headers() -> None:
+    with OtlpSink() as sink:
+        counted, outbox = export(sink.endpoint, 3, headers={"X-Tenant": "blue"}, compression="gzip")
+    assert sink.requests["traces"] == [REQUEST] * 3
+    assert sink.metadata[0]["x-tenant"] == "blue"
+    assert counted == {"sent": 6, "send_failed": 0, "dropped": 0}
+    assert len(outbox) == 0
+
+
+RETRYABLE = ("CANCELLED", "DEADLINE_EXCEEDED", "ABORTED", "OUT_OF_RANGE", "UNAVAILABLE", "DATA_LOSS")
+FINAL = (
+    "INVALID_ARGUMENT",
+    "NOT_FOUND",
+    "PERMISSION_DENIED",
+    "UNAUTHENTICATED",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNKNOWN",
+    "RESOURCE_EXHAUSTED",
+)
+
+
+@pytest.mark.parametrize("code", RETRYABLE)
+def test_what_may_be_retried_is(code: str) -> None:
+    with OtlpSink([fail(grpc.StatusCode[code])] * 3) as sink:
+        counted, _ = export(sink.endpoint)
+    assert (sink.calls, sink.requests["traces"], counted["sent"]) == (4, [REQUEST], 2)
+
+
+@pytest.mark.parametrize("code", FINAL)
+def test_what_may_not_be_retried_is_given_up_and_the_next_request_goes_on(code: str) -> None:
+    with OtlpSink([fail(grpc.StatusCode[code])]) as sink:
+        counted, _ = export(sink.endpoint, 2, sending_queue={"num_consumers": 1})
+    assert (sink.calls, sink.requests["traces"]) == (2, [REQUEST])
+    assert counted == {"sent": 2, "send_failed": 2, "dropped": 0}
+
+
+def test_an_overloaded_backend_that_says_when_is_asked_again() -> None:
+    with OtlpSink([fail(grpc.StatusCode.RESOURCE_EXHAUSTED, retry_ms=1)]) as sink:
+        counted, _ = export(sink.endpoint)
+    assert (sink.calls, counted["sent"]) == (2, 2)
+
+
+def test_retrying_ends_after_max_elapsed_time() -> None:
+    with OtlpSink([fail(grpc.StatusCode.UNAVAILABLE)] * 100) as sink:
+        counted, _ = export(sink.endpoint, retry_on_failure={**FAST, "max_elapsed_time": "5ms"})
+    assert counted == {"sent": 0, "send_failed": 2, "dropped": 0}
+    assert 1 < sink.calls < 10
+
+
+def test_partial_success_is_honoured_not_retried() -> None:
+    partial = ExportTraceServiceResponse(
+        partial_success=ExportTracePartialSuccess(rejected_spans=1, error_message="odd")
+    )
+    with OtlpSink([lambda _: partial.SerializeToString()]) as sink:
+        counted, _ = export(sink.endpoint)
+    assert (sink.calls, counted) == (1, {"sent": 1, "send_failed": 1, "dropped": 0})
+
+
+def test_what_cannot_be_delivered_before_the_end_is_counted() -> None:
+    counted, _ = export("127.0.0.1:9", 2, drain=0.05, retry_on_failure={"initial_interval": "10s"})
+    assert counted == {"sent": 0, "send_failed": 0, "dropped": 4}
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_http_takes_the_same_road(compression: str) -> None:
+    intake = RecordingIntake()
+
+    async def run() -> float | None:
+        from collector.config import HttpServer as HttpConfig
+
+        receiver = OtlpHttpReceiver(HttpConfig(endpoint="127.0.0.1:0"), intake)
+        await receiver.start()
+        settings = OtlpConfig.model_validate(
+            {"endpoint": f"http://127.0.0.1:{receiver.port}/", "compression": compression}
+        )
+        outbox, telemetry = Outbox(settings.sending_queue), Telemetry()
+        exporter = OtlpExporter(settings, outbox, telemetry, lambda: 0.5)
+        await exporter.start()
+        outbox.put(Outgoing("traces", REQUEST, 2))
+        outbox.put(Outgoing("logs", b"", 0))
+        await exporter.shutdown()
+        await receiver.shutdown()
+        return telemetry.registry.get_sample_value("toolscore_exporter_sent_spans_total", {"exporter": "otlp"})
+
+    assert asyncio.run(run()) == 2
+    assert sorted(intake.received) == [("logs", b"", "http"), ("traces", REQUEST, "http")]

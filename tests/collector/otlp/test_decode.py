@@ -1,0 +1,137 @@
+"""Decoding gives the wanted attributes as plain data, whatever their encoding, or says that it is not OTLP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+
+from collector.errors import DecodeError
+from collector.otlp import lazy
+from collector.otlp.decode import Decoder
+from tests import otlp_data as data
+
+WANTED = ("wanted", "w" * 200, "gen_ai.tool.name")
+
+
+def decode_one(span: Span) -> Any:
+    ((frame, spans),) = lazy.peel(data.traces(span, service="shop", scope="agents").SerializeToString())
+    (decoded,) = Decoder(WANTED, ("llm.output.",)).spans(spans, frame)
+    return decoded
+
+
+def test_everything_a_dialect_may_ask_for() -> None:
+    span = data.span(2, parent=1, name="execute_tool x", at=1.5, wanted="yes", unwanted="no")
+    span.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message="declined"))
+    span.events.add(name="exception", time_unix_nano=5, attributes=data.attributes({"wanted": 1, "unwanted": 2}))
+    span.links.add(trace_id=b"t" * 16, span_id=b"s" * 8)
+    span.flags = 0x300
+    decoded = decode_one(span)
+    assert (decoded.trace_id, decoded.span_id, decoded.parent_span_id) == (data.TRACE, data.span_id(2), data.span_id(1))
+    assert (decoded.name, decoded.start_ns, decoded.end_ns) == (
+        "execute_tool x",
+        data.EPOCH_NS + 1_500_000_000,
+        data.EPOCH_NS + 1_501_000_000,
+    )
+    assert (decoded.status, decoded.status_message, decoded.remote_parent) == (2, "declined", True)
+    assert decoded.attributes == {"wanted": "yes"}
+    assert [(event.name, event.time_ns, event.attributes) for event in decoded.events] == [
+        ("exception", 5, {"wanted": 1})
+    ]
+    assert decoded.links == [(b"t" * 16, b"s" * 8)]
+    assert (decoded.resource.service, decoded.scope.name) == ("shop", "agents")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "text",
+        "x" * 130,
+        "x" * 70_000,
+        "naïve ✈",
+        True,
+        False,
+        0,
+        -1,
+        1 << 62,
+        2.5,
+        b"\xff",
+        [1, "a", [2.0]],
+        {"a": {"b": [True]}},
+    ],
+    ids=str,
+)
+def test_values_of_every_kind(value: Any) -> None:
+    for key in ("wanted", "w" * 200):
+        assert decode_one(data.span(1, **{key: value})).attributes == {key: value}
+
+
+def test_keys_by_prefix() -> None:
+    decoded = decode_one(data.span(1, llm__output__0="a", llm__input__0="b"))
+    assert decoded.attributes == {"llm.output.0": "a"}
+
+
+@pytest.mark.parametrize(("flags", "remote"), [(0, None), (0x100, False), (0x300, True)])
+def test_remote_parent_is_unknown_unless_the_flags_say(flags: int, remote: bool | None) -> None:
+    span = data.span(2, parent=1)
+    span.flags = flags
+    assert decode_one(span).remote_parent is remote
+
+
+def test_invalid_utf8_is_replaced() -> None:
+    raw = data.span(1, wanted="abc").SerializeToString().replace(b"abc", b"a\xffc")
+    (span,) = Decoder(WANTED).spans([raw], lazy.Frame(b"", b""))
+    assert span is not None
+    assert span.attributes == {"wanted": "a\N{REPLACEMENT CHARACTER}c"}
+
+
+def test_values_nested_too_deep_are_not_read() -> None:
+    nested: Any = "deep"
+    for _ in range(40):
+        nested = [nested]
+    assert "deep" not in repr(decode_one(data.span(1, wanted=nested)).attributes)
+
+
+def test_a_span_that_is_not_protobuf_leaves_the_others() -> None:
+    good = data.span(1, wanted=1).SerializeToString()
+    spans = Decoder(WANTED).spans([b"\xff\xff", good], lazy.Frame(b"", b""))
+    assert spans[0] is None
+    assert spans[1] is not None
+
+
+def test_log_records() -> None:
+    record = LogRecord(
+        trace_id=data.TRACE,
+        span_id=data.span_id(3),
+        event_name="gen_ai.choice",
+        observed_time_unix_nano=7,
+        body=data.any_value({"message": {"role": "assistant"}}),
+        attributes=data.attributes({"wanted": "x"}),
+    )
+    decoded = Decoder(WANTED).log_record(record.SerializeToString(), lazy.Frame(b"", b""))
+    assert (decoded.trace_id, decoded.span_id, decoded.event_name) == (data.TRACE, data.span_id(3), "gen_ai.choice")
+    assert (decoded.time_ns, decoded.body, decoded.attributes) == (
+        7,
+        {"message": {"role": "assistant"}},
+        {"wanted": "x"},
+    )
+
+
+@given(st.binary(max_size=200), st.binary(max_size=60), st.binary(max_size=60))
+def test_any_bytes_give_a_span_or_a_decode_error(raw: bytes, resource: bytes, scope: bytes) -> None:
+    decoder, frame = Decoder(WANTED), lazy.Frame(resource, scope)
+    try:
+        decoder.spans([raw], frame)
+        decoder.log_record(raw, frame)
+    except DecodeError:
+        pass
+
+
+@given(st.dictionaries(st.sampled_from(WANTED), st.text() | st.integers(-(1 << 63), (1 << 63) - 1) | st.booleans()))
+def test_round_trip(values: dict[str, Any]) -> None:
+    assert decode_one(data.span(1, **values)).attributes == values

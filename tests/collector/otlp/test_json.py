@@ -1,0 +1,87 @@
+"""OTLP/JSON becomes the same protobuf the sender would have sent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.errors import DecodeError
+from collector.otlp.json import any_signal, load, to_protobuf
+from tests import otlp_data as data
+
+SPAN: dict[str, Any] = {
+    "traceId": "0102030405060708090a0b0c0d0e0f10",
+    "spanId": "0000000000000002",
+    "parentSpanId": "0000000000000001",
+    "name": "execute_tool search",
+    "kind": 1,
+    "startTimeUnixNano": "1700000000000000000",
+    "endTimeUnixNano": 1700000000001000000,
+    "attributes": [
+        {"key": "gen_ai.tool.name", "value": {"stringValue": "search"}},
+        {"key": "n", "value": {"intValue": 7}},
+        {"key": "m", "value": {"intValue": "8"}},
+        {"key": "traceId", "value": {"stringValue": "not an id"}},
+    ],
+    "status": {"code": 2},
+    "somethingNew": {"a": 1},
+}
+
+
+def request(**changes: Any) -> dict[str, Any]:
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [{**SPAN, **changes}]}]}]}
+
+
+def test_a_request_as_the_javascript_sdk_writes_it() -> None:
+    (span,) = data.all_spans(to_protobuf("traces", json.dumps(request())))
+    assert (span.trace_id, span.span_id, span.parent_span_id) == (data.TRACE, data.span_id(2), data.span_id(1))
+    assert (span.start_time_unix_nano, span.end_time_unix_nano) == (data.EPOCH_NS, data.EPOCH_NS + 1_000_000)
+    assert data.values_of(span) == {"gen_ai.tool.name": "search", "n": 7, "m": 8, "traceId": "not an id"}
+    assert span.status.code == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ("{", "not JSON"),
+        ("[]", "a JSON list"),
+        ('"x"', "a JSON str"),
+        ("[" * 100_000, "not JSON"),
+        (json.dumps(request(traceId="xyz")), "not an OTLP JSON request"),
+        (json.dumps(request(kind={"a": 1})), "not an OTLP JSON request"),
+        (json.dumps({"resourceSpans": {"a": 1}}), "not an OTLP JSON request"),
+        ('{"resourceSpans":' + '[{"a":' * 400 + "1" + "}]" * 400 + "}", "not an OTLP JSON request"),
+        (b"\xff\xfe", "not JSON"),
+    ],
+    ids=range(9),
+)
+def test_what_is_not_otlp_is_refused(body: str | bytes, what: str) -> None:
+    with pytest.raises(DecodeError, match=what):
+        to_protobuf("traces", body)
+
+
+def test_a_file_exporters_line_may_be_any_signal() -> None:
+    document = load(json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": [{"eventName": "e"}]}]}]}))
+    ((signal, body),) = any_signal(document)
+    assert signal == "logs"
+    assert data.all_records(body)[0].event_name == "e"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*SPAN, "x"]), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.sampled_from(list(SPAN)), json_values))
+def test_any_json_gives_protobuf_or_a_decode_error(changes: dict[str, Any]) -> None:
+    try:
+        body = to_protobuf("traces", json.dumps(request(**changes)))
+    except DecodeError:
+        return
+    assert len(data.all_spans(body)) == 1

@@ -1,0 +1,109 @@
+"""The lazy split agrees with a full parse, whatever the encoder did, and refuses what is not OTLP."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from collector.errors import DecodeError
+from collector.otlp import lazy
+from tests import otlp_data as data
+
+MARKERS = (b"gen_ai.operation.name", b"openinference.span.kind")
+
+
+def wanted_ids(request: bytes) -> list[bytes]:
+    return [
+        Span.FromString(scope.spans[index]).span_id
+        for scope in lazy.split(request, MARKERS).scopes
+        for index in scope.wanted
+    ]
+
+
+def test_roots_and_marked_spans_are_wanted_and_nothing_else() -> None:
+    request = data.traces(
+        data.span(1),  # a root
+        data.span(2, parent=1),
+        data.tool(3, parent=1, name="search"),
+        data.span(4, parent=1, openinference__span__kind="TOOL"),
+    )
+    assert wanted_ids(request.SerializeToString()) == [data.span_id(1), data.span_id(3), data.span_id(4)]
+
+
+def test_join_of_peel_gives_the_same_bytes() -> None:
+    request = data.traces(data.span(1), data.tool(2, 1, "search"))
+    request.resource_spans.extend(data.traces(data.span(3), service="other").resource_spans)
+    raw = request.SerializeToString()
+    assert lazy.join(lazy.peel(raw)) == raw
+
+
+def test_fields_of_a_newer_otlp_survive() -> None:
+    unknown = b"\xba\x3e\x03new"  # field 999, length-delimited
+    scope = data.traces(data.span(1)).resource_spans[0].scope_spans[0].SerializeToString() + unknown
+    resource = b"\x12" + bytes([len(scope)]) + scope + unknown
+    raw = b"\x0a" + bytes([len(resource)]) + resource
+    assert lazy.join(lazy.peel(raw)) == raw
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(data.span(7, parent=3).SerializeToString(), id="fields in order"),
+        pytest.param(
+            b'"\x08' + data.span_id(3) + b"\x12\x08" + data.span_id(7) + b"\n\x10" + data.TRACE, id="fields reversed"
+        ),
+        pytest.param(
+            b"\n\x10" + data.TRACE + b"\x12\x08" + data.span_id(7) + b"\x1a\x03a=b" + b'"\x08' + data.span_id(3),
+            id="with trace state",
+        ),
+    ],
+)
+def test_ids_are_found_wherever_the_encoder_put_them(raw: bytes) -> None:
+    request = (
+        data.traces(Span.FromString(raw)).SerializeToString().replace(Span.FromString(raw).SerializeToString(), raw)
+    )
+    links = lazy.split(request, ()).links
+    assert {trace: lazy.parent_links(b"".join(ids)) for trace, ids in links.items()} == {
+        data.TRACE: {data.span_id(7): data.span_id(3)}
+    }
+
+
+def test_a_parent_of_zeros_is_no_parent() -> None:
+    root = data.span(1)
+    root.parent_span_id = bytes(8)
+    split = lazy.split(data.traces(root).SerializeToString(), ())
+    assert split.scopes[0].wanted == [0]
+    assert lazy.parent_links(b"".join(split.links[data.TRACE])) == {data.span_id(1): b""}
+
+
+def test_a_truncated_request_is_refused() -> None:
+    with pytest.raises(DecodeError, match="not an OTLP protobuf request"):
+        lazy.split(data.traces(data.span(1)).SerializeToString()[:-3], MARKERS)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_split_or_are_refused(raw: bytes) -> None:
+    try:
+        split = lazy.split(raw, MARKERS)
+    except DecodeError:
+        return
+    assert split.span_count == sum(len(scope.spans) for scope in split.scopes)
+
+
+ids = st.binary(min_size=0, max_size=20)
+
+
+@given(
+    st.lists(
+        st.builds(Span, trace_id=ids, span_id=ids, parent_span_id=ids, trace_state=st.text(max_size=5)), max_size=6
+    )
+)
+def test_links_agree_with_a_full_parse_for_spans_with_proper_ids(spans: list[Span]) -> None:
+    proper = [span for span in spans if len(span.trace_id) == 16 and len(span.span_id) == 8]
+    raw = ExportTraceServiceRequest.SerializeToString(data.traces(*proper))
+    for span in proper:
+        links = lazy.parent_links(b"".join(lazy.split(raw, ()).links[span.trace_id]))
+        assert span.span_id in links

@@ -1,0 +1,125 @@
+"""OTLP/gRPC over a real socket: bytes arrive as sent, refusals in OTLP's codes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import grpc
+import grpc.aio
+import pytest
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from collector.component import Rejected, Signal
+from collector.config import GrpcServer
+from collector.errors import CollectorError, ConfigError, DecodeError, RefusedError, UnavailableError
+from collector.receivers.otlp_grpc import _SERVICES, OtlpGrpcReceiver
+from tests import otlp_data as data
+from tests.sinks import RecordingIntake
+
+REQUEST = data.traces(data.span(1)).SerializeToString()
+
+
+def exchange(intake: RecordingIntake, talk: Callable[[grpc.aio.Channel], Awaitable[None]], **config: int) -> None:
+    """Start a receiver, talk to it over a channel of its own, stop it."""
+
+    async def run() -> None:
+        receiver = OtlpGrpcReceiver(GrpcServer.model_validate({"endpoint": "127.0.0.1:0", **config}), intake)
+        await receiver.start()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{receiver.port}") as channel:
+            await talk(channel)
+        await receiver.shutdown()
+        await receiver.shutdown()
+
+    asyncio.run(run())
+
+
+async def send(
+    channel: grpc.aio.Channel, signal: Signal = "traces", request: bytes = REQUEST, gzip: bool = False
+) -> bytes:
+    call = channel.unary_unary(f"/{_SERVICES[signal]}/Export", None, None)
+    response: bytes = await call(request, compression=grpc.Compression.Gzip if gzip else None)
+    return response
+
+
+@pytest.mark.parametrize("signal", list(_SERVICES))
+@pytest.mark.parametrize("gzip", [False, True])
+def test_every_signal_arrives_byte_for_byte(signal: Signal, gzip: bool) -> None:
+    intake = RecordingIntake()
+
+    async def talk(channel: grpc.aio.Channel) -> None:
+        assert await send(channel, signal, REQUEST, gzip) == b""
+
+    exchange(intake, talk)
+    assert intake.received == [(signal, REQUEST, "grpc")]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (DecodeError("bad"), grpc.StatusCode.INVALID_ARGUMENT),
+        (RefusedError("full"), grpc.StatusCode.RESOURCE_EXHAUSTED),
+        (UnavailableError("stopping"), grpc.StatusCode.UNAVAILABLE),
+        (CollectorError("?"), grpc.StatusCode.UNAVAILABLE),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_refusals(error: CollectorError, code: grpc.StatusCode) -> None:
+    intake = RecordingIntake(error)
+
+    async def talk(channel: grpc.aio.Channel) -> None:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await send(channel)
+        assert (caught.value.code(), caught.value.details()) == (code, str(error))
+
+    exchange(intake, talk)
+    assert intake.refused == [("grpc", error.reason)]
+
+
+def test_overload_says_when_to_come_back() -> None:
+    async def talk(channel: grpc.aio.Channel) -> None:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await send(channel)
+        details = dict(caught.value.trailing_metadata())["grpc-status-details-bin"]
+        info = RetryInfo()
+        assert Status.FromString(bytes(details)).details[0].Unpack(info)
+        assert info.retry_delay.ToMilliseconds() == 2500
+
+    exchange(RecordingIntake(RefusedError("full", 2.5)), talk)
+
+
+def test_partial_success() -> None:
+    async def talk(channel: grpc.aio.Channel) -> None:
+        partial = ExportTraceServiceResponse.FromString(await send(channel)).partial_success
+        assert (partial.rejected_spans, partial.error_message) == (3, "bad ids")
+
+    exchange(RecordingIntake(Rejected(3, "bad ids")), talk)
+
+
+def test_a_message_over_the_limit_is_refused_and_the_next_one_works() -> None:
+    intake = RecordingIntake()
+
+    async def talk(channel: grpc.aio.Channel) -> None:
+        for gzip in (False, True):  # compressed, it is small on the wire
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await send(channel, request=bytes(2 << 20), gzip=gzip)
+            assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        await send(channel)
+
+    exchange(intake, talk, max_recv_msg_size_mib=1)
+    assert len(intake.received) == 1
+
+
+def test_an_address_in_use_is_a_sentence() -> None:
+    async def run() -> None:
+        first = OtlpGrpcReceiver(GrpcServer(endpoint="127.0.0.1:0"), RecordingIntake())
+        await first.start()
+        second = OtlpGrpcReceiver(GrpcServer(endpoint=f"127.0.0.1:{first.port}"), RecordingIntake())
+        with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{first.port}"):
+            await second.start()
+        await second.shutdown()
+        await first.shutdown()
+
+    asyncio.run(run())

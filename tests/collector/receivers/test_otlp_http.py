@@ -1,0 +1,173 @@
+"""OTLP/HTTP over a real socket, as the specification has it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from collector.component import Rejected
+from collector.config import HttpServer as HttpConfig
+from collector.errors import CollectorError, DecodeError, RefusedError, UnavailableError
+from collector.receivers.otlp_http import OtlpHttpReceiver
+from tests import otlp_data as data
+from tests.sinks import RecordingIntake
+
+REQUEST = data.traces(data.span(1)).SerializeToString()
+PROTOBUF = {"content-type": "application/x-protobuf"}
+JSON = {"content-type": "application/json; charset=utf-8"}
+
+
+def exchange(intake: RecordingIntake, talk: Callable[[httpx.AsyncClient], Awaitable[None]], **config: Any) -> None:
+    """Start a receiver, talk to it with a client of its own, stop it."""
+
+    async def run() -> None:
+        receiver = OtlpHttpReceiver(HttpConfig.model_validate({"endpoint": "127.0.0.1:0", **config}), intake)
+        await receiver.start()
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{receiver.port}", trust_env=False) as client:
+            await talk(client)
+        await receiver.shutdown()
+        await receiver.shutdown()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("signal", ["traces", "logs", "metrics"])
+def test_every_signal_has_its_path(signal: str) -> None:
+    intake = RecordingIntake()
+
+    async def talk(client: httpx.AsyncClient) -> None:
+        answer = await client.post(f"/v1/{signal}", content=REQUEST, headers=PROTOBUF)
+        assert (answer.status_code, answer.content, answer.headers["content-type"]) == (
+            200,
+            b"",
+            "application/x-protobuf",
+        )
+
+    exchange(intake, talk)
+    assert intake.received == [(signal, REQUEST, "http")]
+
+
+def test_gzip_chunked_and_both() -> None:
+    intake = RecordingIntake()
+
+    async def chunks(body: bytes) -> Any:
+        for at in range(0, len(body), 7):
+            yield body[at : at + 7]
+
+    async def talk(client: httpx.AsyncClient) -> None:
+        packed = gzip.compress(REQUEST)
+        zipped = {**PROTOBUF, "content-encoding": "gzip"}
+        assert (await client.post("/v1/traces", content=packed, headers=zipped)).status_code == 200
+        assert (await client.post("/v1/traces", content=chunks(REQUEST), headers=PROTOBUF)).status_code == 200
+        assert (await client.post("/v1/traces", content=chunks(packed), headers=zipped)).status_code == 200
+
+    exchange(intake, talk)
+    assert [request for _, request, _ in intake.received] == [REQUEST] * 3
+
+
+def test_json_becomes_protobuf_and_is_answered_in_json() -> None:
+    intake = RecordingIntake()
+    body = {"resourceSpans": [{"scopeSpans": [{"spans": [{"spanId": "0000000000000007"}]}]}]}
+
+    async def talk(client: httpx.AsyncClient) -> None:
+        answer = await client.post("/v1/traces", content=json.dumps(body), headers=JSON)
+        assert (answer.status_code, answer.json(), answer.headers["content-type"]) == (200, {}, "application/json")
+
+    exchange(intake, talk)
+    assert data.all_spans(intake.received[0][1])[0].span_id == data.span_id(7)
+
+
+REFUSALS: list[tuple[str, str, dict[str, str], Any, int, str]] = [
+    ("POST", "/v1/other", PROTOBUF, REQUEST, 404, "unsupported"),
+    ("GET", "/v1/traces", PROTOBUF, None, 405, "unsupported"),
+    ("POST", "/v1/traces", {"content-type": "text/plain"}, REQUEST, 415, "unsupported"),
+    ("POST", "/v1/traces", {}, REQUEST, 415, "unsupported"),
+    ("POST", "/v1/traces", {**PROTOBUF, "content-encoding": "br"}, REQUEST, 415, "unsupported"),
+    ("POST", "/v1/traces", {**PROTOBUF, "content-encoding": "gzip"}, b"not gzip", 400, "decode"),
+    ("POST", "/v1/traces", {**PROTOBUF, "content-encoding": "gzip"}, gzip.compress(REQUEST)[:-9], 400, "decode"),
+    ("POST", "/v1/traces", JSON, b"{", 400, "decode"),
+    ("POST", "/v1/traces", JSON, b"[" * 1000 + b"]" * 1000, 400, "decode"),
+    ("POST", "/v1/traces", PROTOBUF, bytes((1 << 20) + 1), 413, "too_large"),
+    ("POST", "/v1/traces", {**PROTOBUF, "content-encoding": "gzip"}, gzip.compress(bytes(50 << 20)), 413, "too_large"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "headers", "body", "status", "reason"), REFUSALS, ids=range(len(REFUSALS)))
+def test_refusals_are_counted_and_the_next_request_works(
+    method: str, path: str, headers: dict[str, str], body: Any, status: int, reason: str
+) -> None:
+    intake = RecordingIntake()
+
+    async def talk(client: httpx.AsyncClient) -> None:
+        answer = await client.request(method, path, content=body, headers=headers)
+        assert answer.status_code == status
+        if headers is JSON:
+            assert answer.json()["message"]
+        else:
+            assert Status.FromString(answer.content).message
+        assert (await client.post("/v1/traces", content=REQUEST, headers=PROTOBUF)).status_code == 200
+
+    exchange(intake, talk, max_request_body_size_mib=1)
+    assert intake.refused == [("http", reason)]
+    assert len(intake.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "retry_after"),
+    [(DecodeError("bad"), 400, None), (RefusedError("full", 7), 429, "7"), (UnavailableError("stopping"), 503, None)],
+    ids=["decode", "refused", "unavailable"],
+)
+def test_what_the_pipeline_refuses(error: CollectorError, status: int, retry_after: str | None) -> None:
+    async def talk(client: httpx.AsyncClient) -> None:
+        answer = await client.post("/v1/traces", content=REQUEST, headers=PROTOBUF)
+        assert (answer.status_code, answer.headers.get("retry-after")) == (status, retry_after)
+        assert Status.FromString(answer.content).message == str(error)
+
+    exchange(RecordingIntake(error), talk)
+
+
+def test_partial_success_in_both_encodings() -> None:
+    async def talk(client: httpx.AsyncClient) -> None:
+        answer = await client.post("/v1/traces", content=REQUEST, headers=PROTOBUF)
+        assert ExportTraceServiceResponse.FromString(answer.content).partial_success.rejected_spans == 3
+        answer = await client.post("/v1/traces", content=b"{}", headers=JSON)
+        assert answer.json() == {"partialSuccess": {"rejectedSpans": "3", "errorMessage": "bad ids"}}
+
+    exchange(RecordingIntake(Rejected(3, "bad ids")), talk)
+
+
+def test_a_body_that_never_comes_is_given_up_on() -> None:
+    intake = RecordingIntake()
+
+    async def run() -> None:
+        receiver = OtlpHttpReceiver(
+            HttpConfig.model_validate({"endpoint": "127.0.0.1:0", "read_timeout": "50ms"}), intake
+        )
+        await receiver.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
+        writer.write(
+            b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\ncontent-length: 9\r\n\r\nab"
+        )
+        assert b" 408 " in await reader.readline()
+        writer.close()
+        await receiver.shutdown()
+
+    asyncio.run(run())
+    assert intake.refused == [("http", "unsupported")]
+
+
+@pytest.fixture(autouse=True)
+def _no_stray_sockets() -> Iterator[None]:
+    """Warnings are errors, so a socket left open fails the test that left it."""
+    yield
+    import gc
+
+    gc.collect()

@@ -1,0 +1,90 @@
+"""The configuration in the OpenTelemetry Collector's words: defaults, units, and mistakes with their line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collector.config import Config, load_config
+from collector.errors import ConfigError
+
+
+def load(folder: Path, text: str) -> Config:
+    path = folder / "collector.yaml"
+    path.write_text(text)
+    return load_config(path)
+
+
+CONTRACT = """
+receivers: {otlp: {protocols: {grpc: {endpoint: 0.0.0.0:4317}, http: {endpoint: 0.0.0.0:4318}}}}
+rules: [rules/]
+traces: {settle: 2s, idle_timeout: 30s, max_duration: 10m, max_open: 100000}
+context: {route: [toolscore.route, http.route], intent: [toolscore.intent, gen_ai.workflow.name]}
+spool: memory
+exporters: {otlp: {endpoint: tempo:4317, tls: {insecure: true}}, prometheus: {endpoint: 0.0.0.0:9464}}
+admin: {endpoint: 127.0.0.1:13133}
+"""
+
+
+def test_a_whole_configuration(tmp_path: Path) -> None:
+    config = load(tmp_path, CONTRACT)
+    assert (config.traces.settle, config.traces.max_duration, config.rules) == (2.0, 600.0, [tmp_path / "rules"])
+    assert config.exporters.otlp is not None
+    assert (config.exporters.otlp.endpoint, config.exporters.otlp.tls.insecure) == ("tempo:4317", True)
+
+
+def test_defaults_listen_on_loopback_only(tmp_path: Path) -> None:
+    config = load(tmp_path, "")
+    protocols = config.receivers.otlp.protocols
+    assert protocols.grpc is not None
+    assert protocols.http is not None
+    endpoints = (
+        protocols.grpc.endpoint,
+        protocols.http.endpoint,
+        config.exporters.prometheus.endpoint,
+        config.admin.endpoint,
+    )
+    assert endpoints == ("127.0.0.1:4317", "127.0.0.1:4318", "127.0.0.1:9464", "127.0.0.1:13133")
+
+
+def test_protocols_named_alone_take_defaults_and_the_others_are_off(tmp_path: Path) -> None:
+    protocols = load(tmp_path, "receivers:\n  otlp:\n    protocols:\n      grpc:\n").receivers.otlp.protocols
+    assert protocols.grpc is not None
+    assert protocols.http is None
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("500ms", 0.5), ("2s", 2), ("1m30s", 90), ("1h", 3600), ("1.5s", 1.5), ("3", 3)]
+)
+def test_durations(tmp_path: Path, text: str, seconds: float) -> None:
+    assert load(tmp_path, f"traces: {{settle: {text}}}").traces.settle == seconds
+
+
+MISTAKES = [
+    (
+        "exporters:\n  otlp:\n    endpont: x:1\n    endpoint: x:1\n",
+        "collector.yaml:3: exporters.otlp.endpont: unknown key; did you mean endpoint?",
+    ),
+    ("recievers: {}\n", "collector.yaml:1: recievers: unknown key; did you mean receivers?"),
+    ("traces:\n  settle: soon\n", "collector.yaml:2: traces.settle: 'soon' is not a duration such as 500ms"),
+    ("traces:\n  settle: 2parsecs\n", "collector.yaml:2: traces.settle"),
+    ("admin:\n  endpoint: here\n", "collector.yaml:2: admin.endpoint: 'here' is not host:port"),
+    ("exporters: {otlp: {}}\n", "collector.yaml:1: exporters.otlp.endpoint: Field required"),
+    ("traces:\n  max_open: 0\n", "collector.yaml:2: traces.max_open: Input should be greater than or equal to 1"),
+    ("spool: disk\n", "collector.yaml:1: spool"),
+    ("- a\n", "collector.yaml:1: file: "),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), MISTAKES, ids=range(len(MISTAKES)))
+def test_mistakes_name_line_key_and_fix(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, text)
+    assert message in str(caught.value)
+
+
+def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, "traces:\n  settle: soon\n  idle: 3s\nspool: disk\n")
+    assert len(str(caught.value).splitlines()) == 3

@@ -1,0 +1,8 @@
+"""Settings for every test: property tests are not timed, machines differ."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("toolscore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("toolscore")

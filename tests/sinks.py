@@ -1,0 +1,93 @@
+"""Where tests let things end: a real OTLP backend, a recording intake, a clock moved by hand."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import grpc
+
+from collector.component import Rejected, Signal
+from collector.errors import CollectorError
+from tests import otlp_data as data
+
+_SERVICES: dict[Signal, str] = {
+    "traces": "opentelemetry.proto.collector.trace.v1.TraceService",
+    "logs": "opentelemetry.proto.collector.logs.v1.LogsService",
+    "metrics": "opentelemetry.proto.collector.metrics.v1.MetricsService",
+}
+
+
+class ManualClock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def now(self) -> float:
+        return self.seconds
+
+    def wall_ns(self) -> int:
+        return data.EPOCH_NS + int(self.seconds * 1e9)
+
+
+class RecordingIntake:
+    """Takes every request, or answers each as told."""
+
+    def __init__(self, answer: Rejected | CollectorError | None = None) -> None:
+        self.received: list[tuple[Signal, bytes, str]] = []
+        self.refused: list[tuple[str, str]] = []
+        self.answer = answer
+
+    def receive(self, signal: Signal, request: bytes, transport: str) -> Rejected:
+        self.received.append((signal, request, transport))
+        if isinstance(self.answer, CollectorError):
+            raise self.answer
+        return self.answer or Rejected()
+
+    def refuse(self, transport: str, error: CollectorError) -> None:
+        self.refused.append((transport, error.reason))
+
+
+class OtlpSink:
+    """An OTLP/gRPC backend that keeps what it gets; ``answers`` are given in turn before it takes everything."""
+
+    def __init__(self, answers: Iterable[Callable[[grpc.ServicerContext], bytes]] = ()) -> None:
+        self.requests: dict[Signal, list[bytes]] = {"traces": [], "logs": [], "metrics": []}
+        self.metadata: list[dict[str, Any]] = []
+        self.calls = 0
+        self._answers = iter(answers)
+        self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
+        for signal, service in _SERVICES.items():
+            method = grpc.unary_unary_rpc_method_handler(self._handler(signal))
+            self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": method}),))
+        self.port = self._server.add_insecure_port("127.0.0.1:0")
+
+    def _handler(self, signal: Signal) -> Callable[[bytes, grpc.ServicerContext], bytes]:
+        def export(request: bytes, context: grpc.ServicerContext) -> bytes:
+            self.calls += 1
+            self.metadata.append({key: value for key, value in context.invocation_metadata()})
+            answer = next(self._answers, None)
+            response = answer(context) if answer else b""
+            self.requests[signal].append(request)
+            return response
+
+        return export
+
+    def __enter__(self) -> OtlpSink:
+        self._server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.stop(0).wait()
+
+    @property
+    def endpoint(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def spans(self) -> list[Any]:
+        return [span for request in self.requests["traces"] for span in data.all_spans(request)]
+
+    def records(self) -> list[Any]:
+        return [record for request in self.requests["logs"] for record in data.all_records(request)]
