@@ -35,6 +35,8 @@ class Role(IntEnum):
     """One execution of one tool."""
     MODEL = 3
     """One request to a model: its output says what was asked for."""
+    SESSION = 5
+    """A connection to tools (an MCP client's), open across requests: no run, though tool calls hang below it."""
     EVENT = 4
     """A log record about a model request, joined to it by span id."""
 

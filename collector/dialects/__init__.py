@@ -12,9 +12,14 @@ from collector import semconv
 from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, fill, reading_of
 from collector.span import LogRecord, Span
 
-from . import otel_genai
+from . import ai_sdk, openinference, openllmetry, otel_genai
 
-DIALECTS: Final[tuple[Dialect, ...]] = (otel_genai.DIALECT,)
+DIALECTS: Final[tuple[Dialect, ...]] = (
+    openinference.DIALECT,
+    ai_sdk.DIALECT,
+    openllmetry.DIALECT,
+    otel_genai.DIALECT,
+)
 
 _BY_KEY: Final = tuple((key, dialect) for dialect in DIALECTS for key in dialect.keys)
 _BY_SCOPE: Final = {scope: dialect for dialect in DIALECTS for scope in dialect.scopes}

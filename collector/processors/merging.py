@@ -55,13 +55,17 @@ def _merge(spans: Sequence[Reading]) -> Call:
         outer.start_ns, outer.end_ns, outer.span_id,
     )  # fmt: skip
     call.resource = outer.resource
+    inner_status: Status = "unset"
     for inner in spans[1:]:
         call.id = call.id or inner.call_id
         if call.arguments is None:
             call.arguments, call.arguments_text = parse_arguments(inner.arguments)
-        if call.status == "unset":
-            call.status = inner.status
+        if inner.status != "unset" and call.status != "error":
+            inner_status = inner.status
         call.error_type = call.error_type or inner.error_type
+    if inner_status != "unset":
+        # A framework that hands the failure to the model reports success; the last attempt inside knows better.
+        call.status = inner_status
     return call
 
 

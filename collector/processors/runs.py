@@ -79,6 +79,8 @@ def group(spans: Mapping[bytes, Reading], ancestry: Ancestry) -> list[Members]:
                 run.executions.append(call)
             elif reading.span_id not in calls:
                 _open_nested_call(reading, ancestry, calls, run)
+    if len(found) > 1:
+        found = _without_workflows(found)
     if stray.executions or (stray.models and (not found or any(model.output is not None for model in stray.models))):
         _anchor_stray(stray, spans, ancestry)
         found.append(stray)
@@ -127,6 +129,22 @@ def _open_nested_call(reading: Reading, ancestry: Ancestry, calls: dict[bytes, l
     for span in reversed(nested.values()):
         call.append(span)
         calls[span.span_id] = call
+
+
+def _without_workflows(found: list[Members]) -> list[Members]:
+    """``found`` but for agents that did nothing themselves and only contain others: those are workflows."""
+    starters = {run.parent.anchor_id for run in found if run.parent is not None and run.outer_id is None}
+    kept: list[Members] = []
+    for run in found:  # outer runs come first
+        while run.parent is not None and run.parent.anchor_id in starters and _is_idle(run.parent):
+            run.parent = run.parent.parent
+        if run.anchor_id not in starters or not _is_idle(run):
+            kept.append(run)
+    return kept
+
+
+def _is_idle(run: Members) -> bool:
+    return not run.executions and not run.models
 
 
 def _anchor_stray(stray: Members, spans: Mapping[bytes, Reading], ancestry: Ancestry) -> None:

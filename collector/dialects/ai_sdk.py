@@ -1,0 +1,88 @@
+"""Vercel AI SDK's own telemetry: `ai` 4 to 6, and 7 with LegacyOpenTelemetry. (7's default is OpenTelemetry GenAI.)"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from collector import semconv
+from collector.messages import failed_results, may_hold_calls, newest_user_input
+from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.span import Span
+from collector.values import name_of
+
+NAME: Final = "ai_sdk"
+
+_OPERATION: Final = "ai.operationId"
+_FUNCTION: Final = "ai.telemetry.functionId"
+_METADATA_PREFIX: Final = "ai.telemetry.metadata."
+_CONVERSATION_IDS: Final = tuple(_METADATA_PREFIX + name for name in ("sessionId", "threadId", "conversationId", "chatId"))
+_TOOL_NAME: Final = "ai.toolCall.name"
+_TOOL_ID: Final = "ai.toolCall.id"
+_TOOL_ARGUMENTS: Final = "ai.toolCall.args"
+_PROMPT: Final = "ai.prompt"
+_PROMPT_MESSAGES: Final = "ai.prompt.messages"
+_RESPONSE_ID: Final = "ai.response.id"
+_RESPONSE_CALLS: Final = ("ai.response.toolCalls", "ai.result.toolCalls")  # the second until version 3.4
+
+_AGENTS: Final = frozenset({"ai.generateText", "ai.streamText"})
+_MODELS: Final = (".doGenerate", ".doStream")
+
+
+def read(span: Span) -> Reading | None:
+    """What the span is by its ``ai.operationId``. Objects, embeddings and the like call no tools."""
+    operation = span.attributes.get(_OPERATION)
+    if operation == "ai.toolCall":
+        return _read_tool(span)
+    if type(operation) is not str:
+        return None
+    if operation in _AGENTS:
+        return _read_agent(span)
+    return _read_model(span) if operation.endswith(_MODELS) else IGNORED
+
+
+def _read_tool(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.TOOL, NAME)
+    reading.name = name_of(get(_TOOL_NAME))
+    reading.call_id = name_of(get(_TOOL_ID))
+    reading.arguments = get(_TOOL_ARGUMENTS)
+    reading.agent = name_of(get(_FUNCTION))
+    return reading
+
+
+def _read_agent(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.AGENT, NAME)
+    reading.name = name_of(get(_FUNCTION))
+    reading.conversation_id = next((text for key in _CONVERSATION_IDS if (text := name_of(get(key)))), None)
+    reading.user_input = get(_PROMPT)
+    reading.attributes = context_attributes(span)
+    return reading
+
+
+def _read_model(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.MODEL, NAME)
+    reading.response_id = name_of(get(_RESPONSE_ID))
+    reading.agent = name_of(get(_FUNCTION))
+    output = next((value for key in _RESPONSE_CALLS if (value := get(key))), None)
+    if may_hold_calls(output):
+        reading.output = output
+    messages = get(_PROMPT_MESSAGES)
+    if messages:
+        reading.user_input = newest_user_input(messages)
+        reading.failed = failed_results(messages)
+    return reading
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(_OPERATION,),
+    read=read,
+    markers=(b"ai.operationId",),
+    attributes=frozenset({
+        _FUNCTION, _TOOL_NAME, _TOOL_ID, _TOOL_ARGUMENTS, _PROMPT, _PROMPT_MESSAGES, _RESPONSE_ID, *_RESPONSE_CALLS,
+        semconv.ERROR_TYPE,
+    }),
+    prefixes=(_METADATA_PREFIX,),
+)  # fmt: skip

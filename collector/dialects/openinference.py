@@ -1,0 +1,175 @@
+"""OpenInference attributes (semantic conventions 0.1.x, Python and JavaScript instrumentors and span processors).
+
+Seen with LangChain, OpenAI Agents, LlamaIndex, smolagents, CrewAI, Agno, DSPy, AutoGen, Google ADK, Haystack, the model
+clients, and over the native spans of Pydantic AI, Strands and Mastra. What differs between them is small: where the tool's
+name and call id stand, and how its arguments are wrapped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from collector import semconv
+from collector.messages import failed_results, newest_user_input
+from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.span import Span
+from collector.values import find_text, name_of, parse_any
+
+NAME: Final = "openinference"
+
+_KIND: Final = "openinference.span.kind"
+_TOOL_NAME: Final = "tool.name"
+_TOOL_PARAMETERS: Final = "tool.parameters"
+_CALL_IDS: Final = ("tool.id", "tool_call.id", "tool.call_id", "tool_call_id")
+_AGENT_NAME: Final = "agent.name"
+_INPUT: Final = "input.value"
+_OUTPUT: Final = "output.value"
+_CREW: Final = "crew_key"
+_CREW_TASKS: Final = "crew_tasks"
+_METADATA: Final = "metadata"  # JSON text: LangChain's run configuration
+
+# `travel_agent.run`, `lookup.__call__`, `agent_run [travel_agent]`: how instrumentors name the span of a method.
+_METHOD: Final = re.compile(
+    r"\.(?:run|arun|run_stream|_execute_core|kickoff|__call__|acall|call|invoke|ainvoke|on_messages(?:_stream)?)$"
+)
+_BRACKETED: Final = re.compile(r"^(?:agent_run|invocation) \[(.+)\]$")
+_LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
+_LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
+_LANGCHAIN_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
+
+# `llm.output_messages.0.message.tool_calls.1.tool_call.function.name`; Google's automatic calling leaves out the message,
+# Anthropic's instrumentor tells each call a second time under `contents`.
+_CALL_KEY: Final = re.compile(
+    r"(?:llm\.output_messages\.(\d{1,4})\.)?message\.(tool_calls|contents)\.(\d{1,4})\.tool_call\.(id|function\.name|function\.arguments)$"
+)
+_OUTPUT_PREFIXES: Final = ("llm.output_messages.", "message.tool_calls.")
+_CALL_FIELDS: Final = {"id": "id", "function.name": "name", "function.arguments": "arguments"}
+_ENVELOPE: Final = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
+
+
+def read(span: Span) -> Reading | None:
+    """What the span is by its ``openinference.span.kind``."""
+    attributes = span.attributes
+    kind = attributes.get(_KIND)
+    if kind == "TOOL" or (
+        kind == "AGENT" and _TOOL_NAME in attributes
+    ):  # a tool named `ask_policy_agent` gets kind AGENT
+        return _read_tool(span)
+    if kind == "LLM":
+        return _read_model(span)
+    if kind == "AGENT":
+        return _read_agent(span)
+    if kind == "CHAIN":
+        return _read_chain(span)
+    return IGNORED if type(kind) is str else None
+
+
+def _read_tool(span: Span) -> Reading:
+    get = span.attributes.get
+    name = name_of(get(_TOOL_NAME))
+    if name is None:
+        if span.name.startswith("handoff to "):
+            return IGNORED
+        name = name_of(_METHOD.sub("", span.name))
+    reading = reading_of(span, Role.TOOL, NAME)
+    reading.name = name
+    reading.call_id = next((call_id for key in _CALL_IDS if (call_id := name_of(get(key)))), None)
+    if reading.call_id is None:
+        reading.call_id = find_text(_LANGCHAIN_CALL_ID, get(_OUTPUT))
+    reading.arguments = _arguments(get(_INPUT))
+    if reading.arguments is None:
+        reading.arguments = _unless_schema(get(_TOOL_PARAMETERS))
+    reading.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
+    reading.conversation_id = name_of(get(semconv.SESSION_ID))
+    return reading
+
+
+def _arguments(value: object) -> object:
+    """The tool's own arguments, taken out of the record of the Python call where that is what was written."""
+    if type(value) is str and '"kwargs"' in value[:4096]:
+        parsed = parse_any(value)
+        if isinstance(parsed, Mapping) and parsed.keys() <= _ENVELOPE and isinstance(parsed.get("kwargs"), Mapping):
+            return parsed["kwargs"]
+    return value
+
+
+def _unless_schema(value: object) -> object:
+    """``tool.parameters`` holds the arguments in some instrumentors, the JSON Schema of the tool in others."""
+    parsed = parse_any(value)
+    if not isinstance(parsed, Mapping) or ("properties" in parsed and parsed.get("type", "object") == "object"):
+        return None
+    if parsed and all(isinstance(item, Mapping) and "type" in item for item in parsed.values()):
+        return None  # smolagents: a bare table of parameters
+    return parsed
+
+
+def _read_agent(span: Span) -> Reading:
+    reading = _read_context(span)
+    reading.role = Role.AGENT
+    reading.name = name_of(span.attributes.get(_AGENT_NAME)) or reading.agent
+    if reading.name is None:
+        bracketed = _BRACKETED.match(span.name)
+        reading.name = name_of(bracketed[1] if bracketed else _METHOD.sub("", span.name))
+    return reading
+
+
+def _read_chain(span: Span) -> Reading:
+    """A step, unless LangChain's metadata names the agent as the span is named: then it is that agent."""
+    agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
+    if agent is not None and agent == span.name:
+        return _read_agent(span)
+    return IGNORED if span.parent_span_id else _read_context(span)
+
+
+def _read_context(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.OTHER, NAME)
+    metadata = get(_METADATA)
+    reading.agent = find_text(_LANGCHAIN_AGENT, metadata)
+    reading.conversation_id = name_of(get(semconv.SESSION_ID)) or find_text(_LANGCHAIN_THREAD, metadata)
+    reading.user_input = get(_INPUT)
+    if _CREW in span.attributes:  # the input is a description of the agent, the task stands elsewhere
+        reading.user_input = get(_OUTPUT) if span.parent_span_id else get(_CREW_TASKS)
+    reading.attributes = context_attributes(span)
+    return reading
+
+
+def _read_model(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.MODEL, NAME)
+    reading.output = _requested(span.attributes)
+    reading.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
+    reading.conversation_id = name_of(get(semconv.SESSION_ID))
+    messages = get(_INPUT)
+    if messages:
+        reading.user_input = newest_user_input(messages)
+        reading.failed = failed_results(messages)
+    return reading
+
+
+def _requested(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """The tool calls of the output's indexed attributes, in their order."""
+    calls: dict[tuple[bool, int, int], dict[str, Any]] = {}
+    for key, value in attributes.items():
+        if "tool_call" in key and key.startswith(_OUTPUT_PREFIXES):
+            match = _CALL_KEY.match(key)
+            if match is not None:
+                place = match[2] == "contents", int(match[1] or 0), int(match[3])
+                calls.setdefault(place, {"type": "tool_call"})[_CALL_FIELDS[match[4]]] = value
+    told_twice = any(not place[0] for place in calls)
+    return [call for place, call in sorted(calls.items()) if not (place[0] and told_twice)] or None
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(_KIND,),
+    read=read,
+    markers=(b"openinference.span.kind",),
+    attributes=frozenset({
+        _TOOL_NAME, _TOOL_PARAMETERS, *_CALL_IDS, _AGENT_NAME, _INPUT, _OUTPUT, _METADATA, _CREW, _CREW_TASKS,
+        semconv.SESSION_ID, semconv.ERROR_TYPE,
+    }),
+    prefixes=_OUTPUT_PREFIXES,
+)  # fmt: skip

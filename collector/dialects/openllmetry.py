@@ -1,0 +1,207 @@
+"""OpenLLMetry / Traceloop: its SDK's decorators and its instrumentations, 0.33 to 0.62, Python and JavaScript.
+
+Releases since 0.50 write the GenAI conventions beside their own attributes; older ones number the parts of a message
+(``gen_ai.completion.0.tool_calls.1.name``). Arguments come wrapped in a record of the call they were part of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from collector import semconv
+from collector.messages import failed_results, may_hold_calls, newest_user_input
+from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.span import Span
+from collector.values import find_text, name_of, parse_any, parse_repr
+
+NAME: Final = "openllmetry"
+
+_KIND: Final = "traceloop.span.kind"
+_ENTITY_NAME: Final = "traceloop.entity.name"
+_INPUT: Final = "traceloop.entity.input"
+_OUTPUT: Final = "traceloop.entity.output"
+_ASSOCIATION: Final = "traceloop.association.properties."
+_LANGCHAIN_AGENT: Final = _ASSOCIATION + "lc_agent_name"
+_CONVERSATION_IDS: Final = tuple(_ASSOCIATION + name for name in ("thread_id", "session_id", "conversation_id"))
+_FIRST_COMPLETION: Final = "gen_ai.completion.0.role"
+_MESSAGE_PREFIXES: Final = ("gen_ai.completion.", "gen_ai.prompt.")
+
+_CALL_KEY: Final = re.compile(r"gen_ai\.completion\.(\d{1,4})\.tool_calls\.(\d{1,4})\.(id|name|arguments)$")
+_PROMPT_KEY: Final = re.compile(r"gen_ai\.prompt\.(\d{1,4})\.(role|content|tool_call_id)$")
+# Names of classes where a tool's should be: LangChain JS, LlamaIndex.
+_CLASS_NAMES: Final = frozenset({"DynamicStructuredTool", "DynamicTool", "StructuredTool", "FunctionTool.task"})
+_RESULT_TOOL: Final = re.compile(r'"tool_name":\s*"([^"\\]+)"')
+_RESULT_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
+_FAILED_RESULT: Final = re.compile(r"""\s*(?:status='(?:failure|error)'|\{.*"is_error":\s*true\}\s*$)""", re.DOTALL)
+
+
+def read(span: Span) -> Reading | None:
+    """What the span is by its ``traceloop.span.kind``, or a model request of an old release."""
+    get = span.attributes.get
+    kind, operation = get(_KIND), get(semconv.OPERATION_NAME)
+    if kind == "tool" or operation == "execute_tool" or (kind == "task" and span.name.endswith("Tool.task")):
+        return _read_tool(span)
+    if operation == "chat":
+        return _read_chat(span)
+    if kind == "agent":
+        return _read_agent(span)
+    if kind in ("workflow", "task"):
+        if name_of(get(_ENTITY_NAME)) is not None and get(_ENTITY_NAME) == get(_LANGCHAIN_AGENT):
+            return _read_agent(span)  # LangChain: the graph named as the agent is that agent's run
+        if operation == "workflow":
+            return _read_langchain_step(span)
+        return _read_context(span) if operation == "invoke_agent" or not span.parent_span_id else IGNORED
+    if _FIRST_COMPLETION in span.attributes:
+        return _read_model(span)
+    if kind == "session":
+        reading = _read_context(span)
+        reading.role = Role.SESSION
+        return reading
+    return IGNORED if type(kind) is str else None
+
+
+def _read_tool(span: Span) -> Reading:
+    get = span.attributes.get
+    output = get(_OUTPUT)
+    reading = reading_of(span, Role.TOOL, NAME)
+    reading.name = _tool_name(span, output)
+    recorded = get(semconv.TOOL_CALL_ARGUMENTS)
+    reading.arguments, envelope_id = _unwrap(get(_INPUT) if recorded is None else recorded)
+    reading.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(_RESULT_CALL_ID, output)
+    reading.agent = name_of(get(semconv.AGENT_NAME)) or name_of(get(_LANGCHAIN_AGENT))
+    reading.conversation_id = _conversation(span)
+    if type(output) is str and _FAILED_RESULT.match(output[-4096:] if output[:1] == "{" else output[:64]):
+        reading.status = "error"
+    return reading
+
+
+def _tool_name(span: Span, output: object) -> str | None:
+    get = span.attributes.get
+    name = name_of(get(semconv.TOOL_NAME)) or name_of(get(_ENTITY_NAME))
+    if name is not None and name not in _CLASS_NAMES:
+        return name
+    if name is None and span.name.endswith(".tool"):
+        return name_of(span.name.removesuffix(".tool"))
+    told = find_text(_RESULT_TOOL, output)
+    if told is None:  # LangChain's ToolMessage; one that failed leaves none, and no name either
+        message = parse_any(output)
+        kwargs = message.get("kwargs") if isinstance(message, Mapping) else None
+        told = name_of(kwargs.get("name")) if isinstance(kwargs, Mapping) else None
+    return told
+
+
+def _unwrap(value: object) -> tuple[object, str | None]:
+    """The tool's own arguments, and the call's id where the record of the call around them has it."""
+    record = parse_any(value)
+    if not isinstance(record, Mapping):
+        return value, None
+    if "tool_name" in record and "arguments" in record:  # an MCP request
+        return record["arguments"], None
+    kwargs = record.get("kwargs")
+    if "input_str" in record:  # LangChain's callback
+        inputs = record.get("inputs")
+        if not isinstance(inputs, Mapping) and isinstance(record["input_str"], str):
+            inputs = parse_repr(record["input_str"])
+        return inputs, name_of(kwargs.get("tool_call_id")) if isinstance(kwargs, Mapping) else None
+    if record.keys() <= {"args", "kwargs"}:  # a Python or JavaScript function
+        if isinstance(kwargs, Mapping) and (kwargs or not record.get("args")):
+            return kwargs, None
+        positional = record.get("args")
+        if isinstance(positional, list) and len(positional) == 1:
+            return positional[0], None
+    return record, None
+
+
+def _read_agent(span: Span) -> Reading:
+    reading = _read_context(span)
+    reading.role = Role.AGENT
+    get = span.attributes.get
+    reading.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_ENTITY_NAME)) or name_of(span.name.removesuffix(".agent"))
+    return reading
+
+
+def _read_context(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.OTHER, NAME)
+    reading.agent = name_of(get(_LANGCHAIN_AGENT))
+    reading.conversation_id = _conversation(span)
+    reading.user_input = get(_INPUT) or get(semconv.INPUT_MESSAGES)
+    reading.attributes = context_attributes(span)
+    return reading
+
+
+def _conversation(span: Span) -> str | None:
+    get = span.attributes.get
+    return next((text for key in _CONVERSATION_IDS if (text := name_of(get(key)))), None) or name_of(get(semconv.CONVERSATION_ID))
+
+
+def _read_langchain_step(span: Span) -> Reading:
+    """A step of a LangChain JS graph: its chat spans lack the tool calls, the step's own update has them."""
+    reading = reading_of(span, Role.MODEL, NAME)
+    output = span.attributes.get(_OUTPUT)
+    if type(output) is str and "tool_calls" in output and "HumanMessage" not in output and "ToolMessage" not in output:
+        reading.output = output
+    _hear(reading, span.attributes.get(_INPUT))
+    return reading
+
+
+def _read_chat(span: Span) -> Reading:
+    """A request in the GenAI conventions; LlamaIndex's has its tool calls in the entity's output alone."""
+    get = span.attributes.get
+    reading = reading_of(span, Role.MODEL, NAME)
+    reading.response_id = name_of(get(semconv.RESPONSE_ID))
+    reading.agent = name_of(get(semconv.AGENT_NAME)) or name_of(get(_LANGCHAIN_AGENT))
+    for output in (get(semconv.OUTPUT_MESSAGES), get(_OUTPUT)):
+        if reading.output is None and type(output) is str and '"tool_call' in output and ('"arguments"' in output):
+            reading.output = output
+    if reading.output is None:
+        reading.output = _indexed_calls(span.attributes)
+    _hear(reading, get(semconv.INPUT_MESSAGES) or get(_INPUT))
+    return reading
+
+
+def _read_model(span: Span) -> Reading:
+    """A request of a release that numbers the parts of messages."""
+    reading = reading_of(span, Role.MODEL, NAME)
+    reading.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
+    reading.agent = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(span.attributes.get(_LANGCHAIN_AGENT))
+    reading.conversation_id = _conversation(span)
+    reading.output = _indexed_calls(span.attributes)
+    prompts: dict[int, dict[str, Any]] = {}
+    for key, value in span.attributes.items():
+        match = _PROMPT_KEY.match(key)
+        if match is not None:
+            prompts.setdefault(int(match[1]), {})[match[2]] = value
+    _hear(reading, [prompts[index] for index in sorted(prompts)])
+    return reading
+
+
+def _indexed_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    calls: dict[tuple[int, int], dict[str, Any]] = {}
+    for key, value in attributes.items():
+        match = _CALL_KEY.match(key)
+        if match is not None:
+            calls.setdefault((int(match[1]), int(match[2])), {"type": "tool_call"})[match[3]] = value
+    return [call for _, call in sorted(calls.items())] or None
+
+
+def _hear(reading: Reading, messages: object) -> None:
+    if messages:
+        reading.user_input = newest_user_input(messages)
+        reading.failed = failed_results(messages)
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(_KIND, _FIRST_COMPLETION),
+    read=read,
+    markers=(b"traceloop.span.kind", b"gen_ai.completion.0.role"),
+    attributes=frozenset({
+        _ENTITY_NAME, _INPUT, _OUTPUT, semconv.OPERATION_NAME, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
+        semconv.TOOL_CALL_ARGUMENTS, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES,
+        semconv.RESPONSE_ID, semconv.ERROR_TYPE,
+    }),
+    prefixes=(_ASSOCIATION, *_MESSAGE_PREFIXES),
+)  # fmt: skip
