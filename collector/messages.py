@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from .refusals import is_refusal
 from .values import MAX_TEXT, name_of, parse_any
 
 MAX_NODES: Final = 20_000
 MAX_DEPTH: Final = 40
 MAX_REQUESTS: Final = 1_000
+MAX_RESULT_DEPTH: Final = 5
 TAIL: Final = 65_536
 """How far back from the end of a model's input the newest messages are looked for."""
 
@@ -55,6 +57,7 @@ _RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", 
 _RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts")
 # What others than the model said holds no new requests, and a definition of a tool is no call of it.
 _OTHERS_ROLES: Final = frozenset({"tool", "user", "system", "developer", "human", "function"})
+_MODEL_ROLES: Final = frozenset({"assistant", "model", "ai", "MessageRole.ASSISTANT"})
 _SKIPPED_KEYS: Final = frozenset({"tools", "functions", "tool_definitions", "functionDeclarations"})
 
 
@@ -131,65 +134,95 @@ def _first(node: Mapping[Any, Any], keys: Iterable[str]) -> Any:
 
 # --- what the model was told -----------------------------------------------------------------------------------------
 
+Outcome = Literal["ok", "error", "refused"]
+Result = tuple[str | None, Outcome]
+"""A tool's result as the model was told it: the call's id where it names one, and what became of the call."""
+
 _FAILURE: Final = re.compile(r"""\W*(?:\w+(?:Error|Exception)|error|exception|traceback)\b""", re.IGNORECASE)
-_FAILURE_HINTS: Final = ("rror", "xception", "raceback", "is_error")
+_HINT: Final = re.compile(r"rror|xception|raceback|ailed|rejected|[Nn]ot found|[Ii]nvalid")
+# smolagents 1.2x tells its model of results in the user's name, and of a failure in these words.
+_SMOLAGENTS_FAILURE: Final = re.compile(r"\bError executing tool '[^']+' with arguments ")
 
 
-def is_failure(result: object) -> bool:
-    """Whether a tool's result, as the model was told it, says that the tool failed.
+def outcome_of(result: object) -> Outcome:
+    """What became of a call, by the result the model was told.
 
-    Messages have no status: an error flag counts, a text that starts like an error, an object with an ``error``.
+    Messages have no status: an error flag counts, a text that starts like an error, an object with an ``error``, and the
+    words by which frameworks refuse a call.
     """
     value = parse_any(result)
-    for _ in range(4):  # content parts around the text
+    failed = False
+    for _ in range(MAX_RESULT_DEPTH):  # content parts around the text
         if isinstance(value, list) and value:
             value = value[0]
         elif isinstance(value, Mapping):
-            if (
-                value.get("is_error") is True
-                or value.get("isError") is True
-                or value.get("status") in ("error", "failed")
-            ):
-                return True
-            if value.get("error"):
-                return True
-            inner = _first(value, ("text", *_RESULT_VALUE_KEYS))
-            if inner is None:
-                return False
-            value = parse_any(inner)
+            failed = failed or value.get("is_error") is True or value.get("isError") is True
+            failed = failed or value.get("status") in ("error", "failed") or bool(value.get("error"))
+            value = parse_any(_first(value, ("text", *_RESULT_VALUE_KEYS)))
         else:
             break
-    return isinstance(value, str) and _FAILURE.match(value[:200]) is not None
+    if isinstance(value, str):
+        if is_refusal(value):
+            return "refused"
+        failed = failed or _FAILURE.match(value[:200]) is not None
+    return "error" if failed else "ok"
 
 
-def failed_results(messages: object) -> frozenset[str] | None:
-    """Ids of calls whose results in a model's input are errors; None where there are none (the usual case)."""
+def newest_results(messages: object) -> tuple[Result, ...] | None:
+    """The results since the model last spoke, in order; None where all went well (the usual case)."""
     if type(messages) is str:
         tail = messages[-TAIL:]
-        if not any(hint in tail for hint in _FAILURE_HINTS):
+        spoken = max([tail.rfind(word) for word in _ANSWERS])
+        if len(messages) > MAX_TEXT or _HINT.search(tail, max(spoken, 0)) is None:
             return None
-    failed: set[str] = set()
+    results: list[Result] = []
     stack: list[tuple[object, int]] = [(parse_any(messages), 0)]
     for _ in range(MAX_NODES):
         if not stack:
             break
         node, depth = stack.pop()
         if isinstance(node, Mapping):
-            inner = next((node[key] for key in _RESULT_WRAPPERS if isinstance(node.get(key), Mapping)), node)
-            if inner is not node or node.get("type") in _RESULT_TYPES or node.get("role") == "tool":
-                call_id = name_of(_first(inner, _RESULT_ID_KEYS)) or name_of(_first(node, _RESULT_ID_KEYS))
-                if call_id is not None:
-                    if is_failure(inner):
-                        failed.add(call_id)
-                    continue
-            if depth < MAX_DEPTH:
-                stack.extend((child, depth + 1) for child in node.values() if isinstance(child, (Mapping, list)))
+            if node.get("role") in _MODEL_ROLES or node.get("type") in _CALL_TYPES:
+                results.clear()
+                continue
+            result = _result_in(node)
+            if result is not None:
+                results.append(result)
+            elif depth < MAX_DEPTH:
+                stack.extend((child, depth + 1) for child in reversed(list(node.values())) if _may_hold_results(child))
         elif isinstance(node, list) and depth < MAX_DEPTH:
-            stack.extend((child, depth + 1) for child in node if isinstance(child, (Mapping, list)))
-    return frozenset(failed) or None
+            stack.extend((child, depth + 1) for child in reversed(node) if _may_hold_results(child))
+        elif isinstance(node, str) and _SMOLAGENTS_FAILURE.search(node):
+            results.append((None, "error"))
+    return tuple(results) if any(outcome != "ok" for _, outcome in results) else None
 
 
-_ASKED: Final = ('"user"', '"human"', '"HumanMessage"', "USER: 'user'")
+def _may_hold_results(value: object) -> bool:
+    return isinstance(value, (Mapping, list)) or (
+        isinstance(value, str) and _SMOLAGENTS_FAILURE.search(value) is not None
+    )
+
+
+def _result_in(node: Mapping[Any, Any]) -> Result | None:
+    inner = next((node[key] for key in _RESULT_WRAPPERS if isinstance(node.get(key), Mapping)), None)
+    if inner is None:
+        if node.get("type") not in _RESULT_TYPES and (node.get("role") != "tool" or _holds_parts(node)):
+            return None
+        inner = node
+    call_id = name_of(_first(inner, _RESULT_ID_KEYS)) or name_of(_first(node, _RESULT_ID_KEYS))
+    return call_id, outcome_of(inner)
+
+
+def _holds_parts(message: Mapping[Any, Any]) -> bool:
+    """Whether a tool's message is a list of results, rather than one result."""
+    parts = parse_any(_first(message, ("parts", "content")))
+    return isinstance(parts, list) and any(
+        isinstance(part, Mapping) and _result_in(part) is not None for part in parts[:64]
+    )
+
+
+_ASKED: Final = ('"user"', '"human"', '"HumanMessage"', "USER: 'user'", "MessageRole.USER")
+_ANSWERS: Final = ('"assistant"', '"AIMessage"', '"function_call"', "ASSISTANT: 'assistant'", "MessageRole.ASSISTANT")
 _ANSWERED: Final = (
     '"assistant"', '"AIMessage"', '"tool"', '"ToolMessage"', '"tool_result"', '"tool_call_response"', '"toolResult"',
     '"function_call_output"', '"functionResponse"', '"function_response"', "ASSISTANT: 'assistant'", "TOOL: 'tool'",

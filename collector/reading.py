@@ -14,6 +14,8 @@ from typing import Any, Final
 from scorers.trajectory import Status
 
 from . import semconv
+from .messages import Result
+from .refusals import is_refusal
 from .span import SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, LogRecord, Resource, Span
 from .values import name_of
 
@@ -61,14 +63,16 @@ class Reading:
     """TOOL: as the wire held them, read when the run is rebuilt."""
     status: Status = "unset"
     error_type: str | None = None
+    refused: bool = False
+    """TOOL: the framework recorded the call and ran nothing (unknown tool, invalid arguments)."""
     agent: str | None = None
     """Name of the agent a TOOL or MODEL span says it works for."""
     conversation_id: str | None = None
     response_id: str | None = None
     output: Any = None
     """MODEL: what it answered, as the wire held it; None where no tool call can be in it."""
-    failed: frozenset[str] | None = None
-    """MODEL: ids of earlier calls whose results, told to the model, were errors."""
+    results: tuple[Result, ...] | None = None
+    """MODEL: what it was told of the calls it asked for last, where any failed."""
     user_input: Any = None
     """Where the user's words may be found, as the wire held it."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -89,17 +93,21 @@ def reading_of(span: Span, role: Role, dialect: str) -> Reading:
     error_type = span.attributes.get(semconv.ERROR_TYPE)
     if span.status == STATUS_ERROR or error_type is not None:
         reading.status = "error"
-        reading.error_type = name_of(error_type) or _exception_type(span)
+        _explain(reading, span, name_of(error_type))
     elif span.status == STATUS_OK:
         reading.status = "ok"
     return reading
 
 
-def _exception_type(span: Span) -> str | None:
+def _explain(reading: Reading, span: Span, error_type: str | None) -> None:
+    """Why it failed: ``error.type``, else the class of the recorded exception."""
+    messages: list[object] = [span.status_message]
     for event in span.events:
         if event.name == semconv.EVENT_EXCEPTION:
-            return name_of(event.attributes.get(semconv.EXCEPTION_TYPE))
-    return None
+            error_type = error_type or name_of(event.attributes.get(semconv.EXCEPTION_TYPE))
+            messages.append(event.attributes.get(semconv.EXCEPTION_MESSAGE))
+    reading.error_type = error_type
+    reading.refused = any(type(message) is str and is_refusal(message) for message in messages)
 
 
 def context_attributes(span: Span) -> dict[str, Any]:

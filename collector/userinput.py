@@ -12,7 +12,7 @@ MAX_CHARS: Final = 8_192
 MAX_DEPTH: Final = 12
 MAX_ITEMS: Final = 10_000
 
-_USER_ROLES: Final = frozenset({"user", "human", "HumanMessage"})
+_USER_ROLES: Final = frozenset({"user", "human", "humanmessage"})
 _NOT_WORDS: Final = frozenset(
     {"tool_result", "tool-result", "tool_call", "tool_call_response", "tool_use", "function_call_output"}
 )
@@ -89,7 +89,7 @@ def _text_of_list(items: Sequence[Any], depth: int) -> str | None:
     roles = [_role(item) for item in items[:MAX_ITEMS]]
     for item, role in zip(reversed(items[:MAX_ITEMS]), reversed(roles), strict=True):
         if role in _USER_ROLES:
-            text = _text_of_object(item, depth)
+            text = _text_of_object(item, depth) if isinstance(item, Mapping) else _text(item[1], depth + 1)
             if text is not None:
                 return text
     if any(role is not None for role in roles):
@@ -102,13 +102,15 @@ def _text_of_list(items: Sequence[Any], depth: int) -> str | None:
 
 def _role(item: object) -> str | None:
     """Who speaks in a message; None where ``item`` is no message (a content part, a plain text)."""
+    if isinstance(item, (list, tuple)) and len(item) == 2 and item[0] in ("user", "human", "system", "assistant", "ai"):
+        return str(item[0])  # LangChain's shorthand
     if not isinstance(item, Mapping):
         return None
     constructor = item.get("id")
     if "lc" in item and isinstance(constructor, list) and constructor:
-        return str(constructor[-1])
+        return str(constructor[-1]).lower()
     role = item.get(
         "role",
         item.get("type") if "content" in item and item.get("type") in ("human", "ai", "system", "tool") else None,
     )
-    return role if isinstance(role, str) else None
+    return role.rpartition(".")[2].lower() if isinstance(role, str) else None

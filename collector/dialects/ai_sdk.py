@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from collector import semconv
-from collector.messages import failed_results, may_hold_calls, newest_user_input
+from collector.messages import may_hold_calls, newest_results, newest_user_input
 from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import name_of
@@ -15,7 +15,9 @@ NAME: Final = "ai_sdk"
 _OPERATION: Final = "ai.operationId"
 _FUNCTION: Final = "ai.telemetry.functionId"
 _METADATA_PREFIX: Final = "ai.telemetry.metadata."
-_CONVERSATION_IDS: Final = tuple(_METADATA_PREFIX + name for name in ("sessionId", "threadId", "conversationId", "chatId"))
+_CONVERSATION_IDS: Final = tuple(
+    _METADATA_PREFIX + name for name in ("sessionId", "threadId", "conversationId", "chatId")
+)
 _TOOL_NAME: Final = "ai.toolCall.name"
 _TOOL_ID: Final = "ai.toolCall.id"
 _TOOL_ARGUMENTS: Final = "ai.toolCall.args"
@@ -71,7 +73,7 @@ def _read_model(span: Span) -> Reading:
     messages = get(_PROMPT_MESSAGES)
     if messages:
         reading.user_input = newest_user_input(messages)
-        reading.failed = failed_results(messages)
+        reading.results = newest_results(messages)
     return reading
 
 

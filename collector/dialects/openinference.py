@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from collector import semconv
-from collector.messages import failed_results, newest_user_input
+from collector.messages import newest_results, newest_user_input
 from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import find_text, name_of, parse_any
@@ -145,7 +145,7 @@ def _read_model(span: Span) -> Reading:
     messages = get(_INPUT)
     if messages:
         reading.user_input = newest_user_input(messages)
-        reading.failed = failed_results(messages)
+        reading.results = newest_results(messages)
     return reading
 
 

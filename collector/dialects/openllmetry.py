@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from collector import semconv
-from collector.messages import failed_results, may_hold_calls, newest_user_input
+from collector.messages import newest_results, newest_user_input
 from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import find_text, name_of, parse_any, parse_repr
@@ -118,7 +118,9 @@ def _read_agent(span: Span) -> Reading:
     reading = _read_context(span)
     reading.role = Role.AGENT
     get = span.attributes.get
-    reading.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_ENTITY_NAME)) or name_of(span.name.removesuffix(".agent"))
+    reading.name = (
+        name_of(get(semconv.AGENT_NAME)) or name_of(get(_ENTITY_NAME)) or name_of(span.name.removesuffix(".agent"))
+    )
     return reading
 
 
@@ -134,7 +136,9 @@ def _read_context(span: Span) -> Reading:
 
 def _conversation(span: Span) -> str | None:
     get = span.attributes.get
-    return next((text for key in _CONVERSATION_IDS if (text := name_of(get(key)))), None) or name_of(get(semconv.CONVERSATION_ID))
+    return next((text for key in _CONVERSATION_IDS if (text := name_of(get(key)))), None) or name_of(
+        get(semconv.CONVERSATION_ID)
+    )
 
 
 def _read_langchain_step(span: Span) -> Reading:
@@ -190,7 +194,7 @@ def _indexed_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None
 def _hear(reading: Reading, messages: object) -> None:
     if messages:
         reading.user_input = newest_user_input(messages)
-        reading.failed = failed_results(messages)
+        reading.results = newest_results(messages)
 
 
 DIALECT: Final = Dialect(

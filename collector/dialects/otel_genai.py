@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from collector import semconv
-from collector.messages import failed_results, is_failure, may_hold_calls, newest_user_input
+from collector.messages import may_hold_calls, newest_results, newest_user_input, outcome_of
 from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.refusals import is_refusal
 from collector.span import LogRecord, Span
 from collector.values import name_of, parse_any
 
@@ -46,6 +47,9 @@ def _read_tool(span: Span) -> Reading:
     reading.conversation_id = name_of(get(semconv.CONVERSATION_ID))
     if get(_STRANDS_STATUS) == "error":
         reading.status = "error"
+        told = _event_value(span, semconv.EVENT_CHOICE, "message")
+        if reading.error_type == "ZodError" or (type(told) is str and is_refusal(told)):
+            reading.refused = True
     return reading
 
 
@@ -104,7 +108,7 @@ def _tell(reading: Reading, output: object, messages: object) -> None:
         reading.output = output
     if messages:
         reading.user_input = newest_user_input(messages)
-        reading.failed = failed_results(messages)
+        reading.results = newest_results(messages)
 
 
 def _event_value(span: Span, event_name: str, key: str) -> object:
@@ -156,8 +160,9 @@ def _tell_question(reading: Reading, record: LogRecord, body: Mapping[str, Any])
 
 def _tell_result(reading: Reading, record: LogRecord, body: Mapping[str, Any]) -> None:
     call_id = name_of(body.get("id")) or name_of(body.get("tool_call_id"))
-    if call_id is not None and is_failure(body.get("content")):
-        reading.failed = frozenset({call_id})
+    outcome = outcome_of(body.get("content"))
+    if outcome != "ok":
+        reading.results = ((call_id, outcome),)
 
 
 _LOG_READERS: Final[Mapping[str, Callable[[Reading, LogRecord, Mapping[str, Any]], None]]] = {

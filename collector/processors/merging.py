@@ -7,12 +7,13 @@ A model request seen twice (nested client spans, one response id) counts once.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from collector.drafts import Call, Members
-from collector.messages import Request, requested_calls
+from collector.messages import Outcome, Request, requested_calls
 from collector.reading import Reading
 from collector.values import Arguments, parse_arguments
 from scorers.trajectory import Status
@@ -55,6 +56,7 @@ def _merge(spans: Sequence[Reading]) -> Call:
         outer.start_ns, outer.end_ns, outer.span_id,
     )  # fmt: skip
     call.resource = outer.resource
+    call.executed = not outer.refused
     inner_status: Status = "unset"
     for inner in spans[1:]:
         call.id = call.id or inner.call_id
@@ -148,28 +150,55 @@ def _unite(call: Call, request: _Asked) -> None:
         call.arguments, call.arguments_text = request.arguments, None
 
 
-def _unseen(run: Members, asked: Iterable[_Asked]) -> Iterator[Call]:
+def _unseen(run: Members, asked: Sequence[_Asked]) -> Iterator[Call]:
     """Calls that exist in messages only.
 
     Where the run has executions, what has none never ran. Where it has none at all (an application that runs its tools
-    itself), every request ran, but for the last ones of a run that failed or never ended.
+    itself), every request ran, but for those the model was told were refused and the last ones of a run that failed or
+    never ended.
     """
-    failed = frozenset[str]().union(*(model.failed for model in run.models if model.failed))
-    starts = [model.start_ns for model in run.models]
-    newest = max(starts)
+    models = sorted(run.models, key=_start)
+    outcomes = _outcomes(models, asked)
     ended_well = "missing_anchor" not in run.missing and (run.anchor is None or run.anchor.status != "error")
-    for request in asked:
+    starts = [model.start_ns for model in models]
+    for place, request in enumerate(asked):
         if request.execution is not None:
             continue
         model = request.model
-        answered = model.start_ns < newest
-        executed = not run.executions and (answered or ended_well)
-        status: Status = "error" if request.id in failed else "ok" if executed and answered else "unset"
+        following = bisect_right(starts, model.start_ns)
+        answered = following < len(starts)
+        outcome = outcomes.get(place, "ok" if answered else None)
+        executed = not run.executions and outcome != "refused" and (answered or ended_well)
+        status: Status = "error" if outcome == "error" else "ok" if outcome == "ok" and executed else "unset"
         # Nobody timed it: it began when the model had answered, at the latest when the model was asked again.
-        following = min((start for start in starts if start > model.start_ns), default=model.end_ns)
+        start_ns = min(model.end_ns, starts[following]) if answered else model.end_ns
         call = Call(
-            request.name, request.id, request.arguments, request.arguments_text, status, None,
-            min(model.end_ns, following), 0, None, executed, request.turn, request.position,
+            request.name, request.id, request.arguments, request.arguments_text, status, None, start_ns, 0, None,
+            executed, request.turn, request.position,
         )  # fmt: skip
         call.resource = model.resource
         yield call
+
+
+def _outcomes(models: Sequence[Reading], asked: Sequence[_Asked]) -> dict[int, Outcome]:
+    """What became of requests, by their place in ``asked``, as later requests to the model tell.
+
+    By id; and by position among the calls asked for last, where results are told under other ids than requests (or none).
+    """
+    place_of = {request.id: place for place, request in enumerate(asked) if request.id is not None}
+    outcomes: dict[int, Outcome] = {}
+    newest: list[int] = []
+    upcoming = iter(enumerate(asked))
+    pending = next(upcoming, None)
+    for model in models:
+        if model.results:
+            by_id = [(place_of.get(call_id or ""), outcome) for call_id, outcome in model.results]
+            if all(place is None for place, _ in by_id) and len(by_id) == len(newest):
+                by_id = [(place, outcome) for place, (_, outcome) in zip(newest, by_id, strict=True)]
+            outcomes.update((place, outcome) for place, outcome in by_id if place is not None)
+        if pending is not None and pending[1].model is model:
+            newest = []
+            while pending is not None and pending[1].model is model:
+                newest.append(pending[0])
+                pending = next(upcoming, None)
+    return outcomes

@@ -37,7 +37,7 @@ def _start(reading: Reading) -> tuple[int, bytes]:
 
 def _attach(spans: dict[bytes, Reading], span_id: bytes, events: list[Reading]) -> None:
     """Make ``events`` part of their model span, or model requests of their own where that span is none."""
-    unique = {repr((event.start_ns, event.output, event.user_input, event.failed)): event for event in events}
+    unique = {repr((event.start_ns, event.output, event.user_input, event.results)): event for event in events}
     model = spans.get(span_id)
     if model is not None and model.role is Role.MODEL:
         model = spans[span_id] = copy(model)  # the caller's readings stay as they are
@@ -46,7 +46,7 @@ def _attach(spans: dict[bytes, Reading], span_id: bytes, events: list[Reading]) 
         for event in unique.values():
             model.user_input = model.user_input or event.user_input
             model.conversation_id = model.conversation_id or event.conversation_id
-            model.failed = (model.failed or frozenset()) | (event.failed or frozenset())
+            model.results = (*(model.results or ()), *(event.results or ())) or None
         return
     for number, event in enumerate(unique.values()):
         model = copy(event)
@@ -83,7 +83,10 @@ def group(spans: Mapping[bytes, Reading], ancestry: Ancestry) -> list[Members]:
         found = _without_workflows(found)
     if stray.executions or (stray.models and (not found or any(model.output is not None for model in stray.models))):
         _anchor_stray(stray, spans, ancestry)
-        found.append(stray)
+        if (
+            stray.anchor is None or stray.anchor.role is not Role.SESSION
+        ):  # its calls are seen in the runs that made them
+            found.append(stray)
     return found
 
 
