@@ -1,1 +1,41 @@
-"""Scorers of agent tool calls: pure functions over a trajectory and a rule."""
+"""Scorers of agent tool calls: pure functions over a trajectory and a rule. No I/O, no clock.
+
+Write a rule (`parse_rules`, `load_rules`), make it ready (`CompiledRule`), give it runs (`Trajectory`, `ToolCall`), get
+an `Evaluation` for each of its scorers. ``SCORERS[name](**options)`` gives a single scorer of plain lists of calls.
+"""
+
+from scorers.evaluation import CompiledRule, Evaluation, RuleSet, compile_rules, digest, load_rules, score_rule
+from scorers.parsing import Problem, RuleError, parse_rules
+from scorers.registry import SCORERS
+from scorers.rules import Expect, Intent, Match, Rule, RuleFile, RuleTest
+from scorers.score import Label, Outcome, Score, error_score
+from scorers.selection import Context, select
+from scorers.trajectory import ToolCall, Trajectory
+
+__all__ = [
+    "SCORERS",
+    "CompiledRule",
+    "Context",
+    "Evaluation",
+    "Expect",
+    "Intent",
+    "Label",
+    "Match",
+    "Outcome",
+    "Problem",
+    "Rule",
+    "RuleError",
+    "RuleFile",
+    "RuleSet",
+    "RuleTest",
+    "Score",
+    "ToolCall",
+    "Trajectory",
+    "compile_rules",
+    "digest",
+    "error_score",
+    "load_rules",
+    "parse_rules",
+    "score_rule",
+    "select",
+]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import re2
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -25,9 +24,10 @@ from pydantic import (
     model_validator,
 )
 
+from scorers.json_schema import compile_schema
+from scorers.regexes import compile_regex
+
 MAX_TEXT = 2_000
-REGEX_MEMORY = 1 << 20
-"""Bytes the regex engine may use for one compiled expression; a bigger one is refused when the rule is loaded."""
 
 
 class Strict(BaseModel):
@@ -36,24 +36,14 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def compile_regex(text: str) -> Any:
-    """Compile with RE2 (linear time whatever the text matched against); ValueError where it cannot."""
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = REGEX_MEMORY
-    try:
-        return re2.compile(text, options)
-    except re2.error as error:
-        reason = error.args[0] if error.args else error
-        reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
-        raise ValueError(
-            f"not a regular expression of RE2 syntax (no look-around, no back-references): {reason}"
-        ) from None
-
-
 def _checked_regex(text: str) -> str:
     compile_regex(text)
     return text
+
+
+def _checked_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    compile_schema(schema)
+    return schema
 
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT)]
@@ -124,7 +114,7 @@ class Ignore(Strict):
 class Schema(Strict):
     """``{schema: {...}}``: the value satisfies the JSON Schema (draft 2020-12 unless it says another)."""
 
-    json_schema: dict[str, JsonValue] = Field(alias="schema")
+    json_schema: Annotated[dict[str, JsonValue], AfterValidator(_checked_schema)] = Field(alias="schema")
     model_config = ConfigDict(populate_by_name=True)
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-import re2
-
-from scorers.matchers import Name, compile_regex
+from scorers.matchers import Name
+from scorers.regexes import compile_regex, escape, found
 
 GLOB_CHARACTERS = frozenset("*?[")
 
@@ -27,12 +25,7 @@ def compile_name(name: Name) -> Callable[[str], bool]:
     if isinstance(name, str) and is_exact(name):
         return name.__eq__
     expression = compile_regex(_glob_to_regex(name) if isinstance(name, str) else name.regex)
-    return lambda text: search(expression, text)
-
-
-def search(expression: Any, text: str) -> bool:
-    """Whether the compiled expression occurs in the text; surrogates, which UTF-8 cannot carry, read as ``?``."""
-    return expression.search(text.encode("utf-8", "replace")) is not None
+    return lambda text: found(expression, text)
 
 
 def _glob_to_regex(glob: str) -> str:
@@ -46,7 +39,7 @@ def _glob_to_regex(glob: str) -> str:
             parts.append(f"[{'^' if negated else ''}{_class(glob[at + 1 + negated : close])}]")
             at = close
         else:
-            parts.append({"*": ".*", "?": "."}.get(character) or re2.escape(character))
+            parts.append({"*": ".*", "?": "."}.get(character) or escape(character))
         at += 1
     return f"(?s)\\A{''.join(parts)}\\z"
 

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-import re2
-
-from scorers.matchers import Name, compile_regex
-from scorers.names import compile_name, is_exact, search
+from scorers.names import compile_name, is_exact
+from scorers.regexes import compile_regex, escape, found
 from scorers.rules import Intent, Match, Rule
 
 KEYS = ("route", "intent", "agent", "service", "tenant")
@@ -71,7 +69,7 @@ def classify_intent(intents: Sequence[Intent]) -> Callable[[str], str | None]:
 
     def classify(words: str) -> str | None:
         words = words[:MAX_WORDS]
-        return next((name for name, tries in tests if any(search(expression, words) for expression in tries)), None)
+        return next((name for name, tries in tests if any(found(expression, words) for expression in tries)), None)
 
     return classify
 
@@ -79,7 +77,7 @@ def classify_intent(intents: Sequence[Intent]) -> Callable[[str], str | None]:
 def _expressions(intent: Intent) -> list[str]:
     # A word boundary beside a character that is no word's (as in "C++") would never hold, so it is asked only of words.
     keywords = [
-        rf"{_edge(word[0])}{re2.escape(word)}{_edge(word[-1])}" for word in (k.strip() for k in intent.keywords) if word
+        rf"{_edge(word[0])}{escape(word)}{_edge(word[-1])}" for word in (k.strip() for k in intent.keywords) if word
     ]
     joined = [f"(?i)(?:{'|'.join(keywords)})"] if keywords else []
     return joined + ([intent.regex] if intent.regex else [])
@@ -115,6 +113,3 @@ def _compile_match(match: Match) -> Callable[[Context], bool]:
 
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-__all__ = ["Context", "Name", "RuleIndex", "classify_intent", "select"]

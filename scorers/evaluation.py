@@ -1,0 +1,197 @@
+"""Rules made ready, and what they say of a run: one evaluation for each scorer of the rule, whatever happens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from pydantic import BaseModel
+
+from scorers import registry, trajectory_scorer
+from scorers.arguments import Embed
+from scorers.flattening import check_flattening, expected_calls, made_calls
+from scorers.parsing import Problem, RuleError, nearest, parse_rules
+from scorers.rules import Intent, Rule, RuleFile, ScorerRef
+from scorers.score import Score, error_score
+from scorers.selection import Context, RuleIndex, classify_intent
+from scorers.trajectory import Trajectory
+from scorers.trajectory_scorer import TrajectoryScorer
+
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What one scorer of a rule says of one run. ``version`` is the scorer's; the rule's first scorer is primary."""
+
+    name: str
+    score: Score
+    version: str
+    primary: bool
+    complete: bool = True
+
+    @property
+    def counted(self) -> bool:
+        """Whether it counts for or against the agent: not where spans are missing, nor where nothing can be said."""
+        return self.complete and self.score.label in ("pass", "fail")
+
+
+class CompiledRule:
+    """A rule ready to score runs: checked, its scorers built. Keep it: it remembers the shapes of runs it has met.
+
+    Raises RuleError, with paths that start at the rule.
+    """
+
+    def __init__(self, rule: Rule, embed: Embed | None = None) -> None:
+        self.rule = rule
+        self.digest = digest(rule)
+        self._native = _build_native(rule, embed)
+        self._systems: dict[str, tuple[registry.Scorer, str]] = {}
+        problems = []
+        for at, ref in enumerate(rule.scorers):
+            try:
+                self._add(ref)
+            except Exception as error:  # noqa: BLE001 - a scorer's factory may raise what it likes
+                problems.append(Problem(("scorers", at), str(error) or type(error).__name__))
+        if problems:
+            raise RuleError(problems)
+
+    @property
+    def native(self) -> TrajectoryScorer:
+        """The rule's expectation and constraints, ready to read runs."""
+        return self._native
+
+    def evaluate(self, trajectory: Trajectory) -> list[Evaluation]:
+        """An evaluation for each scorer of the rule, in their order. Never raises: a failed scorer is an error score."""
+        found = []
+        for at, ref in enumerate(self.rule.scorers):
+            name = ref.name or ref.system
+            try:
+                score = self._score(name, trajectory)
+            except Exception as error:  # noqa: BLE001 - one scorer's failure is its own verdict
+                score = error_score(error)
+            version = self._systems[name][1] if name in self._systems else trajectory_scorer.VERSION
+            found.append(Evaluation(name, score, version, at == 0, trajectory.complete))
+        return found
+
+    def _add(self, ref: ScorerRef) -> None:
+        if ref.system not in registry.SCORERS:
+            raise ValueError(f"unknown scorer {ref.system}{nearest(ref.system, list(registry.SCORERS))}")
+        if ref.system == trajectory_scorer.NAME:
+            if ref.options:
+                raise ValueError(f"{ref.system} takes no options: it scores what the rule expects")
+            return
+        if ref.system in registry.NEEDS_JUDGE:
+            raise ValueError(f"{ref.system} scores a model's answer and cannot score a run by itself")
+        check_flattening(self._native.pattern)
+        scorer = registry.SCORERS[ref.system](**ref.options)
+        self._systems[ref.name or ref.system] = (scorer, registry.VERSIONS.get(ref.system, ref.system))
+
+    def _score(self, name: str, trajectory: Trajectory) -> Score:
+        if name not in self._systems:
+            return self._native.score(trajectory)
+        reading, _ = self._native.read(trajectory)
+        places = [at for at, call in enumerate(trajectory.calls) if call.executed]
+        pattern = self._native.pattern
+        expected = expected_calls(pattern, reading, trajectory) if pattern else []
+        score = self._systems[name][0](expected=expected, actual=made_calls(trajectory, places))
+        if score.value is not None and score.label in ("pass", "fail"):
+            passed = score.value >= self.rule.pass_ - TOLERANCE
+            score = replace(score, label="pass" if passed else "fail")
+        return _for_all_calls(score, places, len(trajectory.calls))
+
+
+def _for_all_calls(score: Score, places: Sequence[int], calls: int) -> Score:
+    """Outcomes for every call of the run; those the scorer was not given are unscored."""
+    if len(score.outcomes) != len(places) or len(places) == calls:
+        return score
+    outcome_at = dict(zip(places, score.outcomes, strict=True))
+    return replace(score, outcomes=tuple(outcome_at.get(at, "unscored") for at in range(calls)))
+
+
+def _build_native(rule: Rule, embed: Embed | None) -> TrajectoryScorer:
+    if embed is None and (path := _path_to(rule, "semantic")):
+        raise RuleError([Problem(path, "semantic similarity needs embeddings: install the extra `semantic`")])
+    try:
+        return TrajectoryScorer(rule, embed)
+    except (ValueError, RecursionError) as error:
+        raise RuleError([Problem(("expect",), str(error))]) from None
+
+
+def _path_to(value: Any, key: str) -> tuple[str | int, ...] | None:
+    """The path to the first matcher with this key, at any depth of a rule."""
+    if isinstance(value, BaseModel):
+        value = {field.alias or name: getattr(value, name) for name, field in type(value).model_fields.items()}
+        if value.get(key) is not None:
+            return (key,)
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for part, child in items:
+        below = _path_to(child, key)
+        if below is not None:
+            return (part, *below)
+    return None
+
+
+class RuleSet:
+    """The rules in force, in order. Raises RuleError where two have one name."""
+
+    def __init__(self, rules: Sequence[CompiledRule] = (), intents: Sequence[Intent] = ()) -> None:
+        self.rules = tuple(rules)
+        self.intents = tuple(intents)
+        names = [rule.rule.name for rule in self.rules]
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if twice:
+            raise RuleError([Problem((), f"two rules are called {name}") for name in twice])
+        self.digest = sha256("".join(rule.digest for rule in self.rules).encode()).hexdigest()[:12]
+        self._indexes = {
+            (scope, shadow): RuleIndex([r for r in self.rules if (r.rule.scope, r.rule.shadow) == (scope, shadow)])
+            for scope in ("run", "trace", "conversation")
+            for shadow in (False, True)
+        }
+        self._classify = classify_intent(self.intents)
+
+    def select(self, context: Context, scope: str = "run", *, shadow: bool = False) -> CompiledRule | None:
+        """The first rule of this scope that matches; of the shadow rules, which never displace others, if asked."""
+        return self._indexes[scope, shadow].select(context)
+
+    def has(self, scope: str) -> bool:
+        """Whether any rule scores this scope."""
+        return any(rule.rule.scope == scope for rule in self.rules)
+
+    def classify_intent(self, words: str) -> str | None:
+        """The first intent a user's words show; None where they show none."""
+        return self._classify(words)
+
+
+def compile_rules(file: RuleFile, *, embed: Embed | None = None) -> list[CompiledRule]:
+    """The rules of one file, ready. Raises RuleError with every problem's path in the file."""
+    compiled, problems = [], []
+    for at, rule in enumerate(file.rules):
+        try:
+            compiled.append(CompiledRule(rule, embed))
+        except RuleError as error:
+            problems += [Problem(("rules", at, *problem.path), problem.message) for problem in error.problems]
+    if problems:
+        raise RuleError(problems)
+    return compiled
+
+
+def load_rules(data: object, *, embed: Embed | None = None) -> RuleSet:
+    """Plain data of one rule file into a set of rules. Raises RuleError."""
+    file = parse_rules(data)
+    return RuleSet(compile_rules(file, embed=embed), file.intents)
+
+
+def score_rule(rule: Rule, trajectory: Trajectory, *, embed: Embed | None = None) -> list[Evaluation]:
+    """Evaluate one run by one rule. For many runs keep a `CompiledRule`. Raises RuleError."""
+    return CompiledRule(rule, embed).evaluate(trajectory)
+
+
+def digest(rule: Rule) -> str:
+    """12 hex digits that change when the rule's meaning may: of its canonical form, shorthands written out."""
+    plain = rule.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"description"})
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return sha256(text.encode()).hexdigest()[:12]
