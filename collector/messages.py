@@ -158,7 +158,7 @@ def outcome_of(result: object) -> Outcome:
         elif isinstance(value, Mapping):
             failed = failed or value.get("is_error") is True or value.get("isError") is True
             failed = failed or value.get("status") in ("error", "failed") or bool(value.get("error"))
-            value = parse_any(_first(value, ("text", *_RESULT_VALUE_KEYS)))
+            value = parse_any(_first(value, ("text", *_RESULT_VALUE_KEYS, "error", "message")))
         else:
             break
     if isinstance(value, str):

@@ -133,7 +133,7 @@ def fill(reading: Reading, other: Reading) -> None:
     """Take from ``other`` what ``reading`` does not know: two dialects, or two spans, that tell of the same thing."""
     for name in _FILLABLE:
         mine = getattr(reading, name)
-        if mine is None or mine == "unset":
+        if not mine or mine == "unset":
             setattr(reading, name, getattr(other, name))
 
 

@@ -12,12 +12,14 @@ from collector import semconv
 from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, fill, reading_of
 from collector.span import LogRecord, Span
 
-from . import ai_sdk, openinference, openllmetry, otel_genai
+from . import ai_sdk, google_adk, openinference, openllmetry, otel_genai, pydantic_ai
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     openinference.DIALECT,
     ai_sdk.DIALECT,
     openllmetry.DIALECT,
+    google_adk.DIALECT,
+    pydantic_ai.DIALECT,
     otel_genai.DIALECT,
 )
 

@@ -48,8 +48,7 @@ def _read_tool(span: Span) -> Reading:
     if get(_STRANDS_STATUS) == "error":
         reading.status = "error"
         told = _event_value(span, semconv.EVENT_CHOICE, "message")
-        if reading.error_type == "ZodError" or (type(told) is str and is_refusal(told)):
-            reading.refused = True
+        reading.refused = reading.refused or (type(told) is str and is_refusal(told))
     return reading
 
 

@@ -151,25 +151,31 @@ def _unite(call: Call, request: _Asked) -> None:
 
 
 def _unseen(run: Members, asked: Sequence[_Asked]) -> Iterator[Call]:
-    """Calls that exist in messages only.
+    """Calls that exist in messages only; and what messages tell of those that failed.
 
     Where the run has executions, what has none never ran. Where it has none at all (an application that runs its tools
-    itself), every request ran, but for those the model was told were refused and the last ones of a run that failed or
-    never ended.
+    itself), every request ran, but for those the model was told were refused and the last ones of a run that failed.
+    What was asked for last in a run that has not ended is under way, as far as anybody can tell.
     """
     models = sorted(run.models, key=_start)
     outcomes = _outcomes(models, asked)
-    ended_well = "missing_anchor" not in run.missing and (run.anchor is None or run.anchor.status != "error")
     starts = [model.start_ns for model in models]
+    is_open = "missing_anchor" in run.missing
+    has_failed = run.anchor is not None and run.anchor.status == "error"
     for place, request in enumerate(asked):
+        outcome = outcomes.get(place)
         if request.execution is not None:
+            if outcome == "refused" and request.execution.status != "ok":
+                request.execution.executed = False
             continue
         model = request.model
         following = bisect_right(starts, model.start_ns)
         answered = following < len(starts)
-        outcome = outcomes.get(place, "ok" if answered else None)
-        executed = not run.executions and outcome != "refused" and (answered or ended_well)
-        status: Status = "error" if outcome == "error" else "ok" if outcome == "ok" and executed else "unset"
+        if run.executions:
+            executed = is_open and not answered and outcome != "refused"
+        else:
+            executed = outcome != "refused" and (answered or not has_failed)
+        status: Status = "error" if outcome == "error" else "ok" if answered and executed else "unset"
         # Nobody timed it: it began when the model had answered, at the latest when the model was asked again.
         start_ns = min(model.end_ns, starts[following]) if answered else model.end_ns
         call = Call(

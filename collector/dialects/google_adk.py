@@ -1,0 +1,89 @@
+"""Google's Agent Development Kit, Python 1.x to 2.13 and JavaScript, where it leaves the GenAI conventions.
+
+Its own attributes hold requests, responses, arguments and results; a tool that failed may leave a span with nothing but
+a name. Everything else it writes is OpenTelemetry GenAI.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from collector import semconv
+from collector.messages import may_hold_calls, newest_results, newest_user_input, outcome_of
+from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.span import Span
+from collector.values import name_of
+
+NAME: Final = "google_adk"
+
+_SCOPE: Final = "gcp.vertex.agent"
+_PREFIX: Final = "gcp.vertex.agent."
+_ARGUMENTS: Final = _PREFIX + "tool_call_args"
+_RESULT: Final = _PREFIX + "tool_response"
+_REQUEST: Final = _PREFIX + "llm_request"
+_RESPONSE: Final = _PREFIX + "llm_response"
+_SESSION: Final = _PREFIX + "session_id"
+
+_TOOL_SPAN: Final = "execute_tool "
+_MERGED: Final = "(merged"  # a turn with parallel calls adds a span for all of their results
+_AGENT_SPAN: Final = re.compile(r"agent_run \[(.+)\]$")  # 1.x; the name stands nowhere else
+_EMPTY: Final = ("{}", '""', "")
+
+
+def read(span: Span) -> Reading | None:
+    """What the span's name says it is, where its attributes do not; None leaves it to the GenAI conventions."""
+    if span.name.startswith(_TOOL_SPAN):
+        return IGNORED if span.name.startswith(_MERGED, len(_TOOL_SPAN)) else _read_tool(span)
+    if span.name == "call_llm" and span.attributes.get(_RESPONSE) is not None:
+        return _read_model(span)
+    agent = _AGENT_SPAN.match(span.name)
+    return None if agent is None else _read_agent(span, agent[1])
+
+
+def _read_tool(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.TOOL, NAME)
+    reading.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.removeprefix(_TOOL_SPAN))
+    reading.call_id = name_of(get(semconv.TOOL_CALL_ID))
+    arguments, result = get(_ARGUMENTS), get(_RESULT)
+    if arguments is not None and not (arguments in _EMPTY and result in _EMPTY):  # both empty: not recorded
+        reading.arguments = None if arguments == "N/A" else arguments
+    if semconv.OPERATION_NAME not in span.attributes or (result is not None and outcome_of(result) != "ok"):
+        reading.status = "error"
+    return reading
+
+
+def _read_agent(span: Span, name: str) -> Reading:
+    reading = reading_of(span, Role.AGENT, NAME)
+    reading.name = name_of(name)
+    reading.conversation_id = name_of(span.attributes.get(_SESSION))
+    reading.attributes = context_attributes(span)
+    return reading
+
+
+def _read_model(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.MODEL, NAME)
+    output, request = get(_RESPONSE), get(_REQUEST)
+    if may_hold_calls(output):
+        reading.output = output
+    reading.agent = name_of(get(semconv.AGENT_NAME))
+    reading.conversation_id = name_of(get(_SESSION))
+    if request and request not in _EMPTY:
+        reading.user_input = newest_user_input(request)
+        reading.results = newest_results(request)
+    return reading
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(),
+    scopes=(_SCOPE,),
+    read=read,
+    markers=(b"gcp.vertex.agent.", b"execute_tool ", b"agent_run ["),
+    attributes=frozenset({
+        _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE, _SESSION, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.TOOL_NAME,
+        semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
+    }),
+)  # fmt: skip
