@@ -47,7 +47,7 @@ _CALL_WRAPPERS: Final = (
 )
 _CALL_ID_KEYS: Final = ("call_id", "id", "toolCallId", "tool_call_id", "toolUseId", "ref")
 _CALL_NAME_KEYS: Final = ("name", "toolName", "tool_name")
-_CALL_ARGUMENT_KEYS: Final = ("arguments", "args", "input")
+_CALL_ARGUMENT_KEYS: Final = ("arguments", "args", "input", "toolInput")
 _RESULT_TYPES: Final = frozenset({
     "tool_call_response", "tool_result", "tool-result", "toolResult", "function_call_output",
     "server_tool_call_response", "tool",
@@ -58,7 +58,7 @@ _RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts")
 # What others than the model said holds no new requests, and a definition of a tool is no call of it.
 _OTHERS_ROLES: Final = frozenset({"tool", "user", "system", "developer", "human", "function"})
 _MODEL_ROLES: Final = frozenset({"assistant", "model", "ai", "MessageRole.ASSISTANT"})
-_SKIPPED_KEYS: Final = frozenset({"tools", "functions", "tool_definitions", "functionDeclarations"})
+_SKIPPED_KEYS: Final = frozenset({"request", "tools", "functions", "tool_definitions", "functionDeclarations"})
 
 
 def may_hold_calls(value: object) -> bool:
@@ -109,7 +109,8 @@ def _may_nest(value: object) -> bool:
 
 
 def _request_in(node: Mapping[Any, Any], listed: bool) -> Request | None:
-    inner: Mapping[Any, Any] | None = node if listed or node.get("type") in _CALL_TYPES else None
+    is_call = listed or node.get("type") in _CALL_TYPES or ("toolCallId" in node and node.get("type") not in _RESULT_TYPES)
+    inner: Mapping[Any, Any] | None = node if is_call else None
     for key in _CALL_WRAPPERS:
         wrapped = node.get(key)
         if isinstance(wrapped, Mapping) and (inner is not None or key != "function" or "arguments" in wrapped):

@@ -12,15 +12,18 @@ from collector import semconv
 from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, fill, reading_of
 from collector.span import LogRecord, Span
 
-from . import ai_sdk, google_adk, openinference, openllmetry, otel_genai, pydantic_ai
+from . import ai_sdk, genkit, google_adk, mastra, mcp, openinference, openllmetry, otel_genai, pydantic_ai
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
-    openinference.DIALECT,
+    openinference.DIALECT,  # its processors write over other dialects' spans, so it says what a span is
     ai_sdk.DIALECT,
+    mastra.DIALECT,
+    genkit.DIALECT,
     openllmetry.DIALECT,
     google_adk.DIALECT,
     pydantic_ai.DIALECT,
-    otel_genai.DIALECT,
+    mcp.DIALECT,
+    otel_genai.DIALECT,  # last of those with a shape: the others keep to it where they do not leave it
 )
 
 _BY_KEY: Final = tuple((key, dialect) for dialect in DIALECTS for key in dialect.keys)

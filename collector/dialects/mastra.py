@@ -1,0 +1,92 @@
+"""Mastra's exporters, 0.24 (`@mastra/otel`) to 1.x (`@mastra/otel-exporter`, `@mastra/otel-bridge`).
+
+1.x keeps to the GenAI conventions for agents and tools. What its chat spans leave out, the tool calls, stands on the
+spans of its steps; 0.24 has names of its own for everything.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from collector import semconv
+from collector.messages import may_hold_calls
+from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.refusals import is_refusal
+from collector.span import Span
+from collector.values import name_of
+
+NAME: Final = "mastra"
+
+_TYPE: Final = "mastra.span.type"
+_INPUT: Final = "input"
+_OUTPUT: Final = "output"
+_AGENT_INPUT: Final = "mastra.agent_run.input"
+_AGENT_ID: Final = "gen_ai.agent.id"
+_TOOL_INPUT: Final = "gen_ai.tool.input"
+_STEP_OUTPUT: Final = "mastra.model_step.output"
+_CHUNK_OUTPUT: Final = "mastra.model_chunk.output"
+_THREADS: Final = ("mastra.metadata.threadId", "threadId")
+
+
+def read(span: Span) -> Reading | None:
+    """What the span is by its ``mastra.span.type``. A generation repeats its steps, so steps count."""
+    kind = span.attributes.get(_TYPE)
+    if kind in ("tool_call", "mcp_tool_call"):
+        return _read_tool(span)
+    if kind == "agent_run":
+        return _read_agent(span)
+    if kind == "model_step":
+        return _read_model(span, _STEP_OUTPUT)
+    return _read_model(span, _CHUNK_OUTPUT) if kind == "model_chunk" else IGNORED
+
+
+def _read_tool(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.TOOL, NAME)
+    reading.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(" ")[2])
+    reading.call_id = name_of(get(semconv.TOOL_CALL_ID))
+    reading.arguments = next(
+        (v for key in (semconv.TOOL_CALL_ARGUMENTS, _TOOL_INPUT, _INPUT) if (v := get(key)) is not None), None
+    )
+    result = get(semconv.TOOL_CALL_RESULT, get(_OUTPUT))
+    if type(result) is str and is_refusal(result):  # arguments that fail the schema leave a span with status OK
+        reading.status, reading.refused = "error", True
+    return reading
+
+
+def _read_agent(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.AGENT, NAME)
+    reading.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_ID))
+    reading.conversation_id = name_of(get(semconv.CONVERSATION_ID)) or next(
+        (thread for key in _THREADS if (thread := name_of(get(key)))), None
+    )
+    reading.user_input = get(_AGENT_INPUT, get(_INPUT))
+    reading.attributes = context_attributes(span)
+    return reading
+
+
+def _read_model(span: Span, output_key: str) -> Reading:
+    """A step with the calls its model asked for; or the streamed piece that is one, which is all that is left of a run
+    that died before the step's end."""
+    output = span.attributes.get(output_key, span.attributes.get(_OUTPUT))
+    if not may_hold_calls(output):
+        return IGNORED
+    reading = reading_of(span, Role.MODEL, NAME)
+    reading.output = output
+    if type(output) is str and output.startswith('{"error"') and is_refusal(output):
+        reading.results = ((None, "refused"),)
+    return reading
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(_TYPE,),
+    read=read,
+    markers=(b"mastra.span.type",),
+    attributes=frozenset({
+        _INPUT, _OUTPUT, _AGENT_INPUT, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT, *_THREADS, semconv.AGENT_NAME,
+        semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_RESULT,
+        semconv.CONVERSATION_ID, semconv.ERROR_TYPE,
+    }),
+)  # fmt: skip

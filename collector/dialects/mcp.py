@@ -1,0 +1,38 @@
+"""Model Context Protocol spans (semantic conventions 1.39; MCP SDKs, FastMCP): a tool call as its transport sees it.
+
+Usually one of several spans of the same call, and then only to fill in what the framework's span does not say.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from collector import semconv
+from collector.reading import IGNORED, Dialect, Reading, Role, reading_of
+from collector.span import Span
+from collector.values import name_of
+
+NAME: Final = "mcp"
+
+_CALL: Final = "tools/call"
+
+
+def read(span: Span) -> Reading | None:
+    """A call of a tool; listings, handshakes and the like are nobody's tool calls."""
+    get = span.attributes.get
+    if get(semconv.MCP_METHOD_NAME) != _CALL:
+        return IGNORED
+    reading = reading_of(span, Role.TOOL, NAME)
+    reading.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(_CALL)[2].strip())
+    reading.call_id = name_of(get(semconv.TOOL_CALL_ID))
+    reading.arguments = get(semconv.TOOL_CALL_ARGUMENTS)
+    return reading
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(semconv.MCP_METHOD_NAME,),
+    read=read,
+    markers=(b"mcp.method.name",),
+    attributes=frozenset({semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.ERROR_TYPE}),
+)
