@@ -53,7 +53,7 @@ def _score(options: AdkOptions, expected: list[Call], actual: list[Call]) -> Sco
     passed = float(good) >= options.threshold
     return verdict(
         float(good),
-        f"{'Scores 1' if good else 'Scores 0'}: {len(found)} of {len(expected)} expected calls were found among "
+        f"Scores {good:d}: {len(found)} of {len(expected)} expected calls were found among "
         f"{len(actual)} by {options.match_type}",
         {"status": "PASSED" if passed else "FAILED"},
         passed=passed,

@@ -79,7 +79,7 @@ def _score(options: AgentevalsOptions, expected: list[Call], actual: list[Call])
     good, matched = _MODES[mode](options, expected, actual)
     return verdict(
         float(good),
-        f"{'Scores 1' if good else 'Scores 0'}: {len(matched)} of {len(actual)} calls made match one of the "
+        f"Scores {good:d}: {len(matched)} of {len(actual)} calls made match one of the "
         f"{len(expected)} expected, for a {mode} match",
         {"key": f"trajectory_{mode}_match", "comment": None},
         outcomes=outcomes(len(actual), matched),

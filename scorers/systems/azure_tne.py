@@ -58,7 +58,7 @@ def _score(options: AzureOptions, expected: list[Call], actual: list[Call]) -> S
     precision, recall = share(common, len(taken)), share(common, len(wanted))
     return verdict(
         float(good),
-        f"{'Scores 1' if good else 'Scores 0'} by {options.matching_mode}: {common} of {len(wanted)} expected steps "
+        f"Scores {good:d} by {options.matching_mode}: {common} of {len(wanted)} expected steps "
         f"are among the {len(taken)} taken",
         {
             "result": "pass" if good else "fail",

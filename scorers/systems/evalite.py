@@ -88,7 +88,7 @@ def _exact(weights: Weights, expected: list[Call], actual: list[Call]) -> Score:
         (exact + weights.name_only * by_name) / len(expected) - weights.wrong_penalty * (wrong / len(expected))
     )
     reason = (
-        f"({exact} exact + {weights.name_only:g} * {by_name} by name - {weights.wrong_penalty:g} * {wrong} wrong)"
+        f"({exact} exact + {weights.name_only} * {by_name} by name - {weights.wrong_penalty} * {wrong} wrong)"
         f" / {len(expected)} expected, clamped to [0, 1]"
     )
     details = {
@@ -135,7 +135,7 @@ def _flexible(weights: Weights, expected: list[Call], actual: list[Call]) -> Sco
         - weights.extra_penalty * (len(extras) / len(expected))
     )
     reason = (
-        f"({len(matched)} exact + {weights.name_only:g} * {len(by_name)} by name - {weights.extra_penalty:g} * "
+        f"({len(matched)} exact + {weights.name_only} * {len(by_name)} by name - {weights.extra_penalty} * "
         f"{len(extras)} extra) / {len(expected)} expected, clamped to [0, 1]"
     )
     details = {

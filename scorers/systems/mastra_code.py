@@ -20,7 +20,6 @@ Raises, as the original does on construction, where neither option is given.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, Literal
 
 from pydantic import Field
@@ -60,31 +59,37 @@ def called_tools(actual: list[Call]) -> list[str]:
 def _score(options: MastraCodeOptions, _expected: list[Call], actual: list[Call]) -> Score:
     tools = called_tools(actual)
     order = options.expected_tool_order
+    places = _first_places(order or [], tools)
     called = bool(options.expected_tool) and _is_called(options, tools)
-    ordered = None if order is None else _is_ordered(order, tools, strict=options.strict_mode)
+    ordered = None if order is None else (tools == order if options.strict_mode else _is_increasing(places))
     good = bool(tools) and bool(ordered if order else called)
-    mode = "strict" if options.strict_mode else "lenient"
-    rule = f"the order {order}" if order else f"the tool {options.expected_tool!r}"
-    return verdict(
-        float(good),
-        f"{'Scores 1' if good else 'Scores 0'}: {mode} check for {rule} on the calls {tools}",
-        {
-            "actualTools": tools,
-            "hasToolCalls": bool(tools),
-            "correctToolCalled": called,
-            "correctOrderCalled": ordered,
-        },
-    )
+    if order and options.strict_mode:
+        reason = f"the {len(tools)} calls made are {'' if ordered else 'not '}exactly the {len(order)} of the order"
+    elif order:
+        reason = f"the tools of the order are first called at the places {places}, which must exist and increase"
+    else:
+        only = " and nothing else" if options.strict_mode else ""
+        reason = f"{options.expected_tool!r}{only} was {'' if called else 'not '}called, {len(tools)} calls made"
+    details = {
+        "actualTools": tools,
+        "hasToolCalls": bool(tools),
+        "correctToolCalled": called,
+        "correctOrderCalled": ordered,
+    }
+    return verdict(float(good), f"Scores {good:d}: {reason}", details)
 
 
 def _is_called(options: MastraCodeOptions, tools: list[str]) -> bool:
     return tools == [options.expected_tool] if options.strict_mode else options.expected_tool in tools
 
 
-def _is_ordered(order: list[str], tools: list[str], *, strict: bool) -> bool:
-    if strict:
-        return tools == order
-    if not set(order) <= set(tools):
-        return False
-    places = [tools.index(name) for name in order]
-    return all(earlier < later for earlier, later in pairwise(places))
+def _first_places(order: list[str], tools: list[str]) -> list[int | None]:
+    first: dict[str, int] = {}
+    for place, tool in enumerate(tools):
+        first.setdefault(tool, place)
+    return [first.get(name) for name in order]
+
+
+def _is_increasing(places: list[int | None]) -> bool:
+    known = [place for place in places if place is not None]
+    return len(known) == len(places) and known == sorted(set(known))

@@ -89,7 +89,7 @@ def _as_sets(expected: list[Call], actual: list[Call], *, with_arguments: bool) 
 
 def _answer(good: bool, reason: str, rationale: str) -> Score:
     details = {"rationale": rationale, "source": "CODE"}
-    return verdict(float(good), f"{'Scores 1' if good else 'Scores 0'}: {reason}", details)
+    return verdict(float(good), f"Scores {good:d}: {reason}", details)
 
 
 def _signatures(calls: list[Call], *, with_arguments: bool) -> list[str]:

@@ -1,0 +1,135 @@
+"""Seeded random cases for the original packages, most of them near misses: what a scorer gets wrong is rarely far off."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from tests.scorers.systems.cases import Call
+
+TOOLS = ("a", "b", "search", "Search", "a ", "caf\u00e9", "cafe\u0301", "ツール")
+KEYS = ("x", "y", "0", "10", "2", "", "__proto__", "città", "constructor", "length")
+SCALARS: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 1.0, 0.1, 1e-9, 1e300, -0.0, 2**53, 2**53 + 1, 10**30, 10**400),
+    *("", "1", "true", "null", "Paris", "caf\u00e9", "cafe\u0301", "\u2028", "\U0001f600", "\ud800"),
+)
+STATES = ("call", "result", "output-error", "partial-call", "odd")
+
+
+def value(random: Random, depth: int = 2) -> Any:
+    """A JSON value, nested to ``depth``."""
+    roll = random.random()
+    if depth == 0 or roll < 0.7:
+        return random.choice(SCALARS)
+    if roll < 0.85:
+        return [value(random, depth - 1) for _ in range(random.randrange(4))]
+    return {random.choice(KEYS): value(random, depth - 1) for _ in range(random.randrange(4))}
+
+
+def call(random: Random, tools: tuple[str, ...]) -> Call:
+    """A call; sometimes without arguments, sometimes with what is no object."""
+    made: Call = {"tool": random.choice(tools)}
+    roll = random.random()
+    if roll < 0.65:
+        made["args"] = {random.choice(KEYS): value(random) for _ in range(random.randrange(4))}
+    elif roll < 0.75:
+        made["args"] = value(random)
+    return made
+
+
+def near(random: Random, given: Call) -> Call:
+    """The same call, another order of its keys, or a small change."""
+    arguments = given.get("args")
+    if not isinstance(arguments, dict) or random.random() < 0.4:
+        return given
+    items = list(arguments.items())
+    random.shuffle(items)
+    if items and random.random() < 0.5:
+        items[0] = (items[0][0], _near_value(random, items[0][1]))
+    elif random.random() < 0.2:
+        items.append((random.choice(KEYS), value(random)))
+    return {**given, "args": dict(items)}
+
+
+def _near_value(random: Random, given: Any) -> Any:
+    if isinstance(given, list):
+        return {str(index): item for index, item in enumerate(given)} if random.random() < 0.3 else given[::-1]
+    if isinstance(given, bool):
+        return int(given)
+    if isinstance(given, int) and abs(given) < 2**60:
+        return random.choice([given + 1, float(given), str(given), bool(given)])
+    return random.choice(SCALARS)
+
+
+def both_sides(random: Random) -> tuple[list[Call], list[Call]]:
+    """Expected calls and what became of them: changed, dropped, shuffled, with others between."""
+    tools = TOOLS[: random.choice([1, 2, 3, len(TOOLS)])]
+    expected = [call(random, tools) for _ in range(random.randrange(6))]
+    expected += [random.choice(expected) for _ in range(random.randrange(2)) if expected]
+    actual = [near(random, one) for one in expected if random.random() < 0.85]
+    for _ in range(random.randrange(3)):
+        actual.insert(random.randrange(len(actual) + 1), call(random, tools))
+    if random.random() < 0.3:
+        random.shuffle(actual)
+    return expected, actual
+
+
+def evalite_case(random: Random) -> dict[str, Any]:
+    """Both modes, an unknown one, and weights of all sizes."""
+    options: dict[str, Any] = {}
+    if random.random() < 0.9:
+        options["mode"] = random.choice(["exact", "flexible", "flexible", "exact", "flexible", "Exact"])
+    if random.random() < 0.4:
+        weights = ("exact", "nameOnly", "extraPenalty", "wrongPenalty")
+        options["weights"] = {
+            name: random.choice([0, 0.1, 0.5, 1, 2.5, -0.5]) for name in weights if random.random() < 0.5
+        }
+    return options
+
+
+def mastra_code_case(random: Random) -> dict[str, Any]:
+    """One tool, an order, both or neither, in each layout of messages."""
+    options: dict[str, Any] = {}
+    if random.random() < 0.6:
+        options["expectedTool"] = random.choice([*TOOLS[:4], ""])
+    if random.random() < 0.7:
+        options["expectedToolOrder"] = [random.choice(TOOLS[:4]) for _ in range(random.randrange(4))]
+    if random.random() < 0.5:
+        options["strictMode"] = random.random() < 0.5
+    if random.random() < 0.6:
+        options["layout"] = random.choice(["parts", "per_message"])
+    return options
+
+
+def mastra_llm_case(random: Random) -> dict[str, Any]:
+    """Judgements good and bad, as objects and wrapped as models wrap them."""
+    evaluations = [
+        {"toolCalled": random.choice(TOOLS), "wasAppropriate": random.random() < 0.5, "reasoning": 'so\n"so"'}
+        for _ in range(random.choice([0, 0, 1, 2, 3, 7, 8]))
+    ]
+    judgement: dict[str, Any] = {"evaluations": evaluations}
+    if random.random() < 0.5:
+        judgement["missingTools"] = [random.choice(TOOLS) for _ in range(random.randrange(3))]
+    if random.random() < 0.2:
+        judgement["missingTools"] = random.choice([None, "a", [1], {}])
+    if evaluations and random.random() < 0.2:
+        evaluations[-1][random.choice(list(evaluations[-1]))] = random.choice([None, 1, "true", True])
+    if random.random() < 0.1:
+        judgement.pop("evaluations")
+    judgement["note"] = "extra keys are fine"
+    return {"judge": judgement, "userInput": "find it", "agentResponse": "found"}
+
+
+WRAPPINGS = (
+    "```json\n{}\n```",
+    "```\n{}\n```",
+    "Here you are: {} - anything else?",
+    "{} and that is all",
+    "<|message|>{}",
+    'an "open quote {}',
+    "first {{}} then {}",
+    "[{}]",
+    "null",
+    "I think it is fine",
+)
+"""Around the JSON text of a judgement; ``{{`` and ``}}`` are braces."""

@@ -1,0 +1,38 @@
+"""The original npm scorers, run by node: fresh answers for the differential test, speeds for the benchmark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "node"
+SYSTEMS = ("evalite", "mastra_code", "mastra_llm")
+
+
+def missing() -> str | None:
+    """Why the originals cannot run here, None where they can."""
+    if shutil.which("node") is None:
+        return "node is not installed"
+    if not (FOLDER / "node_modules").is_dir():
+        return f"the original packages are not installed: npm ci --prefix {FOLDER.relative_to(Path.cwd())}"
+    return None
+
+
+def ask(cases: Sequence[dict[str, Any]], *arguments: str, timeout_s: float = 240) -> dict[str, dict[str, Any]]:
+    """What the original packages answer, by case id. ``arguments`` go to the driver."""
+    lines = "".join(json.dumps(case) + "\n" for case in cases)
+    done = subprocess.run(
+        ["node", "driver.mjs", *arguments],
+        input=lines,
+        cwd=FOLDER,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=timeout_s,
+    )
+    answers = [json.loads(line) for line in done.stdout.split("\n") if line]
+    return {answer["id"]: answer for answer in answers}

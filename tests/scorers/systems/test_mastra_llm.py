@@ -1,0 +1,103 @@
+"""Mastra's judged scorer: the questions, the reading of the answer, the score of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from scorers.systems import mastra_llm
+from scorers.systems.system import OriginalError
+from tests.scorers.systems.cases import calls, run
+
+
+def analysis(*appropriate: bool, missing: list[str] | None = None) -> dict[str, Any]:
+    evaluations = [{"toolCalled": "t", "wasAppropriate": one, "reasoning": "r"} for one in appropriate]
+    return {"evaluations": evaluations} if missing is None else {"evaluations": evaluations, "missingTools": missing}
+
+
+SCORES: list[tuple[dict[str, Any], float]] = [
+    (analysis(), 1.0),
+    (analysis(missing=[]), 1.0),
+    (analysis(missing=["w"]), 0.0),
+    (analysis(True, missing=["x", "y"]), 1.0),  # missing tools count only where nothing was evaluated
+    (analysis(False), 0.0),
+    (analysis(True, False, False), 0.33),
+    (analysis(True, True, False), 0.67),
+    (analysis(True, *[False] * 7), 0.13),  # halves go up
+]
+
+
+@pytest.mark.parametrize(("answer", "value"), SCORES)
+def test_scores_the_analysis(answer: dict[str, Any], value: float) -> None:
+    score = run(mastra_llm, [], calls("a"), judge=answer)
+    assert score.value == mastra_llm.analysis_score(answer) == value
+    assert score.details["analyze"] == answer
+
+
+def test_an_answer_as_text_is_the_same() -> None:
+    answer = analysis(True, False)
+    assert run(mastra_llm, [], [], judge=f"```json\n{json.dumps(answer)}\n```").details["analyze"] == answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "not json",
+        "",
+        {"missingTools": []},
+        {"evaluations": [{"toolCalled": "a"}]},
+        {"evaluations": [{"toolCalled": "t", "wasAppropriate": "true", "reasoning": "r"}]},
+        {"evaluations": [{"toolCalled": "t", "wasAppropriate": 1, "reasoning": "r"}]},
+        {"evaluations": [], "missingTools": None},
+        '{"evaluations": [',
+    ],
+)
+def test_an_unusable_answer_raises(answer: Any) -> None:
+    with pytest.raises(OriginalError, match="mastra_llm: the judge's answer"):
+        run(mastra_llm, [], calls("a"), judge=answer)
+
+
+def test_without_an_answer_there_is_no_score() -> None:
+    with pytest.raises(ValueError, match="needs the option judge"):
+        run(mastra_llm, [], calls("a"))
+
+
+def test_the_second_answer_is_the_reason() -> None:
+    assert run(mastra_llm, [], [], judge=analysis(), reason="All good.").details["reason"] == "All good."
+
+
+def test_the_explanation_counts() -> None:
+    score = run(mastra_llm, [], [], judge=analysis(True, False, missing=["x"]))
+    assert score.explanation == "1 of 2 evaluated calls were appropriate, 1 tools missing"
+    assert list(score.missing) == ["x"]
+
+
+def test_the_first_question_holds_request_response_calls_and_tools() -> None:
+    tools = [{"id": "search", "description": "finds"}, {"name": "mail", "description": "sends"}, {"id": "bare"}]
+    request = mastra_llm.analysis_request('say "hi"', "done", ["search", "search"], tools)
+    assert request.schema == mastra_llm.ANALYSIS_SCHEMA
+    assert 'USER REQUEST: "say "hi""' in request.user
+    assert 'AGENT RESPONSE: "done"' in request.user
+    assert "TOOLS ACTUALLY CALLED: search, search" in request.user
+    # the documented shape {name, description} reaches the judge without its name
+    assert "search: finds\nundefined: sends\nbare: undefined" in request.user
+
+
+def test_no_calls_are_none() -> None:
+    assert "TOOLS ACTUALLY CALLED: None" in mastra_llm.analysis_request("q", "a", [], []).user
+
+
+def test_braces_in_what_the_user_says_stay_as_they_are() -> None:
+    assert "{score} {0}" in mastra_llm.analysis_request("{score} {0}", "", [], []).user
+
+
+def test_the_second_question_holds_score_and_evaluations() -> None:
+    request = mastra_llm.reason_request("q", analysis(True, False, False, missing=["w"]))
+    assert request.schema is None
+    assert "Score: 0.33/1" in request.user
+    assert '{"toolCalled":"t","wasAppropriate":true,"reasoning":"r"}' in request.user
+    assert 'Missing tools: ["w"]' in request.user
+    assert "ONE SENTENCE" in request.user
+    assert "Score: 1/1" in mastra_llm.reason_request("q", analysis()).user
