@@ -32,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="toolscore", description="Scores the tool calls of AI agents from their traces.")
+    parser = argparse.ArgumentParser(
+        prog="toolscore", description="Scores the tool calls of AI agents from their traces."
+    )
     parser.add_argument("--version", action="version", version=f"toolscore {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -41,7 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
 
     score = commands.add_parser("score", help="score recorded traces from files or folders")
-    score.add_argument("--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated")
+    score.add_argument(
+        "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"
+    )
     score.add_argument("--format", choices=["table", "jsonl", "junit", "markdown"], default="table")
     score.add_argument("--fail-under", type=float, metavar="X", help="exit 1 when the mean score is under X (0 to 1)")
     score.add_argument("paths", type=Path, nargs="+", metavar="PATH")
@@ -99,12 +103,12 @@ def _check(options: argparse.Namespace) -> int:
     try:
         config = load_config(options.config) if options.config else None
         paths = rule_paths([*options.rules, *(config.rules if config else ())])
-        result = check_rules(paths)
+        report, passed = check_rules(paths)
     except ConfigError as error:
         print(error, file=sys.stderr)
         return FAILED
-    print(result.text)
-    return GOOD if result.passed else FAILED
+    print(report)
+    return GOOD if passed else FAILED
 
 
 def _schema(options: argparse.Namespace) -> int:
@@ -120,5 +124,3 @@ def _demo(options: argparse.Namespace) -> int:
     from collector.demo import demo  # noqa: PLC0415
 
     return demo(options.seconds)
-
-

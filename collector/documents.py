@@ -84,7 +84,7 @@ class _Reader:
             return self._mapping(node, where)
         if isinstance(node, yaml.SequenceNode):
             return [self.read(item, (*where, index)) for index, item in enumerate(node.value)]
-        value = self._scalars.construct_object(node)  # type: ignore[no-untyped-call]
+        value = self._scalars.construct_object(node)
         if isinstance(value, str) and self._environment is not None:
             return _ENVIRONMENT.sub(lambda found: self._variable(found, line), value)
         return value
@@ -92,7 +92,7 @@ class _Reader:
     def _mapping(self, node: yaml.MappingNode, where: Where) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key = str(self._scalars.construct_object(key_node))  # type: ignore[no-untyped-call]
+            key = str(self._scalars.construct_object(key_node))
             line = key_node.start_mark.line + 1
             if key in result:
                 raise ConfigError(f"{self._path}:{line}: {'.'.join(map(str, (*where, key)))}: given twice")

@@ -109,7 +109,9 @@ def _may_nest(value: object) -> bool:
 
 
 def _request_in(node: Mapping[Any, Any], listed: bool) -> Request | None:
-    is_call = listed or node.get("type") in _CALL_TYPES or ("toolCallId" in node and node.get("type") not in _RESULT_TYPES)
+    is_call = (
+        listed or node.get("type") in _CALL_TYPES or ("toolCallId" in node and node.get("type") not in _RESULT_TYPES)
+    )
     inner: Mapping[Any, Any] | None = node if is_call else None
     for key in _CALL_WRAPPERS:
         wrapped = node.get(key)

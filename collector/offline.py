@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from collector.config import Config, Traces
-from collector.pipeline import Clock, Pipeline
-from collector.processors.scoring import Rules
-from collector.receivers.otlp_file import InputError, read_file, trace_sets
 from collector.errors import CollectorError
+from collector.pipeline import Clock, Pipeline
+from collector.receivers.otlp_file import InputError, read_file, trace_sets
+from collector.rule_files import Rules
 from collector.telemetry import Telemetry
 from collector.verdict import Verdict
 
@@ -28,7 +28,7 @@ def score_files(paths: Iterable[Path], rules: Rules) -> list[Verdict]:
 def _score_set(files: Iterable[Path], rules: Rules) -> list[Verdict]:
     verdicts: list[Verdict] = []
     clock = Clock(lambda: 0.0, lambda: 0)
-    pipeline = Pipeline(Config(traces=_LIMITS), rules, Telemetry(), None, clock, verdicts.append)
+    pipeline = Pipeline(Config(traces=_LIMITS), rules, Telemetry(), None, clock, verdicts.append, user_input=True)
     for file in files:
         for signal, request in read_file(file):
             try:

@@ -21,20 +21,22 @@ from collector.errors import CollectorError, DecodeError, RefusedError
 from collector.exporters.evaluation_events import evaluation_events
 from collector.exporters.prometheus import count
 from collector.otlp import lazy
-from collector.otlp.annotate import annotate, events_frame
+from collector.otlp.annotate import AttributeValue, annotate, events_frame
 from collector.otlp.decode import Decoder
 from collector.outbox import Outbox, Outgoing
 from collector.processors.annotation import anchor_attributes
 from collector.processors.assembler import Assembler, Disposition, Due, HeldSpan, Trace
-from collector.processors.scoring import Rules, verdicts_of
+from collector.processors.scoring import TENANT_ATTRIBUTES, verdicts_of
 from collector.reading import IGNORED, Reading, Role
 from collector.reconstruction import ContextSettings, Run, reconstruct
+from collector.rule_files import Rules
 from collector.telemetry import Telemetry
 from collector.verdict import Verdict
 
 _log = logging.getLogger(__name__)
 _RECEIVER = "otlp"
 _SCOPE = "toolscore"
+_LOG_MARKER = b"gen_ai."
 _TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; nothing can be joined by them
 
 
@@ -59,7 +61,8 @@ class _Taken:
 class Pipeline:
     """Takes requests in, gives requests out; ``outbox`` is None where nothing is exported but metrics.
 
-    ``on_verdict`` sees every verdict, after it was exported: the scoreboard of ``demo``, the rows of ``score``.
+    ``on_verdict`` sees every verdict after it was exported. ``user_input`` asks for the user's words even where no
+    intent has to be found in them.
     """
 
     def __init__(
@@ -70,16 +73,22 @@ class Pipeline:
         outbox: Outbox | None,
         clock: Clock,
         on_verdict: Callable[[Verdict], None] | None = None,
+        user_input: bool = False,
     ) -> None:
-        self.rules = rules
         self._telemetry, self._outbox, self._clock, self._on_verdict = telemetry, outbox, clock, on_verdict
-        self._settings = ContextSettings(route=tuple(config.context.route), intent=tuple(config.context.intent))
-        wanted = dialects.ATTRIBUTES.union(config.context.route, config.context.intent, rules.attributes)
-        self._decoder = Decoder(wanted, dialects.ATTRIBUTE_PREFIXES)
+        self._context, self._user_input = config.context, user_input
         self._assembler = Assembler(config.traces)
         self._spans, self._events = Batch("traces"), Batch("logs")
-        self._events_scope = (_SCOPE, __version__)
         telemetry.traces_open.set_function(lambda: len(self._assembler))
+        self.use(rules)
+
+    def use(self, rules: Rules) -> None:
+        """Score by these rules from now on, open traces too."""
+        route, intent = tuple(self._context.route), tuple(self._context.intent)
+        self._rules = rules.set
+        self._settings = ContextSettings(route, intent, user_input=self._user_input or bool(rules.set.intents))
+        wanted = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes)
+        self._decoder = Decoder(wanted, dialects.ATTRIBUTE_PREFIXES)
 
     # ---- in: called by receivers
 
@@ -155,10 +164,10 @@ class Pipeline:
     def _read_logs(self, request: bytes) -> None:
         """Old conventions put tool calls in log events. Log records pass through whatever they say."""
         now = self._clock.now()
-        marked = any(marker in request for marker in dialects.LOG_MARKERS)
+        marked = _LOG_MARKER in request
         for frame, records in lazy.peel(request):
             for raw in records if marked else ():
-                if not any(marker in raw for marker in dialects.LOG_MARKERS):
+                if _LOG_MARKER not in raw:
                     continue
                 record = self._decoder.log_record(raw, frame)
                 reading = dialects.read_log(record) if record.trace_id else None
@@ -206,8 +215,7 @@ class Pipeline:
     def _reconstruct(self, trace: Trace) -> list[Run]:
         try:
             return reconstruct(trace.trace_id, list(trace.readings.values()), trace.parents(), self._settings)
-        except Exception:
-            # Whatever a stranger sent, other traces go on, and this one's spans are still delivered.
+        except Exception:  # noqa: BLE001 - whatever a stranger sent, other traces go on, and this one is still delivered
             _log.exception("trace %s could not be reconstructed", trace.trace_id.hex())
             self._telemetry.child(self._telemetry.runs_unscored, "internal").inc()
             return []
@@ -215,7 +223,7 @@ class Pipeline:
     def _finish(self, trace: Trace, runs: list[Run], release: str) -> None:
         """Score the runs, annotate and send the held spans, send the events, count."""
         now = self._clock.now()
-        verdicts = verdicts_of(trace, runs, self.rules, release)
+        verdicts = verdicts_of(trace, runs, self._rules, release)
         held = self._assembler.close(trace)
         added = _annotations(verdicts)
         for span_id, span in held.items():
@@ -232,7 +240,7 @@ class Pipeline:
     def _events_frame(self, verdict: Verdict, held: dict[bytes, HeldSpan]) -> lazy.Frame:
         """Events go under the resource of the evaluated span, where it is known."""
         anchor = held.get(verdict.run.span_id) or next(iter(held.values()), None)
-        return events_frame(anchor.frame.resource if anchor else b"", *self._events_scope)
+        return events_frame(anchor.frame.resource if anchor else b"", _SCOPE, __version__)
 
     # ---- out
 
@@ -251,14 +259,14 @@ def _context_last(item: tuple[int, bytes, Reading]) -> bool:
     return item[2].role == Role.OTHER
 
 
-def _annotations(verdicts: list[Verdict]) -> dict[bytes, dict[str, object]]:
+def _annotations(verdicts: list[Verdict]) -> dict[bytes, dict[str, AttributeValue]]:
     """Attributes to add, by span id."""
-    added: dict[bytes, dict[str, object]] = {}
+    added: dict[bytes, dict[str, AttributeValue]] = {}
     for verdict in verdicts:
-        if verdict.rule is None:
+        if verdict.rule is None or verdict.shadow or verdict.run.span_id in added:
             continue
-        added.setdefault(verdict.run.span_id, {}).update(anchor_attributes(verdict))
-        for call, outcome in zip(verdict.run.trajectory.calls, verdict.outcomes(), strict=True):
-            if call.span_id is not None:
-                added.setdefault(bytes.fromhex(call.span_id), {})[semconv.TOOLSCORE_OUTCOME] = outcome
+        added[verdict.run.span_id] = anchor_attributes(verdict)
+        for span_id, outcome in zip(verdict.run.held_spans, verdict.outcomes(), strict=True):
+            if span_id is not None:
+                added.setdefault(span_id, {})[semconv.TOOLSCORE_OUTCOME] = outcome
     return added

@@ -116,7 +116,12 @@ def junit(rows: Sequence[Row]) -> str:
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-FORMATS: dict[str, Callable[[Sequence[Row]], str]] = {"table": table, "jsonl": jsonl, "junit": junit, "markdown": markdown}
+FORMATS: dict[str, Callable[[Sequence[Row]], str]] = {
+    "table": table,
+    "jsonl": jsonl,
+    "junit": junit,
+    "markdown": markdown,
+}
 
 
 def mean_score(rows: Sequence[Row]) -> float | None:

@@ -22,10 +22,9 @@ from collector.exporters.prometheus import PrometheusExporter
 from collector.health import AdminServer, Health
 from collector.outbox import Outbox
 from collector.pipeline import Clock, Pipeline
-from collector.processors.scoring import Rules
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
-from collector.rule_files import load_rules
+from collector.rule_files import Rules, load_rules
 from collector.telemetry import Telemetry
 from collector.verdict import Verdict
 
@@ -56,7 +55,9 @@ class Service:
         self.admin = AdminServer(config, self.health)
         # Upstream first; the admin listener last, so that it answers for as long as anything else does.
         self._receivers: list[Component] = [part for part in (self.grpc, self.http) if part is not None]
-        self._exporters: list[Component] = [OtlpExporter(otlp, outbox, self.telemetry, random.random)] if otlp and outbox else []
+        self._exporters: list[Component] = []
+        if otlp is not None and outbox is not None:
+            self._exporters.append(OtlpExporter(otlp, outbox, self.telemetry, random.random))
         self._servers: list[Component] = [self.prometheus, self.admin]
 
     async def start(self) -> None:
@@ -92,7 +93,7 @@ class Service:
     def reload(self) -> None:
         """Read the rules again; where they are wrong the old ones stay in force, and that is counted."""
         try:
-            self.pipeline.rules = self._load_rules()
+            self.pipeline.use(self._load_rules())
         except ConfigError as error:
             self.telemetry.rules_reload_failures.inc()
             _log.error("rules refused, the old ones stay in force:\n%s", error)
@@ -128,7 +129,7 @@ async def _shut_down(parts: list[Component]) -> None:
     for part in parts:
         try:
             await part.shutdown()
-        except Exception:  # one failure must not keep the others running
+        except Exception:  # noqa: BLE001 - one failure must not keep the others running
             _log.exception("%s did not stop cleanly", type(part).__name__)
 
 
@@ -164,3 +165,4 @@ def configure_logging() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # each of three listeners tells of its start and end

@@ -20,7 +20,12 @@ _SECONDS_BUCKETS = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 
 
 # name (counters get _total), type, labels, help. tests/collector/test_telemetry.py compares it with /metrics.
 METRICS: tuple[tuple[str, type, tuple[str, ...], str], ...] = (
-    ("evaluations", Counter, ("rule", "route", "intent", "scorer", "label"), "Evaluations of complete runs, by label."),
+    (
+        "evaluations",
+        Counter,
+        ("rule", "route", "intent", "scorer", "label"),
+        "Evaluations, by label; accuracy is pass / (pass + fail).",
+    ),
     ("evaluation_score", Histogram, ("rule", "route", "intent", "scorer"), "Scores from 0 to 1."),
     ("tool_calls", Counter, ("rule", "tool", "outcome"), "Tool calls of scored runs, by outcome."),
     ("runs", Counter, ("release",), "Agent runs released from assembly, by reason of release."),
@@ -96,9 +101,14 @@ class Telemetry:
         return child
 
     def label(self, name: str, value: str | None) -> str:
-        """A label value written by an agent: shortened, and ``__other__`` once the label has too many values."""
+        """A label value written by an agent: shortened, without white space (so that a line of the text format is two
+        words to ``awk`` and ``cut``), and ``__other__`` once the label has too many values.
+        """
         text = (value or "")[:_MAX_LABEL_LENGTH]
         seen = self._seen[name]
+        if text in seen:
+            return text
+        text = "_".join(text.split())
         if text in seen:
             return text
         if len(seen) < self._max:

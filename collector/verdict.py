@@ -24,6 +24,8 @@ class Verdict:
     rule: str | None = None
     digest: str | None = None
     evaluations: Sequence[Evaluation] = ()
+    shadow: bool = False
+    """The rule is on trial: exported as event and, under labels of its own, as metric; nothing is written on spans."""
 
     def outcomes(self) -> Sequence[str]:
         """What became of each call of the run, by the primary scorer; ``unscored`` where it judges no single call."""

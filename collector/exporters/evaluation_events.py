@@ -52,5 +52,11 @@ def _attributes(verdict: Verdict, evaluation: Evaluation) -> dict[str, Attribute
 def _uid(verdict: Verdict, evaluation: Evaluation) -> str:
     """The same for the same evaluation of the same span however often it is sent."""
     run = verdict.run
-    parts = (run.trace_id, run.span_id, evaluation.name.encode(), str(verdict.rule).encode(), str(verdict.revision).encode())
+    parts = (
+        run.trace_id,
+        run.span_id,
+        evaluation.name.encode(),
+        str(verdict.rule).encode(),
+        str(verdict.revision).encode(),
+    )
     return hashlib.blake2b(b"\0".join(parts), digest_size=16).hexdigest()

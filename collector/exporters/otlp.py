@@ -64,7 +64,9 @@ class GrpcTransport:
             roots = config.tls.ca_file.read_bytes() if config.tls.ca_file else None
             credentials = grpc.ssl_channel_credentials(roots)
             self._channel = grpc.aio.secure_channel(config.endpoint, credentials, options, compression)
-        self._calls: dict[Signal, Any] = {signal: self._channel.unary_unary(path, None, None) for signal, path in _METHODS.items()}
+        self._calls: dict[Signal, Any] = {
+            signal: self._channel.unary_unary(path, None, None) for signal, path in _METHODS.items()
+        }
         self._metadata = tuple((name.lower(), value) for name, value in config.headers.items())
         self._timeout = config.timeout
 
@@ -83,7 +85,8 @@ class GrpcTransport:
 
 
 def _grpc_failure(error: grpc.aio.AioRpcError) -> DeliveryError:
-    details: Any = next((value for key, value in error.trailing_metadata() if key == _DETAILS), b"")
+    trailers: Any = error.trailing_metadata()
+    details = next((value for key, value in trailers if key == _DETAILS), b"")
     retry_after = status.retry_delay(details)
     code = error.code()
     overloaded = code is grpc.StatusCode.RESOURCE_EXHAUSTED and retry_after is not None

@@ -47,25 +47,46 @@ class PrometheusExporter:
 
 
 def count(telemetry: Telemetry, verdict: Verdict) -> None:
-    """Count a first verdict; a revised one is never a second count, an incomplete one no evaluation."""
+    """Count one verdict, and nothing twice.
+
+    Evaluations of incomplete runs have the label ``incomplete``, those of a shadow rule ``shadow_pass`` and so on, those
+    that revise an earlier verdict ``revised``: none of them is a pass or a fail, so no accuracy and no alert counts them.
+    """
     if verdict.revision:
-        return
-    telemetry.child(telemetry.runs, verdict.release).inc()
+        _count_evaluations(telemetry, verdict, "revised")
+    elif verdict.shadow:
+        _count_evaluations(telemetry, verdict, "shadow_{}")
+    else:
+        telemetry.child(telemetry.runs, verdict.release).inc()
+        if reason := _unscored(verdict):
+            telemetry.child(telemetry.runs_unscored, reason).inc()
+        _count_evaluations(telemetry, verdict, "{}" if verdict.complete else "incomplete")
+        if verdict.rule is not None and verdict.complete:
+            _count_calls(telemetry, verdict.rule, verdict)
+
+
+def _unscored(verdict: Verdict) -> str | None:
+    """Why the run has no verdict that counts."""
     if verdict.rule is None:
-        telemetry.child(telemetry.runs_unscored, "no_rule").inc()
-        return
+        return "no_rule"
     if not verdict.complete:
-        telemetry.child(telemetry.runs_unscored, "incomplete").inc()
-        return
-    route, intent = telemetry.label("route", verdict.run.route), telemetry.label("intent", verdict.run.intent)
-    exemplar = {"trace_id": verdict.run.trace_id.hex()}
+        return "incomplete"
+    label = next(evaluation.score.label for evaluation in verdict.evaluations if evaluation.primary)
+    return label if label in ("ambiguous", "error") else None
+
+
+def _count_evaluations(telemetry: Telemetry, verdict: Verdict, label: str) -> None:
+    rule, run = verdict.rule or "", verdict.run
+    route, intent = telemetry.label("route", run.route), telemetry.label("intent", run.intent)
+    exemplar = {"trace_id": run.trace_id.hex()}
     for evaluation in verdict.evaluations:
         name, score = evaluation.name, evaluation.score
-        telemetry.child(telemetry.evaluations, verdict.rule, route, intent, name, score.label).inc(1, exemplar)
-        if score.value is not None:
-            series = telemetry.child(telemetry.evaluation_score, verdict.rule, route, intent, name)
-            series.observe(score.value, exemplar)
-        if evaluation.primary and score.label in ("ambiguous", "error"):
-            telemetry.child(telemetry.runs_unscored, score.label).inc()
+        series = telemetry.child(telemetry.evaluations, rule, route, intent, name, label.format(score.label))
+        series.inc(1, exemplar)
+        if score.value is not None and label == "{}":
+            telemetry.child(telemetry.evaluation_score, rule, route, intent, name).observe(score.value, exemplar)
+
+
+def _count_calls(telemetry: Telemetry, rule: str, verdict: Verdict) -> None:
     for call, outcome in zip(verdict.run.trajectory.calls, verdict.outcomes(), strict=True):
-        telemetry.child(telemetry.tool_calls, verdict.rule, telemetry.label("tool", call.name), outcome).inc()
+        telemetry.child(telemetry.tool_calls, rule, telemetry.label("tool", call.name), outcome).inc()

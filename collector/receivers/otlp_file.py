@@ -82,4 +82,3 @@ def _is_otlp(path: Path) -> bool:
 def _signal_of(path: Path) -> Signal:
     """Protobuf does not say its signal: the file's name does, traces where it says nothing."""
     return next((signal for signal in SIGNALS if signal in path.name), "traces")
-

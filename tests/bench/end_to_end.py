@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterator
 
 import grpc
+import psutil
 
-from tests.bench.collector_process import CollectorProcess
-from tests.bench.load import EPOCH, SPANS_PER_REQUEST, Random, Span, attribute, request, requests
+from tests.bench.load import EPOCH, RULES, SPANS_PER_REQUEST, Random, Span, attribute, request, requests
 from tests.bench.sink import PROBE, Sink
+from tests.collector_process import CollectorProcess
 
 _TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _POOL = 150
@@ -26,29 +27,43 @@ def _stream() -> Iterator[bytes]:
         yield from (raw.replace(EPOCH, fresh) for raw in pool)
 
 
+def _collector(sink: Sink) -> CollectorProcess:
+    exporter = {"endpoint": f"127.0.0.1:{sink.port}", "tls": {"insecure": True}}
+    return CollectorProcess(RULES, exporter, traces={"settle": "1s", "idle_timeout": "10s"})
+
+
+def _cpu_seconds(collector: CollectorProcess) -> float:
+    times = psutil.Process(collector.pid).cpu_times()
+    return float(times.user + times.system)
+
+
+def _rss_mib(collector: CollectorProcess) -> float:
+    return float(psutil.Process(collector.pid).memory_info().rss) / (1 << 20)
+
+
 def throughput(seconds: float = 20.0) -> dict[str, float]:
     """Spans per CPU-second of the collector process at full load; also its memory idle and after, and time to ready."""
-    with Sink() as sink, CollectorProcess(sink.port) as collector:
+    with Sink() as sink, _collector(sink) as collector:
         time.sleep(1)
-        idle = collector.rss_mib()
+        idle = _rss_mib(collector)
         stream = _stream()
         _send(collector.grpc, stream, 3.0)  # warm caches and connections
         time.sleep(3)
-        spans_before, cpu_before = sink.counts()[0], collector.cpu_seconds()
+        spans_before, cpu_before = sink.counts()[0], _cpu_seconds(collector)
         begun = time.monotonic()
         sent = _send(collector.grpc, stream, seconds)
         sending = time.monotonic() - begun
         time.sleep(4)  # let held spans settle and leave
         spans, events, _ = sink.counts()
-        cpu = collector.cpu_seconds() - cpu_before
+        cpu = _cpu_seconds(collector) - cpu_before
         return {
             "spans_per_cpu_second": (spans - spans_before) / cpu,
             "spans_per_second": sent / sending,
             "delivered_share": (spans - spans_before) / sent,
             "events": events,
             "idle_rss_mib": idle,
-            "loaded_rss_mib": collector.rss_mib(),
-            "ready_seconds": collector.ready_after,
+            "loaded_rss_mib": _rss_mib(collector),
+            "ready_seconds": collector.ready_seconds,
         }
 
 

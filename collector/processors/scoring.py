@@ -1,0 +1,77 @@
+"""Select the rule of each run, score it, and say whether that is new.
+
+A run is scored by the first rule of scope ``run`` that matches it, a trace by the first of scope ``trace``; shadow rules
+are selected beside them and never displace them. A run that was scored before is scored again only when late spans
+changed its calls, and then as a further revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from collector.processors.assembler import Trace
+from collector.reconstruction import Run, join_runs
+from collector.verdict import Verdict
+from scorers import Context, RuleSet
+
+TENANT_ATTRIBUTES = ("toolscore.tenant", "tenant.id")
+_WHOLE_TRACE = b""  # where the verdict of a whole trace is noted among those of its runs
+
+# A span above the anchor that never came says nothing about the calls below it: everything a run is judged by is there.
+_TOLERABLE = frozenset({"missing_parent"})
+
+
+def verdicts_of(trace: Trace, runs: Sequence[Run], rules: RuleSet, release: str) -> list[Verdict]:
+    """The verdicts of a released trace, and a note of them in ``trace``: those of its runs, then its own."""
+    complete = [not trace.truncated and _TOLERABLE.issuperset(run.incomplete) for run in runs]
+    verdicts: list[Verdict] = []
+    for run, whole in zip(runs, complete, strict=True):
+        _find_intent(run, rules)
+        revision = _revision(trace, run.span_id, run)
+        if revision is not None:
+            verdicts += _judge(run, rules, "run", release, whole, revision)
+    if runs and rules.has("trace"):
+        joined = _join(runs)
+        revision = _revision(trace, _WHOLE_TRACE, joined)
+        if revision is not None:
+            ruled = _judge(joined, rules, "trace", release, all(complete), revision)
+            verdicts += [verdict for verdict in ruled if verdict.rule is not None]
+    return verdicts
+
+
+def _judge(run: Run, rules: RuleSet, scope: str, release: str, complete: bool, revision: int) -> Iterator[Verdict]:
+    tenant = next((str(run.attributes[name]) for name in TENANT_ATTRIBUTES if name in run.attributes), None)
+    context = Context(run.route, run.intent, run.agent, run.service, tenant, run.attributes)
+    rule = rules.select(context, scope)
+    if rule is None:
+        yield Verdict(run, release, complete, revision)
+    else:
+        yield Verdict(run, release, complete, revision, rule.rule.name, rule.digest, rule.evaluate(run.trajectory))
+    shadow = rules.select(context, scope, shadow=True)
+    if shadow is not None:
+        evaluations = shadow.evaluate(run.trajectory)
+        yield Verdict(run, release, complete, revision, shadow.rule.name, shadow.digest, evaluations, shadow=True)
+
+
+def _find_intent(run: Run, rules: RuleSet) -> None:
+    if run.intent is None and rules.intents and run.user_input:
+        run.intent = rules.classify_intent(run.user_input)
+
+
+def _join(runs: Sequence[Run]) -> Run:
+    """The trace as one run, anchored where its outermost, earliest run is."""
+    anchor = next((run for run in runs if run.parent_span_id is None), runs[0])
+    trajectory, held_spans = join_runs(runs)
+    return replace(anchor, trajectory=trajectory, held_spans=held_spans)
+
+
+def _revision(trace: Trace, key: bytes, run: Run) -> int | None:
+    """0 for a run seen first, the next number for one whose calls changed, None for one that has its verdict."""
+    fingerprint = hash(tuple([(call.name, call.span_id, call.status, call.executed) for call in run.trajectory.calls]))
+    before = trace.verdicts.get(key)
+    if before is not None and before[1] == fingerprint:
+        return None
+    revision = 0 if before is None else before[0] + 1
+    trace.verdicts[key] = (revision, fingerprint)
+    return revision

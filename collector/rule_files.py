@@ -1,0 +1,80 @@
+"""Rule files: read, checked, compiled; every mistake of every file with its line."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from collector.documents import Document, load_yaml
+from collector.errors import ConfigError
+from scorers import CompiledRule, RuleError, RuleFile, RuleSet, compile_rules, parse_rules
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules in force, and the files they came from with a digest of each."""
+
+    set: RuleSet
+    files: Sequence[tuple[str, str]] = ()
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """The span attributes some rule looks at."""
+        return frozenset(key for rule in self.set.rules for key in rule.rule.match.attributes)
+
+
+NO_RULES = Rules(RuleSet())
+
+
+def load_rules(paths: Iterable[Path]) -> Rules:
+    """Read rule files; first match wins across them, in the order of the paths. Raises ConfigError with every mistake."""
+    mistakes, compiled, intents, files = [], [], [], []
+    for path in paths:
+        try:
+            document = load_yaml(path)
+            file = _parse(document)
+            compiled += _compile(document, file)
+        except ConfigError as error:
+            mistakes.append(str(error))
+        else:
+            intents += file.intents
+            files.append((path.name, hashlib.sha256(path.read_bytes()).hexdigest()[:12]))
+    if mistakes:
+        raise ConfigError("\n".join(mistakes))
+    try:
+        return Rules(RuleSet(compiled, intents), files)
+    except RuleError as error:
+        raise ConfigError(f"{', '.join(name for name, _ in files)}: {error}") from None
+
+
+def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
+    """Load rule files and run their own tests; a report, and whether all is well. Raises ConfigError as ``load_rules``."""
+    from scorers.rule_tests import run_tests  # noqa: PLC0415 - a running collector tests nothing
+
+    paths = list(paths)
+    rules = load_rules(paths)
+    lines, passed = [], True
+    for path in paths:
+        file = _parse(load_yaml(path))
+        results = run_tests(file, rules.set)
+        failures = [result for result in results if not result.passed]
+        passed = passed and not failures
+        lines.append(f"{path}: {len(file.rules)} rules, {len(results) - len(failures)} of {len(results)} tests pass")
+        lines += [f"{path}: {failure.text}" for failure in failures]
+    return "\n".join(lines) or "no rule files", passed
+
+
+def _parse(document: Document) -> RuleFile:
+    try:
+        return parse_rules(document.data)
+    except RuleError as error:
+        raise document.error((problem.path, problem.message) for problem in error.problems) from None
+
+
+def _compile(document: Document, file: RuleFile) -> list[CompiledRule]:
+    try:
+        return compile_rules(file)
+    except RuleError as error:
+        raise document.error((problem.path, problem.message) for problem in error.problems) from None

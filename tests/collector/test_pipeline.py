@@ -1,0 +1,254 @@
+"""The pipeline without sockets: requests in, requests out, time moved by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from collector.config import Config, SendingQueue
+from collector.errors import CollectorError, DecodeError, RefusedError
+from collector.outbox import Outbox
+from collector.pipeline import Clock, Pipeline
+from collector.rule_files import load_rules
+from collector.telemetry import Telemetry
+from collector.verdict import Verdict
+from tests import otlp_data as data
+from tests.sinks import ManualClock
+
+RULES = """
+rules:
+  - name: weather
+    match: {agent: helper}
+    expect: {sequence: [get_weather, send_email]}
+    pass: 0.9
+"""
+
+
+class Bench:
+    """A pipeline with everything around it in reach."""
+
+    def __init__(self, folder: Path, rules: str = RULES, queue: int = 1000, **config: Any) -> None:
+        path = folder / "rules.yaml"
+        path.write_text(rules)
+        self.clock, self.telemetry = ManualClock(), Telemetry()
+        self.outbox = Outbox(SendingQueue(queue_size=queue))
+        self.verdicts: list[Verdict] = []
+        clock = Clock(self.clock.now, self.clock.wall_ns)
+        settings = Config.model_validate(config)
+        self.pipeline = Pipeline(settings, load_rules([path]), self.telemetry, self.outbox, clock, self.verdicts.append)
+
+    def send(self, *spans: Span) -> None:
+        self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, in the small steps in which a service advances."""
+        until = self.clock.seconds + seconds
+        while self.clock.seconds < until:
+            self.clock.seconds += 0.25
+            self.pipeline.advance()
+
+    def out(self, signal: str = "traces") -> list[Any]:
+        read: Callable[[bytes], list[Any]] = data.all_spans if signal == "traces" else data.all_records
+        return [item for outgoing in self.outbox.left() if outgoing.signal == signal for item in read(outgoing.payload)]
+
+    def value(self, name: str, **labels: str) -> float:
+        return self.telemetry.registry.get_sample_value(f"toolscore_{name}", labels) or 0.0
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+GOOD_RUN = (
+    data.span(9, parent=2, at=0.1),
+    data.tool(2, 1, "get_weather", at=0.1),
+    data.tool(3, 1, "send_email", at=0.2),
+    data.agent(1),
+)
+
+
+def test_other_spans_leave_at_once_and_held_ones_with_their_verdict(bench: Bench) -> None:
+    bench.send(*GOOD_RUN)
+    assert [span.span_id for span in bench.out()] == [data.span_id(9)]
+    bench.wait(3)
+    assert sorted(span.span_id for span in bench.out()) == [data.span_id(number) for number in (1, 2, 3, 9)]
+
+
+def test_the_anchor_and_the_tools_are_annotated(bench: Bench) -> None:
+    bench.send(*GOOD_RUN)
+    bench.wait(3)
+    spans = {span.span_id: data.values_of(span) for span in bench.out()}
+    anchor = spans[data.span_id(1)]
+    assert (anchor["toolscore.rule"], anchor["toolscore.complete"]) == ("weather", True)
+    assert (anchor["toolscore.trajectory.score"], anchor["toolscore.trajectory.label"]) == (1.0, "pass")
+    assert (anchor["gen_ai.evaluation.name"], anchor["gen_ai.evaluation.score.value"]) == ("trajectory", 1.0)
+    assert (anchor["toolscore.missing_tools"], anchor["toolscore.extra_tools"]) == ([], [])
+    assert spans[data.span_id(2)]["toolscore.outcome"] == "matched"
+    assert not any(key.startswith("toolscore.") for key in spans[data.span_id(9)])
+
+
+def test_one_event_an_evaluation_joined_to_the_anchor(bench: Bench) -> None:
+    bench.send(*GOOD_RUN)
+    bench.wait(3)
+    (event,) = bench.out("logs")
+    assert (event.event_name, event.trace_id, event.span_id) == ("gen_ai.evaluation.result", data.TRACE, data.span_id(1))
+    said = data.values_of(event)
+    assert (said["gen_ai.evaluation.name"], said["gen_ai.evaluation.score.label"]) == ("trajectory", "pass")
+    assert (said["toolscore.rule"], said["toolscore.revision"], said["gen_ai.agent.name"]) == ("weather", 0, "helper")
+    assert len(said["log.record.uid"]) == 32
+
+
+def test_verdicts_are_counted(bench: Bench) -> None:
+    bench.send(*GOOD_RUN)
+    bench.wait(3)
+    labels = {"rule": "weather", "route": "", "intent": "", "scorer": "trajectory"}
+    assert bench.value("evaluations_total", **labels, label="pass") == 1
+    assert bench.value("evaluation_score_sum", **labels) == 1
+    assert bench.value("tool_calls_total", rule="weather", tool="get_weather", outcome="matched") == 1
+    assert bench.value("runs_total", release="root") == 1
+    assert bench.value("receiver_accepted_spans_total", receiver="otlp", transport="grpc") == 4
+
+
+def test_what_a_bad_run_lacks_and_adds(bench: Bench) -> None:
+    bench.send(data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "delete_all", at=0.2), data.agent(1))
+    bench.wait(3)
+    spans = {span.span_id: data.values_of(span) for span in bench.out()}
+    anchor = spans[data.span_id(1)]
+    assert anchor["gen_ai.evaluation.score.label"] == "fail"
+    assert anchor["gen_ai.evaluation.score.value"] == 0.5
+    assert (anchor["toolscore.missing_tools"], anchor["toolscore.extra_tools"]) == (["send_email"], ["delete_all"])
+    assert spans[data.span_id(3)]["toolscore.outcome"] == "extra"
+
+
+def test_a_request_without_agents_goes_on_as_the_bytes_it_was(bench: Bench) -> None:
+    request = data.traces(data.span(2, parent=1), data.span(1, http__route="/x")).SerializeToString()
+    bench.pipeline.receive("traces", request, "grpc")
+    assert [outgoing.payload for outgoing in bench.outbox.left()] == [request]
+
+
+@pytest.mark.parametrize("signal", ["metrics", "logs"])
+def test_metrics_and_logs_pass_through(bench: Bench, signal: Any) -> None:
+    request = data.logs(LogRecord(event_name="gen_ai.choice", trace_id=data.TRACE, span_id=b"12345678")).SerializeToString()
+    bench.pipeline.receive(signal, request, "http")
+    assert [(outgoing.signal, outgoing.payload) for outgoing in bench.outbox.left()] == [(signal, request)]
+
+
+def test_a_run_without_a_rule_is_sent_on_unchanged_and_counted(bench: Bench) -> None:
+    spans = (data.tool(2, 1, "x"), data.agent(1, name="stranger"))
+    bench.send(*spans)
+    bench.wait(3)
+    assert [span.SerializeToString() for span in bench.out()] == [span.SerializeToString() for span in spans]
+    assert bench.out("logs") == []
+    assert bench.value("runs_unscored_total", reason="no_rule") == 1
+
+
+def test_a_run_whose_anchor_never_comes_is_released_idle_and_not_counted(bench: Bench, tmp_path: Path) -> None:
+    bench = Bench(tmp_path, RULES.replace("{agent: helper}", "{}"))
+    bench.send(data.tool(2, 1, "get_weather"))
+    bench.wait(29)
+    assert bench.out() == []
+    bench.wait(2)
+    (span,) = bench.out()
+    assert data.values_of(span)["toolscore.complete"] is False
+    assert bench.value("runs_total", release="idle") == 1
+    assert bench.value("runs_unscored_total", reason="incomplete") == 1
+    assert data.values_of(bench.out("logs")[0])["toolscore.complete"] is False
+
+
+def test_the_route_of_a_server_span_that_comes_later_is_waited_for(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, RULES.replace("{agent: helper}", "{route: /chat}"))
+    bench.send(data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "send_email", at=0.2), data.agent(1, parent=7))
+    bench.wait(5)
+    assert bench.verdicts == []
+    bench.send(data.span(7, http__route="/chat"))
+    bench.wait(3)
+    assert [(verdict.rule, verdict.run.route, verdict.complete) for verdict in bench.verdicts] == [("weather", "/chat", True)]
+
+
+def test_a_late_call_revises_the_event_and_counts_once(bench: Bench) -> None:
+    bench.send(data.tool(2, 1, "get_weather", at=0.1), data.agent(1))
+    bench.wait(3)
+    assert bench.verdicts[0].evaluations[0].score.label == "fail"
+    bench.send(data.tool(3, 1, "send_email", at=0.2))
+    assert data.span_id(3) in [span.span_id for span in bench.out()], "late spans are passed on at once"
+    bench.wait(3)
+    first, second = (data.values_of(event) for event in bench.out("logs"))
+    assert (first["toolscore.revision"], second["toolscore.revision"]) == (0, 1)
+    assert (first["gen_ai.evaluation.score.label"], second["gen_ai.evaluation.score.label"]) == ("fail", "pass")
+    assert first["log.record.uid"] != second["log.record.uid"]
+    assert bench.value("late_spans_total") == 1
+    assert bench.value("runs_total", release="root") == 1
+
+
+def test_duplicates_change_nothing(bench: Bench) -> None:
+    for _ in range(3):
+        bench.send(*GOOD_RUN[1:])
+    bench.wait(3)
+    bench.send(*GOOD_RUN[1:])
+    bench.wait(3)
+    assert sorted(span.span_id for span in bench.out()) == [data.span_id(number) for number in (1, 2, 3)]
+    assert [verdict.evaluations[0].score.value for verdict in bench.verdicts] == [1.0]
+    assert bench.value("dropped_spans_total", stage="assembly", reason="duplicate") == 9
+
+
+def test_a_full_outbox_refuses_before_anything_is_taken(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, queue=1)
+    bench.send(data.span(1))
+    with pytest.raises(RefusedError, match="sending queue is full"):
+        bench.send(*GOOD_RUN)
+    assert bench.value("traces_open") == 0
+
+
+def test_draining_scores_what_is_open(bench: Bench) -> None:
+    bench.send(*GOOD_RUN)
+    bench.pipeline.drain("shutdown")
+    assert [(verdict.release, verdict.complete) for verdict in bench.verdicts] == [("shutdown", True)]
+    assert len(bench.out()) == 4
+
+
+def test_too_many_traces_evict_the_oldest(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, traces={"max_open": 2})
+    for number in range(3):
+        trace_id = bytes([number + 1]) * 16
+        bench.send(data.tool(2, 1, "get_weather", trace_id=trace_id), data.agent(1, trace_id=trace_id))
+    assert [(verdict.run.trace_id[0], verdict.release) for verdict in bench.verdicts] == [(1, "evicted")]
+    assert bench.value("traces_open") == 2
+
+
+def test_a_span_that_is_not_protobuf_is_rejected_and_the_rest_taken(bench: Bench) -> None:
+    good = data.traces(data.span(2, parent=1), data.span(3, parent=1)).SerializeToString()
+    bad = good.replace(data.span(3, parent=1).SerializeToString()[:30], b"\xff" * 30)
+    assert bench.pipeline.receive("traces", bad, "http").count == 1
+    assert [span.span_id for span in bench.out()] == [data.span_id(2)]
+    with pytest.raises(DecodeError):
+        bench.pipeline.receive("traces", b"\x0a\x02\xff\xff", "http")
+
+
+def test_rules_can_be_replaced_while_traces_are_open(bench: Bench, tmp_path: Path) -> None:
+    bench.send(*GOOD_RUN)
+    (tmp_path / "new.yaml").write_text(RULES.replace("weather\n", "renamed\n"))
+    bench.pipeline.use(load_rules([tmp_path / "new.yaml"]))
+    bench.wait(3)
+    assert [verdict.rule for verdict in bench.verdicts] == ["renamed"]
+
+
+TEMPLATE = data.traces(*GOOD_RUN).SerializeToString()
+
+
+@given(st.integers(0, len(TEMPLATE) - 1), st.binary(min_size=1, max_size=4))
+def test_a_mutated_request_gives_verdicts_or_a_refusal(tmp_path_factory: pytest.TempPathFactory, at: int, noise: bytes) -> None:
+    bench = Bench(tmp_path_factory.getbasetemp())
+    try:
+        bench.pipeline.receive("traces", TEMPLATE[:at] + noise + TEMPLATE[at + len(noise) :], "grpc")
+    except CollectorError:
+        return
+    bench.pipeline.drain("shutdown")
+    assert bench.value("runs_unscored_total", reason="internal") == 0

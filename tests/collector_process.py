@@ -1,0 +1,124 @@
+"""``toolscore run`` in a process of its own, as a user starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+_PATIENCE = 20.0
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+class CollectorProcess:
+    """A collector on free ports with ``rules``, exporting to ``exporter``; use as a context manager.
+
+    ``ready_seconds`` is how long it took to be ready, ``log`` what it wrote on stderr, ``pid`` its process.
+    """
+
+    def __init__(self, rules: str, exporter: dict[str, Any] | None, **sections: Any) -> None:
+        self.grpc, self.http, self.metrics_port, self.admin = (free_port() for _ in range(4))
+        self._folder = tempfile.TemporaryDirectory(prefix="toolscore-")
+        self.folder = Path(self._folder.name)
+        self.rules = self.folder / "rules.yaml"
+        self.rules.write_text(rules)
+        protocols = {"grpc": {"endpoint": f"127.0.0.1:{self.grpc}"}, "http": {"endpoint": f"127.0.0.1:{self.http}"}}
+        config = {
+            "receivers": {"otlp": {"protocols": protocols}},
+            "rules": ["rules.yaml"],
+            "spool": "memory",
+            "exporters": {
+                **({"otlp": exporter} if exporter else {}),
+                "prometheus": {"endpoint": f"127.0.0.1:{self.metrics_port}"},
+            },
+            "admin": {"endpoint": f"127.0.0.1:{self.admin}"},
+            **sections,
+        }
+        self._config = self.folder / "collector.yaml"
+        self._config.write_text(json.dumps(config))  # JSON is YAML
+        self._log = self.folder / "log"
+
+    def __enter__(self) -> CollectorProcess:
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Start the process and wait until it is ready."""
+        begun = time.monotonic()
+        command = [sys.executable, "-m", "collector", "run", "--config", str(self._config)]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(command, stderr=log)
+        self.pid = self._process.pid
+        wait_for(lambda: self._process.poll() is not None or self._is_ready(), 0.01)
+        if self._process.poll() is not None:
+            raise RuntimeError(f"the collector did not start:\n{self.log}")
+        self.ready_seconds = time.monotonic() - begun
+
+    def _is_ready(self) -> bool:
+        try:
+            return self.get("/readyz", self.admin).startswith("ok")
+        except (urllib.error.URLError, OSError):
+            return False
+
+    @property
+    def log(self) -> str:
+        """What it wrote so far."""
+        return self._log.read_text()
+
+    def get(self, path: str, port: int | None = None, accept: str = "text/plain") -> str:
+        """Fetch a page from the metrics listener, or from ``port``."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port or self.metrics_port}{path}", headers={"accept": accept}
+        )
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            return str(answer.read().decode())
+
+    def metric(self, series: str) -> float:
+        """The value of one series, written as /metrics writes it; 0 where there is none."""
+        for line in self.get("/metrics").splitlines():
+            name, _, value = line.rpartition(" ")
+            if name == series:
+                return float(value)
+        return 0.0
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        os.kill(self.pid, number)
+
+    def stop(self) -> int:
+        """SIGTERM; says the exit code."""
+        self._process.terminate()
+        return self._process.wait(_PATIENCE)
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill it where it still runs, and remove its files."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._folder.cleanup()
+
+
+def wait_for(condition: Any, pause: float = 0.05, patience: float = _PATIENCE) -> None:
+    """Ask until ``condition()`` holds. Raises TimeoutError."""
+    until = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > until:
+            raise TimeoutError("it did not happen")
+        time.sleep(pause)
