@@ -20,7 +20,7 @@ class Above:
 
     agent: Reading | None
     tool: Reading | None
-    """The nearest tool execution between the span and that agent."""
+    """The nearest tool execution, or group of them, between the span and that agent."""
     whole: bool
     """False where a parent on the way up is missing that should come here."""
 
@@ -67,7 +67,7 @@ class Ancestry:
         if reading is not None:
             if reading.role is Role.AGENT:
                 return Above(reading, None, above_parent.whole)
-            if reading.role is Role.TOOL:
+            if reading.role is Role.TOOL or reading.role is Role.GROUP:
                 return Above(above_parent.agent, reading, above_parent.whole)
         return above_parent
 

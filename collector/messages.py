@@ -52,7 +52,7 @@ _RESULT_TYPES: Final = frozenset({
     "tool_call_response", "tool_result", "tool-result", "toolResult", "function_call_output",
     "server_tool_call_response", "tool",
 })  # fmt: skip
-_RESULT_WRAPPERS: Final = ("toolResult", "functionResponse", "function_response", "toolResponse")
+_RESULT_WRAPPERS: Final = ("toolResult", "functionResponse", "function_response", "toolResponse", "tool_call_result")
 _RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
 _RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts")
 # What others than the model said holds no new requests, and a definition of a tool is no call of it.
@@ -212,7 +212,9 @@ def _result_in(node: Mapping[Any, Any]) -> Result | None:
         if node.get("type") not in _RESULT_TYPES and (node.get("role") != "tool" or _holds_parts(node)):
             return None
         inner = node
-    call_id = name_of(_first(inner, _RESULT_ID_KEYS)) or name_of(_first(node, _RESULT_ID_KEYS))
+    origin = inner.get("origin")  # Haystack: the call a result belongs to
+    sources = (origin, inner, node) if isinstance(origin, Mapping) else (inner, node)
+    call_id = next((found for source in sources if (found := name_of(_first(source, _RESULT_ID_KEYS)))), None)
     return call_id, outcome_of(inner)
 
 

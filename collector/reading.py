@@ -39,6 +39,8 @@ class Role(IntEnum):
     """One request to a model: its output says what was asked for."""
     SESSION = 5
     """A connection to tools (an MCP client's), open across requests: no run, though tool calls hang below it."""
+    GROUP = 6
+    """The tools of one turn, run together: no call itself, but an agent inside was started by one of them."""
     EVENT = 4
     """A log record about a model request, joined to it by span id."""
 
@@ -155,4 +157,6 @@ class Dialect:
     """Attributes ``read`` looks at, beyond ``keys``."""
     prefixes: tuple[str, ...] = ()
     """Attributes ``read`` looks at by how they begin."""
+    whole_scopes: tuple[str, ...] = ()
+    """Scopes whose every span matters, with every attribute: some spans there have neither marker nor known names."""
     read_log: Callable[[LogRecord], Reading | None] | None = None

@@ -31,8 +31,13 @@ EVENT_ASSISTANT_MESSAGE: Final = "gen_ai.assistant.message"
 EVENT_CHOICE: Final = "gen_ai.choice"
 EVENT_TOOL_MESSAGE: Final = "gen_ai.tool.message"
 EVENT_USER_MESSAGE: Final = "gen_ai.user.message"
+EVENT_CONTENT: Final = "content"
+EVENT_MESSAGE: Final = "message"
 EVENT_NAME: Final = "event.name"
 """Log attribute that names an event, where ``LogRecord.event_name`` (OTLP 1.5) is not used yet."""
+
+EVENT_ATTRIBUTES: Final = (EVENT_NAME, EVENT_CONTENT, EVENT_MESSAGE, "exception.type", "exception.message")
+"""What is looked at in events and log records, beyond the attributes of spans."""
 
 # --- mcp
 MCP_METHOD_NAME: Final = "mcp.method.name"

@@ -12,36 +12,62 @@ from collector import semconv
 from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, fill, reading_of
 from collector.span import LogRecord, Span
 
-from . import ai_sdk, genkit, google_adk, mastra, mcp, openinference, openllmetry, otel_genai, pydantic_ai
+from . import (
+    ai_sdk,
+    generic,
+    genkit,
+    google_adk,
+    haystack,
+    langfuse,
+    langsmith,
+    logfire,
+    mastra,
+    mcp,
+    mlflow,
+    openinference,
+    openlit,
+    openllmetry,
+    otel_genai,
+    pydantic_ai,
+)
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     openinference.DIALECT,  # its processors write over other dialects' spans, so it says what a span is
     ai_sdk.DIALECT,
     mastra.DIALECT,
     genkit.DIALECT,
+    langsmith.DIALECT,
+    langfuse.DIALECT,
+    mlflow.DIALECT,
+    haystack.DIALECT,
     openllmetry.DIALECT,
     google_adk.DIALECT,
     pydantic_ai.DIALECT,
+    logfire.DIALECT,
+    openlit.DIALECT,
     mcp.DIALECT,
-    otel_genai.DIALECT,  # last of those with a shape: the others keep to it where they do not leave it
+    otel_genai.DIALECT,  # the others leave to it whatever keeps to the conventions
+    generic.DIALECT,  # only where no other has an answer
 )
 
-_BY_KEY: Final = tuple((key, dialect) for dialect in DIALECTS for key in dialect.keys)
 _BY_SCOPE: Final = {scope: dialect for dialect in DIALECTS for scope in dialect.scopes}
+_BY_KEY: Final = tuple((key, dialect) for dialect in DIALECTS for key in dialect.keys)
 _WITH_LOGS: Final = tuple(dialect.read_log for dialect in DIALECTS if dialect.read_log is not None)
-
 _CONTEXT_ATTRIBUTES: Final = (semconv.HTTP_ROUTE, semconv.URL_PATH, semconv.TOOLSCORE_ROUTE, semconv.TOOLSCORE_INTENT)
 
 MARKERS: Final[tuple[bytes, ...]] = (
     *dict.fromkeys(marker for dialect in DIALECTS for marker in dialect.markers),
     semconv.HTTP_ROUTE.encode(),
 )
-"""A span that matters to a run contains one of these, or has no parent."""
+"""A span that matters to a run contains one of these, or has no parent, or is of one of the SCOPES."""
 
-ATTRIBUTES: Final[frozenset[str]] = frozenset().union(
+SCOPES: Final[frozenset[str]] = frozenset(scope for dialect in DIALECTS for scope in dialect.whole_scopes)
+"""Scopes whose spans all matter, and with all their attributes: some have no marker, some any attribute as argument."""
+
+ATTRIBUTES: Final[frozenset[str]] = frozenset(semconv.EVENT_ATTRIBUTES).union(
     _CONTEXT_ATTRIBUTES, *(dialect.attributes.union(dialect.keys) for dialect in DIALECTS)
 )
-"""The attributes worth decoding: what some dialect looks at."""
+"""The attributes of spans, their events and log records worth decoding: what some dialect looks at."""
 
 ATTRIBUTE_PREFIXES: Final[tuple[str, ...]] = tuple(dict.fromkeys(p for dialect in DIALECTS for p in dialect.prefixes))
 
@@ -53,17 +79,18 @@ def read(span: Span) -> Reading | None:
     and not needed. A root, or a server span with a route, is at least context.
     """
     attributes = span.attributes
-    reading = None
     dialect = _BY_SCOPE.get(span.scope.name)
-    if dialect is not None:
-        reading = dialect.read(span)
-    for key, dialect in _BY_KEY:
-        if key in attributes:
-            other = dialect.read(span)
-            if reading is None or reading is IGNORED:
-                reading = other or reading
-            elif other is not None and other.role == reading.role:
-                fill(reading, other)
+    reading = None if dialect is None else dialect.read(span)
+    if reading is not IGNORED:
+        for key, dialect in _BY_KEY:
+            if key in attributes and (reading is None or reading.dialect != dialect.name):
+                other = dialect.read(span)
+                if reading is None or reading is IGNORED:
+                    reading = other or reading
+                elif other is not None and other.role is reading.role:
+                    fill(reading, other)
+        if reading is None:
+            reading = generic.read(span)
     if (reading is None or reading is IGNORED) and (not span.parent_span_id or semconv.HTTP_ROUTE in attributes):
         return _read_context(span)
     return reading

@@ -42,12 +42,12 @@ def _read_tool(span: Span) -> Reading:
     reading.call_id = name_of(get(semconv.TOOL_CALL_ID))
     reading.arguments = get(semconv.TOOL_CALL_ARGUMENTS)
     if reading.arguments is None and span.events:
-        reading.arguments = _event_value(span, semconv.EVENT_TOOL_MESSAGE, "content")
+        reading.arguments = _event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
     reading.agent = name_of(get(semconv.AGENT_NAME))
     reading.conversation_id = name_of(get(semconv.CONVERSATION_ID))
     if get(_STRANDS_STATUS) == "error":
         reading.status = "error"
-        told = _event_value(span, semconv.EVENT_CHOICE, "message")
+        told = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
         reading.refused = reading.refused or (type(told) is str and is_refusal(told))
     return reading
 
@@ -68,7 +68,7 @@ def _read_workflow(span: Span) -> Reading:
     reading.response_id = name_of(get(semconv.RESPONSE_ID))
     reading.user_input = get(semconv.INPUT_MESSAGES)
     if reading.user_input is None and span.events:
-        reading.user_input = _event_value(span, semconv.EVENT_USER_MESSAGE, "content")
+        reading.user_input = _event_value(span, semconv.EVENT_USER_MESSAGE, semconv.EVENT_CONTENT)
         if reading.user_input is None:
             reading.user_input = _event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.INPUT_MESSAGES)
     reading.attributes = context_attributes(span)

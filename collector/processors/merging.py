@@ -76,31 +76,43 @@ def _asked(models: Iterable[Reading]) -> list[_Asked]:
     asked: list[_Asked] = []
     by_id: dict[str, _Asked] = {}
     responses: set[str] = set()
-    latest: tuple[Reading, list[Request]] | None = None
+    outer: list[_Asked] = []
     turn = 0
     for model in sorted(models, key=_start):
         if model.output is None or model.response_id in responses:
             continue
-        requests = requested_calls(model.output)
-        if latest is not None and model.end_ns <= latest[0].end_ns and requests == latest[1]:
-            continue  # a client inside a client, both traced
-        if requests:
-            latest = model, requests
-            responses.add(model.response_id or "")
-            asked += _new_requests(model, requests, turn, by_id)
-            turn += 1
+        requests = [_place(request, model, turn, place) for place, request in enumerate(requested_calls(model.output))]
+        if not requests:
+            continue
+        if model.response_id is not None:
+            responses.add(model.response_id)
+        if outer and model.end_ns <= outer[0].model.end_ns and _is_same(requests, outer):  # a client inside a client
+            for told, again in zip(outer, requests, strict=True):
+                told.id = told.id or again.id
+            continue
+        outer = requests
+        turn += 1
+        asked += [request for request in requests if _is_new(request, by_id)]
     return asked
 
 
-def _new_requests(model: Reading, requests: Iterable[Request], turn: int, by_id: dict[str, _Asked]) -> Iterator[_Asked]:
-    for position, request in enumerate(requests):
-        arguments, text = ({}, None) if request.arguments == "" else parse_arguments(request.arguments)
-        asked = _Asked(request.id, request.name, arguments, text, turn, position, model)
-        if request.id is not None:
-            same = by_id.setdefault(request.id, asked)
-            if same is not asked and same.name == asked.name and same.arguments == arguments:
-                continue  # an output that repeats earlier ones
-        yield asked
+def _place(request: Request, model: Reading, turn: int, position: int) -> _Asked:
+    arguments, text = ({}, None) if request.arguments == "" else parse_arguments(request.arguments)
+    return _Asked(request.id, request.name, arguments, text, turn, position, model)
+
+
+def _is_same(requests: Sequence[_Asked], others: Sequence[_Asked]) -> bool:
+    return len(requests) == len(others) and all(
+        one.name == other.name and one.arguments == other.arguments for one, other in zip(requests, others, strict=True)
+    )
+
+
+def _is_new(request: _Asked, by_id: dict[str, _Asked]) -> bool:
+    """False for a call some earlier output told already: an output may repeat a whole run."""
+    if request.id is None:
+        return True
+    known = by_id.setdefault(request.id, request)
+    return known is request or not _is_same([request], [known])
 
 
 def _start(model: Reading) -> tuple[int, bytes]:

@@ -10,10 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import copy
+from typing import Final
 
 from collector.ancestry import Ancestry
 from collector.drafts import Members
 from collector.reading import Reading, Role
+
+HANDOFF_NS: Final = 5_000_000
+"""How long before an agent's run the span of the handoff to it may end."""
+MAX_NAMESAKES: Final = 64
 
 
 def join(readings: Iterable[Reading]) -> dict[bytes, Reading]:
@@ -80,7 +85,7 @@ def group(spans: Mapping[bytes, Reading], ancestry: Ancestry) -> list[Members]:
             elif reading.span_id not in calls:
                 _open_nested_call(reading, ancestry, calls, run)
     if len(found) > 1:
-        found = _without_workflows(found)
+        found = _without_echoes(_without_workflows(found))
     if stray.executions or (stray.models and (not found or any(model.output is not None for model in stray.models))):
         _anchor_stray(stray, spans, ancestry)
         if (
@@ -144,6 +149,26 @@ def _without_workflows(found: list[Members]) -> list[Members]:
         if run.anchor_id not in starters or not _is_idle(run):
             kept.append(run)
     return kept
+
+
+def _without_echoes(found: list[Members]) -> list[Members]:
+    """``found`` but for agents that did nothing beside one of the same name that did: a handoff's or a second
+    instrumentation's span of the same run."""
+    busy: dict[str | None, list[Reading]] = {}
+    for run in found:
+        if run.anchor is not None and not _is_idle(run):
+            busy.setdefault(run.anchor.name, []).append(run.anchor)
+    return [
+        run for run in found if not (_is_idle(run) and any(_is_echo(run.anchor, of) for of in _named_as(run, busy)))
+    ]
+
+
+def _named_as(run: Members, busy: Mapping[str | None, list[Reading]]) -> list[Reading]:
+    return [] if run.anchor is None else busy.get(run.anchor.name, [])[:MAX_NAMESAKES]
+
+
+def _is_echo(idle: Reading | None, busy: Reading) -> bool:
+    return idle is not None and busy.start_ns - HANDOFF_NS <= idle.end_ns and idle.start_ns <= busy.end_ns
 
 
 def _is_idle(run: Members) -> bool:

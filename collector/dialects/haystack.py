@@ -1,0 +1,114 @@
+"""Haystack's own tracing, 2.x and 3.x, under whatever scope the user's tracer has.
+
+Version 3 has a span for each tool; version 2 one component span for all calls of a turn, so that there the calls come
+from what the generator answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from collector import semconv
+from collector.messages import may_hold_calls, newest_results, newest_user_input
+from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.span import Span
+from collector.values import name_of
+
+NAME: Final = "haystack"
+
+_TOOL_NAME: Final = "haystack.tool.name"
+_TOOL_ERROR: Final = "haystack.tool.error"
+_TOOL_INPUT: Final = "haystack.agent.step.tool.input"
+_LLM_INPUT: Final = "haystack.agent.step.llm.input"
+_LLM_OUTPUT: Final = "haystack.agent.step.llm.output"
+_AGENT_INPUT: Final = "haystack.agent.input"
+_COMPONENT_NAME: Final = "haystack.component.name"
+_COMPONENT_TYPE: Final = "haystack.component.type"
+_COMPONENT_INPUT: Final = "haystack.component.input"
+_COMPONENT_OUTPUT: Final = "haystack.component.output"
+_PIPELINE_INPUT: Final = "haystack.pipeline.input_data"
+
+
+def read(span: Span) -> Reading | None:
+    """What the span is by its name, which Haystack fixes."""
+    reader = _READERS.get(span.name)
+    return IGNORED if reader is None else reader(span)
+
+
+def _read_tool(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.TOOL, NAME)
+    reading.name = name_of(get(_TOOL_NAME))
+    reading.arguments = get(_TOOL_INPUT)
+    if get(_TOOL_ERROR) is True:
+        reading.status = "error"
+    return reading
+
+
+def _read_step(span: Span) -> Reading:
+    return _read_model(span, span.attributes.get(_LLM_OUTPUT), span.attributes.get(_LLM_INPUT))
+
+
+def _read_model(span: Span, output: object, messages: object) -> Reading:
+    reading = reading_of(span, Role.MODEL, NAME)
+    if may_hold_calls(output):
+        reading.output = output
+    if messages:
+        reading.user_input = newest_user_input(messages)
+        reading.results = newest_results(messages)
+    return reading
+
+
+def _read_agent(span: Span) -> Reading:
+    reading = _read_context(span, span.attributes.get(_AGENT_INPUT))
+    reading.role = Role.AGENT
+    return reading
+
+
+def _read_pipeline(span: Span) -> Reading:
+    return _read_context(span, span.attributes.get(_PIPELINE_INPUT))
+
+
+def _read_context(span: Span, user_input: object) -> Reading:
+    reading = reading_of(span, Role.OTHER, NAME)
+    reading.user_input = user_input
+    reading.attributes = context_attributes(span)
+    return reading
+
+
+def _read_component(span: Span) -> Reading:
+    get = span.attributes.get
+    kind = get(_COMPONENT_TYPE)
+    if kind == "Agent":
+        reading = _read_agent(span)
+        reading.name = name_of(get(_COMPONENT_NAME))
+        reading.user_input = get(_COMPONENT_INPUT)
+        return reading
+    if kind == "ToolInvoker":
+        return reading_of(span, Role.GROUP, NAME)
+    if type(kind) is str and kind.endswith("ChatGenerator"):
+        return _read_model(span, get(_COMPONENT_OUTPUT), get(_COMPONENT_INPUT))
+    return IGNORED
+
+
+_READERS: Final[Mapping[str, Callable[[Span], Reading]]] = {
+    "haystack.agent.step.tool": _read_tool,
+    "haystack.agent.step.llm": _read_step,
+    "haystack.agent.run": _read_agent,
+    "haystack.component.run": _read_component,
+    "haystack.pipeline.run": _read_pipeline,
+    "haystack.async_pipeline.run": _read_pipeline,
+}
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(_COMPONENT_TYPE, _TOOL_NAME, _LLM_INPUT, _LLM_OUTPUT, "haystack.agent.max_steps", "haystack.pipeline.metadata"),
+    read=read,
+    markers=(b"haystack.",),
+    attributes=frozenset({
+        _TOOL_ERROR, _TOOL_INPUT, _AGENT_INPUT, _COMPONENT_NAME, _COMPONENT_INPUT, _COMPONENT_OUTPUT, _PIPELINE_INPUT,
+        semconv.ERROR_TYPE,
+    }),
+)  # fmt: skip

@@ -1,0 +1,87 @@
+"""Langfuse's SDK, version 3 to 5: observations with a type, inputs and outputs, and the trace's metadata on every span."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from collector import semconv
+from collector.messages import may_hold_calls, newest_results, newest_user_input
+from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.span import Span
+from collector.values import name_of, parse_any
+
+NAME: Final = "langfuse"
+
+_TYPE: Final = "langfuse.observation.type"
+_INPUT: Final = "langfuse.observation.input"
+_OUTPUT: Final = "langfuse.observation.output"
+_LEVEL: Final = "langfuse.observation.level"
+_CALL_ID: Final = "langfuse.observation.metadata.tool_call_id"
+_LANGCHAIN_AGENT: Final = "langfuse.observation.metadata.lc_agent_name"
+_CONVERSATION_IDS: Final = (
+    semconv.SESSION_ID, "langfuse.session.id", "langfuse.trace.metadata.thread_id", "langfuse.trace.metadata.session_id",
+)  # fmt: skip
+
+
+def read(span: Span) -> Reading | None:
+    """What the observation is by its type; a chain named as LangChain's agent is that agent's run."""
+    kind = span.attributes.get(_TYPE)
+    if kind == "tool":
+        return _read_tool(span)
+    if kind == "generation":
+        return _read_model(span)
+    is_agent = kind == "agent" or _text(span, _LANGCHAIN_AGENT) == span.name
+    if is_agent or not span.parent_span_id:
+        return _read_context(span, Role.AGENT if is_agent else Role.OTHER)
+    return IGNORED
+
+
+def _text(span: Span, key: str) -> str | None:
+    return name_of(parse_any(span.attributes.get(key)))  # metadata is JSON, plain strings too
+
+
+def _read_tool(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.TOOL, NAME)
+    reading.name = name_of(span.name)
+    reading.call_id = _text(span, _CALL_ID)
+    reading.arguments = get(_INPUT)
+    record = parse_any(get(_INPUT))
+    if isinstance(record, Mapping) and record.keys() == {"args", "kwargs"}:  # a decorated function
+        reading.arguments = record["kwargs"] if not record["args"] else record
+    if get(_LEVEL) == "ERROR":
+        reading.status = "error"
+    reading.agent = _text(span, _LANGCHAIN_AGENT)
+    return reading
+
+
+def _read_model(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.MODEL, NAME)
+    if may_hold_calls(get(_OUTPUT)):
+        reading.output = get(_OUTPUT)
+    reading.agent = _text(span, _LANGCHAIN_AGENT)
+    messages = get(_INPUT)
+    if messages:
+        reading.user_input = newest_user_input(messages)
+        reading.results = newest_results(messages)
+    return reading
+
+
+def _read_context(span: Span, role: Role) -> Reading:
+    reading = reading_of(span, role, NAME)
+    reading.name = name_of(span.name)
+    reading.conversation_id = next((text for key in _CONVERSATION_IDS if (text := _text(span, key))), None)
+    reading.user_input = span.attributes.get(_INPUT)
+    reading.attributes = context_attributes(span)
+    return reading
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(_TYPE,),
+    read=read,
+    markers=(b"langfuse.observation.type",),
+    attributes=frozenset({_INPUT, _OUTPUT, _LEVEL, _CALL_ID, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, semconv.ERROR_TYPE}),
+)

@@ -1,0 +1,96 @@
+"""Pydantic Logfire's own instrumentations: the OpenAI Agents SDK, and decorated functions (logfire 3.x, 4.x).
+
+Pydantic AI, which Logfire shows too, writes its spans itself.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from collector import semconv
+from collector.messages import may_hold_calls, newest_results, newest_user_input
+from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.span import Span
+from collector.values import name_of
+
+NAME: Final = "logfire"
+
+_AGENTS_SCOPE: Final = "logfire.openai_agents"
+_FUNCTIONS_SCOPE: Final = "logfire"
+_NAME: Final = "name"
+_INPUT: Final = "input"
+_ERROR: Final = "error"
+_GROUP: Final = "group_id"
+_RESPONSE: Final = "response"
+_RAW_INPUT: Final = "raw_input"
+
+_TOOL_SPAN: Final = "Function: "
+_AGENT_SPAN: Final = "Agent run: "
+_TRACE_SPAN: Final = "OpenAI Agents trace: "
+_DECORATED_TOOL: Final = "running tool "  # the name Logfire's documentation gives its examples
+_NOT_ARGUMENTS: Final = ("logfire.", "code.", "thread.", "exception.")
+
+
+def read(span: Span) -> Reading | None:
+    """What the span is by its name: a template, so fixed by the instrumentation."""
+    if span.scope.name == _FUNCTIONS_SCOPE:
+        return _read_function(span) if span.name.startswith(_DECORATED_TOOL) else None
+    if span.name.startswith(_TOOL_SPAN):
+        return _read_tool(span)
+    if span.name.startswith((_AGENT_SPAN, _TRACE_SPAN)):
+        return _read_context(span, Role.AGENT if span.name.startswith(_AGENT_SPAN) else Role.OTHER)
+    return _read_model(span) if semconv.OPERATION_NAME in span.attributes else IGNORED
+
+
+def _read_function(span: Span) -> Reading:
+    """A decorated function: one attribute an argument, under the argument's name."""
+    reading = reading_of(span, Role.TOOL, NAME)
+    reading.name = name_of(span.name.removeprefix(_DECORATED_TOOL))
+    reading.arguments = {
+        key: value for key, value in span.attributes.items() if key != "return" and not key.startswith(_NOT_ARGUMENTS)
+    }
+    return reading
+
+
+def _read_tool(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.TOOL, NAME)
+    reading.name = name_of(get(_NAME))
+    reading.arguments = get(_INPUT)
+    if get(_ERROR) is not None:
+        reading.status = "error"
+    return reading
+
+
+def _read_context(span: Span, role: Role) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, role, NAME)
+    reading.name = name_of(get(_NAME))
+    reading.conversation_id = name_of(get(_GROUP))
+    reading.attributes = context_attributes(span)
+    return reading
+
+
+def _read_model(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.MODEL, NAME)
+    if may_hold_calls(get(_RESPONSE)):
+        reading.output = get(_RESPONSE)
+    messages = get(_RAW_INPUT)
+    if messages:
+        reading.user_input = newest_user_input(messages)
+        reading.results = newest_results(messages)
+    return reading
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(),
+    scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE),
+    read=read,
+    markers=(b"logfire.msg",),
+    attributes=frozenset(
+        {_NAME, _INPUT, _ERROR, _GROUP, _RESPONSE, _RAW_INPUT, semconv.OPERATION_NAME, semconv.ERROR_TYPE}
+    ),
+    whole_scopes=(_FUNCTIONS_SCOPE,),
+)

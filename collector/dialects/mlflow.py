@@ -1,0 +1,80 @@
+"""MLflow Tracing exported over OTLP (mlflow 2.14+): every attribute is JSON, plain strings too (``"\\"TOOL\\""``)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from collector import semconv
+from collector.messages import may_hold_calls, newest_results, newest_user_input
+from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.span import Span
+from collector.values import find_text, name_of, parse_any
+
+NAME: Final = "mlflow"
+
+_TYPE: Final = "mlflow.spanType"
+_INPUT: Final = "mlflow.spanInputs"
+_OUTPUT: Final = "mlflow.spanOutputs"
+_FUNCTION: Final = "mlflow.spanFunctionName"
+_CALL_ID: Final = "tool_call_id"
+_METADATA: Final = "metadata"
+_LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
+_LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
+
+
+def read(span: Span) -> Reading | None:
+    """What the span is by its ``mlflow.spanType``; a chain named as LangChain's agent is that agent's run."""
+    kind = _text(span, _TYPE)
+    if kind == "TOOL":
+        return _read_tool(span)
+    if kind in ("CHAT_MODEL", "LLM"):
+        return _read_model(span)
+    is_agent = kind == "AGENT" or find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA)) == span.name
+    if is_agent or not span.parent_span_id:
+        return _read_context(span, Role.AGENT if is_agent else Role.OTHER)
+    return IGNORED
+
+
+def _text(span: Span, key: str) -> str | None:
+    return name_of(parse_any(span.attributes.get(key)))
+
+
+def _read_tool(span: Span) -> Reading:
+    reading = reading_of(span, Role.TOOL, NAME)
+    reading.name = _text(span, _FUNCTION) or name_of(span.name)
+    reading.call_id = _text(span, _CALL_ID)
+    reading.arguments = span.attributes.get(_INPUT)
+    reading.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
+    return reading
+
+
+def _read_model(span: Span) -> Reading:
+    get = span.attributes.get
+    reading = reading_of(span, Role.MODEL, NAME)
+    if may_hold_calls(get(_OUTPUT)):
+        reading.output = get(_OUTPUT)
+    reading.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
+    messages = get(_INPUT)
+    if messages:
+        reading.user_input = newest_user_input(messages)
+        reading.results = newest_results(messages)
+    return reading
+
+
+def _read_context(span: Span, role: Role) -> Reading:
+    reading = reading_of(span, role, NAME)
+    reading.name = name_of(span.name)
+    reading.conversation_id = find_text(_LANGCHAIN_THREAD, span.attributes.get(_METADATA))
+    reading.user_input = span.attributes.get(_INPUT)
+    reading.attributes = context_attributes(span)
+    return reading
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(_TYPE,),
+    read=read,
+    markers=(b"mlflow.spanType",),
+    attributes=frozenset({_INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _METADATA, semconv.ERROR_TYPE}),
+)

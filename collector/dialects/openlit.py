@@ -1,0 +1,48 @@
+"""OpenLIT where it leaves the GenAI conventions (openlit 1.4x): decorated functions, and the nodes of LangGraph graphs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from collector import semconv
+from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.span import Span
+from collector.values import name_of
+
+NAME: Final = "openlit"
+
+_FUNCTIONS_SCOPE: Final = "openlit"
+_NODES_SCOPE: Final = "openlit.instrumentation.langgraph"
+_ARGS: Final = "function.args"
+_KWARGS: Final = "function.kwargs"
+_NO_ARGS: Final = ("()", None)
+
+
+def read(span: Span) -> Reading | None:
+    """A function below another is a tool, as far as anyone can tell; one that failed has nothing but its name."""
+    if span.scope.name == _NODES_SCOPE:
+        # Its agents are the graph's nodes; those of the LangChain instrumentation beside them are the agents.
+        return IGNORED if span.attributes.get(semconv.OPERATION_NAME) == "invoke_agent" else None
+    if semconv.OPERATION_NAME in span.attributes:
+        return None
+    if not span.parent_span_id:
+        reading = reading_of(span, Role.OTHER, NAME)
+        reading.user_input = span.attributes.get(_ARGS)
+        reading.attributes = context_attributes(span)
+        return reading
+    reading = reading_of(span, Role.TOOL, NAME)
+    reading.name = name_of(span.name)
+    if span.attributes.get(_ARGS) in _NO_ARGS:
+        reading.arguments = span.attributes.get(_KWARGS)  # a Python repr
+    return reading
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(),
+    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE),
+    read=read,
+    markers=(b"function.kwargs",),
+    attributes=frozenset({_ARGS, _KWARGS, semconv.OPERATION_NAME, semconv.ERROR_TYPE}),
+    whole_scopes=(_FUNCTIONS_SCOPE,),
+)
