@@ -105,9 +105,10 @@ def _strict(options: AxionOptions, expected: list[Call], actual: list[Call]) -> 
 
 def _flexible(options: AxionOptions, expected: list[Call], actual: list[Call]) -> Score:
     pairs = first_fit(expected, actual, options.fits)
+    used = set(pairs)
     found = [call for call, index in zip(expected, pairs, strict=True) if index is not None]
     lost = [call for call, index in zip(expected, pairs, strict=True) if index is None]
-    rest = [call for index, call in enumerate(actual) if index not in set(pairs)]
+    rest = [call for index, call in enumerate(actual) if index not in used]
     recall, precision = len(found) / len(expected), share(len(found), len(actual), empty=1.0)
     value = {"recall": recall, "precision": precision, "f1": f1_score(precision, recall)}[options.scoring]
     parts = []
@@ -124,7 +125,7 @@ def _flexible(options: AxionOptions, expected: list[Call], actual: list[Call]) -
         f"{options.scoring} of {len(found)} matched calls, {len(expected)} expected and {len(actual)} made",
         {"explanation": f"[{options.scoring}] {'; '.join(parts)}"},
         passed=value >= options.threshold,
-        outcomes=outcomes(len(actual), set(pairs)),
+        outcomes=outcomes(len(actual), used),
         missing=names(lost),
     )
 

@@ -127,7 +127,7 @@ def _heaviest_subsequence(options: DeepevalOptions, expected: list[Call], actual
     for i, wanted in enumerate(expected, 1):
         above, row = table[i - 1], table[i]
         for j, made in enumerate(actual, 1):
-            weight = options.weight(wanted, made)
+            weight = options.weight(wanted, made) if wanted.tool == made.tool else 0.0
             row[j] = max(above[j], row[j - 1], above[j - 1] + weight if weight > 0 else 0.0)
     total, matched = 0.0, set()
     i, j = len(expected), len(actual)

@@ -18,7 +18,7 @@ def missing() -> str | None:
     if shutil.which("node") is None:
         return "node is not installed"
     if not (FOLDER / "node_modules").is_dir():
-        return f"the original packages are not installed: npm ci --prefix {FOLDER.relative_to(Path.cwd())}"
+        return "the original packages are not installed: npm ci --prefix tests/scorers/systems/node"
     return None
 
 

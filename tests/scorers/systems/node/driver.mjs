@@ -108,15 +108,19 @@ async function answer(single) {
   }
 }
 
-async function bench(single, seconds) {
-  for (let i = 0; i < 20; i += 1) await answer(single);
+async function perSecond(single, seconds) {
   const start = performance.now();
   let runs = 0;
-  while (performance.now() - start < seconds * 1000) {
+  do {
     await answer(single);
     runs += 1;
-  }
-  return { id: single.id, per_second: runs / ((performance.now() - start) / 1000) };
+  } while (performance.now() - start < seconds * 1000);
+  return runs / ((performance.now() - start) / 1000);
+}
+
+async function bench(single, seconds) {
+  await perSecond(single, seconds); // until the code is compiled
+  return { id: single.id, per_second: await perSecond(single, seconds) };
 }
 
 const seconds = process.argv[2] === "--bench" ? Number(process.argv[3]) : 0;
