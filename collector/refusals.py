@@ -25,7 +25,8 @@ _REFUSALS: Final = re.compile(
         r"\bTool \S+ not found\b",  # OpenAI Agents, Mastra 0.x, Haystack
         r"\bFunction \S+ not found\b",  # Agno, Google ADK
         r"Unknown tool \S+, should be ",  # smolagents
-        r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",  # Strands and Google ADK for JS: Zod's issues
+        # Strands and Google ADK for JS: Zod's issues
+        r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",
     ))
 )  # fmt: skip
 

@@ -20,6 +20,7 @@ from . import (
     haystack,
     langfuse,
     langsmith,
+    litellm,
     logfire,
     mastra,
     mcp,
@@ -45,6 +46,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     pydantic_ai.DIALECT,
     logfire.DIALECT,
     openlit.DIALECT,
+    litellm.DIALECT,
     mcp.DIALECT,
     otel_genai.DIALECT,  # the others leave to it whatever keeps to the conventions
     generic.DIALECT,  # only where no other has an answer
@@ -91,14 +93,11 @@ def read(span: Span) -> Reading | None:
                     fill(reading, other)
         if reading is None:
             reading = generic.read(span)
-    if (reading is None or reading is IGNORED) and (not span.parent_span_id or semconv.HTTP_ROUTE in attributes):
-        return _read_context(span)
-    return reading
-
-
-def _read_context(span: Span) -> Reading:
-    reading = reading_of(span, Role.OTHER, "")
-    reading.attributes = context_attributes(span)
+    if not span.parent_span_id or semconv.HTTP_ROUTE in attributes:
+        if reading is None or reading is IGNORED:
+            reading = reading_of(span, Role.OTHER, "")
+        if not reading.attributes:
+            reading.attributes = context_attributes(span)
     return reading
 
 

@@ -11,7 +11,7 @@ from collector import semconv
 from collector.messages import may_hold_calls, newest_results, newest_user_input
 from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
 from collector.span import Span
-from collector.values import name_of
+from collector.values import name_of, parse_any
 
 NAME: Final = "logfire"
 
@@ -47,7 +47,9 @@ def _read_function(span: Span) -> Reading:
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = name_of(span.name.removeprefix(_DECORATED_TOOL))
     reading.arguments = {
-        key: value for key, value in span.attributes.items() if key != "return" and not key.startswith(_NOT_ARGUMENTS)
+        key: parse_any(value)
+        for key, value in span.attributes.items()
+        if key != "return" and not key.startswith(_NOT_ARGUMENTS)
     }
     return reading
 

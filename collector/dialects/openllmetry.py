@@ -142,7 +142,12 @@ def _conversation(span: Span) -> str | None:
 
 
 def _read_langchain_step(span: Span) -> Reading:
-    """A step of a LangChain JS graph: its chat spans lack the tool calls, the step's own update has them."""
+    """A step of a LangChain JS graph: its chat spans lack the tool calls, the step's own update has them.
+
+    Without a span around the graph every step is a trace of its own, and no request can be joined with its execution.
+    """
+    if not span.parent_span_id:
+        return _read_context(span)
     reading = reading_of(span, Role.MODEL, NAME)
     output = span.attributes.get(_OUTPUT)
     if type(output) is str and "tool_calls" in output and "HumanMessage" not in output and "ToolMessage" not in output:

@@ -122,7 +122,7 @@ def _start(model: Reading) -> tuple[int, bytes]:
 # How well an execution and a request must agree to be one call, the surest first.
 _AGREEMENTS: Final[tuple[Callable[[Call, _Asked], bool], ...]] = (
     lambda call, request: call.id is not None and call.id == request.id,
-    lambda call, request: _covers(call.arguments, request.arguments),
+    _covers,
     lambda call, request: call.arguments is None or request.arguments is None,
     lambda call, request: request.model.start_ns <= call.start_ns,  # the framework changed the arguments
 )
@@ -147,11 +147,17 @@ def _match(calls: Sequence[Call], asked: Sequence[_Asked]) -> None:
         open_calls = unmatched
 
 
-def _covers(arguments: Arguments, requested: Arguments) -> bool:
-    """Whether the call got what was asked for; a framework may have added defaults."""
-    if arguments is None or requested is None:
+def _covers(call: Call, request: _Asked) -> bool:
+    """Whether the call got what was asked for; a framework may have added defaults.
+
+    LangChain hands a tool of one argument the bare value.
+    """
+    requested = request.arguments
+    if requested is None:
         return False
-    return all(key in arguments and arguments[key] == value for key, value in requested.items())
+    if call.arguments is None:
+        return len(requested) == 1 and call.arguments_text is not None and call.arguments_text in requested.values()
+    return all(key in call.arguments and call.arguments[key] == value for key, value in requested.items())
 
 
 def _unite(call: Call, request: _Asked) -> None:

@@ -1,0 +1,62 @@
+"""LiteLLM's `otel` callback (litellm 1.7x+): it writes each request onto its caller's span, over the one before.
+
+What is left of every request is a child span with the provider's raw messages as Python reprs, and that is read.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from collector import semconv
+from collector.messages import may_hold_calls, newest_results, newest_user_input
+from collector.reading import Dialect, Reading, Role, reading_of
+from collector.span import Span
+from collector.values import name_of, parse_any
+
+NAME: Final = "litellm"
+
+_RAW_SPAN: Final = "raw_gen_ai_request"
+_PROVIDERS: Final = (
+    "openai",
+    "azure",
+    "anthropic",
+    "bedrock",
+    "gemini",
+    "vertex_ai",
+    "mistral",
+    "groq",
+    "ollama",
+    "openrouter",
+)
+_OUTPUTS: Final = tuple(
+    f"llm.{provider}.{field}" for provider in _PROVIDERS for field in ("choices", "content", "candidates")
+)
+_INPUTS: Final = tuple(f"llm.{provider}.messages" for provider in _PROVIDERS)
+_RESPONSE_IDS: Final = tuple(f"llm.{provider}.id" for provider in _PROVIDERS)
+
+
+def read(span: Span) -> Reading | None:
+    """A raw request; the caller's span, overwritten by it, is left to the GenAI conventions."""
+    if span.name != _RAW_SPAN:
+        return None
+    get = span.attributes.get
+    reading = reading_of(span, Role.MODEL, NAME)
+    reading.response_id = next((text for key in _RESPONSE_IDS if (text := name_of(get(key)))), None)
+    output = next((value for key in _OUTPUTS if (value := get(key))), None)
+    if may_hold_calls(output):
+        reading.output = output
+    messages = parse_any(next((value for key in _INPUTS if (value := get(key))), None))
+    if messages:
+        reading.user_input = newest_user_input(messages)
+        reading.results = newest_results(messages)
+    return reading
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(),
+    scopes=("litellm",),
+    read=read,
+    markers=(_RAW_SPAN.encode(),),
+    attributes=frozenset({*_OUTPUTS, *_INPUTS, *_RESPONSE_IDS, semconv.ERROR_TYPE}),
+)
