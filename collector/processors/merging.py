@@ -119,6 +119,19 @@ def _start(model: Reading) -> tuple[int, bytes]:
     return model.start_ns, model.span_id
 
 
+def _covers(call: Call, request: _Asked) -> bool:
+    """Whether the call got what was asked for; a framework may have added defaults.
+
+    LangChain hands a tool of one argument the bare value.
+    """
+    requested = request.arguments
+    if requested is None:
+        return False
+    if call.arguments is None:
+        return len(requested) == 1 and call.arguments_text is not None and call.arguments_text in requested.values()
+    return all(key in call.arguments and call.arguments[key] == value for key, value in requested.items())
+
+
 # How well an execution and a request must agree to be one call, the surest first.
 _AGREEMENTS: Final[tuple[Callable[[Call, _Asked], bool], ...]] = (
     lambda call, request: call.id is not None and call.id == request.id,
@@ -145,19 +158,6 @@ def _match(calls: Sequence[Call], asked: Sequence[_Asked]) -> None:
                 open_requests[call.name].remove(fitting)
                 _unite(call, fitting)
         open_calls = unmatched
-
-
-def _covers(call: Call, request: _Asked) -> bool:
-    """Whether the call got what was asked for; a framework may have added defaults.
-
-    LangChain hands a tool of one argument the bare value.
-    """
-    requested = request.arguments
-    if requested is None:
-        return False
-    if call.arguments is None:
-        return len(requested) == 1 and call.arguments_text is not None and call.arguments_text in requested.values()
-    return all(key in call.arguments and call.arguments[key] == value for key, value in requested.items())
 
 
 def _unite(call: Call, request: _Asked) -> None:
