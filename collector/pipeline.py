@@ -13,18 +13,18 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from collector import __version__, dialects, semconv
+from collector import __version__, dialects
 from collector.batch import Batch
 from collector.component import Rejected, Signal
 from collector.config import Config
 from collector.errors import CollectorError, DecodeError, RefusedError
 from collector.exporters.evaluation_events import evaluation_events
-from collector.exporters.prometheus import count
+from collector.exporters.prometheus import VerdictCounter
 from collector.otlp import lazy
-from collector.otlp.annotate import AttributeValue, annotate, events_frame
+from collector.otlp.annotate import annotate, events_frame
 from collector.otlp.decode import Decoder
 from collector.outbox import Outbox, Outgoing
-from collector.processors.annotation import anchor_attributes
+from collector.processors.annotation import span_attributes
 from collector.processors.assembler import Assembler, Disposition, Due, HeldSpan, Trace
 from collector.processors.scoring import TENANT_ATTRIBUTES, verdicts_of
 from collector.reading import IGNORED, Reading, Role
@@ -79,6 +79,7 @@ class Pipeline:
         self._context, self._user_input = config.context, user_input
         self._assembler = Assembler(config.traces)
         self._spans, self._events = Batch("traces"), Batch("logs")
+        self._counter = VerdictCounter(telemetry)
         telemetry.traces_open.set_function(lambda: len(self._assembler))
         self.use(rules)
 
@@ -225,7 +226,7 @@ class Pipeline:
         now = self._clock.now()
         verdicts = verdicts_of(trace, runs, self._rules, release)
         held = self._assembler.close(trace)
-        added = _annotations(verdicts)
+        added = span_attributes(verdicts)
         for span_id, span in held.items():
             attributes = added.get(span_id)
             self._spans.add(span.frame, annotate(span.raw, attributes) if attributes else span.raw, now)
@@ -233,7 +234,7 @@ class Pipeline:
             frame = self._events_frame(verdict, held)
             for event in evaluation_events(verdict, self._clock.wall_ns()):
                 self._events.add(frame, event, now)
-            count(self._telemetry, verdict)
+            self._counter.count(verdict)
             if self._on_verdict is not None:
                 self._on_verdict(verdict)
 
@@ -245,6 +246,7 @@ class Pipeline:
     # ---- out
 
     def _flush(self, now: float) -> None:
+        self._counter.flush()
         for batch in (self._spans, self._events):
             if batch.ready(now) and (outgoing := batch.take()) is not None:
                 self._send(outgoing)
@@ -257,16 +259,3 @@ class Pipeline:
 def _context_last(item: tuple[int, bytes, Reading]) -> bool:
     """Roots after what they enclose, so that a root knows whether its trace is about agents at all."""
     return item[2].role == Role.OTHER
-
-
-def _annotations(verdicts: list[Verdict]) -> dict[bytes, dict[str, AttributeValue]]:
-    """Attributes to add, by span id."""
-    added: dict[bytes, dict[str, AttributeValue]] = {}
-    for verdict in verdicts:
-        if verdict.rule is None or verdict.shadow or verdict.run.span_id in added:
-            continue
-        added[verdict.run.span_id] = anchor_attributes(verdict)
-        for span_id, outcome in zip(verdict.run.held_spans, verdict.outcomes(), strict=True):
-            if span_id is not None:
-                added.setdefault(span_id, {})[semconv.TOOLSCORE_OUTCOME] = outcome
-    return added

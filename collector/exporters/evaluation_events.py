@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterator
 
 from collector import semconv
-from collector.otlp.annotate import AttributeValue, log_record
+from collector.otlp.annotate import Attributes, AttributeValue, log_record
 from collector.verdict import Verdict
 from scorers import Evaluation
 
@@ -18,35 +18,32 @@ def evaluation_events(verdict: Verdict, now_ns: int) -> Iterator[bytes]:
     """The verdict's evaluations as serialised log records."""
     run = verdict.run
     for evaluation in verdict.evaluations:
+        own: dict[str, AttributeValue] = {semconv.LOG_RECORD_UID: _uid(verdict, evaluation)}
+        if run.conversation_id is not None:
+            own[semconv.CONVERSATION_ID] = run.conversation_id
+        if run.response_id is not None:
+            own[semconv.RESPONSE_ID] = run.response_id
         failed = evaluation.score.label == "error"
-        attributes = _attributes(verdict, evaluation)
-        yield log_record(semconv.EVENT_EVALUATION_RESULT, now_ns, run.trace_id, run.span_id, attributes, failed=failed)
+        usual = _usual_attributes(verdict, evaluation)
+        yield log_record(semconv.EVENT_EVALUATION_RESULT, now_ns, run.trace_id, run.span_id, usual, own, failed=failed)
 
 
-def _attributes(verdict: Verdict, evaluation: Evaluation) -> dict[str, AttributeValue]:
-    run, score = verdict.run, evaluation.score
-    attributes: dict[str, AttributeValue] = {
-        semconv.EVALUATION_NAME: evaluation.name,
-        semconv.EVALUATION_SCORE_LABEL: score.label,
-        semconv.EVALUATION_EXPLANATION: score.explanation,
-        semconv.TOOLSCORE_SCORER_VERSION: evaluation.version,
-        semconv.TOOLSCORE_COMPLETE: verdict.complete,
-        semconv.TOOLSCORE_REVISION: verdict.revision,
-        semconv.LOG_RECORD_UID: _uid(verdict, evaluation),
-    }
-    if score.value is not None:
-        attributes[semconv.EVALUATION_SCORE_VALUE] = score.value
-    for name, value in (
-        (semconv.ERROR_TYPE, score.details.get("error.type")),
-        (semconv.AGENT_NAME, run.agent),
-        (semconv.CONVERSATION_ID, run.conversation_id),
-        (semconv.RESPONSE_ID, run.response_id),
+def _usual_attributes(verdict: Verdict, evaluation: Evaluation) -> Attributes:
+    score = evaluation.score
+    attributes: tuple[tuple[str, AttributeValue | None], ...] = (
+        (semconv.EVALUATION_NAME, evaluation.name),
+        (semconv.EVALUATION_SCORE_VALUE, score.value),
+        (semconv.EVALUATION_SCORE_LABEL, score.label),
+        (semconv.EVALUATION_EXPLANATION, score.explanation),
+        (semconv.TOOLSCORE_SCORER_VERSION, evaluation.version),
+        (semconv.TOOLSCORE_COMPLETE, verdict.complete),
+        (semconv.TOOLSCORE_REVISION, verdict.revision),
+        (semconv.AGENT_NAME, verdict.run.agent),
         (semconv.TOOLSCORE_RULE, verdict.rule),
         (semconv.TOOLSCORE_RULE_DIGEST, verdict.digest),
-    ):
-        if value is not None:
-            attributes[name] = value
-    return attributes
+        (semconv.ERROR_TYPE, score.details.get("error.type")),
+    )
+    return tuple([(name, value) for name, value in attributes if value is not None])
 
 
 def _uid(verdict: Verdict, evaluation: Evaluation) -> str:

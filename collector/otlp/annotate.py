@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
@@ -10,24 +10,65 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyVa
 from collector.otlp import schema
 from collector.otlp.lazy import Frame
 
-AttributeValue = str | bool | int | float | Sequence[str]
+AttributeValue = str | bool | int | float | tuple[str, ...]
+Attributes = tuple[tuple[str, AttributeValue], ...]
+"""Names and values as a tuple: most runs of a rule say the same, and what was said before is not encoded again."""
 
-_OURS = (b"toolscore.", b"gen_ai.evaluation.")
-_INFO = 9  # SeverityNumber of an evaluation; WARN for one that failed to run
-_WARN = 13
+_INFO, _WARN = 9, 13  # SeverityNumber of an evaluation, and of one that failed to run
 
 
-def key_value(key: str, value: AttributeValue) -> bytes:
-    """One attribute as a serialised ``KeyValue``."""
-    if isinstance(value, str) and len(value) <= 128:
-        return _short_text(key, value)
+def annotate(raw: bytes, attributes: Attributes) -> bytes:
+    """Append ``attributes`` to a span; one that the span already has under the same name is replaced.
+
+    Appending a field to a protobuf message is concatenation, so the span's own bytes stay as they were.
+    """
+    if b"toolscore." in raw or b"gen_ai.evaluation." in raw:
+        raw = _without(raw, frozenset(key.encode() for key, _ in attributes))
+    return raw + _span_attributes(attributes)
+
+
+def log_record(
+    event_name: str,
+    time_ns: int,
+    trace_id: bytes,
+    span_id: bytes,
+    usual: Attributes,
+    own: Mapping[str, AttributeValue],
+    *,
+    failed: bool,
+) -> bytes:
+    """An event as a serialised ``LogRecord``, joined to its span by trace and span id.
+
+    ``usual`` are the attributes it shares with other events, ``own`` those it does not.
+    """
+    record: bytes = schema.LogRecord(
+        time_ns=time_ns,
+        observed_ns=time_ns,
+        severity=_WARN if failed else _INFO,
+        attributes=[_key_value(key, value) for key, value in own.items()],
+        trace_id=trace_id,
+        span_id=span_id,
+        event_name=event_name.encode(),
+    ).SerializeToString()
+    return record + _record_attributes(usual)
+
+
+@lru_cache(maxsize=2048)
+def _span_attributes(attributes: Attributes) -> bytes:
+    encoded: bytes = schema.Span(attributes=[_key_value(key, value) for key, value in attributes]).SerializeToString()
+    return encoded
+
+
+@lru_cache(maxsize=2048)
+def _record_attributes(attributes: Attributes) -> bytes:
+    encoded: bytes = schema.LogRecord(
+        attributes=[_key_value(key, value) for key, value in attributes]
+    ).SerializeToString()
+    return encoded
+
+
+def _key_value(key: str, value: AttributeValue) -> bytes:
     return KeyValue(key=key, value=_any_value(value)).SerializeToString()
-
-
-@lru_cache(maxsize=4096)
-def _short_text(key: str, value: str) -> bytes:
-    """Names and labels repeat from span to span; explanations and ids are not worth remembering."""
-    return KeyValue(key=key, value=AnyValue(string_value=value)).SerializeToString()
 
 
 def _any_value(value: AttributeValue) -> AnyValue:
@@ -42,19 +83,6 @@ def _any_value(value: AttributeValue) -> AnyValue:
     return AnyValue(array_value=ArrayValue(values=[AnyValue(string_value=item) for item in value]))
 
 
-def annotate(raw: bytes, attributes: Mapping[str, AttributeValue]) -> bytes:
-    """Append ``attributes`` to a span; one that the span already has under the same name is replaced.
-
-    Appending a field to a protobuf message is concatenation, so the span's own bytes stay as they were.
-    """
-    if any(prefix in raw for prefix in _OURS):
-        raw = _without(raw, frozenset(key.encode() for key in attributes))
-    added: bytes = schema.Span(
-        attributes=[key_value(key, value) for key, value in attributes.items()]
-    ).SerializeToString()
-    return raw + added
-
-
 def _without(raw: bytes, keys: frozenset[bytes]) -> bytes:
     span = schema.Span.FromString(raw)
     kept = [item for item in span.attributes if schema.KeyValue.FromString(item).key not in keys]
@@ -66,28 +94,7 @@ def _without(raw: bytes, keys: frozenset[bytes]) -> bytes:
     return serialized
 
 
-def log_record(
-    event_name: str,
-    time_ns: int,
-    trace_id: bytes,
-    span_id: bytes,
-    attributes: Mapping[str, AttributeValue],
-    *,
-    failed: bool,
-) -> bytes:
-    """An event as a serialised ``LogRecord``, joined to its span by trace and span id."""
-    serialized: bytes = schema.LogRecord(
-        time_ns=time_ns,
-        observed_ns=time_ns,
-        severity=_WARN if failed else _INFO,
-        attributes=[key_value(key, value) for key, value in attributes.items()],
-        trace_id=trace_id,
-        span_id=span_id,
-        event_name=event_name.encode(),
-    ).SerializeToString()
-    return serialized
-
-
+@lru_cache(maxsize=1024)
 def events_frame(resource: bytes, name: str, version: str) -> Frame:
     """The frame of our events: the evaluated run's own resource, our instrumentation scope."""
     scope = schema.Scope(name=name.encode(), version=version.encode()).SerializeToString()

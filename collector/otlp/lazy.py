@@ -88,8 +88,7 @@ def split(raw: bytes, markers: Sequence[bytes]) -> Split:
 def _wanted(spans: Sequence[bytes], markers: Sequence[bytes], links: dict[bytes, list[bytes]]) -> list[int]:
     """The indexes worth decoding; adds every span's parent link to ``links``. The hot loop: one turn a span."""
     wanted = []
-    marker = markers[0] if markers else None
-    several = markers[1:]
+    marker, others = (markers[0], markers[1:]) if markers else (None, ())
     for index, span in enumerate(spans):
         try:
             trace_tag, trace_id, span_tag, span_id, parent_tag, parent_id = _unpack_ids(span)
@@ -107,7 +106,7 @@ def _wanted(spans: Sequence[bytes], markers: Sequence[bytes], links: dict[bytes,
             links[trace_id] = [span_id, parent_id]
         else:
             known += (span_id, parent_id)
-        if (marker and marker in span) or parent_id == _NO_PARENT or (several and any(m in span for m in several)):
+        if (marker and marker in span) or parent_id == _NO_PARENT or (others and any(m in span for m in others)):
             wanted.append(index)
     return wanted
 

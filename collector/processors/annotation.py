@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 from collector import semconv
-from collector.otlp.annotate import AttributeValue
+from collector.otlp.annotate import Attributes, AttributeValue
 from collector.verdict import Verdict
 
 
-def anchor_attributes(verdict: Verdict) -> dict[str, AttributeValue]:
-    """The attributes of a run's anchor: the rule, every score, and the primary one under its standard name."""
+def span_attributes(verdicts: list[Verdict]) -> dict[bytes, Attributes]:
+    """The attributes to add to each span, by span id. What a run says goes before what its whole trace says."""
+    added: dict[bytes, Attributes] = {}
+    for verdict in verdicts:
+        if verdict.rule is None or verdict.shadow or verdict.run.span_id in added:
+            continue
+        added[verdict.run.span_id] = tuple(_anchor_attributes(verdict, verdict.rule).items())
+        for span_id, outcome in zip(verdict.run.held_spans, verdict.outcomes(), strict=True):
+            if span_id is not None:
+                added[span_id] = (*added.get(span_id, ()), (semconv.TOOLSCORE_OUTCOME, outcome))
+    return added
+
+
+def _anchor_attributes(verdict: Verdict, rule: str) -> dict[str, AttributeValue]:
+    """The rule, every score, and the primary one under its standard name."""
     run = verdict.run
-    attributes: dict[str, AttributeValue] = {semconv.TOOLSCORE_COMPLETE: verdict.complete}
-    for name, value in (
-        (semconv.TOOLSCORE_RULE, verdict.rule),
-        (semconv.TOOLSCORE_RULE_DIGEST, verdict.digest),
-        (semconv.TOOLSCORE_ROUTE, run.route),
-        (semconv.TOOLSCORE_INTENT, run.intent),
-    ):
-        if value is not None:
-            attributes[name] = value
+    attributes: dict[str, AttributeValue] = {
+        semconv.TOOLSCORE_COMPLETE: verdict.complete,
+        semconv.TOOLSCORE_RULE: rule,
+        semconv.TOOLSCORE_RULE_DIGEST: verdict.digest or "",
+    }
+    if run.route is not None:
+        attributes[semconv.TOOLSCORE_ROUTE] = run.route
+    if run.intent is not None:
+        attributes[semconv.TOOLSCORE_INTENT] = run.intent
     for evaluation in verdict.evaluations:
         score = evaluation.score
         if score.value is not None:
@@ -30,13 +43,14 @@ def anchor_attributes(verdict: Verdict) -> dict[str, AttributeValue]:
                 attributes[semconv.EVALUATION_SCORE_VALUE] = score.value
             attributes[semconv.EVALUATION_SCORE_LABEL] = score.label
             attributes[semconv.EVALUATION_EXPLANATION] = score.explanation
-            attributes[semconv.TOOLSCORE_MISSING_TOOLS] = list(score.missing)
+            attributes[semconv.TOOLSCORE_MISSING_TOOLS] = tuple(score.missing)
             attributes[semconv.TOOLSCORE_EXTRA_TOOLS] = _extra_tools(verdict)
     return attributes
 
 
-def _extra_tools(verdict: Verdict) -> list[str]:
+def _extra_tools(verdict: Verdict) -> tuple[str, ...]:
     calls = verdict.run.trajectory.calls
-    return [
-        call.name for call, outcome in zip(calls, verdict.outcomes(), strict=True) if outcome in ("extra", "forbidden")
-    ]
+    return tuple([c.name for c, outcome in zip(calls, verdict.outcomes(), strict=True) if outcome in _EXTRA])
+
+
+_EXTRA = frozenset({"extra", "forbidden"})

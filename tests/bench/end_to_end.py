@@ -96,7 +96,7 @@ def latency(rate: float, seconds: float = 15.0) -> dict[str, float]:
     """Milliseconds a pass-through span takes to the sink while ``rate`` spans a second of the mix flow."""
     with (
         Sink() as sink,
-        CollectorProcess(sink.port) as collector,
+        _collector(sink) as collector,
         grpc.insecure_channel(f"127.0.0.1:{collector.grpc}") as channel,
     ):
         stream, export = _stream(), channel.unary_unary(_TRACES)

@@ -12,7 +12,9 @@ from tests import otlp_data as data
 
 def test_attributes_are_appended() -> None:
     raw = data.tool(2, 1, "search").SerializeToString()
-    added = annotate(raw, {"toolscore.outcome": "matched", "n": 3, "score": 0.5, "ok": True, "names": ["a", "b"]})
+    added = annotate(
+        raw, (("toolscore.outcome", "matched"), ("n", 3), ("score", 0.5), ("ok", True), ("names", ("a", "b")))
+    )
     assert added.startswith(raw)
     own = {key: value for key, value in data.values_of(Span.FromString(added)).items() if not key.startswith("gen_ai")}
     assert own == {"toolscore.outcome": "matched", "n": 3, "score": 0.5, "ok": True, "names": ["a", "b"]}
@@ -20,7 +22,7 @@ def test_attributes_are_appended() -> None:
 
 def test_an_attribute_the_client_sent_under_our_name_is_replaced() -> None:
     raw = data.span(1, toolscore__outcome="forged", other="kept").SerializeToString()
-    span = Span.FromString(annotate(raw, {"toolscore.outcome": "extra"}))
+    span = Span.FromString(annotate(raw, (("toolscore.outcome", "extra"),)))
     assert [(item.key, item.value.string_value) for item in span.attributes] == [
         ("other", "kept"),
         ("toolscore.outcome", "extra"),
@@ -29,11 +31,13 @@ def test_an_attribute_the_client_sent_under_our_name_is_replaced() -> None:
 
 def test_our_names_that_we_do_not_write_are_left_alone() -> None:
     raw = data.span(1, toolscore__route="/chat").SerializeToString()
-    assert annotate(raw, {"toolscore.outcome": "extra"}).startswith(raw)
+    assert annotate(raw, (("toolscore.outcome", "extra"),)).startswith(raw)
 
 
 def test_an_event_is_a_log_record_joined_to_its_span() -> None:
-    raw = log_record("gen_ai.evaluation.result", 5, data.TRACE, data.span_id(2), {"score": 1.0}, failed=False)
+    raw = log_record(
+        "gen_ai.evaluation.result", 5, data.TRACE, data.span_id(2), (("score", 1.0),), {"uid": "u"}, failed=False
+    )
     record = LogRecord.FromString(raw)
     assert (record.event_name, record.time_unix_nano, record.trace_id, record.span_id) == (
         "gen_ai.evaluation.result",
@@ -41,15 +45,15 @@ def test_an_event_is_a_log_record_joined_to_its_span() -> None:
         data.TRACE,
         data.span_id(2),
     )
-    assert data.values_of(record) == {"score": 1.0}
+    assert data.values_of(record) == {"uid": "u", "score": 1.0}
     assert record.severity_number == 9
-    assert LogRecord.FromString(log_record("e", 5, b"", b"", {}, failed=True)).severity_number == 13
+    assert LogRecord.FromString(log_record("e", 5, b"", b"", (), {}, failed=True)).severity_number == 13
 
 
 def test_events_stand_under_the_resource_of_the_run_and_our_scope() -> None:
     ((frame, _),) = lazy.peel(data.traces(data.span(1), service="shop").SerializeToString())
     request = lazy.join(
-        [(events_frame(frame.resource, "toolscore", "1.2"), [log_record("e", 1, b"", b"", {}, failed=False)])]
+        [(events_frame(frame.resource, "toolscore", "1.2"), [log_record("e", 1, b"", b"", (), {}, failed=False)])]
     )
     (resource,) = data.ExportLogsServiceRequest.FromString(request).resource_logs
     assert resource.resource.attributes[0].value.string_value == "shop"

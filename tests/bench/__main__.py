@@ -1,0 +1,45 @@
+"""``make bench``: run everything, print a table, write .bench/results.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.bench import end_to_end, stages
+
+_RESULTS = Path(".bench/results.json")
+
+
+def main() -> None:
+    """Run the benchmarks."""
+    console = Console()
+    through = end_to_end.throughput()
+    half = through["spans_per_second"] / 2
+    delay = end_to_end.latency(half)
+    shares = stages.shares()
+    table = Table("what", "figure", title="Reference mix: 13-span traces, 512 spans a request")
+    for name, figure in (
+        ("spans per CPU-second, gRPC in, scored, gRPC out", f"{through['spans_per_cpu_second']:,.0f}"),
+        ("spans per second taken at full load", f"{through['spans_per_second']:,.0f}"),
+        ("share delivered", f"{through['delivered_share']:.4f}"),
+        ("pipeline alone, µs a span", f"{stages.microseconds_per_span():.2f}"),
+        (f"pass-through at half load ({half:,.0f}/s), p50", f"{delay['p50_ms']:.2f} ms"),
+        ("pass-through at half load, p99", f"{delay['p99_ms']:.2f} ms"),
+        ("bytes per open trace beyond held spans", f"{stages.bytes_per_open_trace():,.0f}"),
+        ("RSS idle", f"{through['idle_rss_mib']:.0f} MiB"),
+        ("RSS after the load", f"{through['loaded_rss_mib']:.0f} MiB"),
+        ("ready after", f"{through['ready_seconds']:.2f} s"),
+    ):
+        table.add_row(name, figure)
+    for name, share in sorted(shares.items(), key=lambda item: -item[1]):
+        table.add_row(f"share of the pipeline: {name}", f"{share:.1%}")
+    console.print(table)
+    _RESULTS.parent.mkdir(exist_ok=True)
+    _RESULTS.write_text(json.dumps({"end_to_end": through, "latency": delay, "stages": shares}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""Where the time goes: the pipeline in this process, timed stage by stage, and the memory of open traces."""
+
+from __future__ import annotations
+
+import gc
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from collector import dialects, pipeline
+from collector.config import Config, SendingQueue
+from collector.otlp import lazy
+from collector.outbox import Outbox
+from collector.pipeline import Clock, Pipeline
+from collector.rule_files import Rules, load_rules
+from collector.telemetry import Telemetry
+from tests.bench.load import RULES, SPANS_PER_REQUEST, requests
+
+_REQUESTS = 60
+
+# Stage name, and the function of the pipeline's module that does it; nested ones are taken off their callers.
+_STAGES: tuple[tuple[str, Any, str], ...] = (
+    ("split", lazy, "split"),
+    ("join", lazy, "join"),
+    ("dialects", dialects, "read"),
+    ("reconstruct", pipeline, "reconstruct"),
+    ("score", pipeline, "verdicts_of"),
+    ("annotate", pipeline, "annotate"),
+    ("events", pipeline, "evaluation_events"),
+    ("count", pipeline.VerdictCounter, "count"),
+)
+
+
+def shares() -> dict[str, float]:
+    """Share of each stage in the pipeline's own time, without gRPC; timing itself is part of ``other``."""
+    spent: dict[str, float] = {}
+    with _timed(spent):
+        total = _run(_REQUESTS)
+    named = {name: seconds / total for name, seconds in spent.items()}
+    return {**named, "decode, assemble and other": 1 - sum(named.values())}
+
+
+def microseconds_per_span() -> float:
+    """CPU of the pipeline alone, without gRPC."""
+    return _run(_REQUESTS) / (_REQUESTS * SPANS_PER_REQUEST) * 1e6
+
+
+def bytes_per_open_trace() -> float:
+    """Memory of an open trace beyond the bytes of its held spans."""
+    raw = requests(_REQUESTS)
+    target = _pipeline(lambda: 0.0)
+    for request in raw[:5]:
+        target.receive("traces", request, "bench")
+    target.drain("shutdown")
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for request in raw[5:]:
+        target.receive("traces", request, "bench")
+        _discard(target)
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    traces = len(target._assembler)
+    return (after - before - target._assembler.held_bytes) / traces
+
+
+def _run(count: int) -> float:
+    raw, clock = requests(count), [0.0]
+    target = _pipeline(lambda: clock[0])
+    begun = time.process_time()
+    for request in raw:
+        target.receive("traces", request, "bench")
+        clock[0] += 0.01
+        target.advance(budget=1.0)
+        _discard(target)
+    clock[0] += 10
+    target.advance(budget=60.0)
+    spent = time.process_time() - begun
+    assert len(target._assembler) <= 1  # the last trace may be cut in two
+    return spent
+
+
+def _discard(target: Pipeline) -> None:
+    assert target._outbox is not None
+    target._outbox._waiting.clear()
+    target._outbox._bytes = 0
+
+
+def _pipeline(now: Callable[[], float]) -> Pipeline:
+    config = Config.model_validate({"traces": {"settle": "1s"}})
+    return Pipeline(config, _rules(), Telemetry(), Outbox(SendingQueue()), Clock(now, time.time_ns))
+
+
+def _rules() -> Rules:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "rules.yaml"
+        path.write_text(RULES)
+        return load_rules([path])
+
+
+@contextmanager
+def _timed(spent: dict[str, float]) -> Iterator[None]:
+    """Replace each stage by itself with a stopwatch around it."""
+    originals = [(module, name, getattr(module, name)) for _, module, name in _STAGES]
+    for stage, module, name in _STAGES:
+        setattr(module, name, _stopwatch(stage, getattr(module, name), spent))
+    try:
+        yield
+    finally:
+        for module, name, original in originals:
+            setattr(module, name, original)
+
+
+def _stopwatch(stage: str, work: Callable[..., Any], spent: dict[str, float]) -> Callable[..., Any]:
+    def timed(*arguments: Any, **options: Any) -> Any:
+        begun = time.perf_counter()
+        result = work(*arguments, **options)
+        if stage == "events":
+            result = list(result)
+        spent[stage] = spent.get(stage, 0.0) + time.perf_counter() - begun
+        return result
+
+    return timed
