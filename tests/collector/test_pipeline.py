@@ -99,7 +99,11 @@ def test_one_event_an_evaluation_joined_to_the_anchor(bench: Bench) -> None:
     bench.send(*GOOD_RUN)
     bench.wait(3)
     (event,) = bench.out("logs")
-    assert (event.event_name, event.trace_id, event.span_id) == ("gen_ai.evaluation.result", data.TRACE, data.span_id(1))
+    assert (event.event_name, event.trace_id, event.span_id) == (
+        "gen_ai.evaluation.result",
+        data.TRACE,
+        data.span_id(1),
+    )
     said = data.values_of(event)
     assert (said["gen_ai.evaluation.name"], said["gen_ai.evaluation.score.label"]) == ("trajectory", "pass")
     assert (said["toolscore.rule"], said["toolscore.revision"], said["gen_ai.agent.name"]) == ("weather", 0, "helper")
@@ -136,7 +140,9 @@ def test_a_request_without_agents_goes_on_as_the_bytes_it_was(bench: Bench) -> N
 
 @pytest.mark.parametrize("signal", ["metrics", "logs"])
 def test_metrics_and_logs_pass_through(bench: Bench, signal: Any) -> None:
-    request = data.logs(LogRecord(event_name="gen_ai.choice", trace_id=data.TRACE, span_id=b"12345678")).SerializeToString()
+    request = data.logs(
+        LogRecord(event_name="gen_ai.choice", trace_id=data.TRACE, span_id=b"12345678")
+    ).SerializeToString()
     bench.pipeline.receive(signal, request, "http")
     assert [(outgoing.signal, outgoing.payload) for outgoing in bench.outbox.left()] == [(signal, request)]
 
@@ -170,7 +176,9 @@ def test_the_route_of_a_server_span_that_comes_later_is_waited_for(tmp_path: Pat
     assert bench.verdicts == []
     bench.send(data.span(7, http__route="/chat"))
     bench.wait(3)
-    assert [(verdict.rule, verdict.run.route, verdict.complete) for verdict in bench.verdicts] == [("weather", "/chat", True)]
+    assert [(verdict.rule, verdict.run.route, verdict.complete) for verdict in bench.verdicts] == [
+        ("weather", "/chat", True)
+    ]
 
 
 def test_a_late_call_revises_the_event_and_counts_once(bench: Bench) -> None:
@@ -244,7 +252,9 @@ TEMPLATE = data.traces(*GOOD_RUN).SerializeToString()
 
 
 @given(st.integers(0, len(TEMPLATE) - 1), st.binary(min_size=1, max_size=4))
-def test_a_mutated_request_gives_verdicts_or_a_refusal(tmp_path_factory: pytest.TempPathFactory, at: int, noise: bytes) -> None:
+def test_a_mutated_request_gives_verdicts_or_a_refusal(
+    tmp_path_factory: pytest.TempPathFactory, at: int, noise: bytes
+) -> None:
     bench = Bench(tmp_path_factory.getbasetemp())
     try:
         bench.pipeline.receive("traces", TEMPLATE[:at] + noise + TEMPLATE[at + len(noise) :], "grpc")

@@ -1,0 +1,63 @@
+"""Recorded runs that cannot be rebuilt exactly: what is lost, and why. Nothing else may differ."""
+
+from __future__ import annotations
+
+_ALL = ("names", "arguments", "errors", "order")
+
+_NO_CALLS = "the instrumentation records neither tool spans nor tool calls in messages"
+_NO_ARGUMENTS = "no span and no message holds arguments"
+_NO_INPUT = "no span holds what the user said"
+_NO_INNER_AGENT = "the inner agent has no span that tells it from a step"
+
+LIMITS: dict[str, tuple[frozenset[str], str]] = {
+    name: (frozenset(what), why)
+    for name, what, why in (
+        ("js-langchain-traceloop-fail", _ALL, "every span is a trace of its own, a failed tool has no name"),
+        (
+            "js-mastra0-otelexp-badcall",
+            ("user_input",),
+            "the run died: two pieces of a stream are all that was exported",
+        ),
+        ("js-mcp-traceloop-badcall", ("user_input",), _NO_INPUT),
+        ("js-mcp-traceloop-fail", ("user_input",), _NO_INPUT),
+        (
+            "py-anthropic-sdk-official-fail",
+            ("errors",),
+            "the error flag of a tool result is not recorded, its text names no error",
+        ),
+        ("py-autogen-native-fail", ("arguments", "user_input"), _NO_ARGUMENTS),
+        ("py-autogen-native-multi", ("arguments", "user_input"), _NO_ARGUMENTS),
+        ("py-crewai-tl-fail", (*_ALL, "user_input"), _NO_CALLS),
+        ("py-crewai-tl-multi", (*_ALL, "user_input"), _NO_CALLS),
+        ("py-decorators-langsmith-nested", ("nesting",), "the inner agent is a plain traced function"),
+        ("py-decorators-logfire-fail", ("arguments", "user_input"), "arguments are attributes of any name"),
+        ("py-decorators-logfire-multi", ("arguments", "user_input"), "arguments are attributes of any name"),
+        ("py-decorators-openlit-fail", ("arguments",), "a function that raised leaves a span without attributes"),
+        ("py-decorators-utilgenai-fail", ("user_input",), _NO_INPUT),
+        ("py-decorators-utilgenai-nested", ("user_input",), _NO_INPUT),
+        (
+            "py-google-genai-official-multi",
+            ("steps",),
+            "one span for all turns of the automatic calling, so turns are lost",
+        ),
+        (
+            "py-google-genai-officialold-multi",
+            ("arguments", "steps", "user_input"),
+            "content is not captured, nor turns",
+        ),
+        ("py-google-genai-oi-multi", ("steps",), "one span for all turns of the automatic calling, so turns are lost"),
+        ("py-haystack-oi-fail", _ALL, "the instrumentor does not know Haystack 3: two spans and nothing else"),
+        ("py-haystack-oi-multi", _ALL, "the instrumentor does not know Haystack 3: two spans and nothing else"),
+        ("py-langgraph-legacy-tl-nested", ("nesting",), _NO_INNER_AGENT),
+        ("py-langgraph-loong-nested", ("nesting",), _NO_INNER_AGENT),
+        ("py-langgraph-splunk-nested", ("nesting",), _NO_INNER_AGENT),
+        ("py-llama-index-tl-nested", ("nesting",), _NO_INNER_AGENT),
+        ("py-mcp-fastmcp-fail", ("arguments",), _NO_ARGUMENTS),
+        ("py-mcp-native-fail", ("arguments",), _NO_ARGUMENTS),
+        ("py-mcp-oi-multi", _ALL, "the instrumentation propagates context and records no span"),
+        ("py-openai-sdk-legacy-tl-responses-fail", ("errors",), "tool results are not recorded"),
+        ("py-openai-sdk-officialnocontent-chat-nested", ("names", "errors", "order"), _NO_CALLS),
+        ("py-smolagents-official-multi", _ALL, _NO_CALLS),
+        ("py-smolagents-official-nested", (*_ALL, "user_input"), _NO_CALLS),
+    )
+}

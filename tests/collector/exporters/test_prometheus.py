@@ -1,0 +1,117 @@
+"""Verdicts as metrics: counted once, under the right label, with exemplars, on a real listener."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from collector.config import PrometheusExporter as PrometheusConfig
+from collector.exporters.prometheus import PrometheusExporter, VerdictCounter
+from collector.telemetry import Telemetry
+from tests.collector.verdicts import evaluation, verdict_of
+
+SERIES = {"rule": "weather", "route": "", "intent": "", "scorer": "trajectory"}
+
+
+def counted(*verdicts: Any) -> Telemetry:
+    telemetry = Telemetry()
+    counter = VerdictCounter(telemetry)
+    for verdict in verdicts:
+        counter.count(verdict)
+    counter.flush()
+    counter.flush()  # nothing is brought twice
+    return telemetry
+
+
+def value(telemetry: Telemetry, name: str, **labels: str) -> float:
+    return telemetry.registry.get_sample_value(f"toolscore_{name}", labels) or 0.0
+
+
+def labels_of(telemetry: Telemetry) -> dict[str, float]:
+    (family,) = [family for family in telemetry.registry.collect() if family.name == "toolscore_evaluations"]
+    return {sample.labels["label"]: sample.value for sample in family.samples}
+
+
+def test_a_pass() -> None:
+    telemetry = counted(*[verdict_of("a", "b", outcomes=("matched", "extra"))] * 3)
+    assert labels_of(telemetry) == {"pass": 3}
+    assert value(telemetry, "evaluation_score_count", **SERIES) == 3
+    assert value(telemetry, "evaluation_score_bucket", **SERIES, le="0.9") == 0
+    assert value(telemetry, "evaluation_score_bucket", **SERIES, le="1.0") == 3
+    assert value(telemetry, "tool_calls_total", rule="weather", tool="b", outcome="extra") == 3
+    assert value(telemetry, "runs_total", release="root") == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "label", "unscored"),
+    [
+        ({"label": "fail", "value": 0.5}, "fail", None),
+        ({"label": "ambiguous"}, "ambiguous", "ambiguous"),
+        ({"label": "error", "value": None}, "error", "error"),
+        ({"complete": False}, "incomplete", "incomplete"),
+        ({"shadow": True}, "shadow_pass", None),
+        ({"shadow": True, "label": "fail"}, "shadow_fail", None),
+        ({"revision": 1}, "revised", None),
+    ],
+    ids=str,
+)
+def test_only_complete_first_verdicts_of_rules_in_force_are_passes_and_fails(
+    changes: dict[str, Any], label: str, unscored: str | None
+) -> None:
+    telemetry = counted(verdict_of("a", **changes))
+    assert labels_of(telemetry) == {label: 1}
+    scored = label in ("pass", "fail", "ambiguous")
+    assert value(telemetry, "evaluation_score_count", **SERIES) == int(scored)
+    for reason in ("ambiguous", "error", "incomplete"):
+        assert value(telemetry, "runs_unscored_total", reason=reason) == int(reason == unscored)
+
+
+def test_a_run_without_a_rule() -> None:
+    telemetry = counted(verdict_of("a", rule=None, evaluations=[]))
+    assert value(telemetry, "runs_unscored_total", reason="no_rule") == 1
+    assert labels_of(telemetry) == {}
+
+
+def test_every_scorer_of_a_rule_has_its_series() -> None:
+    telemetry = counted(verdict_of(evaluations=[evaluation(), evaluation("fail", 0.0, "evalite", primary=False)]))
+    assert value(telemetry, "evaluations_total", **{**SERIES, "scorer": "evalite"}, label="fail") == 1
+
+
+def test_routes_that_strangers_write_are_bounded() -> None:
+    telemetry = Telemetry(max_label_values=2)
+    counter = VerdictCounter(telemetry)
+    for number in range(5):
+        counter.count(verdict_of(run={"route": f"/user/{number}"}))
+    counter.flush()
+    routes = {
+        sample.labels["route"]
+        for family in telemetry.registry.collect()
+        if family.name == "toolscore_evaluations"
+        for sample in family.samples
+    }
+    assert routes == {"/user/0", "/user/1", "__other__"}
+    assert value(telemetry, "label_overflow_total", label="route") == 3
+
+
+def test_the_listener_speaks_both_formats_and_knows_one_path() -> None:
+    async def run() -> list[httpx.Response]:
+        exporter = PrometheusExporter(PrometheusConfig(endpoint="127.0.0.1:0"), counted(verdict_of("a")))
+        await exporter.start()
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{exporter.port}", trust_env=False) as client:
+            openmetrics = {"accept": "application/openmetrics-text; version=1.0.0"}
+            answers = [
+                await client.get("/metrics"),
+                await client.get("/metrics", headers=openmetrics),
+                await client.get("/"),
+            ]
+        await exporter.shutdown()
+        return answers
+
+    plain, openmetrics, missing = asyncio.run(run())
+    line = 'toolscore_evaluations_total{intent="",label="pass",route="",rule="weather",scorer="trajectory"} 1.0'
+    assert line in plain.text.splitlines()
+    assert any(text.startswith(line + ' # {trace_id="0102') for text in openmetrics.text.splitlines())
+    assert missing.status_code == 404

@@ -1,0 +1,67 @@
+"""What verdicts write on spans."""
+
+from __future__ import annotations
+
+from collector.processors.annotation import span_attributes
+from tests.collector.verdicts import evaluation, run_of, verdict_of
+from tests.otlp_data import span_id
+
+
+def test_the_anchor_has_the_rule_and_every_score_the_primary_one_under_its_standard_name() -> None:
+    second = evaluation("fail", 0.25, "evalite", primary=False)
+    verdict = verdict_of(
+        "a", "b",
+        evaluations=[evaluation("fail", 0.5, outcomes=("matched", "extra"), missing=("c",), explanation="why"), second],
+        run={"route": "/chat", "intent": "refund"},
+    )  # fmt: skip
+    assert dict(span_attributes([verdict])[span_id(1)]) == {
+        "toolscore.complete": True,
+        "toolscore.rule": "weather",
+        "toolscore.rule.digest": "d1",
+        "toolscore.route": "/chat",
+        "toolscore.intent": "refund",
+        "toolscore.trajectory.score": 0.5,
+        "toolscore.trajectory.label": "fail",
+        "toolscore.evalite.score": 0.25,
+        "toolscore.evalite.label": "fail",
+        "gen_ai.evaluation.name": "trajectory",
+        "gen_ai.evaluation.score.value": 0.5,
+        "gen_ai.evaluation.score.label": "fail",
+        "gen_ai.evaluation.explanation": "why",
+        "toolscore.missing_tools": ("c",),
+        "toolscore.extra_tools": ("b",),
+    }
+
+
+def test_each_tool_span_has_its_outcome() -> None:
+    added = span_attributes([verdict_of("a", "b", outcomes=("matched", "forbidden"))])
+    assert added[span_id(2)] == (("toolscore.outcome", "matched"),)
+    assert added[span_id(3)] == (("toolscore.outcome", "forbidden"),)
+
+
+def test_a_scorer_of_whole_runs_leaves_calls_unscored() -> None:
+    assert span_attributes([verdict_of("a")])[span_id(2)] == (("toolscore.outcome", "unscored"),)
+
+
+def test_a_failed_scorer_has_a_label_and_no_score() -> None:
+    anchor = dict(span_attributes([verdict_of(label="error", value=None)])[span_id(1)])
+    assert anchor["toolscore.trajectory.label"] == "error"
+    assert not [name for name in anchor if name.endswith((".score", ".value"))]
+
+
+def test_a_tool_that_is_the_anchor_has_both() -> None:
+    run = {"span_id": span_id(2)}
+    names = [name for name, _ in span_attributes([verdict_of("a", outcomes=("matched",), run=run)])[span_id(2)]]
+    assert "toolscore.rule" in names
+    assert "toolscore.outcome" in names
+
+
+def test_runs_without_rule_and_shadow_rules_write_nothing() -> None:
+    assert span_attributes([verdict_of("a", rule=None, evaluations=[]), verdict_of("a", shadow=True)]) == {}
+
+
+def test_calls_that_have_no_span_are_passed_over() -> None:
+    run = run_of("a", held_spans=(None,))
+    verdict = verdict_of("a", outcomes=("matched",))
+    verdict.run = run
+    assert list(span_attributes([verdict])) == [span_id(1)]

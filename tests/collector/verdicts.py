@@ -1,0 +1,61 @@
+"""Verdicts for tests of what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from collector.reconstruction import Run
+from collector.verdict import Verdict
+from scorers import Evaluation, Outcome, Score, ToolCall, Trajectory
+from tests.otlp_data import TRACE, span_id
+
+
+def run_of(*tools: str, number: int = 1, **fields: Any) -> Run:
+    """A run anchored at span ``number`` whose calls are the spans after it."""
+    calls = [ToolCall(name, span_id=span_id(number + at).hex(), step=at) for at, name in enumerate(tools, 1)]
+    facts: dict[str, Any] = {
+        "trace_id": TRACE,
+        "span_id": span_id(number),
+        "parent_span_id": None,
+        "agent": "helper",
+        "conversation_id": None,
+        "route": None,
+        "intent": None,
+        "user_input": None,
+        "response_id": None,
+        "service": "shop",
+        "dialect": "otel_genai",
+        "attributes": {},
+        "trajectory": Trajectory(calls),
+        "incomplete": (),
+        "held_spans": tuple(span_id(number + at) for at, _ in enumerate(tools, 1)),
+        "started_by": None,
+    }
+    return Run(**{**facts, **fields})
+
+
+def evaluation(
+    label: Any = "pass", value: float | None = 1.0, name: str = "trajectory", primary: bool = True, **score: Any
+) -> Evaluation:
+    """One evaluation."""
+    return Evaluation(name, Score(value, label, score.pop("explanation", "because"), **score), f"{name}@1", primary)
+
+
+def verdict_of(
+    *tools: str, outcomes: Sequence[Outcome] = (), label: Any = "pass", value: float | None = 1.0, **fields: Any
+) -> Verdict:
+    """A verdict of rule ``weather`` on a run with these calls."""
+    run = run_of(*tools, **fields.pop("run", {}))
+    evaluations = fields.pop("evaluations", [evaluation(label, value, outcomes=tuple(outcomes))])
+    return Verdict(
+        run,
+        **{
+            "release": "root",
+            "complete": True,
+            "rule": "weather",
+            "digest": "d1",
+            "evaluations": evaluations,
+            **fields,
+        },
+    )
