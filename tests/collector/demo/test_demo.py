@@ -1,0 +1,30 @@
+"""The demo as a newcomer runs it, for a few seconds."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+DEMO = [sys.executable, "-m", "collector", "demo"]
+
+
+def test_it_scores_runs_and_says_where_the_metrics_are() -> None:
+    done = subprocess.run([*DEMO, "--seconds", "5"], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "/metrics" in done.stdout
+    assert "Tool-call accuracy" in done.stdout
+    assert "%" in done.stdout
+
+
+def test_ctrl_c_stops_it_cleanly() -> None:
+    with subprocess.Popen(
+        [*DEMO, "--seconds", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        try:
+            running.communicate(timeout=4)
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+    assert (running.returncode, err) == (0, "")
+    assert "Tool-call accuracy" in out

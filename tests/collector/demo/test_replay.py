@@ -1,0 +1,52 @@
+"""Replayed runs are the recorded ones, now, with fresh ids; the demo's rules know good from broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+
+from collector import demo
+from collector.config import Config
+from collector.demo.replay import FAULTS, Recording, recordings, replay
+from collector.pipeline import Clock, Pipeline
+from collector.rule_files import check_rules, load_rules
+from collector.telemetry import Telemetry
+from collector.verdict import Verdict
+
+RULES = Path(demo.__file__).parent / "rules.yaml"
+NOW = 1_800_000_000_000_000_000
+
+
+def verdicts_of(recording: Recording, fault: tuple[str, str] | None) -> list[Verdict]:
+    found: list[Verdict] = []
+    pipeline = Pipeline(Config(), load_rules([RULES]), Telemetry(), None, Clock(lambda: 0.0, lambda: NOW), found.append)
+    request = encode_spans(replay(recording, NOW, Random(1), fault)).SerializeToString()
+    pipeline.receive("traces", request, "grpc")
+    pipeline.drain("shutdown")
+    return found
+
+
+def test_the_rules_pass_their_own_tests() -> None:
+    assert check_rules([RULES])[1]
+
+
+@pytest.mark.parametrize("recording", recordings(), ids=lambda recording: recording.name)
+def test_recorded_runs_pass_and_every_fault_fails(recording: Recording) -> None:
+    assert [verdict.evaluations[0].score.label for verdict in verdicts_of(recording, None)] == ["pass"]
+    for fault in FAULTS[recording.route]:
+        touched = any(fault[0] in str(span) for _, _, span in recording.spans)
+        labels = [verdict.evaluations[0].score.label for verdict in verdicts_of(recording, fault)]
+        assert labels == (["fail"] if touched else ["pass"]), fault
+
+
+def test_ids_and_times_are_fresh() -> None:
+    recording = recordings()[0]
+    first, second = replay(recording, NOW, Random(1)), replay(recording, NOW, Random(2))
+    assert {span.context.trace_id for span in first}.isdisjoint(span.context.trace_id for span in second)
+    assert max(span.end_time or 0 for span in first) == NOW
+    assert len({span.context.span_id for span in first}) == len(recording.spans)
+    ids = {span.context.span_id for span in first}
+    assert all(span.parent is None or span.parent.span_id in ids for span in first)

@@ -1,0 +1,99 @@
+"""Which rule scores a run, what completeness is, and when a verdict is a revision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from collector.processors.assembler import Trace
+from collector.processors.scoring import verdicts_of
+from collector.verdict import Verdict
+from scorers import RuleSet, load_rules
+from tests.collector.verdicts import run_of
+from tests.otlp_data import TRACE
+
+
+def rules(*written: dict[str, Any], **sections: Any) -> RuleSet:
+    defaults = {"expect": {"sequence": ["a", "b"]}}
+    return load_rules(
+        {"rules": [{"name": f"rule-{at}", **defaults, **rule} for at, rule in enumerate(written)], **sections}
+    )
+
+
+def judge(rule_set: RuleSet, *runs: Any, trace: Trace | None = None) -> list[Verdict]:
+    return verdicts_of(trace or Trace(TRACE, 0.0, 0.0, bytearray()), runs, rule_set, "root")
+
+
+def names(verdicts: list[Verdict]) -> list[str | None]:
+    return [verdict.rule for verdict in verdicts]
+
+
+@pytest.mark.parametrize(
+    ("match", "run"),
+    [
+        ({"route": "/chat/*"}, {"route": "/chat/refund"}),
+        ({"intent": "refund"}, {"intent": "refund"}),
+        ({"agent": {"regex": "^help"}}, {"agent": "helper"}),
+        ({"service": "shop"}, {"service": "shop"}),
+        ({"tenant": "blue"}, {"attributes": {"tenant.id": "blue"}}),
+        ({"attributes": {"tier": "gold"}}, {"attributes": {"tier": "gold"}}),
+        ({}, {}),
+    ],
+    ids=str,
+)
+def test_the_first_rule_that_matches(match: dict[str, Any], run: dict[str, Any]) -> None:
+    rule_set = rules({"match": {"route": "never"}}, {"match": match}, {"match": {}})
+    assert names(judge(rule_set, run_of("a", "b", **run))) == ["rule-1"]
+
+
+def test_no_rule_is_a_verdict_without_evaluations() -> None:
+    (verdict,) = judge(rules({"match": {"route": "never"}}), run_of("a"))
+    assert (verdict.rule, list(verdict.evaluations)) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("incomplete", "complete"),
+    [
+        ((), True),
+        (("missing_parent",), True),
+        (("missing_anchor",), False),
+        (("missing_execution", "missing_parent"), False),
+    ],
+)
+def test_only_what_may_hide_calls_makes_a_verdict_incomplete(incomplete: tuple[str, ...], complete: bool) -> None:
+    (verdict,) = judge(rules({}), run_of("a", incomplete=incomplete))
+    assert verdict.complete is complete
+
+
+def test_a_truncated_trace_is_incomplete() -> None:
+    trace = Trace(TRACE, 0.0, 0.0, bytearray(), truncated=True)
+    assert [verdict.complete for verdict in judge(rules({}), run_of("a"), trace=trace)] == [False]
+
+
+def test_a_shadow_rule_is_scored_beside_the_rule_in_force() -> None:
+    verdicts = judge(rules({"shadow": True}, {}), run_of("a", "b"))
+    assert [(verdict.rule, verdict.shadow) for verdict in verdicts] == [("rule-1", False), ("rule-0", True)]
+
+
+def test_a_trace_rule_scores_all_runs_together() -> None:
+    rule_set = rules({"scope": "trace"}, {"match": {"agent": "never"}})
+    verdicts = judge(rule_set, run_of("a", number=1), run_of("b", number=5, parent_span_id=b"00000001"))
+    assert names(verdicts) == [None, None, "rule-0"]
+    assert [call.name for call in verdicts[2].run.trajectory.calls] == ["a", "b"]
+    assert verdicts[2].evaluations[0].score.value == 1.0
+
+
+def test_only_changed_calls_make_a_revision() -> None:
+    trace, rule_set = Trace(TRACE, 0.0, 0.0, bytearray()), rules({})
+    assert [verdict.revision for verdict in judge(rule_set, run_of("a"), trace=trace)] == [0]
+    assert judge(rule_set, run_of("a"), trace=trace) == []
+    assert [verdict.revision for verdict in judge(rule_set, run_of("a", "b"), trace=trace)] == [1]
+
+
+def test_an_intent_is_found_in_the_users_words_where_nobody_said_it() -> None:
+    intents = [{"name": "refund", "keywords": ["money back"]}]
+    rule_set = rules({"match": {"intent": "refund"}}, intents=intents)
+    said, told = run_of(user_input="I want my money back!"), run_of(user_input="money back", intent="other")
+    assert names(judge(rule_set, said)) == ["rule-0"]
+    assert names(judge(rule_set, told)) == [None]

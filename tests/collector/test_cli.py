@@ -1,0 +1,112 @@
+"""The command as a user types it: output and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from collector.cli import main
+from tests import otlp_data as data
+
+RULES = """
+rules:
+  - name: weather
+    expect: {sequence: [get_weather, send_email]}
+tests:
+  - {name: fine, rule: weather, calls: [get_weather, send_email], passes: true}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    good = data.traces(data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "send_email", at=0.2), data.agent(1))
+    (tmp_path / "good.pb").write_bytes(good.SerializeToString())
+    bad = data.traces(data.tool(2, 1, "get_weather", trace_id=b"x" * 16), data.agent(1, trace_id=b"x" * 16))
+    (tmp_path / "bad.pb").write_bytes(bad.SerializeToString())
+    return tmp_path
+
+
+def rows(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_score_without_rules_only_reconstructs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "--format", "jsonl", str(folder / "good.pb")]) == 0
+    (row,) = rows(capsys)
+    assert (row["agent"], row["rule"], row["evaluations"], row["release"]) == ("helper", None, [], "end_of_input")
+
+
+def test_score_with_rules(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "--rules", str(folder / "rules.yaml"), "--format", "jsonl", str(folder)]) == 0
+    found = [row["evaluations"][0]["value"] for row in rows(capsys)]  # type: ignore[index]
+    assert sorted(found) == [pytest.approx(2 / 3), 1.0]
+
+
+@pytest.mark.parametrize(("bar", "code"), [("0.8", 0), ("0.84", 1)])
+def test_the_bar(folder: Path, capsys: pytest.CaptureFixture[str], bar: str, code: int) -> None:
+    assert main(["score", "--rules", str(folder / "rules.yaml"), "--fail-under", bar, str(folder)]) == code
+    assert ("is under" in capsys.readouterr().err) == bool(code)
+
+
+def test_nothing_scored_is_under_any_bar(folder: Path) -> None:
+    assert main(["score", "--fail-under", "0", str(folder / "good.pb")]) == 1
+
+
+@pytest.mark.parametrize("form", ["table", "junit", "markdown"])
+def test_other_formats(folder: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    assert main(["score", "--rules", str(folder / "rules.yaml"), "--format", form, str(folder)]) == 0
+    assert "weather" in capsys.readouterr().out
+
+
+def test_unreadable_input_is_code_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "noise.pb").write_bytes(b"\xff" * 10)
+    assert main(["score", str(folder / "noise.pb")]) == 2
+    assert "noise.pb: the body is not an OTLP protobuf request" in capsys.readouterr().err
+    assert main(["score", str(folder / "none")]) == 2
+
+
+def test_wrong_usage_is_code_2() -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["score", "--format", "xml", "x"])
+    assert caught.value.code == 2
+
+
+def test_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(folder / "rules.yaml")]) == 0
+    assert "1 rules, 1 of 1 tests pass" in capsys.readouterr().out
+    (folder / "rules.yaml").write_text(RULES.replace("passes: true", "passes: false"))
+    assert main(["check", str(folder / "rules.yaml")]) == 1
+    (folder / "rules.yaml").write_text(RULES.replace("expect:", "expct:"))
+    assert main(["check", str(folder / "rules.yaml")]) == 1
+    assert "rules.yaml:4" in capsys.readouterr().err
+
+
+def test_check_a_configuration_and_the_rules_it_names(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "collector.yaml").write_text("rules: [rules.yaml]\n")
+    assert main(["check", "--config", str(folder / "collector.yaml")]) == 0
+    (folder / "collector.yaml").write_text("ruls: [rules.yaml]\n")
+    assert main(["check", "--config", str(folder / "collector.yaml")]) == 1
+    assert "did you mean rules?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("what", ["rules", "config"])
+def test_schemas_are_json_schemas_that_take_what_we_take(
+    folder: Path, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    import jsonschema
+    import yaml
+
+    assert main(["schema", what]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    example = RULES if what == "rules" else "traces: {settle: 2s}\nexporters: {otlp: {endpoint: x:1}}\n"
+    jsonschema.validate(yaml.safe_load(example), schema)
+
+
+def test_run_with_a_wrong_configuration_is_code_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "collector.yaml").write_text("traces: {settle: soon}\n")
+    assert main(["run", "--config", str(folder / "collector.yaml")]) == 2
+    assert "is not a duration" in capsys.readouterr().err
