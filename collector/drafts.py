@@ -26,6 +26,10 @@ class Members:
     """Further agent spans of the same run, which may know what the anchor does not say."""
     executions: list[list[Reading]] = field(default_factory=list)
     models: list[Reading] = field(default_factory=list)
+    children: list[Members] = field(default_factory=list)
+    """Runs started in this one."""
+    nested: dict[bytes, bytes] = field(default_factory=dict)
+    """Span of an execution -> span of the execution of another tool that it happened inside of."""
     missing: tuple[str, ...] = ()
     """Why the run is not complete yet."""
 
@@ -53,3 +57,11 @@ class Call:
     """The tool execution this call was made inside of: that one began first, however long it lasted."""
     resource: Resource | None = None
     """Of its execution: tells whose clock stamped it."""
+
+
+def latest_start(start_ns: int) -> int:
+    """The latest a span can have begun that says it began at ``start_ns``.
+
+    JavaScript clocks give starts in whole milliseconds, so such a start lies anywhere in the millisecond after it.
+    """
+    return start_ns + 999_999 if start_ns % 1_000_000 == 0 else start_ns

@@ -71,7 +71,7 @@ def _read_model(span: Span) -> Reading:
 
 def _read_context(span: Span, role: Role) -> Reading:
     reading = reading_of(span, role, NAME)
-    reading.name = name_of(span.name)
+    reading.name = reading.agent = name_of(span.name)
     reading.conversation_id = next((text for key in _CONVERSATION_IDS if (text := _text(span, key))), None)
     reading.user_input = span.attributes.get(_INPUT)
     reading.attributes = context_attributes(span)

@@ -27,7 +27,7 @@ _RAW_INPUT: Final = "raw_input"
 _TOOL_SPAN: Final = "Function: "
 _AGENT_SPAN: Final = "Agent run: "
 _TRACE_SPAN: Final = "OpenAI Agents trace: "
-_DECORATED_TOOL: Final = "running tool "  # the name Logfire's documentation gives its examples
+_DECORATED_TOOL: Final = "running tool "  # nothing else tells a decorated tool from another function
 _NOT_ARGUMENTS: Final = ("logfire.", "code.", "thread.", "exception.")
 
 

@@ -34,6 +34,8 @@ _METADATA: Final = "metadata"  # JSON text: LangChain's run configuration
 _METHOD: Final = re.compile(
     r"\.(?:run|arun|run_stream|_execute_core|kickoff|__call__|acall|call|invoke|ainvoke|on_messages(?:_stream)?)$"
 )
+# LlamaIndex, Haystack, DSPy: agents traced as chains under the name of their class, which is not the agent's.
+_AGENT_CHAIN: Final = re.compile(r"(?:\bAgent|[a-z]Agent|AgentWorkflow|ReAct|CodeAct)\.(?:run|arun|forward|aforward)$")
 _BRACKETED: Final = re.compile(r"^(?:agent_run|invocation) \[(.+)\]$")
 _LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
@@ -120,6 +122,10 @@ def _read_chain(span: Span) -> Reading:
     agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
     if agent is not None and agent == span.name:
         return _read_agent(span)
+    if _AGENT_CHAIN.search(span.name):
+        reading = _read_context(span)
+        reading.role = Role.AGENT
+        return reading
     return IGNORED if span.parent_span_id else _read_context(span)
 
 

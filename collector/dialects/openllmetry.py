@@ -32,6 +32,7 @@ _CALL_KEY: Final = re.compile(r"gen_ai\.completion\.(\d{1,4})\.tool_calls\.(\d{1
 _PROMPT_KEY: Final = re.compile(r"gen_ai\.prompt\.(\d{1,4})\.(role|content|tool_call_id)$")
 # Names of classes where a tool's should be: LangChain JS, LlamaIndex.
 _CLASS_NAMES: Final = frozenset({"DynamicStructuredTool", "DynamicTool", "StructuredTool", "FunctionTool.task"})
+_AGENT_CLASS: Final = re.compile(r"Agent\.workflow$")  # LlamaIndex: the class, not the agent's name
 _RESULT_TOOL: Final = re.compile(r'"tool_name":\s*"([^"\\]+)"')
 _RESULT_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 _FAILED_RESULT: Final = re.compile(r"""\s*(?:status='(?:failure|error)'|\{.*"is_error":\s*true\}\s*$)""", re.DOTALL)
@@ -45,21 +46,26 @@ def read(span: Span) -> Reading | None:
         return _read_tool(span)
     if operation == "chat":
         return _read_chat(span)
-    if kind == "agent":
-        return _read_agent(span)
     if kind in ("workflow", "task"):
-        if name_of(get(_ENTITY_NAME)) is not None and get(_ENTITY_NAME) == get(_LANGCHAIN_AGENT):
-            return _read_agent(span)  # LangChain: the graph named as the agent is that agent's run
-        if operation == "workflow":
-            return _read_langchain_step(span)
-        return _read_context(span) if operation == "invoke_agent" or not span.parent_span_id else IGNORED
+        return _read_step(span)
+    if kind == "agent" or kind == "session":
+        return _read_context(span, Role.AGENT if kind == "agent" else Role.SESSION)
     if _FIRST_COMPLETION in span.attributes:
         return _read_model(span)
-    if kind == "session":
-        reading = _read_context(span)
-        reading.role = Role.SESSION
-        return reading
     return IGNORED if type(kind) is str else None
+
+
+def _read_step(span: Span) -> Reading:
+    """A workflow or task. LangChain's is an agent's run where it is named as the agent, LlamaIndex's where its class
+    says so; LangChain JS has the calls its chat spans lack in its steps."""
+    get = span.attributes.get
+    operation = get(semconv.OPERATION_NAME)
+    name = name_of(get(_ENTITY_NAME))
+    if (name is not None and name == get(_LANGCHAIN_AGENT)) or _AGENT_CLASS.search(span.name):
+        return _read_context(span, Role.AGENT)
+    if operation == "workflow" and span.parent_span_id:  # without a span around the graph each step is a trace
+        return _read_langchain_step(span)
+    return _read_context(span, Role.OTHER) if operation == "invoke_agent" or not span.parent_span_id else IGNORED
 
 
 def _read_tool(span: Span) -> Reading:
@@ -114,20 +120,13 @@ def _unwrap(value: object) -> tuple[object, str | None]:
     return record, None
 
 
-def _read_agent(span: Span) -> Reading:
-    reading = _read_context(span)
-    reading.role = Role.AGENT
+def _read_context(span: Span, role: Role) -> Reading:
     get = span.attributes.get
-    reading.name = (
-        name_of(get(semconv.AGENT_NAME)) or name_of(get(_ENTITY_NAME)) or name_of(span.name.removesuffix(".agent"))
-    )
-    return reading
-
-
-def _read_context(span: Span) -> Reading:
-    get = span.attributes.get
-    reading = reading_of(span, Role.OTHER, NAME)
-    reading.agent = name_of(get(_LANGCHAIN_AGENT))
+    name = name_of(get(_ENTITY_NAME))
+    reading = reading_of(span, role, NAME)
+    if role is Role.AGENT and not _AGENT_CLASS.search(span.name):
+        reading.name = name_of(get(semconv.AGENT_NAME)) or name or name_of(span.name.removesuffix(".agent"))
+    reading.agent = name_of(get(_LANGCHAIN_AGENT)) or (name if get(_KIND) == "workflow" else None)
     reading.conversation_id = _conversation(span)
     reading.user_input = get(_INPUT) or get(semconv.INPUT_MESSAGES)
     reading.attributes = context_attributes(span)
@@ -142,12 +141,6 @@ def _conversation(span: Span) -> str | None:
 
 
 def _read_langchain_step(span: Span) -> Reading:
-    """A step of a LangChain JS graph: its chat spans lack the tool calls, the step's own update has them.
-
-    Without a span around the graph every step is a trace of its own, and no request can be joined with its execution.
-    """
-    if not span.parent_span_id:
-        return _read_context(span)
     reading = reading_of(span, Role.MODEL, NAME)
     output = span.attributes.get(_OUTPUT)
     if type(output) is str and "tool_calls" in output and "HumanMessage" not in output and "ToolMessage" not in output:

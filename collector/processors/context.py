@@ -58,7 +58,7 @@ def describe(run: Members, ancestry: Ancestry, settings: ContextSettings) -> Con
     return Context(
         _first_text(sources, settings.route),
         _first_text(sources, settings.intent),
-        _known("name", [reading for reading in own if reading.role is Role.AGENT]) or _known("agent", members),
+        _known("name", [reading for reading in own if reading.role is Role.AGENT]) or _known("agent", own + members),
         _known("conversation_id", own + above) or _agreed(members),
         _known("response_id", own + run.models[::-1]),
         _user_input(own, run, above) if settings.user_input else None,

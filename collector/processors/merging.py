@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from collector.drafts import Call, Members
+from collector.drafts import Call, Members, latest_start
 from collector.messages import Outcome, Request, requested_calls
 from collector.reading import Reading
 from collector.values import Arguments, parse_arguments
@@ -39,10 +39,15 @@ class _Asked:
 def resolve(run: Members) -> list[Call]:
     """The calls of ``run``: executions in order of start, then what was only asked for."""
     calls = [_merge(spans) for spans in run.executions]
+    if run.nested:
+        for call in calls:
+            call.outer_id = run.nested.get(call.span_id or b"")
     if run.models:
         asked = _asked(run.models)
-        if calls:
+        if calls and asked:
             _match(calls, asked)
+        elif calls:
+            _infer_turns(calls, run.models)
         calls += _unseen(run, asked)
     return calls
 
@@ -168,6 +173,16 @@ def _unite(call: Call, request: _Asked) -> None:
         call.arguments, call.arguments_text = request.arguments, None
 
 
+def _infer_turns(calls: Iterable[Call], models: Iterable[Reading]) -> None:
+    """Where answers were not captured: what ran after one answer and before the next request was asked for by that one."""
+    answers = sorted((model.end_ns, model.start_ns) for model in models)
+    for call in calls:
+        start_ns = latest_start(call.start_ns)
+        turn = bisect_right(answers, (start_ns, start_ns)) - 1
+        if turn >= 0:
+            call.turn = turn
+
+
 def _unseen(run: Members, asked: Sequence[_Asked]) -> Iterator[Call]:
     """Calls that exist in messages only; and what messages tell of those that failed.
 
@@ -177,6 +192,7 @@ def _unseen(run: Members, asked: Sequence[_Asked]) -> Iterator[Call]:
     """
     models = sorted(run.models, key=_start)
     outcomes = _outcomes(models, asked)
+    agents = [child.anchor for child in run.children if child.anchor is not None and child.outer_id is None]
     starts = [model.start_ns for model in models]
     is_open = "missing_anchor" in run.missing
     has_failed = run.anchor is not None and run.anchor.status == "error"
@@ -189,13 +205,19 @@ def _unseen(run: Members, asked: Sequence[_Asked]) -> Iterator[Call]:
         model = request.model
         following = bisect_right(starts, model.start_ns)
         answered = following < len(starts)
-        if run.executions:
+        agent = next((agent for agent in agents if agent.name == request.name), None)
+        if agent is not None:  # an agent given to another as a tool, with no span for the tool
+            agents.remove(agent)
+            executed = True
+        elif run.executions:
             executed = is_open and not answered and outcome != "refused"
         else:
             executed = outcome != "refused" and (answered or not has_failed)
         status: Status = "error" if outcome == "error" else "ok" if answered and executed else "unset"
         # Nobody timed it: it began when the model had answered, at the latest when the model was asked again.
         start_ns = min(model.end_ns, starts[following]) if answered else model.end_ns
+        if agent is not None:
+            start_ns, status = agent.start_ns, agent.status if agent.status != "unset" else status
         call = Call(
             request.name, request.id, request.arguments, request.arguments_text, status, None, start_ns, 0, None,
             executed, request.turn, request.position,

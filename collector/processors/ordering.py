@@ -2,7 +2,6 @@
 
 By start time. Calls of one step ran concurrently: their intervals overlap, or one model answer asked for them all. A tie
 is broken by the place in the model's answers, never by when a span arrived: exporters send spans as they end.
-JavaScript clocks give starts in whole milliseconds, so such a start lies anywhere in the millisecond after it.
 Across hosts, starts closer than the skew tolerance order nothing, unless the model's turns do: those calls share a step
 that is *unsure*.
 """
@@ -10,10 +9,8 @@ that is *unsure*.
 from __future__ import annotations
 
 from collector import semconv
-from collector.drafts import Call
+from collector.drafts import Call, latest_start
 from collector.span import Resource
-
-_MILLISECOND = 1_000_000
 
 
 def arrange(calls: list[Call], skew_ns: int) -> frozenset[int]:
@@ -45,8 +42,7 @@ def _overlaps(call: Call, step: list[Call], step_end: int) -> bool:
     start = call.start_ns
     if start == step[-1].start_ns and (call.turn < 0 or step[-1].turn < 0) and call.outer_id != step[-1].span_id:
         return True  # a tie that nothing breaks
-    if start % _MILLISECOND == 0:
-        start += _MILLISECOND - 1
+    start = latest_start(start)
     if start >= step_end:
         return False
     if call.outer_id is None:

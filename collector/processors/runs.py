@@ -111,6 +111,8 @@ def _open_run(agent: Reading, ancestry: Ancestry, run_of: dict[bytes, Members], 
             continue
         run_of[inner.span_id] = run = Members(inner, inner.span_id, parent)
         found.append(run)
+        if parent is not None:
+            parent.children.append(run)
         if above.tool is not None:
             run.outer_id = above.tool.span_id
         if not above.whole:
@@ -134,6 +136,8 @@ def _open_nested_call(reading: Reading, ancestry: Ancestry, calls: dict[bytes, l
     if call is None:
         call = []
         run.executions.append(call)
+        if outer is not None:
+            run.nested[next(reversed(nested))] = outer.span_id
     for span in reversed(nested.values()):
         call.append(span)
         calls[span.span_id] = call
