@@ -42,6 +42,8 @@ MAX_TEXT = 20_000
 ABSENT = object()
 """In place of the value of a key that is not there."""
 
+_SCALARS = (str, int, float, type(None))
+
 _RATIOS: Mapping[str, Callable[..., float]] = {
     "ratio": fuzz.ratio,
     "partial": fuzz.partial_ratio,
@@ -60,12 +62,21 @@ def compile_arguments(patterns: Mapping[str, ArgumentPattern], mode: str, embed:
 
     Mode ``subset`` lets a call have further keys, ``exact`` does not.
     """
-    tests = [(key, compile_argument(pattern, embed)) for key, pattern in patterns.items()]
+    # Plain scalars are compared in place, for they are what most rules ask and what is asked most often.
+    scalars = [(key, pattern) for key, pattern in patterns.items() if type(pattern) in _SCALARS]
+    tests = [
+        (key, compile_argument(pattern, embed)) for key, pattern in patterns.items() if type(pattern) not in _SCALARS
+    ]
     known = frozenset(patterns) if mode == "exact" else None
 
     def matches(arguments: Mapping[str, Any]) -> bool:
+        get = arguments.get
+        for key, expected in scalars:
+            value = get(key, ABSENT)
+            if value != expected or value is True or value is False:
+                return False
         for key, test in tests:
-            if not test(arguments.get(key, ABSENT)):
+            if not test(get(key, ABSENT)):
                 return False
         return known is None or known.issuperset(arguments)
 
@@ -75,9 +86,7 @@ def compile_arguments(patterns: Mapping[str, ArgumentPattern], mode: str, embed:
 def compile_argument(pattern: ArgumentPattern, embed: Embed | None = None) -> Test:
     """A predicate over one argument's value, or `ABSENT`."""
     build = _BUILDERS.get(type(pattern))
-    if build is not None:
-        return build(pattern, embed)
-    return _equal_to(pattern)
+    return build(pattern, embed) if build is not None else lambda value: equal(pattern, value)
 
 
 def equal(expected: Any, value: Any) -> bool:
@@ -99,12 +108,6 @@ def equal(expected: Any, value: Any) -> bool:
     if isinstance(expected, int | float):
         return isinstance(value, int | float) and expected == value
     return type(expected) is type(value) and bool(expected == value)
-
-
-def _equal_to(expected: Any) -> Test:
-    if isinstance(expected, str):
-        return expected.__eq__
-    return lambda value: equal(expected, value)
 
 
 def _text(value: Any) -> str | None:
@@ -186,5 +189,5 @@ _BUILDERS: Mapping[type, Callable[[Any, Embed | None], Test]] = {
     Schema: _schema,
     Present: lambda pattern, _: lambda value: (value is not ABSENT) == pattern.present,
     Ignore: lambda _, __: lambda _value: True,
-    Exact: lambda pattern, _: _equal_to(pattern.exact),
+    Exact: lambda pattern, _: lambda value: equal(pattern.exact, value),
 }

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def longest_common_subsequence(length: int, fits: Sequence[int]) -> list[tuple[int, int]]:
-    """Pairs (position in the sequence, call) of one longest common subsequence, in order.
+def longest_common_subsequence(length: int, fits: Sequence[int]) -> list[int | None]:
+    """For each of the ``length`` positions the call that matches it, or None, in one longest common subsequence.
 
-    ``fits[call]`` has a bit for each of the ``length`` positions the call fits. Of equally long ones, the same always.
+    ``fits[call]`` has a bit for each position the call fits. Of equally long ones always the same is taken.
     """
     full = (1 << length) - 1
     row, rows = full, []
@@ -20,8 +20,8 @@ def longest_common_subsequence(length: int, fits: Sequence[int]) -> list[tuple[i
         hit = row & mask
         row = ((row + hit) | (row - hit)) & full
         rows.append(row)
-    # A zero bit marks a position at which one more pair is possible; the row in which it appeared made the pair.
-    pairs = []
+    # A zero bit marks a position at which one more pair is possible; the call whose row brought the zero made the pair.
+    matched: list[int | None] = [None] * length
     call = len(rows)
     for position in range(length - 1, -1, -1):
         bit = 1 << position
@@ -29,6 +29,5 @@ def longest_common_subsequence(length: int, fits: Sequence[int]) -> list[tuple[i
             call -= 1
             while call and not rows[call - 1] & bit:
                 call -= 1
-            pairs.append((position, call))
-    pairs.reverse()
-    return pairs
+            matched[position] = call
+    return matched

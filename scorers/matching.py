@@ -1,57 +1,74 @@
 """The best one-to-one assignment of calls to tools where order does not matter.
 
-Augmenting paths (Kuhn), begun from the required tools, then from the calls that cost something when left over, then from
-the rest. A path never frees what is already covered, on either side, so each round keeps what the rounds before it won:
-the covered sets are those of a weighted matroid (Mendelsohn and Dulmage), and taking the dearest first is optimal.
+Alternating paths (Kuhn), begun from the required tools, then from the calls that cost something when left over, then
+from the optional tools. A path keeps every required tool covered and every costly call, at most it lets go a call that is
+free: so each round keeps what the rounds before it won, and as the sets that can be covered are matroids on both sides
+(Mendelsohn and Dulmage), it wins as much as it could have won first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+Edges = Sequence[Sequence[int]]
+Partners = list[int | None]
 
-def best_assignment(fits: Sequence[int], required: Sequence[bool], costly: Sequence[bool]) -> list[int | None]:
+
+def best_assignment(tools_of: Edges, required: Sequence[bool], costly: Sequence[bool]) -> Partners:
     """For each tool the call it gets, or None.
 
-    ``fits[call]`` has a bit for each tool the call fits. As few required tools as possible go without, and as few
-    costly calls are left over.
+    ``tools_of[call]`` are the tools the call fits. As few required tools as possible go without, and as few costly calls
+    are left over.
     """
-    calls_of = [[call for call, mask in enumerate(fits) if mask >> tool & 1] for tool in range(len(required))]
-    tools_of = [[tool for tool in range(len(required)) if mask >> tool & 1] for mask in fits]
-    call_for: list[int | None] = [None] * len(required)
-    tool_for: list[int | None] = [None] * len(fits)
-    tools = sorted(range(len(required)), key=lambda tool: not required[tool])
-    calls = [call for call in range(len(fits)) if costly[call]]
-    _cover((tool for tool in tools if required[tool]), calls_of, call_for, tool_for)
-    _cover(calls, tools_of, tool_for, call_for)
-    _cover((tool for tool in tools if not required[tool]), calls_of, call_for, tool_for)
+    calls_of: list[list[int]] = [[] for _ in required]
+    for call, tools in enumerate(tools_of):
+        for tool in tools:
+            calls_of[tool].append(call)
+    call_for: Partners = [None] * len(required)
+    tool_for: Partners = [None] * len(tools_of)
+    _cover((tool for tool, needed in enumerate(required) if needed), calls_of, call_for, tool_for)
+    free = [not cost for cost in costly]
+    _cover((call for call, cost in enumerate(costly) if cost), tools_of, tool_for, call_for, free)
+    _cover((tool for tool, needed in enumerate(required) if not needed), calls_of, call_for, tool_for)
     return call_for
 
 
 def _cover(
-    starts: Iterable[int], edges: Sequence[Sequence[int]], here: list[int | None], there: list[int | None]
+    starts: Iterable[int], edges: Edges, here: Partners, there: Partners, spare: Sequence[bool] | None = None
 ) -> None:
-    """Cover each start that can be, by an alternating path to an uncovered end on the other side."""
+    """Cover each start that can be, by an alternating path to an uncovered end on the other side, or to a spare here."""
     for start in starts:
-        if here[start] is not None:
-            continue
-        came_from: dict[int, int] = {}
-        queue = [start]
-        for side in queue:  # grows while it is walked: breadth first
-            end = next((other for other in edges[side] if there[other] is None and other not in came_from), None)
-            if end is not None:
-                came_from[end] = side
-                _flip(end, came_from, here, there)
-                break
-            for other in edges[side]:
-                if other not in came_from:
-                    came_from[other] = side
-                    owner = there[other]
-                    if owner is not None:
-                        queue.append(owner)
+        if here[start] is None:
+            free = next((other for other in edges[start] if there[other] is None), None)
+            if free is not None:
+                here[start], there[free] = free, start
+            else:
+                _augment(start, edges, here, there, spare)
 
 
-def _flip(end: int, came_from: dict[int, int], here: list[int | None], there: list[int | None]) -> None:
+def _augment(start: int, edges: Edges, here: Partners, there: Partners, spare: Sequence[bool] | None) -> None:
+    came_from: dict[int, int] = {}
+    queue = [start]
+    loser: tuple[int, int] | None = None
+    for side in queue:  # grows while it is walked: breadth first
+        for other in edges[side]:
+            if other in came_from:
+                continue
+            came_from[other] = side
+            owner = there[other]
+            if owner is None:
+                _flip(other, came_from, here, there)
+                return
+            if spare is not None and spare[owner] and loser is None:
+                loser = (other, owner)
+            queue.append(owner)
+    if loser is not None:
+        end, owner = loser
+        here[owner] = None
+        _flip(end, came_from, here, there)
+
+
+def _flip(end: int, came_from: dict[int, int], here: Partners, there: Partners) -> None:
     at: int | None = end
     while at is not None:
         side = came_from[at]

@@ -40,14 +40,16 @@ class Node(NamedTuple):
 class Move(NamedTuple):
     """Match ``tool`` next, with ``skipped`` missing; ``rest`` remains.
 
-    ``certain`` says that nothing is skipped and nothing decided by it: where a call fits no other tool and the tool
-    occurs once, matching it is never a mistake.
+    ``certain`` says that nothing is skipped and nothing decided by it, ``alone`` that moreover nothing else can come
+    first: a required tool outside any block. A call that fits no other tool is best matched by an ``alone`` move, and
+    by a ``certain`` one where the tool occurs only once, whatever comes later.
     """
 
     tool: int
     skipped: tuple[int, ...]
     rest: int
-    certain: bool
+    certain: bool = False
+    alone: bool = False
 
 
 class PatternError(ValueError):
@@ -57,7 +59,8 @@ class PatternError(ValueError):
 class Pattern:
     """A pattern and those of its rests that were met. ``tools[i]`` is the tool number i; equal tools share a number.
 
-    ``chain`` are the tools of a pattern that is one plain sequence of them; ``bag`` those of one that is a single block
+    ``chain`` are the tools of a pattern that is one plain sequence of them, ``places(fits)`` a bit for each of its
+    positions that holds one of the tools whose bits are in ``fits``; ``bag`` those of one that is a single block
     in any order, each with whether it is required; ``once`` those that occur at most once. Raises PatternError.
     """
 
@@ -66,6 +69,7 @@ class Pattern:
         self._nodes: list[Node] = []
         self._numbers: dict[Node, int] = {}
         self.moves: Callable[[int], tuple[Move, ...]] = cache(self._find_moves)
+        self.moves_by_tool: Callable[[int], Mapping[int, list[Move]]] = cache(self._group_moves)
         self.fewest: Callable[[int], tuple[int, ...]] = cache(self._find_fewest)
         self.least: Callable[[int], Counts] = cache(self._find_least)
         self.most: Callable[[int], Counts] = cache(self._find_most)
@@ -74,6 +78,7 @@ class Pattern:
         self.once = frozenset(tool for tool, times in self.most(self.start).items() if times == 1)
         self.chain = self._as_chain()
         self.bag = self._as_bag()
+        self.places: Callable[[int], int] = cache(self._find_places)
         if self.bag is None and (rests := self._estimate(self.start)) > MAX_RESTS:
             raise PatternError(
                 f"it has about {rests:.0e} states, more than {MAX_RESTS}: put fewer or smaller elements into any_order, "
@@ -89,17 +94,30 @@ class Pattern:
         node = self._nodes[rest]
         finders = {"sequence": self._in_sequence, "any_order": self._in_any_order, "repeat": self._in_repeat}
         if node.kind == "tool":
-            return (Move(node.tool, (), self.done, certain=True),)
+            return (Move(node.tool, (), self.done, certain=True, alone=True),)
         if node.kind == "one_of":
-            return tuple(move._replace(certain=False) for child in node.children for move in self.moves(child))
+            return tuple(
+                move._replace(certain=False, alone=False) for child in node.children for move in self.moves(child)
+            )
         return tuple(dict.fromkeys(finders[node.kind](node)))
+
+    def _group_moves(self, rest: int) -> Mapping[int, list[Move]]:
+        groups: dict[int, list[Move]] = {}
+        for move in self.moves(rest):
+            groups.setdefault(move.tool, []).append(move)
+        return groups
 
     def _in_sequence(self, node: Node) -> Iterator[Move]:
         skipped: tuple[int, ...] = ()
+        passed: set[int] = set()
         for at, child in enumerate(node.children):
             for move in self.moves(child):
-                rest = self._sequence((move.rest, *node.children[at + 1 :]))
-                yield Move(move.tool, skipped + move.skipped, rest, move.certain and at == 0)
+                if move.tool not in passed:
+                    rest = self._sequence((move.rest, *node.children[at + 1 :]))
+                    sure = (move.certain, move.alone) if at == 0 else (False, False)
+                    yield Move(move.tool, skipped + move.skipped, rest, *sure)
+            # To skip a required tool and match the same tool later is no cheaper than to match it and skip the later one.
+            passed.add(self._nodes[child].tool)
             skipped += self.fewest(child)
 
     def _in_any_order(self, node: Node) -> Iterator[Move]:
@@ -107,7 +125,7 @@ class Pattern:
             if child not in node.children[:at]:
                 others = node.children[:at] + node.children[at + 1 :]
                 for move in self.moves(child):
-                    yield move._replace(rest=self._any_order((move.rest, *others)))
+                    yield move._replace(rest=self._any_order((move.rest, *others)), alone=False)
 
     def _in_repeat(self, node: Node) -> Iterator[Move]:
         (child,) = node.children
@@ -180,6 +198,9 @@ class Pattern:
         node = self._nodes[self.start]
         parts = [self._nodes[child] for child in node.children] if node.kind == "sequence" else [node]
         return tuple(part.tool for part in parts) if all(part.kind == "tool" for part in parts) else None
+
+    def _find_places(self, fits: int) -> int:
+        return sum(1 << at for at, tool in enumerate(self.chain or ()) if fits >> tool & 1)
 
     def _as_bag(self) -> tuple[tuple[int, bool], ...] | None:
         node = self._nodes[self.start]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,19 +19,19 @@ class Reading:
     """The calls of a run and what became of them. ``counted`` are the places of the calls that are scored at all.
 
     ``pairs`` are the expected calls of the cheapest reading, each with the place of the call that is it or None.
-    ``repaired`` tells of a missing expected call (by its index in ``pairs``) which wrong call stands for it.
+    ``stand_ins`` tells of a missing expected call (by its index in ``pairs``) which wrong call stands for it.
     """
 
     calls: Sequence[Observed]
     counted: Sequence[int]
     outcomes: Sequence[Outcome]
     pairs: Sequence[Pair]
-    repaired: dict[int, int]
+    stand_ins: Mapping[int, int]
     verdicts: Sequence[Verdict]
 
     def missing(self) -> list[int]:
         """The tools nobody called, not even in the wrong place or with the wrong arguments."""
-        return [tool for at, (tool, call) in enumerate(self.pairs) if call is None and at not in self.repaired]
+        return [tool for at, (tool, call) in enumerate(self.pairs) if call is None and at not in self.stand_ins]
 
 
 def read_run(
@@ -42,21 +42,34 @@ def read_run(
     counted: Sequence[int],
 ) -> Reading:
     """Align the counted calls with the pattern and check the constraints on them. Raises SearchLimitError."""
-    pairs = align(pattern, _steps(pattern, calls, steps, counted)) if pattern else []
-    outcomes, repaired = _judge(calls, counted, pairs, free=pattern is None)
-    seen = (
-        Calls([Seen(steps[at], calls[at].surely, calls[at].possibly) for at in counted]) if constraints else Calls(())
-    )
-    verdicts = [constraint.check(seen) for constraint in constraints]
-    return Reading(calls, counted, outcomes, pairs, repaired, verdicts)
+    pairs: list[Pair] = []
+    if pattern is not None:
+        fitting = [at for at in counted if calls[at].fits]
+        pairs = align(
+            pattern, [Call(at, calls[at].fits, calls[at].cost) for at in fitting], [steps[at] for at in fitting]
+        )
+    outcomes: list[Outcome] = ["unscored"] * len(calls)
+    for at in counted:
+        outcomes[at] = calls[at].otherwise
+    gaps = []
+    for index, (_, place) in enumerate(pairs):
+        if place is None:
+            gaps.append(index)
+        else:
+            outcomes[place] = "matched"
+    stand_ins = _find_stand_ins(calls, counted, pairs, gaps, outcomes) if gaps else {}
+    verdicts: list[Verdict] = []
+    if constraints:
+        seen = Calls([Seen(steps[at], calls[at].surely, calls[at].possibly) for at in counted])
+        verdicts = [constraint.check(seen) for constraint in constraints]
+    return Reading(calls, counted, outcomes, pairs, stand_ins, verdicts)
 
 
 def without_retries(
     calls: Sequence[Observed], steps: Sequence[int], failed: Sequence[bool], at: Sequence[int]
 ) -> list[int]:
     """Of the calls at these places, those that are no failed attempt repeated by a call of the same tool one step on."""
-    order = sorted({steps[place] for place in at})
-    following = dict(pairwise(order))
+    following = dict(pairwise(sorted({steps[place] for place in at})))
     repeats: dict[tuple[int, str], int] = {}
     for place in at:
         key = (steps[place], calls[place].name)
@@ -71,46 +84,33 @@ def without_retries(
     return kept
 
 
-def _steps(
-    pattern: Pattern, calls: Sequence[Observed], steps: Sequence[int], counted: Sequence[int]
-) -> list[list[Call]]:
-    """The calls that fit some tool of the pattern, step by step; a forbidden one never does."""
-    known = (1 << len(pattern.tools)) - 1
-    groups: dict[int, list[Call]] = {}
-    for at in counted:
-        call = calls[at]
-        fits = call.possibly & known
-        if fits and not call.forbidden:
-            groups.setdefault(steps[at], []).append(Call(at, fits, int(not call.free)))
-    return list(groups.values())
-
-
-def _judge(
-    calls: Sequence[Observed], counted: Sequence[int], pairs: Sequence[Pair], *, free: bool
-) -> tuple[list[Outcome], dict[int, int]]:
-    """Outcomes, and which wrong call stands for which missing one.
+def _find_stand_ins(
+    calls: Sequence[Observed],
+    counted: Sequence[int],
+    pairs: Sequence[Pair],
+    gaps: Sequence[int],
+    outcomes: list[Outcome],
+) -> Mapping[int, int]:
+    """Which wrong call stands for which missing one; their outcomes are set.
 
     A call that would be right elsewhere is out of order; one with the right name has wrong arguments. Both leave their
     expected call missing, so pairing them up explains the edits without changing their number.
     """
-    outcomes: list[Outcome] = ["unscored"] * len(calls)
-    for at in counted:
-        call = calls[at]
-        outcomes[at] = "forbidden" if call.forbidden else "unscored" if free or call.free else "extra"
-    for _, place in pairs:
-        if place is not None:
-            outcomes[place] = "matched"
-    gaps = [at for at, (_, place) in enumerate(pairs) if place is None]
-    repaired: dict[int, int] = {}
-    if not gaps:
-        return outcomes, repaired
-    spare = [at for at in counted if outcomes[at] != "matched" and not calls[at].forbidden and calls[at].named]
-    for outcome, fits in (("out_of_order", "possibly"), ("wrong_arguments", "named")):
-        for gap in gaps:
-            bit = 1 << pairs[gap][0]
-            stand_in = next((at for at in spare if getattr(calls[at], fits) & bit), None)
-            if stand_in is not None and gap not in repaired:
-                repaired[gap] = stand_in
-                spare.remove(stand_in)
-                outcomes[stand_in] = outcome  # type: ignore[call-overload]
-    return outcomes, repaired
+    spare = [at for at in counted if calls[at].named and outcomes[at] not in ("matched", "forbidden")]
+    found: dict[int, int] = {}
+    for gap in gaps:
+        _take(spare, found, gap, [calls[at].fits >> pairs[gap][0] & 1 for at in spare], outcomes, "out_of_order")
+    for gap in gaps:
+        if gap not in found:
+            _take(
+                spare, found, gap, [calls[at].named >> pairs[gap][0] & 1 for at in spare], outcomes, "wrong_arguments"
+            )
+    return found
+
+
+def _take(
+    spare: list[int], found: dict[int, int], gap: int, usable: list[int], outcomes: list[Outcome], outcome: Outcome
+) -> None:
+    if 1 in usable:
+        found[gap] = spare.pop(usable.index(1))
+        outcomes[found[gap]] = outcome

@@ -13,11 +13,14 @@ from typing import NamedTuple
 
 from scorers.pattern import Pattern
 
-MAX_STATES = 50_000
-"""States one search may open: about half a second. Beyond it the run is reported as not scorable, never guessed."""
+MAX_STATES = 20_000
+"""States one search may open: some tenths of a second. Beyond, the run is reported as not scorable, never guessed."""
 
 Pair = tuple[int, int | None]
 """A tool of the pattern and the call that matches it, or None where it is missing."""
+
+State = tuple[int, int, int]
+Edge = tuple[int, State, Sequence[Pair]]
 
 
 class SearchLimitError(RuntimeError):
@@ -25,108 +28,141 @@ class SearchLimitError(RuntimeError):
 
 
 class Call(NamedTuple):
-    """A call that fits some tool: its number, a bit for each tool it fits, and what leaving it over costs (0 or 1)."""
+    """A call that fits some tool: its number, the bits of the tools it fits, and what leaving it over costs (0 or 1)."""
 
     number: int
     fits: int
     cost: int
 
 
-State = tuple[int, int, int]
+class _Kind(NamedTuple):
+    """Calls that are all the same to the pattern."""
+
+    tools: tuple[int, ...]
+    cost: int
+
+
+class _Step:
+    """The calls of one step, equal ones next to each other, and how many of each kind come after it."""
+
+    def __init__(self, calls: Sequence[Call], kind_of: dict[tuple[int, int], int], later: Sequence[int]) -> None:
+        self.calls = sorted(calls, key=lambda call: (call.fits, call.cost, call.number))
+        self.kinds = [kind_of[call.fits, call.cost] for call in self.calls]
+        self.later = later
+        self.all_open = (1 << len(calls)) - 1
+
+    def open_kinds(self, open_calls: int) -> Iterator[tuple[int, int]]:
+        """The kinds among the open calls, each with the place of the first open call of it."""
+        before = -1
+        for place, kind in enumerate(self.kinds):
+            if open_calls >> place & 1 and kind != before:
+                before = kind
+                yield kind, place
+
+    def counts(self, open_calls: int) -> list[int]:
+        """How many calls of each kind are still to come, the open ones included."""
+        counts = list(self.later)
+        for place, kind in enumerate(self.kinds):
+            counts[kind] += open_calls >> place & 1
+        return counts
 
 
 class _Search:
-    """One search. Open calls of a step are a bit set, equal ones being taken lowest first."""
+    """One search over the steps of one run."""
 
     def __init__(self, pattern: Pattern, steps: Sequence[Sequence[Call]]) -> None:
         self.pattern = pattern
-        self.steps = [sorted(step, key=lambda call: (call.fits, call.cost, call.number)) for step in steps]
-        self.kinds = sorted({(call.fits, call.cost) for step in steps for call in step})
-        # later[step][kind]: calls of this kind in the steps after this one.
-        self.later = [[0] * len(self.kinds)]
-        for step in reversed(self.steps):
-            counts = self.later[-1].copy()
-            for call in step:
-                counts[self.kinds.index((call.fits, call.cost))] += 1
-            self.later.append(counts)
-        self.later.reverse()
+        keys = sorted({(call.fits, call.cost) for step in steps for call in step})
+        kind_of = {key: kind for kind, key in enumerate(keys)}
+        tools = range(len(pattern.tools))
+        self.kinds = [_Kind(tuple(tool for tool in tools if fits >> tool & 1), cost) for fits, cost in keys]
+        self.kinds_of = [[kind for kind, (fits, _) in enumerate(keys) if fits >> tool & 1] for tool in tools]
+        self.steps: list[_Step] = []
+        later = [0] * len(keys)
+        for calls in reversed(steps):
+            self.steps.append(_Step(calls, kind_of, later))
+            later = self.steps[-1].counts(self.steps[-1].all_open)
+        self.steps.reverse()
+        # A free call is not worth a match that a costly one could have: then nothing is certain of it.
+        self.sure_cost = min((cost for _, cost in keys if cost), default=0)
 
     def run(self) -> list[Pair]:
         """The pairs of a cheapest alignment, in an order in which pattern and steps agree."""
         start: State = (0, self._all_open(0), self.pattern.start)
         cheapest: dict[State, int] = {start: 0}
         came_from: dict[State, tuple[State, Sequence[Pair]]] = {}
-        # Of equally promising states the deepest first: then the one found first.
+        done: set[State] = set()
+        # Of equally promising states the deepest first, then the one found first.
         queue = [(self._still_to_pay(start), 0, 0, start)]
-        found = closed = 0
         while queue:
             _, depth, _, state = heappop(queue)
             if state[0] > len(self.steps):
                 return _walk_back(came_from, state)
-            closed += 1
-            if closed > MAX_STATES:
+            if state in done:
+                continue
+            done.add(state)
+            if len(done) > MAX_STATES:
                 raise SearchLimitError(f"more than {MAX_STATES} ways to read the run along the pattern")
-            paid = cheapest[state]
             for cost, following, pairs in self._next(state):
-                total = paid + cost
+                total = cheapest[state] + cost
                 if total < cheapest.get(following, total + 1):
                     cheapest[following] = total
                     came_from[following] = (state, pairs)
-                    found += 1
-                    heappush(queue, (total + self._still_to_pay(following), depth - 1, found, following))
+                    heappush(queue, (total + self._still_to_pay(following), depth - 1, len(came_from), following))
         raise AssertionError("leaving every step and skipping the rest is always possible")
 
     def _all_open(self, step: int) -> int:
-        return (1 << len(self.steps[step])) - 1 if step < len(self.steps) else 0
+        return self.steps[step].all_open if step < len(self.steps) else 0
 
-    def _next(self, state: State) -> Iterator[tuple[int, State, Sequence[Pair]]]:
+    def _next(self, state: State) -> Iterator[Edge]:
         at, open_calls, rest = state
         if at == len(self.steps):
             skipped = self.pattern.fewest(rest)
             yield len(skipped), (at + 1, 0, self.pattern.done), [(tool, None) for tool in skipped]
             return
         step = self.steps[at]
-        before = None
-        for place, call in enumerate(step):
-            if not open_calls >> place & 1 or call[1:] == before:
-                continue
-            before = call[1:]
-            for move in self.pattern.moves(rest):
-                if call.fits >> move.tool & 1:
-                    pairs = [*((tool, None) for tool in move.skipped), (move.tool, call.number)]
-                    taken = (len(move.skipped), (at, open_calls ^ (1 << place), move.rest), pairs)
-                    if move.certain and call.fits == 1 << move.tool and move.tool in self.pattern.once:
-                        yield taken
-                        return
-                    yield taken
-        left = sum(call.cost for place, call in enumerate(step) if open_calls >> place & 1)
+        matches = self._matches(state)
+        certain = next((edge for edge, sure in matches if sure), None)
+        if certain:
+            yield certain
+            return
+        yield from (edge for edge, _ in matches)
+        left = sum(self.kinds[kind].cost for place, kind in enumerate(step.kinds) if open_calls >> place & 1)
         yield left, (at + 1, self._all_open(at + 1), rest), ()
+
+    def _matches(self, state: State) -> list[tuple[Edge, bool]]:
+        """Every way to match an open call next, and whether it is sure to be among the best."""
+        at, open_calls, rest = state
+        moves = self.pattern.moves_by_tool(rest)
+        found: list[tuple[Edge, bool]] = []
+        for kind, place in self.steps[at].open_kinds(open_calls):
+            tools, cost = self.kinds[kind]
+            number, now_open = self.steps[at].calls[place].number, open_calls ^ (1 << place)
+            for tool in tools:
+                for move in moves.get(tool, ()):
+                    pairs: list[Pair] = [*((missing, None) for missing in move.skipped), (tool, number)]
+                    sure = len(tools) == 1 and cost >= self.sure_cost
+                    sure = sure and (move.alone or (move.certain and tool in self.pattern.once))
+                    found.append(((len(move.skipped), (at, now_open, move.rest), pairs), sure))
+        return found
 
     def _still_to_pay(self, state: State) -> int:
         """A lower bound: tools with too few calls left for them, and calls with too few tools left for them."""
         at, open_calls, rest = state
         if at >= len(self.steps):
             return len(self.pattern.fewest(rest)) if at == len(self.steps) else 0
-        counts = self.later[at + 1].copy()
-        for place, call in enumerate(self.steps[at]):
-            if open_calls >> place & 1:
-                counts[self.kinds.index((call.fits, call.cost))] += 1
+        counts = self.steps[at].counts(open_calls)
         least, most = self.pattern.least(rest), self.pattern.most(rest)
         to_pay = 0.0
-        available = dict.fromkeys(least, 0)
-        for (fits, cost), count in zip(self.kinds, counts, strict=True):
-            if count:
-                room = 0.0
-                for tool, times in most.items():
-                    if fits >> tool & 1:
-                        room += times
-                        if tool in available:
-                            available[tool] += count
-                if cost and count > room:
-                    to_pay += count - room
         for tool, times in least.items():
-            if times > available[tool]:
-                to_pay += times - available[tool]
+            short = times - sum(counts[kind] for kind in self.kinds_of[tool])
+            if short > 0:
+                to_pay += short
+        for count, (tools, cost) in zip(counts, self.kinds, strict=True):
+            if cost and count:
+                surplus = count - sum(most.get(tool, 0) for tool in tools)
+                if surplus > 0:
+                    to_pay += surplus
         return int(to_pay)
 
 

@@ -74,7 +74,8 @@ class TrajectoryScorer:
         self._constraints = [
             CompiledConstraint(one, lambda tool: 1 << number_of(tool, tools)) for one in rule.constraints
         ]
-        self._observer = Observer(tools, expectation.allow_extra, expectation.forbid, embed)
+        expected = len(self._pattern.tools) if self._pattern else None
+        self._observer = Observer(tools, expected, expectation.allow_extra, expectation.forbid, embed)
         self._refuse_contradictions()
         self._expected = len(self._pattern.fewest(self._pattern.start)) if self._pattern else 0
         limits = (self._limits.max_calls, self._limits.max_errors)
@@ -127,18 +128,19 @@ class TrajectoryScorer:
         tokens, steps, failures, _ = shape
         if self._element is not None and self._pattern is not None and self._pattern.size > MAX_RESTS:
             self._pattern = Pattern(self._element)  # forgets the rests of runs gone by
-        observed = [self._observer.observed(token) for token in tokens]
+        observed = self._observer.observed(tokens)
         counted: Sequence[int] = [at for at, call in enumerate(observed) if call.executed]
         if self._limits.retries == "collapse":
             counted = without_retries(observed, steps, failures, counted)
         # Within a step by name and arguments, so that the order in which unordered calls are listed decides nothing.
-        counted = sorted(counted, key=lambda at: (steps[at], _rank(tokens[at])))
+        if len(set(steps)) < len(steps):
+            counted = sorted(counted, key=lambda at: (steps[at], _rank(tokens[at])))
         return read_run(self._pattern, self._constraints, observed, steps, counted)
 
     def _judge(self, reading: Reading, shape: Shape) -> Score:
         edits = [*self._edits(reading), *self._broken(reading, shape[2])]
         broken = sum(edit.kind == "broken" for edit in edits)
-        made = sum(self._costs(reading, at) for at in reading.counted)
+        made = sum([reading.calls[at].cost for at in reading.counted])
         sizes = [self._expected, made]
         if checks := broken if self._pattern else self._checks:
             sizes.append(checks)
@@ -159,12 +161,12 @@ class TrajectoryScorer:
     def _edits(self, reading: Reading) -> Iterator[Edit]:
         for at, (tool, call) in enumerate(reading.pairs):
             if call is None:
-                wrong = reading.repaired.get(at)
+                wrong = reading.stand_ins.get(at)
                 if wrong is None:
                     yield Edit("missing", self._show(tool), 1)
                 else:
                     kind = "out of order" if reading.outcomes[wrong] == "out_of_order" else "wrong arguments"
-                    yield Edit(kind, reading.calls[wrong].name, 1 + self._costs(reading, wrong))
+                    yield Edit(kind, reading.calls[wrong].name, 1 + reading.calls[wrong].cost)
         for at in reading.counted:
             if reading.outcomes[at] in ("extra", "forbidden"):
                 yield Edit(reading.outcomes[at], reading.calls[at].name, 1)
@@ -178,11 +180,6 @@ class TrajectoryScorer:
             yield Edit("broken", f"max_calls {limits.max_calls}", 1)
         if limits.max_errors is not None and sum(failures[at] for at in reading.counted) > limits.max_errors:
             yield Edit("broken", f"max_errors {limits.max_errors}", 1)
-
-    def _costs(self, reading: Reading, at: int) -> int:
-        """What leaving this call over costs: 1, or nothing where such calls are allowed."""
-        call = reading.calls[at]
-        return int(call.forbidden or (self._pattern is not None and not call.free))
 
     def _details(self, reading: Reading, matched: int, made: int) -> dict[str, Any]:
         expected = len(reading.pairs)
@@ -199,7 +196,7 @@ class TrajectoryScorer:
             details["constraints"] = [
                 report(one, verdict) for one, verdict in zip(self._constraints, reading.verdicts, strict=True)
             ]
-        if unobserved := [at for at in reading.counted if reading.calls[at].unobserved]:
+        if unobserved := [at for at in reading.counted if reading.calls[at].surely != reading.calls[at].possibly]:
             details["unobserved"] = sorted(unobserved)
         return details
 

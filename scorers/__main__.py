@@ -1,0 +1,57 @@
+"""Cases in, scores out, one JSON line each: ``python -m scorers < cases.jsonl``.
+
+A case is ``{"id", "system", "expected": [{"tool", "args"?}], "actual": [{"tool", "args"?, ...}], "options": {...}}``; its
+answer ``{"id", "system", "ok": true, "score", "detail"}``, or ``{"id", "system", "ok": false, "error"}`` for whatever a
+scorer refuses and for a line that is no case. A line without an answer there is not; blank lines are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from scorers.parsing import nearest
+from scorers.registry import SCORERS
+
+
+def answer(line: str) -> str:
+    """The answer to one line. Never raises."""
+    case: Any = None
+    try:
+        case = json.loads(line)
+        return json.dumps(_head(case) | _score(case), allow_nan=False)
+    except Exception as error:  # noqa: BLE001 - whatever a line holds, it is answered
+        message = str(error) or type(error).__name__
+        return json.dumps(_head(case) | {"ok": False, "error": message})
+
+
+def main() -> int:
+    """Answer standard input line by line."""
+    sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+    for line in sys.stdin:
+        if line.strip():
+            sys.stdout.write(answer(line) + "\n")
+    return 0
+
+
+def _head(case: Any) -> dict[str, Any]:
+    known = case if isinstance(case, dict) else {}
+    texts = {key: known.get(key) for key in ("id", "system")}
+    return {key: value if isinstance(value, str | int | None) else None for key, value in texts.items()}
+
+
+def _score(case: Any) -> dict[str, Any]:
+    if not isinstance(case, dict):
+        raise TypeError("a case is an object with system, expected, actual and options")
+    name, options = case.get("system"), case.get("options") or {}
+    if not isinstance(name, str) or name not in SCORERS:
+        raise ValueError(f"unknown system {name!r:.100}{nearest(str(name), list(SCORERS))}")
+    if not isinstance(options, dict):
+        raise TypeError("options must be an object")
+    score = SCORERS[name](**options)(expected=case.get("expected", []), actual=case.get("actual", []))
+    return {"ok": True, "score": score.value, "detail": dict(score.details)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
