@@ -152,7 +152,8 @@ class Dialect:
     """None where the span, though in this dialect, is not understood."""
     scopes: tuple[str, ...] = ()
     markers: tuple[bytes, ...] = ()
-    """Bytes at least one of which stands in every span of this dialect that matters."""
+    """Bytes one of which stands in every span of this dialect that matters, unless those of ``otel_genai`` do. Each is
+    looked for in all traffic, so they are few, and long, which makes them faster to look for."""
     attributes: frozenset[str] = frozenset()
     """Attributes ``read`` looks at, beyond ``keys``."""
     prefixes: tuple[str, ...] = ()

@@ -54,6 +54,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
 
 _BY_SCOPE: Final = {scope: dialect for dialect in DIALECTS for scope in dialect.scopes}
 _BY_KEY: Final = tuple((key, dialect) for dialect in DIALECTS for key in dialect.keys)
+_OTHER_KEYS: Final = frozenset(key for key, dialect in _BY_KEY if dialect is not otel_genai.DIALECT)
 _WITH_LOGS: Final = tuple(dialect.read_log for dialect in DIALECTS if dialect.read_log is not None)
 _CONTEXT_ATTRIBUTES: Final = (semconv.HTTP_ROUTE, semconv.URL_PATH, semconv.TOOLSCORE_ROUTE, semconv.TOOLSCORE_INTENT)
 
@@ -81,23 +82,34 @@ def read(span: Span) -> Reading | None:
     and not needed. A root, or a server span with a route, is at least context.
     """
     attributes = span.attributes
-    dialect = _BY_SCOPE.get(span.scope.name)
-    reading = None if dialect is None else dialect.read(span)
-    if reading is not IGNORED:
-        for key, dialect in _BY_KEY:
-            if key in attributes and (reading is None or reading.dialect != dialect.name):
-                other = dialect.read(span)
-                if reading is None or reading is IGNORED:
-                    reading = other or reading
-                elif other is not None and other.role is reading.role:
-                    fill(reading, other)
-        if reading is None:
-            reading = generic.read(span)
+    if span.scope.name not in _BY_SCOPE and _OTHER_KEYS.isdisjoint(
+        attributes
+    ):  # by far the most: the conventions alone
+        reading = otel_genai.read(span)
+    else:
+        reading = _read_mixed(span)
+    if reading is None:
+        reading = generic.read(span)
     if not span.parent_span_id or semconv.HTTP_ROUTE in attributes:
         if reading is None or reading is IGNORED:
             reading = reading_of(span, Role.OTHER, "")
         if not reading.attributes:
             reading.attributes = context_attributes(span)
+    return reading
+
+
+def _read_mixed(span: Span) -> Reading | None:
+    dialect = _BY_SCOPE.get(span.scope.name)
+    reading = None if dialect is None else dialect.read(span)
+    if reading is IGNORED:
+        return IGNORED
+    for key, dialect in _BY_KEY:
+        if key in span.attributes and (reading is None or reading.dialect != dialect.name):
+            other = dialect.read(span)
+            if reading is None or reading is IGNORED:
+                reading = other or reading
+            elif other is not None and other.role is reading.role:
+                fill(reading, other)
     return reading
 
 

@@ -79,6 +79,6 @@ DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
     read=read,
-    markers=(b"gen_ai.", b"tool_call", b"tool.name", b"lmnr.span.type"),
+    markers=(b"tool.name",),
     attributes=frozenset({*_KINDS, *_TOOL_NAMES, *_CALL_IDS, *_INPUTS, *_OUTPUTS, *_AGENT_NAMES, *_SESSIONS}),
 )

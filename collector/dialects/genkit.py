@@ -69,6 +69,6 @@ DIALECT: Final = Dialect(
     name=NAME,
     keys=(_TYPE,),
     read=read,
-    markers=(b"genkit:type",),
+    markers=(b"genkit:metadata:subtype",),
     attributes=frozenset({_SUBTYPE, _NAME, _INPUT, _OUTPUT, _STATE, _SESSION, semconv.ERROR_TYPE}),
 )

@@ -81,7 +81,7 @@ DIALECT: Final = Dialect(
     keys=(),
     scopes=(_SCOPE,),
     read=read,
-    markers=(b"gcp.vertex.agent.", b"execute_tool ", b"agent_run ["),
+    whole_scopes=(_SCOPE,),
     attributes=frozenset({
         _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE, _SESSION, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.TOOL_NAME,
         semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,

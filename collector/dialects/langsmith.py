@@ -79,7 +79,6 @@ DIALECT: Final = Dialect(
     name=NAME,
     keys=(_KIND,),
     read=read,
-    markers=(b"langsmith.span.kind",),
     attributes=frozenset({
         _INPUT, _OUTPUT, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
     }),

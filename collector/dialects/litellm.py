@@ -15,6 +15,7 @@ from collector.values import name_of, parse_any
 
 NAME: Final = "litellm"
 
+_SCOPE: Final = "litellm"
 _RAW_SPAN: Final = "raw_gen_ai_request"
 _PROVIDERS: Final = (
     "openai",
@@ -55,8 +56,8 @@ def read(span: Span) -> Reading | None:
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
-    scopes=("litellm",),
+    scopes=(_SCOPE,),
+    whole_scopes=(_SCOPE,),
     read=read,
-    markers=(_RAW_SPAN.encode(),),
     attributes=frozenset({*_OUTPUTS, *_INPUTS, *_RESPONSE_IDS, semconv.ERROR_TYPE}),
 )

@@ -90,9 +90,8 @@ DIALECT: Final = Dialect(
     keys=(),
     scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE),
     read=read,
-    markers=(b"logfire.msg",),
     attributes=frozenset(
         {_NAME, _INPUT, _ERROR, _GROUP, _RESPONSE, _RAW_INPUT, semconv.OPERATION_NAME, semconv.ERROR_TYPE}
     ),
-    whole_scopes=(_FUNCTIONS_SCOPE,),
+    whole_scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE),
 )

@@ -83,7 +83,6 @@ DIALECT: Final = Dialect(
     name=NAME,
     keys=(_TYPE,),
     read=read,
-    markers=(b"mastra.span.type",),
     attributes=frozenset({
         _INPUT, _OUTPUT, _AGENT_INPUT, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT, *_THREADS, semconv.AGENT_NAME,
         semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_RESULT,

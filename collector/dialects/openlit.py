@@ -42,7 +42,6 @@ DIALECT: Final = Dialect(
     keys=(),
     scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE),
     read=read,
-    markers=(b"function.kwargs",),
     attributes=frozenset({_ARGS, _KWARGS, semconv.OPERATION_NAME, semconv.ERROR_TYPE}),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )

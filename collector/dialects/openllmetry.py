@@ -199,7 +199,7 @@ DIALECT: Final = Dialect(
     name=NAME,
     keys=(_KIND, _FIRST_COMPLETION),
     read=read,
-    markers=(b"traceloop.span.kind", b"gen_ai.completion.0.role"),
+    markers=(b"traceloop.span.kind",),
     attributes=frozenset({
         _ENTITY_NAME, _INPUT, _OUTPUT, semconv.OPERATION_NAME, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
         semconv.TOOL_CALL_ARGUMENTS, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES,

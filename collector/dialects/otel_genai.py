@@ -176,7 +176,7 @@ DIALECT: Final = Dialect(
     name=NAME,
     keys=(semconv.OPERATION_NAME,),
     read=read,
-    markers=(b"gen_ai.operation.name",),
+    markers=(b"gen_ai",),
     attributes=frozenset({
         semconv.AGENT_NAME, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID,
         semconv.SESSION_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.WORKFLOW_NAME,

@@ -75,7 +75,6 @@ DIALECT: Final = Dialect(
     keys=(),
     scopes=("pydantic-ai",),
     read=read,
-    markers=(b"gen_ai.tool.name", b"agent_name"),
     attributes=frozenset({
         _AGENT_NAME, *_TRANSCRIPTS, _ARGUMENTS, _EVENTS, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
         semconv.TOOL_CALL_ARGUMENTS, semconv.ERROR_TYPE,

@@ -30,9 +30,9 @@ LIMITS: dict[str, tuple[frozenset[str], str]] = {
         ("py-crewai-tl-fail", (*_ALL, "user_input"), _NO_CALLS),
         ("py-crewai-tl-multi", (*_ALL, "user_input"), _NO_CALLS),
         ("py-decorators-langsmith-nested", ("nesting",), "the inner agent is a plain traced function"),
-        ("py-decorators-logfire-fail", ("arguments", "user_input"), "arguments are attributes of any name"),
-        ("py-decorators-logfire-multi", ("arguments", "user_input"), "arguments are attributes of any name"),
-        ("py-decorators-openlit-fail", _ALL, "a function that raised leaves a span without attributes"),
+        ("py-decorators-logfire-fail", ("user_input",), _NO_INPUT),
+        ("py-decorators-logfire-multi", ("user_input",), _NO_INPUT),
+        ("py-decorators-openlit-fail", ("arguments",), "a function that raised leaves a span without attributes"),
         ("py-decorators-utilgenai-fail", ("user_input",), _NO_INPUT),
         ("py-decorators-utilgenai-nested", ("user_input",), _NO_INPUT),
         (
