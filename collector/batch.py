@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from collector.component import Signal
 from collector.otlp import lazy
 from collector.outbox import Outgoing
@@ -19,13 +21,13 @@ class Batch:
         self._clear()
 
     def _clear(self) -> None:
-        self._groups: dict[lazy.Frame, list[bytes]] = {}
+        self._groups: defaultdict[lazy.Frame, list[bytes]] = defaultdict(list)
         self._count = self._bytes = 0
         self.due: float | None = None
 
     def add(self, frame: lazy.Frame, item: bytes, now: float) -> None:
         """Add one raw item."""
-        self._groups.setdefault(frame, []).append(item)
+        self._groups[frame].append(item)
         self._count += 1
         self._bytes += len(item)
         if self.due is None:

@@ -37,6 +37,7 @@ _log = logging.getLogger(__name__)
 _RECEIVER = "otlp"
 _SCOPE = "toolscore"
 _LOG_MARKER = b"gen_ai."
+_INTEREST = lazy.Interest(dialects.MARKERS, dialects.SCOPES)
 _TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; nothing can be joined by them
 
 
@@ -89,7 +90,7 @@ class Pipeline:
         self._rules = rules.set
         self._settings = ContextSettings(route, intent, user_input=self._user_input or bool(rules.set.intents))
         wanted = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes)
-        self._decoder = Decoder(wanted, dialects.ATTRIBUTE_PREFIXES)
+        self._decoder = Decoder(wanted, dialects.ATTRIBUTE_PREFIXES, dialects.SCOPES)
 
     # ---- in: called by receivers
 
@@ -113,7 +114,7 @@ class Pipeline:
 
     def _receive_traces(self, request: bytes, transport: str) -> Rejected:
         now = self._clock.now()
-        split = lazy.split(request, dialects.MARKERS)
+        split = lazy.split(request, _INTEREST)
         self._assembler.link(split.links, now)
         taken = _Taken()
         for scope in split.scopes:

@@ -19,17 +19,38 @@ from collector.span import LogRecord, Resource, Scope, Span, SpanEvent
 _MAX_DEPTH = 32  # agent arguments nest a few levels; protobuf itself stops at 100
 _MAX_EVENTS = 256  # the SDKs' default limit is 128 a span
 _MAX_CACHED = 4096  # keys and frames come from senders, so what we remember of them is bounded
-_STRING_TAG, _ONE_BYTE = 0x0A, 128  # tag of AnyValue.string_value; lengths below this are one byte
+_KEY_TAG, _STRING_TAG = 0x0A, 0x0A  # of KeyValue.key and of AnyValue.string_value
+_ONE_BYTE = 128  # lengths below this take one byte
 _HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200  # span flags, opentelemetry-proto trace/v1
 
 
-class Decoder:
-    """Decodes spans and log records. ``attributes`` are wanted keys, ``prefixes`` beginnings of wanted keys."""
+class _Keys(dict[bytes, str | None]):
+    """Key as it stands on the wire to key as text, None for one nobody wants. Remembers a bounded number of keys."""
 
-    def __init__(self, attributes: Iterable[str], prefixes: Iterable[str] = ()) -> None:
-        self._exact = frozenset(attributes)
-        self._prefixes = tuple(prefixes)
-        self._keys: dict[bytes, str | None] = {}
+    def __init__(self, attributes: Iterable[str] | None, prefixes: Iterable[str] = ()) -> None:
+        super().__init__()
+        self._exact, self._prefixes = None if attributes is None else frozenset(attributes), tuple(prefixes)
+
+    def __missing__(self, key: bytes) -> str | None:
+        text = key.decode("utf-8", "replace")
+        name = text if self._exact is None or text in self._exact or text.startswith(self._prefixes) else None
+        if len(self) < _MAX_CACHED and len(key) < _ONE_BYTE:
+            self[key] = name
+        return name
+
+
+class Decoder:
+    """Decodes spans and log records.
+
+    ``attributes`` are wanted keys, ``prefixes`` beginnings of wanted keys; of the scopes in ``whole_scopes`` every
+    attribute is wanted.
+    """
+
+    def __init__(
+        self, attributes: Iterable[str], prefixes: Iterable[str] = (), whole_scopes: Iterable[str] = ()
+    ) -> None:
+        self._wanted, self._everything = _Keys(attributes, prefixes), _Keys(None)
+        self._whole_scopes = frozenset(whole_scopes)
         self._frames: dict[Frame, tuple[Resource, Scope]] = {}
 
     def spans(self, raws: Iterable[bytes], frame: Frame) -> list[Span | None]:
@@ -38,15 +59,16 @@ class Decoder:
             resource, scope = self._surroundings(frame)
         except ProtobufError as error:
             raise DecodeError(f"a resource or scope is not protobuf: {error}") from None
+        keys = self._everything if scope.name in self._whole_scopes else self._wanted
         spans: list[Span | None] = []
         for raw in raws:
             try:
-                spans.append(self._span(raw, resource, scope))
+                spans.append(self._span(raw, resource, scope, keys))
             except ProtobufError:
                 spans.append(None)
         return spans
 
-    def _span(self, raw: bytes, resource: Resource, scope: Scope) -> Span:
+    def _span(self, raw: bytes, resource: Resource, scope: Scope, keys: _Keys) -> Span:
         span = schema.Span.FromString(raw)
         events, links, flags, status = span.events, span.links, span.flags, span.status
         code, message = _status(status) if status else (0, "")
@@ -61,8 +83,8 @@ class Decoder:
             code,
             message,
             bool(flags & _IS_REMOTE) if flags & _HAS_IS_REMOTE else None,
-            self._attributes(span.attributes),
-            [self._event(event) for event in events[:_MAX_EVENTS]] if events else (),
+            _attributes(span.attributes, keys),
+            [_event(event, keys) for event in events[:_MAX_EVENTS]] if events else (),
             [_link(link) for link in links[:_MAX_EVENTS]] if links else (),
             resource,
             scope,
@@ -78,7 +100,7 @@ class Decoder:
                 record.span_id,
                 record.event_name.decode("utf-8", "replace"),
                 record.time_ns or record.observed_ns,
-                self._attributes(record.attributes),
+                _attributes(record.attributes, self._wanted),
                 _any_value(record.body, 0),
                 resource,
                 scope,
@@ -100,46 +122,36 @@ class Decoder:
             self._frames[frame] = known
         return known
 
-    def _attributes(self, items: Iterable[bytes]) -> dict[str, Any]:
-        """The wanted attributes. The hot loop: one turn an attribute.
 
-        Nearly all are a short key with a short text: 0a <length> <key> 12 <length> 0a <length> <text>. The lengths are
-        checked; a field order that no encoder has seen makes the key unknown and goes the long way.
-        """
-        found: dict[str, Any] = {}
-        keys = self._keys
-        for item in items:
-            try:
-                end = item[1] + 2
-                name = keys[item[2:end]]
-                if name is None:
-                    continue
-                text = item[end + 4 :]
-                if len(text) == item[end + 3] == item[end + 1] - 2 and item[end + 2] == _STRING_TAG:
-                    found[name] = text.decode()
-                    continue
-            except (IndexError, KeyError, UnicodeDecodeError):
-                pass
-            self._attribute(item, found)
-        return found
+def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
+    """The wanted attributes. The hot loop: one turn an attribute.
 
-    def _attribute(self, item: bytes, found: dict[str, Any]) -> None:
+    Nearly all are a short key with a short text: 0a <length> <key> 12 <length> 0a <length> <text>. The lengths are
+    checked; an item in another order of fields has a key that nobody wants, or goes the long way.
+    """
+    found: dict[str, Any] = {}
+    for item in items:
+        try:
+            end = item[1] + 2
+            name = keys[item[2:end]]
+            if name is None and item[0] == _KEY_TAG and item[1] < _ONE_BYTE:
+                continue
+            text = item[end + 4 :]
+            if name and len(text) == item[end + 3] == item[end + 1] - 2 and item[end + 2] == _STRING_TAG:
+                found[name] = text.decode()
+                continue
+        except (IndexError, UnicodeDecodeError):
+            pass
         pair = schema.KeyValue.FromString(item)
-        name = self._resolve(pair.key)
+        name = keys[pair.key]
         if name is not None:
             found[name] = _any_value(pair.value, 0)
+    return found
 
-    def _resolve(self, key: bytes) -> str | None:
-        """The key as text where it is wanted, else None."""
-        text = key.decode("utf-8", "replace")
-        name = text if text in self._exact or text.startswith(self._prefixes) else None
-        if len(self._keys) < _MAX_CACHED and 0 < len(key) < _ONE_BYTE:
-            self._keys[key] = name
-        return name
 
-    def _event(self, raw: bytes) -> SpanEvent:
-        event = schema.Event.FromString(raw)
-        return SpanEvent(event.name.decode("utf-8", "replace"), event.time_ns, self._attributes(event.attributes))
+def _event(raw: bytes, keys: _Keys) -> SpanEvent:
+    event = schema.Event.FromString(raw)
+    return SpanEvent(event.name.decode("utf-8", "replace"), event.time_ns, _attributes(event.attributes, keys))
 
 
 def _status(raw: bytes) -> tuple[int, str]:

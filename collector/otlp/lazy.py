@@ -10,8 +10,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+import re2
 from google.protobuf.message import DecodeError as ProtobufError
 
 from collector.errors import DecodeError
@@ -22,10 +23,11 @@ from collector.otlp import schema
 _TRACE_TAG, _SPAN_TAG, _PARENT_TAG = b"\n\x10", b"\x12\x08", b'"\x08'
 _unpack_ids = struct.Struct("2s16s2s8s2s8s").unpack_from
 _NO_PARENT = bytes(8)
+_COMMONEST = b"gen_ai."  # in nearly every span that matters, whatever its dialect
+_MAX_KNOWN_SCOPES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """What surrounds spans in a request: resource and scope with their schema URLs, serialised without their items."""
 
     resource: bytes
@@ -72,23 +74,55 @@ def check(raw: bytes) -> None:
         pass
 
 
-def split(raw: bytes, markers: Sequence[bytes]) -> Split:
-    """Split a trace request. A span is wanted when its bytes hold one of ``markers`` or it has no parent.
+class Interest:
+    """Tells which spans are worth decoding: those that hold a marker, and all of certain scopes.
 
-    Raises DecodeError where the request, or a span that has to be parsed, is not protobuf.
+    The cost hardly grows with the number of markers: the commonest is looked for in every span, the others in all the
+    remaining spans at once, by one linear-time automaton.
+    """
+
+    def __init__(self, markers: Iterable[bytes], scopes: Iterable[str] = ()) -> None:
+        self._markers = re2.compile(b"|".join(re2.escape(marker) for marker in markers))
+        self._scopes = frozenset(scope.encode() for scope in scopes)
+        self._known: dict[bytes, bool] = {}
+
+    def find(self, frame: Frame, spans: Sequence[bytes]) -> Iterable[int]:
+        """The indexes of the spans worth decoding."""
+        if self._is_whole(frame.scope):
+            return range(len(spans))
+        found = [index for index, span in enumerate(spans) if _COMMONEST in span]
+        rest = [span for span in spans if _COMMONEST not in span] if found else spans
+        if self._markers.search(b"".join(rest)) is None:
+            return found
+        return [index for index, span in enumerate(spans) if self._markers.search(span)]
+
+    def _is_whole(self, scope: bytes) -> bool:
+        known = self._known.get(scope)
+        if known is None:
+            name = schema.Scope.FromString(schema.ScopeItems.FromString(scope).scope).name
+            if len(self._known) >= _MAX_KNOWN_SCOPES:
+                self._known.clear()
+            known = self._known[scope] = name in self._scopes
+        return known
+
+
+def split(raw: bytes, interest: Interest) -> Split:
+    """Split a trace request. A span is wanted when it is of interest or has no parent.
+
+    Raises DecodeError where the request is not protobuf; a span that is not is wanted, and decoding it will tell.
     """
     result = Split(raw)
-    present = [marker for marker in markers if marker in raw]  # once a request: most requests hold one or none
-    for frame, spans in peel(raw):
-        result.scopes.append(ScopeSpans(frame, list(spans), _wanted(spans, present, result.links)))
+    for frame, items in peel(raw):
+        spans = list(items)
+        wanted = {*interest.find(frame, spans), *_roots(spans, result.links)}
+        result.scopes.append(ScopeSpans(frame, spans, sorted(wanted)))
         result.span_count += len(spans)
     return result
 
 
-def _wanted(spans: Sequence[bytes], markers: Sequence[bytes], links: dict[bytes, list[bytes]]) -> list[int]:
-    """The indexes worth decoding; adds every span's parent link to ``links``. The hot loop: one turn a span."""
-    wanted = []
-    marker, others = (markers[0], markers[1:]) if markers else (None, ())
+def _roots(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> list[int]:
+    """The indexes of spans without a parent; adds every span's parent link to ``links``. The hot loop: one turn a span."""
+    roots = []
     for index, span in enumerate(spans):
         try:
             trace_tag, trace_id, span_tag, span_id, parent_tag, parent_id = _unpack_ids(span)
@@ -99,16 +133,16 @@ def _wanted(spans: Sequence[bytes], markers: Sequence[bytes], links: dict[bytes,
             try:
                 trace_id, span_id, parent_id = _parse_ids(span)
             except ProtobufError:
-                wanted.append(index)  # decoding it will say what is wrong
+                roots.append(index)
                 continue
         known = links.get(trace_id)
         if known is None:
             links[trace_id] = [span_id, parent_id]
         else:
             known += (span_id, parent_id)
-        if (marker and marker in span) or parent_id == _NO_PARENT or (others and any(m in span for m in others)):
-            wanted.append(index)
-    return wanted
+        if parent_id == _NO_PARENT:
+            roots.append(index)
+    return roots
 
 
 def _parse_ids(raw: bytes) -> tuple[bytes, bytes, bytes]:

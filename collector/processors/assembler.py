@@ -176,7 +176,8 @@ class Assembler:
             trace = self._reopen(trace_id, key, now) or self._begin(trace_id, now)
         if key in trace.readings:
             return Disposition.DUPLICATE if trace.readings[key].held or key in trace.held else Disposition.FORWARD
-        trace.step(Event.ARRIVED)
+        if trace.state is not State.OPEN:  # by far the most are, and stay so
+            trace.step(Event.ARRIVED)
         trace.touched = now
         if trace.waits:
             trace.waits = False

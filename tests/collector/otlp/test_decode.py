@@ -24,6 +24,21 @@ def decode_one(span: Span) -> Any:
     return decoded
 
 
+def test_of_certain_scopes_every_attribute_is_wanted() -> None:
+    ((frame, spans),) = lazy.peel(data.traces(data.span(1, wanted="a", other=[1]), scope="agents").SerializeToString())
+    (decoded,) = Decoder(WANTED, whole_scopes=["agents"]).spans(spans, frame)
+    assert decoded is not None
+    assert decoded.attributes == {"wanted": "a", "other": [1]}
+
+
+def test_fields_in_another_order_are_read() -> None:
+    key, value = b"\n\x06wanted", b"\x12\x03\n\x01x"
+    raw = data.span(1).SerializeToString() + b"J" + bytes([len(key + value)]) + value + key
+    (span,) = Decoder(WANTED).spans([raw], lazy.Frame(b"", b""))
+    assert span is not None
+    assert span.attributes == {"wanted": "x"}
+
+
 def test_everything_a_dialect_may_ask_for() -> None:
     span = data.span(2, parent=1, name="execute_tool x", at=1.5, wanted="yes", unwanted="no")
     span.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message="declined"))

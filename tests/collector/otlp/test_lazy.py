@@ -12,7 +12,8 @@ from collector.errors import DecodeError
 from collector.otlp import lazy
 from tests import otlp_data as data
 
-MARKERS = (b"gen_ai.operation.name", b"openinference.span.kind")
+MARKERS = lazy.Interest((b"gen_ai.operation.name", b"openinference.span.kind"), ("google.adk",))
+NOTHING = lazy.Interest((b"no such marker",))
 
 
 def wanted_ids(request: bytes) -> list[bytes]:
@@ -31,6 +32,18 @@ def test_roots_and_marked_spans_are_wanted_and_nothing_else() -> None:
         data.span(4, parent=1, openinference__span__kind="TOOL"),
     )
     assert wanted_ids(request.SerializeToString()) == [data.span_id(1), data.span_id(3), data.span_id(4)]
+
+
+def test_a_marker_is_found_beside_spans_of_the_commonest_one_and_without_any() -> None:
+    rare = data.span(4, parent=1, openinference__span__kind="TOOL")
+    assert wanted_ids(data.traces(rare, data.span(5, parent=1)).SerializeToString()) == [data.span_id(4)]
+    mixed = data.traces(data.tool(3, 1, "x"), data.span(5, parent=1), rare)
+    assert wanted_ids(mixed.SerializeToString()) == [data.span_id(3), data.span_id(4)]
+
+
+def test_every_span_of_certain_scopes_is_wanted() -> None:
+    request = data.traces(data.span(2, parent=1), data.span(3, parent=1), scope="google.adk")
+    assert wanted_ids(request.SerializeToString()) == [data.span_id(2), data.span_id(3)]
 
 
 def test_join_of_peel_gives_the_same_bytes() -> None:
@@ -65,7 +78,7 @@ def test_ids_are_found_wherever_the_encoder_put_them(raw: bytes) -> None:
     request = (
         data.traces(Span.FromString(raw)).SerializeToString().replace(Span.FromString(raw).SerializeToString(), raw)
     )
-    links = lazy.split(request, ()).links
+    links = lazy.split(request, NOTHING).links
     assert {trace: lazy.parent_links(b"".join(ids)) for trace, ids in links.items()} == {
         data.TRACE: {data.span_id(7): data.span_id(3)}
     }
@@ -74,7 +87,7 @@ def test_ids_are_found_wherever_the_encoder_put_them(raw: bytes) -> None:
 def test_a_parent_of_zeros_is_no_parent() -> None:
     root = data.span(1)
     root.parent_span_id = bytes(8)
-    split = lazy.split(data.traces(root).SerializeToString(), ())
+    split = lazy.split(data.traces(root).SerializeToString(), NOTHING)
     assert split.scopes[0].wanted == [0]
     assert lazy.parent_links(b"".join(split.links[data.TRACE])) == {data.span_id(1): b""}
 
@@ -105,5 +118,5 @@ def test_links_agree_with_a_full_parse_for_spans_with_proper_ids(spans: list[Spa
     proper = [span for span in spans if len(span.trace_id) == 16 and len(span.span_id) == 8]
     raw = ExportTraceServiceRequest.SerializeToString(data.traces(*proper))
     for span in proper:
-        links = lazy.parent_links(b"".join(lazy.split(raw, ()).links[span.trace_id]))
+        links = lazy.parent_links(b"".join(lazy.split(raw, NOTHING).links[span.trace_id]))
         assert span.span_id in links
