@@ -67,7 +67,7 @@ class OtlpSink:
     def _handler(self, signal: Signal) -> Callable[[bytes, grpc.ServicerContext], bytes]:
         def export(request: bytes, context: grpc.ServicerContext) -> bytes:
             self.calls += 1
-            self.metadata.append({key: value for key, value in context.invocation_metadata()})
+            self.metadata.append(dict(context.invocation_metadata()))
             answer = next(self._answers, None)
             response = answer(context) if answer else b""
             self.requests[signal].append(request)

@@ -31,19 +31,17 @@ def demo(seconds: float | None = None) -> int:
 
 
 async def _demo(seconds: float | None) -> int:
-    service = Service(_config(), on_verdict=lambda verdict: scoreboard.add(verdict))
-    metrics, admin = service.prometheus, service.admin
+    scoreboard = Scoreboard()
+    service = Service(_config(), on_verdict=scoreboard.add)
     await service.start()
-    scoreboard = Scoreboard(
-        [("metrics", f"http://127.0.0.1:{metrics.port}/metrics"), ("admin", f"http://127.0.0.1:{admin.port}/readyz")]
-    )
+    metrics, admin = service.prometheus.port, service.admin.port
+    scoreboard.addresses = (f"metrics: http://127.0.0.1:{metrics}/metrics", f"admin: http://127.0.0.1:{admin}/readyz")
     loop = asyncio.get_running_loop()
     for stop in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(stop, service.stop)
     if seconds is not None:
         loop.call_later(seconds, service.stop)
-    assert service.grpc is not None
-    traffic = _Traffic(f"127.0.0.1:{service.grpc.port}")
+    traffic = _Traffic(f"127.0.0.1:{service.grpc.port if service.grpc else 0}")
     traffic.start()
     with _screen(scoreboard):
         await service.run()

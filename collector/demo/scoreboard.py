@@ -17,8 +17,8 @@ _RECENT = 8
 class Scoreboard:
     """Counts verdicts; ``render`` shows them."""
 
-    def __init__(self, addresses: Sequence[tuple[str, str]]) -> None:
-        self._addresses = addresses
+    def __init__(self) -> None:
+        self.addresses: Sequence[str] = ()
         self._labels: dict[str, Counter[str]] = {}
         self._outcomes: Counter[str] = Counter()
         self._recent: deque[Text] = deque(maxlen=_RECENT)
@@ -53,5 +53,10 @@ class Scoreboard:
             other = labels.total() - good - bad
             rules.add_row(rule, str(labels.total()), str(good), str(bad), str(other), accuracy)
         calls = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.most_common())
-        where = Text("\n".join(f"{name}: {address}" for name, address in self._addresses))
-        return Group(where, rules, Text(f"calls: {calls or 'none yet'}"), *self._recent, Text("Ctrl-C stops."))
+        return Group(
+            *map(Text, self.addresses),
+            rules,
+            Text(f"calls: {calls or 'none yet'}"),
+            *self._recent,
+            Text("Ctrl-C stops."),
+        )

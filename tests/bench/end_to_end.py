@@ -6,11 +6,14 @@ import concurrent.futures
 import itertools
 import time
 from collections.abc import Iterator
+from random import Random
+from typing import Any
 
 import grpc
 import psutil
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.bench.load import EPOCH, RULES, SPANS_PER_REQUEST, Random, Span, attribute, request, requests
+from tests.bench.load import EPOCH, RULES, SPANS_PER_REQUEST, attribute, request, requests
 from tests.bench.sink import PROBE, Sink
 from tests.collector_process import CollectorProcess
 
@@ -71,8 +74,8 @@ def _send(port: int, stream: Iterator[bytes], seconds: float) -> int:
     """Send as fast as the collector takes it; says how many spans."""
     until, sent = time.monotonic() + seconds, 0
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        export = channel.unary_unary(_TRACES)
-        flying: set[grpc.Future] = set()
+        export = channel.unary_unary(_TRACES, None, None)
+        flying: set[Any] = set()
         while time.monotonic() < until:
             flying.add(export.future(next(stream), timeout=30))
             if len(flying) >= _IN_FLIGHT:
@@ -84,7 +87,7 @@ def _send(port: int, stream: Iterator[bytes], seconds: float) -> int:
     return sent
 
 
-def _some(flying: set[grpc.Future]) -> tuple[int, set[grpc.Future]]:
+def _some(flying: set[Any]) -> tuple[int, set[Any]]:
     """Wait for one answer; a refusal raises. Polled in order, which is enough: answers come in order."""
     first = next(iter(flying))
     first.result()
@@ -99,7 +102,7 @@ def latency(rate: float, seconds: float = 15.0) -> dict[str, float]:
         _collector(sink) as collector,
         grpc.insecure_channel(f"127.0.0.1:{collector.grpc}") as channel,
     ):
-        stream, export = _stream(), channel.unary_unary(_TRACES)
+        stream, export = _stream(), channel.unary_unary(_TRACES, None, None)
         left: dict[int, int] = {}
         begun = time.monotonic()
         period, number = SPANS_PER_REQUEST / rate, 0
@@ -124,7 +127,7 @@ def latency(rate: float, seconds: float = 15.0) -> dict[str, float]:
 def _probe(port: int, seconds: float, left: dict[int, int]) -> None:
     random, until = Random(7), time.monotonic() + seconds
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        export = channel.unary_unary(_TRACES)
+        export = channel.unary_unary(_TRACES, None, None)
         for number in itertools.count():
             if time.monotonic() >= until:
                 return

@@ -17,7 +17,7 @@ _SERVICES = ("trace.v1.TraceService", "logs.v1.LogsService", "metrics.v1.Metrics
 
 
 def _serve(pipe: Connection) -> None:
-    counts = {service: 0 for service in _SERVICES}
+    counts = dict.fromkeys(_SERVICES, 0)
     arrived: dict[int, int] = {}
 
     def handler(service: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 from collector import dialects, pipeline
 from collector.config import Config, SendingQueue
+from collector.exporters.prometheus import VerdictCounter
 from collector.otlp import lazy
 from collector.outbox import Outbox
 from collector.pipeline import Clock, Pipeline
@@ -31,7 +32,7 @@ _STAGES: tuple[tuple[str, Any, str], ...] = (
     ("score", pipeline, "verdicts_of"),
     ("annotate", pipeline, "annotate"),
     ("events", pipeline, "evaluation_events"),
-    ("count", pipeline.VerdictCounter, "count"),
+    ("count", VerdictCounter, "count"),
 )
 
 

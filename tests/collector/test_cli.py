@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
 from collector.cli import main
 from tests import otlp_data as data
@@ -96,9 +98,6 @@ def test_check_a_configuration_and_the_rules_it_names(folder: Path, capsys: pyte
 def test_schemas_are_json_schemas_that_take_what_we_take(
     folder: Path, capsys: pytest.CaptureFixture[str], what: str
 ) -> None:
-    import jsonschema
-    import yaml
-
     assert main(["schema", what]) == 0
     schema = json.loads(capsys.readouterr().out)
     jsonschema.Draft202012Validator.check_schema(schema)

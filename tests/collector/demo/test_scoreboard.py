@@ -16,7 +16,8 @@ def shown(board: Scoreboard) -> str:
 
 
 def test_accuracy_leaves_out_what_is_neither_pass_nor_fail() -> None:
-    board = Scoreboard([("metrics", "http://here/metrics")])
+    board = Scoreboard()
+    board.addresses = ("metrics: http://here/metrics",)
     verdicts = [verdict_of("a", outcomes=("matched",))] * 3 + [
         verdict_of(label="fail", value=0.0),
         verdict_of(complete=False),
@@ -31,7 +32,7 @@ def test_accuracy_leaves_out_what_is_neither_pass_nor_fail() -> None:
 
 
 def test_it_shows_the_latest_runs_only() -> None:
-    board = Scoreboard([])
+    board = Scoreboard()
     for number in range(30):
         board.add(verdict_of(run={"agent": f"agent-{number}"}))
     text = shown(board)

@@ -15,12 +15,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
+from collector.config import HttpServer as HttpConfig
 from collector.config import OtlpExporter as OtlpConfig
 from collector.exporters.otlp import OtlpExporter
 from collector.outbox import Outbox, Outgoing
+from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.telemetry import Telemetry
 from tests import otlp_data as data
-from tests.collector.receivers.test_otlp_http import OtlpHttpReceiver
 from tests.sinks import OtlpSink, RecordingIntake
 
 REQUEST = data.traces(data.span(1), data.span(2)).SerializeToString()
@@ -134,8 +135,6 @@ def test_http_takes_the_same_road(compression: str) -> None:
     intake = RecordingIntake()
 
     async def run() -> float | None:
-        from collector.config import HttpServer as HttpConfig
-
         receiver = OtlpHttpReceiver(HttpConfig(endpoint="127.0.0.1:0"), intake)
         await receiver.start()
         settings = OtlpConfig.model_validate(

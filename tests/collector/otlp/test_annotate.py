@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
@@ -55,6 +56,6 @@ def test_events_stand_under_the_resource_of_the_run_and_our_scope() -> None:
     request = lazy.join(
         [(events_frame(frame.resource, "toolscore", "1.2"), [log_record("e", 1, b"", b"", (), {}, failed=False)])]
     )
-    (resource,) = data.ExportLogsServiceRequest.FromString(request).resource_logs
+    (resource,) = ExportLogsServiceRequest.FromString(request).resource_logs
     assert resource.resource.attributes[0].value.string_value == "shop"
     assert (resource.scope_logs[0].scope.name, resource.scope_logs[0].scope.version) == ("toolscore", "1.2")

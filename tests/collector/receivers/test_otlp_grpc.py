@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -82,9 +83,10 @@ def test_overload_says_when_to_come_back() -> None:
     async def talk(channel: grpc.aio.Channel) -> None:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await send(channel)
-        details = dict(caught.value.trailing_metadata())["grpc-status-details-bin"]
+        trailers: Any = caught.value.trailing_metadata()
+        details = dict(trailers)["grpc-status-details-bin"]
         info = RetryInfo()
-        assert Status.FromString(bytes(details)).details[0].Unpack(info)
+        assert Status.FromString(details).details[0].Unpack(info)
         assert info.retry_delay.ToMilliseconds() == 2500
 
     exchange(RecordingIntake(RefusedError("full", 2.5)), talk)

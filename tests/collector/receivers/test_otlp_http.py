@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import json
 from collections.abc import Awaitable, Callable, Iterator
@@ -168,6 +169,4 @@ def test_a_body_that_never_comes_is_given_up_on() -> None:
 def _no_stray_sockets() -> Iterator[None]:
     """Warnings are errors, so a socket left open fails the test that left it."""
     yield
-    import gc
-
     gc.collect()
