@@ -51,21 +51,25 @@ def describe(run: Members, ancestry: Ancestry, settings: ContextSettings) -> Con
     anchor = run.anchor
     own = run.wrappers if anchor is None else [anchor, *run.wrappers]
     above = list(ancestry.upwards(run.anchor_id))
-    members = [*[spans[0] for spans in run.executions], *run.models]
-    witness = anchor if anchor is not None and anchor.role is Role.AGENT else (members or own)[0]
+    is_agent = anchor is not None and anchor.role is Role.AGENT
+    witness = anchor if anchor is not None and is_agent else (_members(run) or own)[0]
     sources = [reading.attributes for reading in own + above]
     sources.append(witness.resource.attributes)
     return Context(
         _first_text(sources, settings.route),
         _first_text(sources, settings.intent),
-        _known("name", [reading for reading in own if reading.role is Role.AGENT]) or _known("agent", own + members),
-        _known("conversation_id", own + above) or _agreed(members),
+        (_known("name", own) if is_agent else None) or _known("agent", own + _members(run)),
+        _known("conversation_id", own + above) or _agreed(_members(run)),
         _known("response_id", own + run.models[::-1]),
         _user_input(own, run, above) if settings.user_input else None,
         witness.resource.service,
-        witness.dialect or _known("dialect", members) or "",
+        witness.dialect or _known("dialect", _members(run)) or "",
         _merged(witness.resource, own),
     )
+
+
+def _members(run: Members) -> list[Reading]:
+    return [*[spans[0] for spans in run.executions], *run.models]
 
 
 def _known(field: str, readings: Iterable[Reading]) -> str | None:

@@ -68,31 +68,43 @@ def group(spans: Mapping[bytes, Reading], ancestry: Ancestry) -> list[Members]:
     for reading in spans.values():
         if reading.role is Role.AGENT and reading.span_id not in run_of:
             _open_run(reading, ancestry, run_of, found)
-    stray = Members(None, b"")
-    calls: dict[bytes, list[Reading]] = {}
-    for reading in spans.values():
-        role = reading.role
-        if role is Role.TOOL or role is Role.MODEL:
-            above = ancestry.above(reading.span_id)
-            run = stray if above.agent is None else run_of[above.agent.span_id]
-            if run is stray and not above.whole:
-                stray.missing = ("missing_parent",)
-            if role is Role.MODEL:
-                run.models.append(reading)
-            elif above.tool is None:
-                calls[reading.span_id] = call = [reading]
-                run.executions.append(call)
-            elif reading.span_id not in calls:
-                _open_nested_call(reading, ancestry, calls, run)
+    stray = _assign(spans, ancestry, run_of)
     if len(found) > 1:
         found = _without_echoes(_without_workflows(found))
-    if stray.executions or (stray.models and (not found or any(model.output is not None for model in stray.models))):
+    if stray is not None and _is_run(stray, bool(found)):
         _anchor_stray(stray, spans, ancestry)
-        if (
-            stray.anchor is None or stray.anchor.role is not Role.SESSION
-        ):  # its calls are seen in the runs that made them
+        if stray.anchor is None or stray.anchor.role is not Role.SESSION:  # calls of a session are seen elsewhere
             found.append(stray)
     return found
+
+
+def _assign(spans: Mapping[bytes, Reading], ancestry: Ancestry, run_of: Mapping[bytes, Members]) -> Members | None:
+    """Give each tool execution and model request to its agent's run; the answer is the run of what has no agent."""
+    stray: Members | None = None
+    calls: dict[bytes, list[Reading]] = {}
+    for reading in spans.values():
+        if reading.role is not Role.TOOL and reading.role is not Role.MODEL:
+            continue
+        above = ancestry.above(reading.span_id)
+        if above.agent is not None:
+            run = run_of[above.agent.span_id]
+        else:
+            run = stray = stray or Members(None, b"")
+            if not above.whole:
+                run.missing = ("missing_parent",)
+        if reading.role is Role.MODEL:
+            run.models.append(reading)
+        elif above.tool is None:
+            calls[reading.span_id] = call = [reading]
+            run.executions.append(call)
+        elif reading.span_id not in calls:
+            _open_nested_call(reading, ancestry, calls, run)
+    return stray
+
+
+def _is_run(stray: Members, has_agents: bool) -> bool:
+    """Beside agents, a model request that asked for nothing makes no run."""
+    return bool(stray.executions) or not has_agents or any(model.output is not None for model in stray.models)
 
 
 def _open_run(agent: Reading, ancestry: Ancestry, run_of: dict[bytes, Members], found: list[Members]) -> None:
