@@ -61,10 +61,13 @@ def reconstruct(
     spans = join(readings)
     ancestry = Ancestry(spans, parents)
     runs: list[Run] = []
+    heard: str | None = None
     for members in group(spans, ancestry):
         calls = resolve(members)
         unsure_steps = arrange(calls, settings.skew_ns)
         context = describe(members, ancestry, settings)
+        if members.parent is None:  # after a handoff the next agent is told no new words
+            heard = context.user_input = context.user_input or heard
         incomplete = members.missing
         if "missing_anchor" in incomplete and any(not call.executed for call in calls):
             incomplete = (*incomplete, "missing_execution")

@@ -68,7 +68,11 @@ def group(spans: Mapping[bytes, Reading], ancestry: Ancestry) -> list[Members]:
     for reading in spans.values():
         if reading.role is Role.AGENT and reading.span_id not in run_of:
             _open_run(reading, ancestry, run_of, found)
-    stray = _assign(spans, ancestry, run_of)
+    calls: dict[bytes, list[Reading]] = {}
+    stray = _assign(spans, ancestry, run_of, calls)
+    for run in found if stray is None else (*found, stray):
+        if run.nested or run.outer_id is not None:
+            _name_starters(run, calls)
     if len(found) > 1:
         found = _without_echoes(_without_workflows(found))
     if stray is not None and _is_run(stray, bool(found)):
@@ -78,10 +82,17 @@ def group(spans: Mapping[bytes, Reading], ancestry: Ancestry) -> list[Members]:
     return found
 
 
-def _assign(spans: Mapping[bytes, Reading], ancestry: Ancestry, run_of: Mapping[bytes, Members]) -> Members | None:
-    """Give each tool execution and model request to its agent's run; the answer is the run of what has no agent."""
+def _assign(
+    spans: Mapping[bytes, Reading],
+    ancestry: Ancestry,
+    run_of: Mapping[bytes, Members],
+    calls: dict[bytes, list[Reading]],
+) -> Members | None:
+    """Give each tool execution and model request to its agent's run; the answer is the run of what has no agent.
+
+    ``calls`` gets for the span of each execution all spans of the same call.
+    """
     stray: Members | None = None
-    calls: dict[bytes, list[Reading]] = {}
     for reading in spans.values():
         if reading.role is not Role.TOOL and reading.role is not Role.MODEL:
             continue
@@ -140,11 +151,14 @@ def _open_nested_call(reading: Reading, ancestry: Ancestry, calls: dict[bytes, l
     nested = {reading.span_id: reading}
     outer = ancestry.above(reading.span_id).tool
     while (
-        outer is not None and outer.name == reading.name and outer.span_id not in calls and outer.span_id not in nested
+        outer is not None
+        and _is_same_tool(outer, reading)
+        and outer.span_id not in calls
+        and outer.span_id not in nested
     ):
         nested[outer.span_id] = outer
         outer = ancestry.above(outer.span_id).tool
-    call = calls.get(outer.span_id) if outer is not None and outer.name == reading.name else None
+    call = calls.get(outer.span_id) if outer is not None and _is_same_tool(outer, reading) else None
     if call is None:
         call = []
         run.executions.append(call)
@@ -153,6 +167,19 @@ def _open_nested_call(reading: Reading, ancestry: Ancestry, calls: dict[bytes, l
     for span in reversed(nested.values()):
         call.append(span)
         calls[span.span_id] = call
+
+
+def _is_same_tool(outer: Reading, inner: Reading) -> bool:
+    return outer.role is Role.TOOL and outer.name == inner.name
+
+
+def _name_starters(run: Members, calls: Mapping[bytes, list[Reading]]) -> None:
+    """What started a run, or an execution inside another, is a call: known by its outermost span."""
+    if run.outer_id in calls:
+        run.outer_id = calls[run.outer_id][0].span_id
+    for execution, outer in run.nested.items():
+        if outer in calls:
+            run.nested[execution] = calls[outer][0].span_id
 
 
 def _without_workflows(found: list[Members]) -> list[Members]:
