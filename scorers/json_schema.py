@@ -15,7 +15,8 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
     """A predicate over JSON values (draft 2020-12 unless ``$schema`` says another).
 
     Raises ValueError for what is no schema, for references that lead outside it or nowhere, and for
-    ``patternProperties``. A value nested too deep to check is not valid.
+    ``patternProperties``. A value too deep or too large to check is not
+    valid.
     """
     from jsonschema.exceptions import SchemaError  # noqa: PLC0415
     from jsonschema.validators import Draft202012Validator, extend, validator_for  # noqa: PLC0415
@@ -39,7 +40,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
     def valid(value: Any) -> bool:
         try:
             return bool(validator.is_valid(value))
-        except (RecursionError, OverflowError):
+        except (RecursionError, ArithmeticError, ValueError):  # too deep, too large a number, or one too long to print
             return False
 
     return valid

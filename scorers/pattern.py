@@ -4,7 +4,7 @@ A pattern is a tree of tools, sequences, blocks in any order, alternatives and r
 none or one). What is left of it once some calls are matched is again such a tree. `Pattern` numbers these *rests* (equal
 ones share a number: they are the states of an automaton that is built only as far as runs reach it) and tells of each:
 
-- ``moves``: which tools can be matched next, what has to be skipped before, and which rest remains;
+- ``moves``: how a tool can be matched next: what has to be skipped before it, and which rest remains;
 - ``fewest``: the cheapest way to end here, as the tools that would be missing;
 - ``least``, ``most``: how often each tool occurs at least and at most, to bound what is still to pay.
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from scorers import rules
@@ -38,14 +38,13 @@ class Node(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Match ``tool`` next, with ``skipped`` missing; ``rest`` remains.
+    """Match a tool next, with ``skipped`` missing before it; ``rest`` remains.
 
     ``certain`` says that nothing is skipped and nothing decided by it, ``alone`` that moreover nothing else can come
     first: a required tool outside any block. A call that fits no other tool is best matched by an ``alone`` move, and
     by a ``certain`` one where the tool occurs only once, whatever comes later.
     """
 
-    tool: int
     skipped: tuple[int, ...]
     rest: int
     certain: bool = False
@@ -68,8 +67,7 @@ class Pattern:
         self.tools: list[Tool] = []
         self._nodes: list[Node] = []
         self._numbers: dict[Node, int] = {}
-        self.moves: Callable[[int], tuple[Move, ...]] = cache(self._find_moves)
-        self.moves_by_tool: Callable[[int], Mapping[int, list[Move]]] = cache(self._group_moves)
+        self.moves: Callable[[int, int], tuple[Move, ...]] = cache(self._find_moves)
         self.fewest: Callable[[int], tuple[int, ...]] = cache(self._find_fewest)
         self.least: Callable[[int], Counts] = cache(self._find_least)
         self.most: Callable[[int], Counts] = cache(self._find_most)
@@ -78,7 +76,7 @@ class Pattern:
         self.once = frozenset(tool for tool, times in self.most(self.start).items() if times == 1)
         self.chain = self._as_chain()
         self.bag = self._as_bag()
-        self.places: Callable[[int], int] = cache(self._find_places)
+        self.places: Callable[[int], int] = lru_cache(4_096)(self._find_places)
         if self.bag is None and (rests := self._estimate(self.start)) > MAX_RESTS:
             raise PatternError(
                 f"it has about {rests:.0e} states, more than {MAX_RESTS}: put fewer or smaller elements into any_order, "
@@ -90,50 +88,43 @@ class Pattern:
         """How many rests are remembered."""
         return len(self._nodes)
 
-    def _find_moves(self, rest: int) -> tuple[Move, ...]:
+    def _find_moves(self, rest: int, tool: int) -> tuple[Move, ...]:
         node = self._nodes[rest]
-        finders = {"sequence": self._in_sequence, "any_order": self._in_any_order, "repeat": self._in_repeat}
+        if tool not in self.most(rest):
+            return ()
         if node.kind == "tool":
-            return (Move(node.tool, (), self.done, certain=True, alone=True),)
+            return (Move((), self.done, certain=True, alone=True),)
         if node.kind == "one_of":
-            return tuple(
-                move._replace(certain=False, alone=False) for child in node.children for move in self.moves(child)
-            )
-        return tuple(dict.fromkeys(finders[node.kind](node)))
+            moves = [move for child in node.children for move in self.moves(child, tool)]
+            return tuple(Move(move.skipped, move.rest) for move in moves)
+        finders = {"sequence": self._in_sequence, "any_order": self._in_any_order, "repeat": self._in_repeat}
+        return tuple(dict.fromkeys(finders[node.kind](node, tool)))
 
-    def _group_moves(self, rest: int) -> Mapping[int, list[Move]]:
-        groups: dict[int, list[Move]] = {}
-        for move in self.moves(rest):
-            groups.setdefault(move.tool, []).append(move)
-        return groups
-
-    def _in_sequence(self, node: Node) -> Iterator[Move]:
-        skipped: tuple[int, ...] = ()
-        passed: set[int] = set()
+    def _in_sequence(self, node: Node, tool: int) -> Iterator[Move]:
+        skipped: list[int] = []
         for at, child in enumerate(node.children):
-            for move in self.moves(child):
-                if move.tool not in passed:
-                    rest = self._sequence((move.rest, *node.children[at + 1 :]))
-                    sure = (move.certain, move.alone) if at == 0 else (False, False)
-                    yield Move(move.tool, skipped + move.skipped, rest, *sure)
-            # To skip a required tool and match the same tool later is no cheaper than to match it and skip the later one.
-            passed.add(self._nodes[child].tool)
+            for move in self.moves(child, tool):
+                rest = self._sequence((move.rest, *node.children[at + 1 :]))
+                sure = (move.certain, move.alone) if at == 0 else (False, False)
+                yield Move((*skipped, *move.skipped), rest, *sure)
+            if self._nodes[child].tool == tool:
+                return  # to skip a required tool and match it later is no cheaper than to match it and skip the later one
             skipped += self.fewest(child)
 
-    def _in_any_order(self, node: Node) -> Iterator[Move]:
+    def _in_any_order(self, node: Node, tool: int) -> Iterator[Move]:
         for at, child in enumerate(node.children):
             if child not in node.children[:at]:
                 others = node.children[:at] + node.children[at + 1 :]
-                for move in self.moves(child):
+                for move in self.moves(child, tool):
                     yield move._replace(rest=self._any_order((move.rest, *others)), alone=False)
 
-    def _in_repeat(self, node: Node) -> Iterator[Move]:
+    def _in_repeat(self, node: Node, tool: int) -> Iterator[Move]:
         (child,) = node.children
         again = self._repeat(child, max(node.least - 1, 0), node.most - 1)
-        for move in self.moves(child):
+        for move in self.moves(child, tool):
             # To take an optional tool decides nothing; to enter anything longer decides on the rest of it.
             certain = move.certain and node.most == 1 and move.rest == self.done
-            yield Move(move.tool, move.skipped, self._sequence((move.rest, again)), certain)
+            yield Move(move.skipped, self._sequence((move.rest, again)), certain)
 
     def _find_fewest(self, rest: int) -> tuple[int, ...]:
         node = self._nodes[rest]

@@ -27,7 +27,7 @@ from pydantic_core import CoreSchema
 from scorers.matchers import ArgumentPattern, Name, RegexText, Share, Strict, Text
 
 MAX_RULES = 10_000
-MAX_ELEMENTS = 1_000
+MAX_ELEMENTS = 500
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Count = Annotated[int, Field(strict=True, ge=0, le=100_000)]
 

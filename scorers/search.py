@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from scorers.pattern import Pattern
 
-MAX_STATES = 20_000
-"""States one search may open: some tenths of a second. Beyond, the run is reported as not scorable, never guessed."""
+MAX_STATES = 10_000
+"""States one search may open: two tenths of a second or so. Beyond, the run is reported as not scorable, never guessed."""
 
 Pair = tuple[int, int | None]
 """A tool of the pattern and the call that matches it, or None where it is missing."""
@@ -133,13 +133,12 @@ class _Search:
     def _matches(self, state: State) -> list[tuple[Edge, bool]]:
         """Every way to match an open call next, and whether it is sure to be among the best."""
         at, open_calls, rest = state
-        moves = self.pattern.moves_by_tool(rest)
         found: list[tuple[Edge, bool]] = []
         for kind, place in self.steps[at].open_kinds(open_calls):
             tools, cost = self.kinds[kind]
             number, now_open = self.steps[at].calls[place].number, open_calls ^ (1 << place)
             for tool in tools:
-                for move in moves.get(tool, ()):
+                for move in self.pattern.moves(rest, tool):
                     pairs: list[Pair] = [*((missing, None) for missing in move.skipped), (tool, number)]
                     sure = len(tools) == 1 and cost >= self.sure_cost
                     sure = sure and (move.alone or (move.certain and tool in self.pattern.once))
@@ -155,12 +154,12 @@ class _Search:
         least, most = self.pattern.least(rest), self.pattern.most(rest)
         to_pay = 0.0
         for tool, times in least.items():
-            short = times - sum(counts[kind] for kind in self.kinds_of[tool])
+            short = times - sum([counts[kind] for kind in self.kinds_of[tool]])
             if short > 0:
                 to_pay += short
         for count, (tools, cost) in zip(counts, self.kinds, strict=True):
             if cost and count:
-                surplus = count - sum(most.get(tool, 0) for tool in tools)
+                surplus = count - sum([most.get(tool, 0) for tool in tools])
                 if surplus > 0:
                     to_pay += surplus
         return int(to_pay)

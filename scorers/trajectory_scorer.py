@@ -33,7 +33,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, permutations, product
+from itertools import permutations, product
+from math import factorial, prod
 from typing import Any
 
 from scorers.arguments import Embed
@@ -43,7 +44,7 @@ from scorers.explanation import Edit, explain
 from scorers.names import is_exact, show_name
 from scorers.observation import MAX_NAME, Observer, Token
 from scorers.parsing import parse_rules
-from scorers.pattern import MAX_RESTS, Pattern, PatternError, number_of
+from scorers.pattern import Pattern, PatternError, number_of
 from scorers.reading import Reading, read_run, without_retries
 from scorers.regexes import escape
 from scorers.rules import Element, Expect, Rule
@@ -54,6 +55,7 @@ NAME = "trajectory"
 VERSION = "trajectory@1"
 
 MAX_SHAPES = 256
+MAX_KNOWN_RESTS = 2_000
 MAX_SHAPE_CALLS = 64
 MAX_ORDERS = 120
 """Orders of unsure steps that are tried; with more of them than that nobody can say, and the label is ambiguous."""
@@ -81,8 +83,11 @@ class TrajectoryScorer:
         limits = (self._limits.max_calls, self._limits.max_errors)
         self._checks = len(self._constraints) + sum(limit is not None for limit in limits)
         self._needs_failures = self._limits.max_errors is not None or self._limits.retries == "collapse"
-        in_order = self._pattern is not None and self._pattern.bag is None
-        self._order_matters = in_order or any(one.template in ORDERED for one in self._constraints)
+        self._order_matters = (
+            (self._pattern is not None and self._pattern.bag is None)
+            or self._limits.retries == "collapse"
+            or any(one.template in ORDERED for one in self._constraints)
+        )
         self._known: dict[Shape, tuple[Reading, Score]] = {}
 
     @property
@@ -126,15 +131,15 @@ class TrajectoryScorer:
 
     def _align(self, shape: Shape) -> Reading:
         tokens, steps, failures, _ = shape
-        if self._element is not None and self._pattern is not None and self._pattern.size > MAX_RESTS:
+        if self._element is not None and self._pattern is not None and self._pattern.size > MAX_KNOWN_RESTS:
             self._pattern = Pattern(self._element)  # forgets the rests of runs gone by
         observed = self._observer.observed(tokens)
-        counted: Sequence[int] = [at for at, call in enumerate(observed) if call.executed]
+        counted = [at for at, call in enumerate(observed) if call.executed]
+        if len(set(steps)) < len(steps):
+            # Within a step by what is known of a call, so that the order in which unordered calls are listed is nothing.
+            counted.sort(key=lambda at: (steps[at], _rank(tokens[at]), bool(failures) and failures[at]))
         if self._limits.retries == "collapse":
             counted = without_retries(observed, steps, failures, counted)
-        # Within a step by name and arguments, so that the order in which unordered calls are listed decides nothing.
-        if len(set(steps)) < len(steps):
-            counted = sorted(counted, key=lambda at: (steps[at], _rank(tokens[at])))
         return read_run(self._pattern, self._constraints, observed, steps, counted)
 
     def _judge(self, reading: Reading, shape: Shape) -> Score:
@@ -145,7 +150,7 @@ class TrajectoryScorer:
         if checks := broken if self._pattern else self._checks:
             sizes.append(checks)
         total = sum(sizes)
-        value = 1 - sum(edit.cost for edit in edits) / total if total else 1.0
+        value = (total - sum([edit.cost for edit in edits])) / total if total else 1.0
         fine = value >= self._pass and not broken and "forbidden" not in reading.outcomes
         label: Label = "pass" if fine else "fail"
         matched = reading.outcomes.count("matched")
@@ -203,10 +208,9 @@ class TrajectoryScorer:
     def _passes_in_any_order(self, shape: Shape) -> bool:
         tokens, steps, failures, unsure = shape
         groups = [[at for at, step in enumerate(steps) if step == wanted] for wanted in sorted(unsure)]
-        orders = list(islice(product(*(permutations(group) for group in groups)), MAX_ORDERS + 1))
-        if len(orders) > MAX_ORDERS:
+        if prod(factorial(min(len(group), MAX_ORDERS)) for group in groups) > MAX_ORDERS:
             return False
-        for order in orders:
+        for order in product(*(permutations(group) for group in groups)):
             place = {at: rank for group in order for rank, at in enumerate(group)}
             keys = [(step, place.get(at, 0)) for at, step in enumerate(steps)]
             ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
@@ -235,17 +239,30 @@ def create(**options: Any) -> Callable[..., Score]:
     of_rule = {key: options.pop(key) for key in ("constraints", "pass") if key in options}
 
     def build(expected: Sequence[Mapping[str, Any]]) -> TrajectoryScorer:
-        tools = [_expected_tool(call, arguments_mode) for call in expected]
+        tools = [_expected_tool(call, arguments_mode) for call in _checked(expected, "expected")]
         expect = {"mode": "strict", **options, "tools": tools}
         file = parse_rules({"rules": [{"name": NAME, "expect": expect, **of_rule}]})
         return TrajectoryScorer(file.rules[0])
 
     def scorer(*, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]]) -> Score:
-        calls = [ToolCall(call["tool"], call.get("args"), step=step) for step, call in enumerate(actual)]
+        calls = [
+            ToolCall(call["tool"], call.get("args"), step=step) for step, call in enumerate(_checked(actual, "actual"))
+        ]
         return build(expected).score(Trajectory(calls))
 
     build([{"tool": NAME}])
     return scorer
+
+
+def _checked(calls: Any, side: str) -> Sequence[Mapping[str, Any]]:
+    """The calls, if that is what they are. Raises TypeError naming the side and the place."""
+    if not isinstance(calls, list | tuple):
+        raise TypeError(f"{side} must be a list of calls, got {type(calls).__name__}")
+    for at, call in enumerate(calls):
+        given = call if isinstance(call, Mapping) else {}
+        if not isinstance(given.get("tool"), str) or not isinstance(given.get("args", {}), Mapping | None):
+            raise TypeError(f"{side}[{at}] must be an object with a string `tool` and an object `args`, or none")
+    return calls
 
 
 def _expected_tool(call: Mapping[str, Any], arguments_mode: str) -> dict[str, Any]:

@@ -34,4 +34,6 @@ def test_equals_brute_force_over_alignments_and_linear_extensions(
 ) -> None:
     expect = expect | {"allow_extra": list(free)}
 
-    assert scorer_of(expect).score(trajectory).value == pytest.approx(value_by_hand(expect, trajectory, free), abs=1e-12)
+    assert scorer_of(expect).score(trajectory).value == pytest.approx(
+        value_by_hand(expect, trajectory, free), abs=1e-12
+    )
