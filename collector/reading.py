@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from types import MappingProxyType
 from typing import Any, Final
 
 from scorers.trajectory import Status
@@ -20,6 +21,7 @@ from .span import SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, LogRecord, Resource
 from .values import name_of
 
 MAX_CONTEXT_TEXT: Final = 512
+_NO_ATTRIBUTES: Final[Mapping[str, Any]] = MappingProxyType({})  # shared: most readings have none
 _REMOTE_KINDS: Final = (
     SPAN_KIND_SERVER,
     5,
@@ -77,7 +79,7 @@ class Reading:
     """MODEL: what it was told of the calls it asked for last, where any failed."""
     user_input: Any = None
     """Where the user's words may be found, as the wire held it."""
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=lambda: _NO_ATTRIBUTES)
     """AGENT and OTHER: the attributes that route, intent and rules may look at."""
 
     @property

@@ -7,7 +7,7 @@ is skipped without looking at its value. Invalid UTF-8 is replaced, values neste
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError as ProtobufError
 
@@ -18,25 +18,34 @@ from collector.span import LogRecord, Resource, Scope, Span, SpanEvent
 
 _MAX_DEPTH = 32  # agent arguments nest a few levels; protobuf itself stops at 100
 _MAX_EVENTS = 256  # the SDKs' default limit is 128 a span
+_MAX_VALUES = 64  # of one key
 _MAX_CACHED = 4096  # keys and frames come from senders, so what we remember of them is bounded
 _KEY_TAG, _STRING_TAG = 0x0A, 0x0A  # of KeyValue.key and of AnyValue.string_value
 _ONE_BYTE = 128  # lengths below this take one byte
 _HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200  # span flags, opentelemetry-proto trace/v1
 
 
-class _Keys(dict[bytes, str | None]):
-    """Key as it stands on the wire to key as text, None for one nobody wants. Remembers a bounded number of keys."""
+class _Wanted(NamedTuple):
+    """A key that is wanted, and the first few of its values: names and kinds repeat, and are kept once."""
+
+    name: str
+    values: dict[bytes, str]
+
+
+class _Keys(dict[bytes, _Wanted | None]):
+    """Key as it stands on the wire to what is known of it, None for one nobody wants. Bounded."""
 
     def __init__(self, attributes: Iterable[str] | None, prefixes: Iterable[str] = ()) -> None:
         super().__init__()
         self._exact, self._prefixes = None if attributes is None else frozenset(attributes), tuple(prefixes)
 
-    def __missing__(self, key: bytes) -> str | None:
+    def __missing__(self, key: bytes) -> _Wanted | None:
         text = key.decode("utf-8", "replace")
-        name = text if self._exact is None or text in self._exact or text.startswith(self._prefixes) else None
+        is_wanted = self._exact is None or text in self._exact or text.startswith(self._prefixes)
+        wanted = _Wanted(text, {}) if is_wanted else None
         if len(self) < _MAX_CACHED and len(key) < _ONE_BYTE:
-            self[key] = name
-        return name
+            self[key] = wanted
+        return wanted
 
 
 class Decoder:
@@ -52,6 +61,7 @@ class Decoder:
         self._wanted, self._everything = _Keys(attributes, prefixes), _Keys(None)
         self._whole_scopes = frozenset(whole_scopes)
         self._frames: dict[Frame, tuple[Resource, Scope]] = {}
+        self._parent = b""
 
     def spans(self, raws: Iterable[bytes], frame: Frame) -> list[Span | None]:
         """Decode spans of one scope, None for each that is not protobuf. Raises DecodeError when the scope is not."""
@@ -72,10 +82,14 @@ class Decoder:
         span = schema.Span.FromString(raw)
         events, links, flags, status = span.events, span.links, span.flags, span.status
         code, message = _status(status) if status else (0, "")
+        parent = span.parent_span_id
+        if parent == self._parent:  # siblings come together, and an open trace keeps the id of each one's parent
+            parent = self._parent
+        self._parent = parent
         return Span(
             span.trace_id,
             span.span_id,
-            span.parent_span_id,
+            parent,
             span.name.decode("utf-8", "replace"),
             span.kind,
             span.start_ns,
@@ -133,19 +147,25 @@ def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
     for item in items:
         try:
             end = item[1] + 2
-            name = keys[item[2:end]]
-            if name is None and item[0] == _KEY_TAG and item[1] < _ONE_BYTE:
+            wanted = keys[item[2:end]]
+            if wanted is None and item[0] == _KEY_TAG and item[1] < _ONE_BYTE:
                 continue
             text = item[end + 4 :]
-            if name and len(text) == item[end + 3] == item[end + 1] - 2 and item[end + 2] == _STRING_TAG:
-                found[name] = text.decode()
+            if wanted and len(text) == item[end + 3] == item[end + 1] - 2 and item[end + 2] == _STRING_TAG:
+                name, values = wanted
+                value = values.get(text)
+                if value is None:
+                    value = text.decode()
+                    if len(values) < _MAX_VALUES:
+                        values[text] = value
+                found[name] = value
                 continue
         except (IndexError, UnicodeDecodeError):
             pass
         pair = schema.KeyValue.FromString(item)
-        name = keys[pair.key]
-        if name is not None:
-            found[name] = _any_value(pair.value, 0)
+        wanted = keys[pair.key]
+        if wanted is not None:
+            found[wanted.name] = _any_value(pair.value, 0)
     return found
 
 

@@ -87,7 +87,7 @@ class Interest:
         self._known: dict[bytes, bool] = {}
 
     def find(self, frame: Frame, spans: Sequence[bytes]) -> Iterable[int]:
-        """The indexes of the spans worth decoding."""
+        """The indexes of the spans worth decoding. Raises DecodeError where the frame's scope is not protobuf."""
         if self._is_whole(frame.scope):
             return range(len(spans))
         found = [index for index, span in enumerate(spans) if _COMMONEST in span]
@@ -99,7 +99,10 @@ class Interest:
     def _is_whole(self, scope: bytes) -> bool:
         known = self._known.get(scope)
         if known is None:
-            name = schema.Scope.FromString(schema.ScopeItems.FromString(scope).scope).name
+            try:
+                name = schema.Scope.FromString(schema.ScopeItems.FromString(scope).scope).name
+            except ProtobufError as error:
+                raise DecodeError(f"a scope is not protobuf: {error}") from None
             if len(self._known) >= _MAX_KNOWN_SCOPES:
                 self._known.clear()
             known = self._known[scope] = name in self._scopes

@@ -92,6 +92,16 @@ def test_a_parent_of_zeros_is_no_parent() -> None:
     assert lazy.parent_links(b"".join(split.links[data.TRACE])) == {data.span_id(1): b""}
 
 
+def test_a_scope_that_is_not_protobuf_is_refused() -> None:
+    raw = (
+        data.traces(data.span(1), scope="agents")
+        .SerializeToString()
+        .replace(b"\n\x06agents", b"\xff\xff\xff\xff\xff\xff\xff\xff")
+    )
+    with pytest.raises(DecodeError, match="a scope is not protobuf"):
+        lazy.split(raw, MARKERS)
+
+
 def test_a_truncated_request_is_refused() -> None:
     with pytest.raises(DecodeError, match="not an OTLP protobuf request"):
         lazy.split(data.traces(data.span(1)).SerializeToString()[:-3], MARKERS)
