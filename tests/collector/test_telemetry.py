@@ -6,6 +6,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from collector.telemetry import METRICS, OVERFLOW, Telemetry
+from tests.collector import metrics_table
 
 
 def test_the_table_is_what_is_exported() -> None:
@@ -46,3 +47,7 @@ def test_a_series_is_looked_up_once() -> None:
     telemetry = Telemetry()
     assert telemetry.child(telemetry.runs, "root") is telemetry.child(telemetry.runs, "root")
     assert telemetry.child(telemetry.runs, "root") is not telemetry.child(telemetry.runs, "idle")
+
+
+def test_the_readme_has_the_table_as_it_is() -> None:
+    assert metrics_table.README.read_text() == metrics_table.readme(), "run python -m tests.collector.metrics_table"

@@ -1,0 +1,33 @@
+"""The table of metrics in collector/README.md, made from ``METRICS``: ``python -m tests.collector.metrics_table``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prometheus_client import Counter
+
+from collector.telemetry import METRICS
+
+README = Path(__file__).parents[2] / "collector" / "README.md"
+BEGIN, END = "compared by a test -->\n", "<!-- end of metrics -->"
+
+
+def table() -> str:
+    """The table as Markdown."""
+    lines = ["| metric | type | labels | what |", "|---|---|---|---|"]
+    for name, kind, labels, documentation in METRICS:
+        suffix = "_total" if kind is Counter else ""
+        shown = ", ".join(f"`{label}`" for label in labels)
+        lines.append(f"| `toolscore_{name}{suffix}` | {kind.__name__.lower()} | {shown} | {documentation} |")
+    return "\n".join(lines) + "\n"
+
+
+def readme() -> str:
+    """The README with the table brought up to date."""
+    text = README.read_text()
+    before, _, rest = text.partition(BEGIN)
+    return before + BEGIN + table() + END + rest.partition(END)[2]
+
+
+if __name__ == "__main__":
+    README.write_text(readme())
