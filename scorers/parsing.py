@@ -98,6 +98,16 @@ _MODELS: dict[str, type[BaseModel]] = {
 }
 
 
+_PLAIN_WORDS = {
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "must be a mapping"),
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
+    "string_type": "must be text",
+    "float_type": "must be a number",
+    "int_type": "must be a whole number",
+    "bool_type": "must be true or false",
+}
+
+
 def _known_keys(loc: tuple[str | int, ...]) -> list[str]:
     owner = next((part for part in reversed(loc) if isinstance(part, str)), None)
     model = RuleFile if owner is None else _MODELS.get(owner)
@@ -111,8 +121,8 @@ def _problem(details: ErrorDetails, data: object) -> Problem:
         key = str(loc[-1])
         return Problem(path, f"unknown key {key}{nearest(key, _known_keys(loc[:-1]))}")
     if kind == "missing":
-        return Problem(path[:-1], f"{loc[-1]} is missing") if isinstance(loc[-1], str) else Problem(path, "is missing")
-    message = details["msg"].removeprefix("Value error, ")
+        return Problem(path, f"{loc[-1]} is missing" if isinstance(loc[-1], str) else "is missing")
+    message = _PLAIN_WORDS.get(kind) or details["msg"].removeprefix("Value error, ").replace("Input should", "must")
     if kind in {"unknown_element", "unknown_matcher"} and isinstance(given, Mapping):
         known = list(rules.ELEMENT_MODELS) if kind == "unknown_element" else list(matchers.MATCHER_KEYS)
         message += next((hint for key in given if (hint := nearest(str(key), known))), "")
@@ -128,9 +138,9 @@ def _document_path(loc: tuple[str | int, ...], data: object) -> tuple[str | int,
         inside = _child(data, part)
         if inside is not _NOTHING:
             data = inside
-        elif position < len(loc) - 1 or not isinstance(data, Mapping | list) or str(part).startswith("<"):
-            continue
-        path.append(part)
+            path.append(part)
+        elif position == len(loc) - 1 and isinstance(part, int):
+            path.append(part)  # an item that is missing
     return tuple(path)
 
 

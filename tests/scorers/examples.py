@@ -1,0 +1,74 @@
+"""The rule file every page of the documentation uses, and small builders of runs."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from scorers import CompiledRule, ToolCall, Trajectory, load_rules
+
+_REFUND: dict[str, Any] = {
+    "rules": [
+        {
+            "name": "refund",
+            "match": {"route": "/chat/refund", "intent": "refund", "agent": "support-*"},
+            "scope": "run",
+            "expect": {
+                "sequence": [
+                    {"tool": "lookup_order", "arguments": {"order_id": {"regex": "^ord_"}}},
+                    {"any_order": ["check_policy", "check_inventory"]},
+                    {"optional": "notify_user"},
+                    {"one_of": ["refund_card", "refund_credit"]},
+                ],
+                "allow_extra": ["log_*"],
+                "forbid": ["delete_*"],
+                "max_calls": 8,
+            },
+            "constraints": [
+                {"precedence": ["check_policy", "refund_card"]},
+                {"not_after": ["refund_card", "refund_credit"]},
+            ],
+            "scorers": ["trajectory", {"system": "evalite", "mode": "flexible"}],
+            "pass": 0.9,
+        }
+    ],
+    "intents": [
+        {
+            "name": "refund",
+            "keywords": ["refund", "money back"],
+            "regex": "\\bcharge(d)? twice\\b",
+            "examples": ["I want my money back"],
+        }
+    ],
+    "tests": [
+        {
+            "name": "happy path",
+            "rule": "refund",
+            "calls": [{"lookup_order": {"order_id": "ord_7"}}, "check_inventory", "check_policy", "refund_card"],
+            "passes": True,
+        }
+    ],
+}
+
+
+def refund_file() -> dict[str, Any]:
+    """The refund rule file as a YAML reader gives it; a fresh copy to change at will."""
+    return copy.deepcopy(_REFUND)
+
+
+def rule(expect: dict[str, Any] | None = None, **keys: Any) -> CompiledRule:
+    """A rule of this expectation, ready."""
+    return load_rules({"rules": [{"name": "r", "match": {}, "expect": expect, **keys}]}).rules[0]
+
+
+def run(*calls: Any, steps: list[int] | None = None, unsure: tuple[int, ...] = (), complete: bool = True) -> Trajectory:
+    """A run of names, of (name, arguments) or of calls, one step each unless ``steps`` says otherwise."""
+    made = []
+    for at, call in enumerate(calls):
+        step = steps[at] if steps else at
+        if isinstance(call, ToolCall):
+            made.append(ToolCall(call.name, call.arguments, status=call.status, executed=call.executed, step=step))
+        else:
+            name, arguments = call if isinstance(call, tuple) else (call, None)
+            made.append(ToolCall(name, arguments, step=step))
+    return Trajectory(made, complete=complete, unsure_steps=frozenset(unsure))
