@@ -63,9 +63,13 @@ _SKIPPED_KEYS: Final = frozenset({"request", "tools", "functions", "tool_definit
 
 def may_hold_calls(value: object) -> bool:
     """Whether a look inside could find a tool call; far cheaper than the look."""
-    if type(value) is str:
-        return "tool" in value or "function" in value or "Tool" in value
-    return bool(value)
+    if not value:
+        return False
+    try:
+        text = value if type(value) is str else repr(value)
+    except RecursionError:
+        return False
+    return "tool" in text or "function" in text or "Tool" in text
 
 
 def requested_calls(output: object) -> list[Request]:
@@ -83,7 +87,7 @@ def requested_calls(output: object) -> list[Request]:
         if isinstance(node, Mapping):
             request = _request_in(node, listed)
             if request is None:
-                if depth < MAX_DEPTH and node.get("role") not in _OTHERS_ROLES:
+                if depth < MAX_DEPTH and name_of(node.get("role")) not in _OTHERS_ROLES:
                     stack.extend(
                         (child, key in _CALL_LISTS, depth + 1)
                         for key, child in reversed(list(node.items()))
@@ -110,7 +114,9 @@ def _may_nest(value: object) -> bool:
 
 def _request_in(node: Mapping[Any, Any], listed: bool) -> Request | None:
     is_call = (
-        listed or node.get("type") in _CALL_TYPES or ("toolCallId" in node and node.get("type") not in _RESULT_TYPES)
+        listed
+        or name_of(node.get("type")) in _CALL_TYPES
+        or ("toolCallId" in node and name_of(node.get("type")) not in _RESULT_TYPES)
     )
     inner: Mapping[Any, Any] | None = node if is_call else None
     for key in _CALL_WRAPPERS:
@@ -161,7 +167,7 @@ def outcome_of(result: object) -> Outcome:
         elif isinstance(value, Mapping):
             failed = failed or value.get("is_error") is True or value.get("isError") is True
             failed = failed or value.get("status") in ("error", "failed") or bool(value.get("error"))
-            value = parse_any(_first(value, ("text", *_RESULT_VALUE_KEYS, "error", "message")))
+            value = parse_any(_first(value, ("text", *_RESULT_VALUE_KEYS, "message", "error")))
         else:
             break
     if isinstance(value, str):
@@ -185,7 +191,7 @@ def newest_results(messages: object) -> tuple[Result, ...] | None:
             break
         node, depth = stack.pop()
         if isinstance(node, Mapping):
-            if node.get("role") in _MODEL_ROLES or node.get("type") in _CALL_TYPES:
+            if name_of(node.get("role")) in _MODEL_ROLES or name_of(node.get("type")) in _CALL_TYPES:
                 results.clear()
                 continue
             result = _result_in(node)
@@ -209,7 +215,7 @@ def _may_hold_results(value: object) -> bool:
 def _result_in(node: Mapping[Any, Any]) -> Result | None:
     inner = next((node[key] for key in _RESULT_WRAPPERS if isinstance(node.get(key), Mapping)), None)
     if inner is None:
-        if node.get("type") not in _RESULT_TYPES and (node.get("role") != "tool" or _holds_parts(node)):
+        if name_of(node.get("type")) not in _RESULT_TYPES and (node.get("role") != "tool" or _holds_parts(node)):
             return None
         inner = node
     origin = inner.get("origin")  # Haystack: the call a result belongs to

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from .values import MAX_REPR, parse_any, parse_repr
+from .values import MAX_REPR, name_of, parse_any, parse_repr
 
 MAX_CHARS: Final = 8_192
 MAX_DEPTH: Final = 12
@@ -68,7 +68,7 @@ def _text_of_repr(text: str) -> str | None:
 
 
 def _text_of_object(value: Mapping[Any, Any], depth: int) -> str | None:
-    if value.get("type") in _NOT_WORDS:
+    if name_of(value.get("type")) in _NOT_WORDS:
         return None
     kwargs = value.get("kwargs")
     if "lc" in value and isinstance(kwargs, Mapping):  # LangChain's constructor form of a message

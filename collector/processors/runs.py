@@ -175,7 +175,7 @@ def _is_same_tool(outer: Reading, inner: Reading) -> bool:
 
 def _name_starters(run: Members, calls: Mapping[bytes, list[Reading]]) -> None:
     """What started a run, or an execution inside another, is a call: known by its outermost span."""
-    if run.outer_id in calls:
+    if run.outer_id is not None and run.outer_id in calls:
         run.outer_id = calls[run.outer_id][0].span_id
     for execution, outer in run.nested.items():
         if outer in calls:

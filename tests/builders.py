@@ -1,0 +1,143 @@
+"""Spans and log records as tests need them: real shapes in one line each, and the runs the collector makes of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from collector import dialects
+from collector.reading import IGNORED, Reading
+from collector.reconstruction import ContextSettings, Run, reconstruct
+from collector.span import LogRecord, Resource, Scope, Span, SpanEvent
+
+TRACE = bytes(range(16))
+MS = 1_000_000
+"""Nanoseconds in a millisecond. Times in tests are milliseconds after this many nanoseconds:"""
+EPOCH = 1_700_000_000_000_000_001
+RESOURCE = Resource({"service.name": "shop"})
+
+
+def span_id(number: int) -> bytes:
+    """A span id; 0 is "no parent"."""
+    return number.to_bytes(8, "big") if number else b""
+
+
+def span(
+    name: str = "step",
+    number: int = 1,
+    parent: int = 0,
+    at: float = 0,
+    lasting: float = 10,
+    *,
+    attributes: Mapping[str, Any] | None = None,
+    events: Iterable[tuple[str, Mapping[str, Any]]] = (),
+    scope: str = "test",
+    kind: int = 1,
+    status: int = 0,
+    message: str = "",
+    remote: bool | None = False,
+    resource: Resource = RESOURCE,
+    trace_id: bytes = TRACE,
+) -> Span:
+    """Any span. ``at`` and ``lasting`` in milliseconds."""
+    start = EPOCH + int(at * MS)
+    return Span(
+        trace_id, span_id(number), span_id(parent), name, kind, start, start + int(lasting * MS), status, message, remote,
+        dict(attributes or {}), [SpanEvent(event, start, values) for event, values in events], (), resource, Scope(scope, "1"),
+    )  # fmt: skip
+
+
+def tool_span(
+    name: str,
+    arguments: Mapping[str, Any] | None = None,
+    number: int = 2,
+    parent: int = 1,
+    *,
+    call_id: str = "",
+    **more: Any,
+) -> Span:
+    """One execution of a tool in the GenAI conventions; ``more`` as for ``span``."""
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, **more.pop("attributes", {})}
+    if arguments is not None:
+        attributes["gen_ai.tool.call.arguments"] = json.dumps(arguments)
+    if call_id:
+        attributes["gen_ai.tool.call.id"] = call_id
+    return span(f"execute_tool {name}", number, parent, attributes=attributes, **more)
+
+
+def agent_span(name: str = "helper", number: int = 1, parent: int = 0, **more: Any) -> Span:
+    """One agent run in the GenAI conventions, long enough for what tests put inside."""
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name, **more.pop("attributes", {})}
+    return span(f"invoke_agent {name}", number, parent, attributes=attributes, **{"lasting": 1000, **more})
+
+
+def model_span(
+    calls: Sequence[tuple[str | None, str, Any]] = (),
+    number: int = 3,
+    parent: int = 1,
+    *,
+    told: Sequence[Mapping[str, Any]] = (),
+    **more: Any,
+) -> Span:
+    """One model request in the GenAI conventions that answered with ``calls``: id, name, arguments."""
+    parts = [{"type": "tool_call", "id": call_id, "name": name, "arguments": args} for call_id, name, args in calls]
+    attributes = {"gen_ai.operation.name": "chat", **more.pop("attributes", {})}
+    if parts:
+        attributes["gen_ai.output.messages"] = json.dumps([{"role": "assistant", "parts": parts}])
+    if told:
+        attributes["gen_ai.input.messages"] = json.dumps(list(told))
+    return span("chat", number, parent, attributes=attributes, **more)
+
+
+def user(text: str) -> dict[str, Any]:
+    """A message of the user's."""
+    return {"role": "user", "parts": [{"type": "text", "content": text}]}
+
+
+def result(call_id: str, response: Any) -> dict[str, Any]:
+    """A message that tells the model a tool's result."""
+    return {"role": "tool", "parts": [{"type": "tool_call_response", "id": call_id, "response": response}]}
+
+
+def log(
+    event: str, number: int, body: Any = None, attributes: Mapping[str, Any] | None = None, at: float = 0
+) -> LogRecord:
+    """A log event about the span ``number``."""
+    return LogRecord(
+        TRACE, span_id(number), event, EPOCH + int(at * MS), attributes or {}, body, RESOURCE, Scope("test", "1")
+    )
+
+
+def readings(items: Iterable[Span | LogRecord]) -> list[Reading]:
+    """What the dialects make of spans and log records, without what nobody needs."""
+    found = [dialects.read(item) if isinstance(item, Span) else dialects.read_log(item) for item in items]
+    return [reading for reading in found if reading is not None and reading is not IGNORED]
+
+
+def runs_of(*items: Span | LogRecord, settings: ContextSettings | None = None) -> list[Run]:
+    """The runs of the one trace these spans and log records make."""
+    parents = {item.span_id: item.parent_span_id for item in items if isinstance(item, Span)}
+    return reconstruct(TRACE, readings(items), parents, settings or ContextSettings())
+
+
+def run_of(*items: Span | LogRecord, settings: ContextSettings | None = None) -> Run:
+    """The only run."""
+    (run,) = runs_of(*items, settings=settings)
+    return run
+
+
+def called(run: Run) -> list[str]:
+    """The names of a run's calls in order, those that never ran in brackets."""
+    return [call.name if call.executed else f"({call.name})" for call in run.trajectory.calls]
+
+
+def steps(run: Run) -> list[int]:
+    """The steps of a run's calls."""
+    return [call.step for call in run.trajectory.calls]
+
+
+def read_tool(tool: Span) -> tuple[str | None, str | None, Any, str]:
+    """Name, id, arguments and status of the call in a tool span, as its run has them."""
+    (call,) = run_of(agent_span(), tool).trajectory.calls
+    return call.name, call.id, call.arguments, call.status

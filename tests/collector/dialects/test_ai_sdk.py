@@ -1,0 +1,85 @@
+"""Vercel AI SDK's own telemetry."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector import dialects
+from collector.reading import IGNORED
+from collector.span import Span
+from tests.builders import called, read_tool, run_of, span
+
+CALLS = json.dumps(
+    [
+        {"toolCallId": "c1", "toolName": "get", "input": '{"city": "Oslo"}'},
+        {"toolCallId": "c2", "toolName": "gone", "input": "{}"},
+    ]
+)
+
+
+def ai(operation: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
+    attributes = {"ai.operationId": operation, "ai.telemetry.functionId": "travel", **more.pop("attributes", {})}
+    return span(operation, number, parent, at, lasting, attributes=attributes, scope="ai", **more)
+
+
+TOOL = {"ai.toolCall.name": "get", "ai.toolCall.id": "c1", "ai.toolCall.args": '{"city": "Oslo"}'}
+
+
+@pytest.mark.parametrize(("status", "expected"), [(0, "unset"), (2, "error")])
+def test_a_tool_span(status: int, expected: str) -> None:
+    assert read_tool(ai("ai.toolCall", 2, 1, attributes=TOOL, status=status)) == (
+        "get",
+        "c1",
+        {"city": "Oslo"},
+        expected,
+    )
+
+
+def test_without_recorded_inputs_arguments_are_unknown() -> None:
+    assert read_tool(ai("ai.toolCall", 2, 1, attributes={"ai.toolCall.name": "get"}))[2] is None
+
+
+@pytest.mark.parametrize("kind", ["generate", "stream"])
+def test_a_run(kind: str) -> None:
+    root, model = f"ai.{kind}Text", f"ai.{kind}Text.do" + kind.title()
+    told = json.dumps([{"role": "user", "content": [{"type": "text", "text": "hi"}]}])
+    run = run_of(
+        ai(
+            root,
+            1,
+            lasting=100,
+            attributes={
+                "ai.prompt": '{"system": "Help.", "prompt": "hi"}',
+                "ai.telemetry.metadata.sessionId": "s",
+                "ai.telemetry.metadata.route": "/r",
+                "ai.response.toolCalls": CALLS,
+            },
+        ),
+        ai(
+            model,
+            2,
+            1,
+            at=1,
+            lasting=5,
+            attributes={"ai.response.toolCalls": CALLS, "ai.response.id": "r1", "ai.prompt.messages": told},
+        ),
+        ai("ai.toolCall", 3, 1, at=10, attributes=TOOL),
+        ai(model, 4, 1, at=30, attributes={"ai.response.id": "r2"}),
+    )
+    assert (run.agent, run.user_input, run.conversation_id, run.dialect, run.response_id) == (
+        "travel",
+        "hi",
+        "s",
+        "ai_sdk",
+        "r2",
+    )
+    assert run.attributes["ai.telemetry.metadata.route"] == "/r"
+    assert called(run) == ["(gone)", "get"]
+
+
+@pytest.mark.parametrize("operation", ["ai.embed", "ai.generateObject", "ai.embedMany.doEmbed"])
+def test_other_operations_are_understood_and_not_needed(operation: str) -> None:
+    assert dialects.read(ai(operation, 2, 1)) is IGNORED

@@ -1,0 +1,89 @@
+"""Google's Agent Development Kit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector import dialects
+from collector.reading import IGNORED
+from collector.span import Span
+from tests.builders import called, read_tool, run_of, span
+
+ADK = "gcp.vertex.agent"
+TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay", "gen_ai.tool.call.id": "adk-1"}
+
+
+def adk(name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
+    return span(name, number, parent, at, lasting, scope=ADK, **more)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "arguments", "status"),
+    [
+        ({f"{ADK}.tool_call_args": '{"order": 7}', f"{ADK}.tool_response": '{"ok": true}'}, {"order": 7}, "unset"),
+        ({f"{ADK}.tool_call_args": "{}", f"{ADK}.tool_response": '{"ok": true}'}, {}, "unset"),
+        ({f"{ADK}.tool_call_args": "{}", f"{ADK}.tool_response": "{}"}, None, "unset"),  # content is not captured
+        ({f"{ADK}.tool_call_args": "N/A"}, None, "unset"),
+        ({"gen_ai.tool.call.arguments": '{"order": 7}'}, {"order": 7}, "unset"),
+        (
+            {f"{ADK}.tool_call_args": '{"order": 7}', f"{ADK}.tool_response": '{"error": "declined"}'},
+            {"order": 7},
+            "error",
+        ),
+    ],
+)
+def test_a_tool_span(attributes: dict[str, str], arguments: Any, status: str) -> None:
+    assert read_tool(adk("execute_tool pay", 2, 1, attributes={**TOOL, **attributes})) == (
+        "pay",
+        "adk-1",
+        arguments,
+        status,
+    )
+
+
+def test_a_span_with_nothing_but_a_name_is_a_failed_tool() -> None:
+    assert read_tool(adk("execute_tool pay", 2, 1)) == ("pay", None, None, "error")
+
+
+def test_the_span_of_a_turns_merged_results_is_no_call() -> None:
+    merged = adk("execute_tool (merged)", 2, 1, attributes={**TOOL, "gen_ai.tool.name": "(merged tools)"})
+    assert dialects.read(merged) is IGNORED
+
+
+def test_a_run_of_1x_or_javascript() -> None:
+    asked = '{"contents": [{"role": "user", "parts": [{"text": "pay it"}]}], "config": {"tools": []}}'
+    refusal = {"functionResponse": {"name": "get", "response": {"error": "Function get not found"}}}
+    told = json.dumps({"contents": [{"role": "model", "parts": []}, {"role": "user", "parts": [refusal]}]})
+    answer = '{"content": {"role": "model", "parts": [{"functionCall": {"name": "%s", "args": {"n": 1}}}]}}'
+    run = run_of(
+        adk("invocation", 1, lasting=200),
+        adk("agent_run [travel]", 2, 1, lasting=190),
+        adk(
+            "call_llm",
+            3,
+            2,
+            1,
+            20,
+            attributes={f"{ADK}.llm_request": asked, f"{ADK}.llm_response": answer % "get", f"{ADK}.session_id": "s"},
+        ),
+        adk("execute_tool get", 4, 3, at=5, lasting=5),
+        adk("call_llm", 5, 2, 30, 20, attributes={f"{ADK}.llm_request": told, f"{ADK}.llm_response": answer % "pay"}),
+        adk("execute_tool pay", 6, 5, at=35, attributes={**TOOL, f"{ADK}.tool_call_args": '{"n": 1}'}),
+    )
+    assert (run.agent, run.user_input, run.conversation_id) == ("travel", "pay it", "s")
+    assert called(run) == ["(get)", "pay"]
+    assert [call.arguments for call in run.trajectory.calls] == [{"n": 1}, {"n": 1}]
+
+
+def test_what_keeps_to_the_conventions_is_read_by_them() -> None:
+    run = run_of(
+        adk(
+            "invoke_agent travel",
+            1,
+            attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "travel"},
+        )
+    )
+    assert (run.agent, run.dialect) == ("travel", "otel_genai")

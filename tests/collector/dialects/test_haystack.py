@@ -1,0 +1,96 @@
+"""Haystack's own tracing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from collector import dialects
+from collector.reading import IGNORED
+from tests.builders import called, read_tool, run_of, runs_of, span
+
+USER = {"messages": [{"role": "user", "content": [{"text": "pay it"}]}]}
+REPLY = {
+    "replies": [
+        {"role": "assistant", "content": [{"tool_call": {"tool_name": "pay", "arguments": {"n": 1}, "id": "c1"}}]}
+    ]
+}
+TOLD = {
+    "messages": [
+        {"role": "assistant"},
+        {"role": "tool", "content": [{"tool_call_result": {"result": "no", "origin": {"id": "c1"}, "error": True}}]},
+    ]
+}
+
+
+def component(kind: str, number: int, parent: int, at: float, lasting: float = 5, **values: Any) -> Any:
+    attributes = {
+        "haystack.component.type": kind,
+        **{f"haystack.component.{key}": value for key, value in values.items()},
+    }
+    return span("haystack.component.run", number, parent, at, lasting, attributes=attributes)
+
+
+def test_a_tool_span_of_version_3() -> None:
+    attributes = {
+        "haystack.tool.name": "pay",
+        "haystack.agent.step.tool.input": '{"n": 1}',
+        "haystack.tool.error": True,
+    }
+    assert read_tool(span("haystack.agent.step.tool", 2, 1, attributes=attributes)) == ("pay", None, {"n": 1}, "error")
+
+
+def test_a_run_of_version_3() -> None:
+    outer, inner = runs_of(
+        span(
+            "haystack.pipeline.run",
+            1,
+            lasting=200,
+            attributes={"haystack.pipeline.metadata": "{}", "haystack.pipeline.input_data": "{}"},
+        ),
+        component("Agent", 2, 1, 1, 190, name="travel", input=json.dumps(USER)),
+        span(
+            "haystack.agent.run",
+            3,
+            2,
+            2,
+            180,
+            attributes={"haystack.agent.max_steps": 5, "haystack.agent.input": json.dumps(USER)},
+        ),
+        span(
+            "haystack.agent.step.llm",
+            4,
+            3,
+            3,
+            5,
+            attributes={
+                "haystack.agent.step.llm.input": json.dumps(USER),
+                "haystack.agent.step.llm.output": json.dumps(REPLY),
+            },
+        ),
+        span("haystack.agent.step.tool", 5, 3, 10, 50, attributes={"haystack.tool.name": "pay"}),
+        span("haystack.agent.run", 6, 5, 11, 40, attributes={"haystack.agent.max_steps": 5}),
+        span("haystack.agent.step.tool", 7, 6, 12, attributes={"haystack.tool.name": "look"}),
+    )
+    assert (outer.agent, outer.user_input, called(outer)) == ("travel", "pay it", ["pay"])
+    assert (outer.trajectory.calls[0].id, outer.trajectory.calls[0].arguments) == ("c1", {"n": 1})
+    assert (inner.agent, called(inner), inner.parent_span_id) == (None, ["look"], outer.span_id)
+
+
+def test_a_run_of_version_2_takes_calls_from_the_generator() -> None:
+    outer, inner = runs_of(
+        component("Agent", 1, 0, 0, 200, name="travel", input=json.dumps(USER)),
+        component("OpenAIChatGenerator", 2, 1, 1, output=json.dumps(REPLY), input=json.dumps(USER)),
+        component("ToolInvoker", 3, 1, 10, 50),
+        span("haystack.agent.run", 4, 3, 11, 40, attributes={"haystack.agent.max_steps": 5}),
+        component("OpenAIChatGenerator", 5, 4, 12, output=json.dumps(REPLY).replace("pay", "look").replace("c1", "c2")),
+        component("OpenAIChatGenerator", 6, 4, 30),
+        component("OpenAIChatGenerator", 7, 1, 80, input=json.dumps(TOLD)),
+    )
+    assert [(call.name, call.status) for call in outer.trajectory.calls] == [("pay", "error")]
+    assert (called(inner), inner.started_by is not None) == (["look"], True)
+
+
+def test_other_components_are_understood_and_not_needed() -> None:
+    assert dialects.read(component("PromptBuilder", 2, 1, 0)) is IGNORED
+    assert run_of(component("Agent", 1, 0, 0, name="a")).dialect == "haystack"

@@ -1,0 +1,90 @@
+"""Langfuse's SDK."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector import dialects
+from collector.reading import IGNORED
+from collector.span import Span
+from tests.builders import called, read_tool, run_of, runs_of, span
+
+INPUT = "langfuse.observation.input"
+
+
+def lf(kind: str, name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
+    return span(
+        name,
+        number,
+        parent,
+        at,
+        lasting,
+        attributes={"langfuse.observation.type": kind, **more.pop("attributes", {})},
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        (
+            {INPUT: '{"city": "Oslo"}', "langfuse.observation.metadata.tool_call_id": '"c1"'},
+            ("c1", {"city": "Oslo"}, "unset"),
+        ),
+        (
+            {INPUT: '{"city": "Oslo"}', "langfuse.observation.metadata.tool_call_id": "c1"},
+            ("c1", {"city": "Oslo"}, "unset"),
+        ),
+        (
+            {INPUT: '{"args": [], "kwargs": {"city": "Oslo"}}', "langfuse.observation.level": "ERROR"},
+            (None, {"city": "Oslo"}, "error"),
+        ),
+        ({}, (None, None, "unset")),
+    ],
+)
+def test_a_tool_span(attributes: dict[str, str], expected: Any) -> None:
+    assert read_tool(lf("tool", "get", 2, 1, attributes=attributes)) == ("get", *expected)
+
+
+def test_a_run_of_langchain() -> None:
+    output = {
+        "role": "assistant",
+        "tool_calls": [{"name": "get", "args": {"city": "Oslo"}, "id": "c1", "type": "tool_call"}],
+    }
+    named = {"langfuse.observation.metadata.lc_agent_name": '"travel"'}
+    run = run_of(
+        lf(
+            "agent",
+            "travel",
+            1,
+            lasting=100,
+            attributes={
+                **named,
+                INPUT: '{"messages": [{"role": "user", "content": "hi"}]}',
+                "langfuse.trace.metadata.thread_id": '"t"',
+            },
+        ),
+        lf("chain", "model", 2, 1, attributes=named),
+        lf("generation", "ChatOpenAI", 3, 2, 1, 5, attributes={"langfuse.observation.output": json.dumps(output)}),
+        lf("tool", "get", 4, 1, 10),
+    )
+    assert (run.agent, run.user_input, run.conversation_id) == ("travel", "hi", "t")
+    assert (run.trajectory.calls[0].id, run.trajectory.calls[0].arguments) == ("c1", {"city": "Oslo"})
+
+
+def test_decorated_functions_nest() -> None:
+    outer, inner = runs_of(
+        lf("agent", "travel", 1, lasting=100, attributes={INPUT: '{"args": ["hi"], "kwargs": {}}'}),
+        lf("tool", "ask", 2, 1, 1, 50),
+        lf("agent", "policy", 3, 2, 2, 40),
+        lf("tool", "look", 4, 3, 3),
+    )
+    assert (outer.user_input, called(outer), called(inner)) == ("hi", ["ask"], ["look"])
+
+
+@pytest.mark.parametrize("kind", ["span", "event", "retriever", "chain", "embedding", "guardrail"])
+def test_other_observations_are_understood_and_not_needed(kind: str) -> None:
+    assert dialects.read(lf(kind, "x", 2, 1)) is IGNORED

@@ -1,0 +1,71 @@
+"""LangSmith's OpenTelemetry mode."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.span import Span
+from tests.builders import called, read_tool, run_of, runs_of, span
+
+AGENT = "langsmith.metadata.lc_agent_name"
+
+
+def ls(kind: str, name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
+    operation = {"tool": "execute_tool", "llm": "chat"}.get(kind, "chain")
+    attributes = {"langsmith.span.kind": kind, "gen_ai.operation.name": operation, **more.pop("attributes", {})}
+    return span(name, number, parent, at, lasting, attributes=attributes, scope="langsmith", **more)
+
+
+@pytest.mark.parametrize("status", [1, 2])
+def test_a_tool_span(status: int) -> None:
+    attributes = {"gen_ai.tool.name": "get", "gen_ai.tool.call.id": "c1", "gen_ai.prompt": '{"city": "Oslo"}'}
+    expected = "ok" if status == 1 else "error"
+    assert read_tool(ls("tool", "get", 2, 1, attributes=attributes, status=status)) == (
+        "get",
+        "c1",
+        {"city": "Oslo"},
+        expected,
+    )
+
+
+def test_runs_of_langchain_agents() -> None:
+    message = {"lc": 1, "id": ["AIMessage"], "kwargs": {"tool_calls": [{"name": "ask", "args": {"q": 1}, "id": "c1"}]}}
+    outer, inner = runs_of(
+        ls(
+            "chain",
+            "travel",
+            1,
+            lasting=200,
+            attributes={
+                AGENT: "travel",
+                "langsmith.metadata.thread_id": "t",
+                "gen_ai.prompt": '{"messages": [{"role": "user", "content": "hi"}]}',
+            },
+        ),
+        ls("chain", "model", 2, 1, attributes={AGENT: "travel"}),
+        ls(
+            "llm",
+            "ChatOpenAI",
+            3,
+            2,
+            1,
+            5,
+            attributes={"gen_ai.completion": json.dumps({"generations": [[{"message": message}]]})},
+        ),
+        ls("tool", "ask", 4, 1, 10, 80, attributes={"gen_ai.tool.name": "ask"}),
+        ls("chain", "policy", 5, 4, 11, 70, attributes={AGENT: "policy"}),
+        ls("tool", "look", 6, 5, 20, attributes={"gen_ai.tool.name": "look", "gen_ai.prompt": "{}"}),
+    )
+    assert (outer.agent, outer.user_input, outer.conversation_id, called(outer)) == ("travel", "hi", "t", ["ask"])
+    assert (outer.trajectory.calls[0].id, outer.trajectory.calls[0].arguments) == ("c1", {"q": 1})
+    assert (inner.agent, called(inner)) == ("policy", ["look"])
+
+
+def test_a_traced_function_names_the_run_at_the_root() -> None:
+    run = run_of(
+        ls("chain", "travel", 1, attributes={"gen_ai.prompt": '{"user_input": "hi"}'}), ls("tool", "get", 2, 1)
+    )
+    assert (run.agent, run.user_input, called(run)) == ("travel", "hi", ["get"])

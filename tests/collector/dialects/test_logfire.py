@@ -1,0 +1,64 @@
+"""Logfire's own instrumentations."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector import dialects
+from collector.reading import IGNORED
+from collector.span import Span
+from tests.builders import called, read_tool, run_of, span
+
+
+def agents(name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
+    return span(name, number, parent, at, lasting, scope="logfire.openai_agents", **more)
+
+
+@pytest.mark.parametrize(("attributes", "status"), [({}, "unset"), ({"error": "declined"}, "error")])
+def test_a_tool_span(attributes: dict[str, str], status: str) -> None:
+    values = {"name": "pay", "input": '{"n": 1}', **attributes}
+    assert read_tool(agents("Function: {name}", 2, 1, attributes=values)) == ("pay", None, {"n": 1}, status)
+
+
+def test_a_run() -> None:
+    response = {
+        "output": [{"type": "function_call", "call_id": "c1", "name": "pay", "arguments": '{"n": 1}'}],
+        "tools": [{"type": "function", "name": "pay"}],
+    }
+    model = {
+        "gen_ai.operation.name": "chat",
+        "response": json.dumps(response),
+        "raw_input": '[{"role": "user", "content": "hi"}]',
+    }
+    run = run_of(
+        agents("OpenAI Agents trace: {name}", 1, lasting=100, attributes={"name": "workflow", "group_id": "g"}),
+        agents("Agent run: {name!r}", 2, 1, lasting=90, attributes={"name": "travel"}),
+        agents("Turn {turn} for agent travel", 3, 2, attributes={"name": "turn"}),
+        agents("Responses API with {gen_ai.request.model!r}", 4, 3, 1, 5, attributes=model),
+        agents("Function: {name}", 5, 3, 10, attributes={"name": "pay"}),
+    )
+    assert (run.agent, run.user_input, run.conversation_id, called(run)) == ("travel", "hi", "g", ["pay"])
+    assert (run.trajectory.calls[0].id, run.trajectory.calls[0].arguments) == ("c1", {"n": 1})
+
+
+def test_handoffs_and_turns_are_understood_and_not_needed() -> None:
+    assert dialects.read(agents("Handoff: {from_agent} → {to_agent}", 2, 1)) is IGNORED
+
+
+def test_a_decorated_tool_has_an_attribute_an_argument() -> None:
+    attributes = {
+        "order": 7,
+        "who": '{"name": "Ada"}',
+        "return": "paid",
+        "logfire.msg": "running tool pay",
+        "code.lineno": 3,
+    }
+    pay = span("running tool pay", 2, 1, scope="logfire", attributes=attributes)
+    assert read_tool(pay) == ("pay", None, {"order": 7, "who": {"name": "Ada"}}, "unset")
+
+
+def test_other_decorated_functions_are_a_blind_spot() -> None:
+    assert dialects.read(span("compute", 2, 1, scope="logfire", attributes={"logfire.msg": "compute"})) is None

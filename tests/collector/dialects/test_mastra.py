@@ -1,0 +1,119 @@
+"""Mastra, 0.24 and 1.x."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector import dialects
+from collector.reading import IGNORED
+from collector.span import Span
+from tests.builders import called, read_tool, run_of, span
+
+CALL = {"toolCallId": "c1", "toolName": "get", "args": {"city": "Oslo"}}
+STEP = json.dumps({"text": "", "toolCalls": [CALL, {"toolCallId": "c2", "toolName": "gone", "args": {}}]})
+
+
+def mastra(kind: str, name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
+    return span(
+        name, number, parent, at, lasting, attributes={"mastra.span.type": kind, **more.pop("attributes", {})}, **more
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "expected"),
+    [
+        (
+            "execute_tool get",
+            {"gen_ai.tool.name": "get", "gen_ai.tool.call.id": "c1", "gen_ai.tool.call.arguments": '{"city": "Oslo"}'},
+            ("get", "c1", {"city": "Oslo"}, "ok"),
+        ),
+        (
+            "tool.execute get",
+            {"gen_ai.tool.input": '{"city": "Oslo"}', "input": "{}"},
+            ("get", None, {"city": "Oslo"}, "ok"),
+        ),
+        ("tool.execute get", {"input": '{"city": "Oslo"}'}, ("get", None, {"city": "Oslo"}, "ok")),
+    ],
+)
+def test_a_tool_span(name: str, attributes: dict[str, str], expected: Any) -> None:
+    assert read_tool(mastra("tool_call", name, 2, 1, attributes=attributes, status=1)) == expected
+
+
+def test_arguments_that_fail_the_schema_leave_a_span_that_says_all_is_well() -> None:
+    result = '{"error":true,"message":"Tool input validation failed for get"}'
+    refused = mastra(
+        "tool_call",
+        "execute_tool get",
+        2,
+        1,
+        attributes={"gen_ai.tool.name": "get", "gen_ai.tool.call.result": result},
+        status=1,
+    )
+    assert called(run_of(mastra("agent_run", "invoke_agent a", 1), refused)) == ["(get)"]
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": "Travel",
+            "mastra.agent_run.input": "hi",
+            "mastra.metadata.threadId": "t",
+        },
+        {"gen_ai.operation.name": "agent.run", "gen_ai.agent.id": "Travel", "input": "hi", "threadId": "t"},
+    ],
+    ids=["1.x", "0.24"],
+)
+def test_a_run_takes_its_requests_from_steps(agent: dict[str, str]) -> None:
+    run = run_of(
+        mastra("agent_run", "agent", 1, lasting=100, attributes=agent),
+        mastra("model_generation", "chat m", 2, 1, 1, 90, attributes={"gen_ai.operation.name": "chat", "output": STEP}),
+        mastra("model_step", "step: 0", 3, 2, 2, 50, attributes={"mastra.model_step.output": STEP}),
+        mastra(
+            "model_chunk",
+            "chunk",
+            4,
+            3,
+            3,
+            1,
+            attributes={"output": json.dumps({"toolName": "get", "toolCallId": "c1", "toolInput": {"city": "Oslo"}})},
+        ),
+        mastra("tool_call", "tool.execute get", 5, 3, 10, attributes={"input": '{"city": "Oslo"}'}),
+        mastra("model_step", "step: 1", 6, 2, 60, 20, attributes={"output": '{"text": "done", "toolCalls": []}'}),
+    )
+    assert (run.agent, run.user_input, run.conversation_id) == ("Travel", "hi", "t")
+    assert called(run) == ["(gone)", "get"]
+    assert run.trajectory.calls[1].id == "c1"
+
+
+def test_of_a_run_that_died_two_pieces_of_a_stream_are_left() -> None:
+    run = run_of(
+        mastra(
+            "model_chunk",
+            "chunk: 'tool-call'",
+            2,
+            9,
+            1,
+            attributes={"output": '{"toolName": "gone", "toolCallId": "c1", "toolInput": {}}'},
+        ),
+        mastra(
+            "model_chunk",
+            "chunk: 'error'",
+            3,
+            9,
+            20,
+            attributes={"output": '{"error": {"message": "Tool gone not found"}}'},
+        ),
+    )
+    assert called(run) == ["(gone)"]
+
+
+@pytest.mark.parametrize(
+    "kind", ["model_generation", "model_inference", "workflow_step", "client_tool_call", "processor_run"]
+)
+def test_other_spans_are_understood_and_not_needed(kind: str) -> None:
+    assert dialects.read(mastra(kind, "x", 2, 1)) is IGNORED

@@ -1,0 +1,75 @@
+"""MLflow Tracing over OTLP."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from collector import dialects
+from collector.reading import IGNORED
+from collector.span import Span
+from tests.builders import called, read_tool, run_of, span
+
+
+def ml(kind: str, name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
+    return span(
+        name,
+        number,
+        parent,
+        at,
+        lasting,
+        attributes={"mlflow.spanType": json.dumps(kind), **more.pop("attributes", {})},
+        **more,
+    )
+
+
+def test_a_tool_span() -> None:
+    attributes = {"mlflow.spanInputs": '{"city": "Oslo"}', "tool_call_id": '"c1"', "mlflow.spanFunctionName": '"get"'}
+    assert read_tool(ml("TOOL", "get_1", 2, 1, attributes=attributes, status=1)) == (
+        "get",
+        "c1",
+        {"city": "Oslo"},
+        "ok",
+    )
+
+
+def test_a_run() -> None:
+    choices = {
+        "choices": [
+            {"message": {"tool_calls": [{"id": "c1", "function": {"name": "get", "arguments": '{"city": "Oslo"}'}}]}}
+        ]
+    }
+    metadata = json.dumps({"lc_agent_name": "travel", "thread_id": "t"})
+    run = run_of(
+        ml(
+            "CHAIN",
+            "travel",
+            1,
+            lasting=100,
+            attributes={"metadata": metadata, "mlflow.spanInputs": '{"messages": [{"role": "user", "content": "hi"}]}'},
+        ),
+        ml(
+            "CHAT_MODEL",
+            "ChatOpenAI",
+            2,
+            1,
+            1,
+            5,
+            attributes={"mlflow.spanOutputs": json.dumps(choices), "metadata": metadata},
+        ),
+        ml("TOOL", "get", 3, 1, 10),
+    )
+    assert (run.agent, run.user_input, run.conversation_id, called(run)) == ("travel", "hi", "t", ["get"])
+    assert run.trajectory.calls[0].arguments == {"city": "Oslo"}
+
+
+def test_a_decorated_agent() -> None:
+    run = run_of(
+        ml("AGENT", "travel", 1, attributes={"mlflow.spanInputs": '{"user_input": "hi"}'}), ml("TOOL", "get", 2, 1)
+    )
+    assert (run.agent, run.user_input) == ("travel", "hi")
+
+
+def test_steps_are_understood_and_not_needed() -> None:
+    assert dialects.read(ml("CHAIN", "tools", 2, 1)) is IGNORED
+    assert dialects.read(ml("RETRIEVER", "search", 2, 1)) is IGNORED

@@ -1,0 +1,203 @@
+"""OpenInference, and what its instrumentors do differently."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector import dialects
+from collector.reading import IGNORED
+from collector.span import Span
+from tests.builders import agent_span, called, read_tool, run_of, runs_of, span, tool_span
+
+KIND = "openinference.span.kind"
+
+
+def oi(kind: str, name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
+    return span(name, number, parent, at, lasting, attributes={KIND: kind, **more.pop("attributes", {})}, **more)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "expected"),
+    [
+        ("get", {"tool.name": "get", "input.value": '{"city": "Paris"}'}, ("get", None, {"city": "Paris"})),
+        ("get.run", {"input.value": '{"city": "Paris"}'}, ("get", None, {"city": "Paris"})),
+        ("get.__call__", {"input.value": '{"kwargs": {"city": "Paris"}}'}, ("get", None, {"city": "Paris"})),
+        (
+            "SimpleTool",
+            {
+                "tool.name": "get",
+                "input.value": '{"args": [], "sanitize_inputs_outputs": true, "kwargs": {"city": "Paris"}}',
+            },
+            ("get", None, {"city": "Paris"}),
+        ),
+        (
+            "get",
+            {"tool.name": "get", "tool_call.id": "c1", "tool.parameters": '{"city": "Paris"}'},
+            ("get", "c1", {"city": "Paris"}),
+        ),
+        (
+            "get",
+            {"tool.name": "get", "tool.parameters": '{"type": "object", "properties": {"city": {}}}'},
+            ("get", None, None),
+        ),
+        ("get", {"tool.name": "get", "tool.parameters": '{"city": {"type": "string"}}'}, ("get", None, None)),
+        (
+            "get",
+            {"tool.name": "get", "input.value": "Paris", "output.value": '{"tool_call_id": "c1"}'},
+            ("get", "c1", None),
+        ),
+    ],
+)
+def test_a_tool_span(name: str, attributes: dict[str, Any], expected: Any) -> None:
+    assert read_tool(oi("TOOL", name, 2, 1, attributes=attributes, status=1)) == (*expected, "ok")
+
+
+def test_a_tool_with_agent_in_its_name_is_still_a_tool() -> None:
+    outer, inner = runs_of(
+        oi("AGENT", "travel", 1, lasting=100),
+        oi("AGENT", "ask_policy_agent", 2, 1, attributes={"tool.name": "ask_policy_agent"}, at=1, lasting=50),
+        oi("AGENT", "policy", 3, 2, at=2, lasting=40),
+        oi("TOOL", "look", 4, 3, attributes={"tool.name": "look"}, at=3),
+    )
+    assert (outer.agent, called(outer), inner.agent, called(inner)) == (
+        "travel",
+        ["ask_policy_agent"],
+        "policy",
+        ["look"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "agent"),
+    [
+        ("travel.run", {}, "travel"),
+        ("travel._execute_core", {}, "travel"),
+        ("agent_run [travel]", {}, "travel"),
+        ("travel", {"metadata": '{"lc_agent_name": "other"}'}, "other"),
+        ("Runner", {"agent.name": "travel"}, "travel"),
+    ],
+)
+def test_an_agents_name(name: str, attributes: dict[str, str], agent: str) -> None:
+    assert run_of(oi("AGENT", name, 1, attributes=attributes)).agent == agent
+
+
+def test_a_langchain_chain_named_as_the_agent_is_the_agent() -> None:
+    metadata = json.dumps({"lc_agent_name": "travel", "thread_id": "conv"})
+    run = run_of(
+        span("POST", 1, lasting=100),
+        oi(
+            "CHAIN",
+            "travel",
+            2,
+            1,
+            attributes={"metadata": metadata, "input.value": '{"messages": [{"role": "user", "content": "hi"}]}'},
+        ),
+        oi("CHAIN", "tools", 3, 2, attributes={"metadata": metadata}),
+        oi("TOOL", "get", 4, 3, attributes={"tool.name": "get", "metadata": metadata}),
+    )
+    assert (run.agent, run.conversation_id, run.user_input, called(run)) == ("travel", "conv", "hi", ["get"])
+
+
+def test_a_class_of_agents_is_an_agent_without_a_name() -> None:
+    run = run_of(
+        oi("CHAIN", "FunctionAgent.run", 1), oi("TOOL", "FunctionTool.acall", 2, 1, attributes={"tool.name": "get"})
+    )
+    assert (run.agent, called(run)) == (None, ["get"])
+
+
+CALLS = {
+    "llm.output_messages.0.message.tool_calls.1.tool_call.function.name": "b",
+    "llm.output_messages.0.message.tool_calls.0.tool_call.id": "c1",
+    "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "a",
+    "llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments": '{"n": 1}',
+}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        (CALLS, [("c1", "a", {"n": 1}), (None, "b", None)]),
+        (
+            {**CALLS, "llm.output_messages.0.message.contents.0.tool_call.function.name": "a"},
+            [("c1", "a", {"n": 1}), (None, "b", None)],
+        ),
+        ({"llm.output_messages.0.message.contents.1.tool_call.function.name": "a"}, [(None, "a", None)]),
+        (
+            {
+                "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "a",
+                "llm.output_messages.1.message.tool_calls.0.tool_call.function.name": "b",
+            },
+            [(None, "a", None), (None, "b", None)],
+        ),
+        ({"message.tool_calls.0.tool_call.function.name": "a"}, [(None, "a", None)]),
+        ({"llm.input_messages.0.message.tool_calls.0.tool_call.function.name": "old"}, []),
+    ],
+)
+def test_requests_are_numbered_attributes(attributes: dict[str, str], expected: Any) -> None:
+    run = run_of(span("POST", 1, lasting=100), oi("LLM", "ChatCompletion", 2, 1, attributes=attributes))
+    assert [(call.id, call.name, call.arguments) for call in run.trajectory.calls] == expected
+
+
+def test_over_native_spans_each_fills_in_what_the_other_lacks() -> None:
+    native = tool_span(
+        "get", number=2, call_id="c1", attributes={KIND: "TOOL", "tool.name": "get", "input.value": '{"city": "Paris"}'}
+    )
+    assert read_tool(native) == ("get", "c1", {"city": "Paris"}, "unset")
+
+
+def test_autogen_tells_arguments_above_and_the_id_below() -> None:
+    run = run_of(
+        agent_span("travel"),
+        oi("AGENT", "travel.on_messages_stream", 2, 1),
+        oi(
+            "TOOL",
+            "travel.pay",
+            3,
+            2,
+            attributes={"tool.name": "pay", "input.value": '{"order": 7}'},
+            status=1,
+            at=1,
+            lasting=20,
+        ),
+        tool_span("pay", number=4, parent=3, call_id="c1", status=2, at=2),
+    )
+    (call,) = run.trajectory.calls
+    assert (run.agent, call.id, call.arguments, call.status) == ("travel", "c1", {"order": 7}, "error")
+
+
+@pytest.mark.parametrize("kind", ["RETRIEVER", "EMBEDDING", "RERANKER", "GUARDRAIL", "EVALUATOR", "PROMPT", "CHAIN"])
+def test_other_kinds_are_understood_and_not_needed(kind: str) -> None:
+    assert dialects.read(oi(kind, "x", 2, 1)) is IGNORED
+
+
+def test_a_handoff_is_no_call() -> None:
+    assert dialects.read(oi("TOOL", "handoff to policy_agent", 2, 1)) is IGNORED
+
+
+def test_crewai_tells_the_task_beside_the_input() -> None:
+    tasks = json.dumps([{"description": "Pay order 7", "agent_role": "travel"}])
+    output = json.dumps(
+        {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": "\nCurrent Task: Pay order 7\n\nThis is the expected criteria for your final answer: x",
+                }
+            ]
+        }
+    )
+    crew = {"crew_key": "k", "crew_tasks": tasks}
+    run = run_of(
+        oi("CHAIN", "crew.kickoff", 1, attributes=crew),
+        oi(
+            "AGENT",
+            "travel._execute_core",
+            2,
+            1,
+            attributes={"crew_key": "k", "input.value": '{"agent": {}}', "output.value": output},
+        ),
+    )
+    assert (run.agent, run.user_input) == ("travel", "Pay order 7")

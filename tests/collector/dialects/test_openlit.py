@@ -1,0 +1,56 @@
+"""OpenLIT where it leaves the conventions."""
+
+from __future__ import annotations
+
+from collector import dialects
+from collector.reading import IGNORED
+from tests.builders import called, model_span, read_tool, run_of, span, tool_span
+
+
+def test_decorated_functions_have_arguments_as_python_reprs() -> None:
+    attributes = {"function.args": "()", "function.kwargs": "{'city': 'Oslo', 'again': True}"}
+    assert read_tool(span("get", 2, 1, scope="openlit", attributes=attributes)) == (
+        "get",
+        None,
+        {"city": "Oslo", "again": True},
+        "unset",
+    )
+
+
+def test_positional_arguments_have_no_names() -> None:
+    attributes = {"function.args": "('Oslo',)", "function.kwargs": "{}"}
+    assert read_tool(span("get", 2, 1, scope="openlit", attributes=attributes))[2] is None
+
+
+def test_a_run_of_functions() -> None:
+    run = run_of(
+        span(
+            "travel", 1, scope="openlit", attributes={"function.args": "('hi',)", "function.kwargs": "{}"}, lasting=100
+        ),
+        span("get", 2, 1, 1, scope="openlit", attributes={"function.kwargs": "{}"}),
+        span("pay", 3, 1, 20, scope="openlit", status=2),
+    )
+    assert (run.user_input, called(run), run.trajectory.calls[1].status) == ("hi", ["get", "pay"], "error")
+
+
+def test_nodes_of_a_graph_are_no_agents() -> None:
+    node = span(
+        "invoke_agent model",
+        2,
+        1,
+        scope="openlit.instrumentation.langgraph",
+        attributes={"gen_ai.operation.name": "invoke_agent"},
+    )
+    assert dialects.read(node) is IGNORED
+
+
+def test_arguments_of_instrumented_tools_are_python_reprs_too() -> None:
+    tool = tool_span(
+        "get",
+        attributes={"gen_ai.tool.call.arguments": "{'city': 'Oslo'}"},
+        scope="openlit.instrumentation.langchain",
+        at=20,
+    )
+    chat = model_span([("c1", "get", '{"city": "Oslo"}')], attributes={"gen_ai.tool.name": "get"})
+    assert read_tool(tool)[2] == {"city": "Oslo"}
+    assert called(run_of(span("POST", 1, lasting=100), chat, tool)) == ["get"]

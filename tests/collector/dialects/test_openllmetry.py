@@ -1,0 +1,262 @@
+"""OpenLLMetry / Traceloop, old and new."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.span import Span
+from tests.builders import called, model_span, read_tool, run_of, runs_of, span
+
+TASK = {"traceloop.span.kind": "task"}
+
+
+def tl(kind: str, name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
+    return span(
+        name,
+        number,
+        parent,
+        at,
+        lasting,
+        attributes={"traceloop.span.kind": kind, **more.pop("attributes", {})},
+        **more,
+    )
+
+
+ENVELOPE = {
+    "input_str": "{'city': 'Paris'}",
+    "tags": [],
+    "metadata": {},
+    "inputs": {"city": "Paris"},
+    "kwargs": {"tool_call_id": "c1"},
+}
+WITHOUT_INPUTS = {"input_str": "{'city': 'Paris'}", "kwargs": {}}
+MESSAGE = json.dumps({"lc": 1, "kwargs": {"name": "get", "tool_call_id": "c1", "status": "success"}})
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "expected"),
+    [
+        (
+            "get.tool",
+            {"traceloop.entity.name": "get", "traceloop.entity.input": '{"args": [], "kwargs": {"city": "Paris"}}'},
+            ("get", None, {"city": "Paris"}),
+        ),
+        (
+            "get.tool",
+            {"traceloop.entity.input": '{"args": [{"city": "Paris"}], "kwargs": {}}'},
+            ("get", None, {"city": "Paris"}),
+        ),
+        (
+            "get.tool",
+            {"traceloop.entity.input": '{"args": ["{\\"city\\": \\"Paris\\"}"]}'},
+            ("get", None, {"city": "Paris"}),
+        ),
+        ("get.tool", {"traceloop.entity.input": '{"args": [], "kwargs": {}}'}, ("get", None, {})),
+        (
+            "get.tool",
+            {"traceloop.entity.input": '{"tool_name": "get", "arguments": {"city": "Paris"}}'},
+            ("get", None, {"city": "Paris"}),
+        ),
+        ("get.tool", {"traceloop.entity.input": '{"city": "Paris"}'}, ("get", None, {"city": "Paris"})),
+        (
+            "execute_tool get",
+            {"gen_ai.tool.name": "get", "gen_ai.tool.call.arguments": json.dumps(ENVELOPE)},
+            ("get", "c1", {"city": "Paris"}),
+        ),
+        (
+            "get.tool",
+            {"traceloop.entity.name": "get", "traceloop.entity.input": json.dumps(WITHOUT_INPUTS)},
+            ("get", None, {"city": "Paris"}),
+        ),
+        (
+            "execute_tool X",
+            {
+                "traceloop.entity.name": "DynamicStructuredTool",
+                "traceloop.entity.input": '{"args": ["{\\"city\\": \\"Paris\\"}"]}',
+                "traceloop.entity.output": MESSAGE,
+            },
+            ("get", "c1", {"city": "Paris"}),
+        ),
+        ("get.tool", {"gen_ai.tool.name": "get"}, ("get", None, None)),
+    ],
+)
+def test_a_tool_span(name: str, attributes: dict[str, Any], expected: Any) -> None:
+    assert read_tool(tl("tool", name, 2, 1, attributes=attributes))[:3] == expected
+
+
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        ("status='failure' result=None error='declined'", "error"),
+        ("status='success' result='ok' error=None", "ok"),
+        ('{"result":"declined","is_error":true}', "error"),
+        ('{"result":"fine"}', "ok"),
+    ],
+)
+def test_failure_may_stand_in_the_output_alone(output: str, status: str) -> None:
+    assert (
+        read_tool(tl("tool", "pay.tool", 2, 1, status=1, attributes={"traceloop.entity.output": output}))[3] == status
+    )
+
+
+def test_llamaindex_names_the_tool_in_its_output() -> None:
+    output = {"blocks": [], "tool_name": "get", "raw_input": {}}
+    attributes = {
+        "traceloop.entity.name": "FunctionTool.task",
+        "traceloop.entity.input": '{"kwargs": {"a": 1}}',
+        "traceloop.entity.output": json.dumps(output),
+    }
+    assert read_tool(tl("task", "FunctionTool.task", 2, 1, attributes=attributes))[:3] == ("get", None, {"a": 1})
+
+
+def test_agents_and_workflows() -> None:
+    outer, inner = runs_of(
+        tl(
+            "workflow",
+            "w.workflow",
+            1,
+            attributes={"traceloop.entity.name": "w", "traceloop.entity.input": '{"args": ["hi"], "kwargs": {}}'},
+        ),
+        tl(
+            "agent",
+            "travel.agent",
+            2,
+            1,
+            attributes={"gen_ai.agent.name": "travel", "traceloop.association.properties.thread_id": "conv"},
+        ),
+        tl("tool", "ask.tool", 3, 2, at=1, lasting=50),
+        tl("agent", "policy.agent", 4, 3, at=2),
+        tl("tool", "look.tool", 5, 4, at=3),
+    )
+    assert (outer.agent, outer.user_input, outer.conversation_id, called(outer)) == ("travel", "hi", "conv", ["ask"])
+    assert (inner.agent, called(inner), inner.parent_span_id) == ("policy", ["look"], outer.span_id)
+
+
+def test_a_langchain_task_named_as_the_agent_is_its_run_and_the_empty_agent_span_beside_it_an_echo() -> None:
+    named = {"traceloop.entity.name": "policy", "traceloop.association.properties.lc_agent_name": "policy"}
+    outer, inner = runs_of(
+        span(
+            "invoke_agent travel",
+            1,
+            attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "travel"},
+            lasting=100,
+        ),
+        tl("tool", "ask.tool", 2, 1, at=1, lasting=90),
+        span(
+            "invoke_agent policy",
+            3,
+            2,
+            2,
+            80,
+            attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "policy"},
+        ),
+        tl("task", "execute_task policy", 4, 2, at=3, lasting=75, attributes=named),
+        tl("tool", "look.tool", 5, 4, at=4),
+    )
+    assert (outer.agent, called(outer), inner.agent, called(inner)) == ("travel", ["ask"], "policy", ["look"])
+
+
+INDEXED = {
+    "gen_ai.prompt.0.role": "system",
+    "gen_ai.prompt.0.content": "Help.",
+    "gen_ai.prompt.1.role": "user",
+    "gen_ai.prompt.1.content": "pay it",
+    "gen_ai.completion.0.role": "assistant",
+    "gen_ai.completion.0.tool_calls.0.id": "c1",
+    "gen_ai.completion.0.tool_calls.0.name": "pay",
+    "gen_ai.completion.0.tool_calls.0.arguments": '{"order": 7}',
+    "gen_ai.completion.0.tool_calls.1.name": "mail",
+    "gen_ai.completion.0.tool_calls.1.arguments": "{}",
+}
+
+
+def test_numbered_messages_of_old_releases() -> None:
+    after = {
+        **INDEXED,
+        "gen_ai.prompt.2.role": "tool",
+        "gen_ai.prompt.2.tool_call_id": "c1",
+        "gen_ai.prompt.2.content": "Error: no",
+    }
+    after = {key: value for key, value in after.items() if "tool_calls" not in key}
+    run = run_of(
+        span("POST", 1, lasting=100),
+        span("openai.chat", 2, 1, 1, 5, attributes=INDEXED),
+        span("openai.chat", 3, 1, 20, 5, attributes=after),
+    )
+    assert [(call.id, call.name, call.arguments, call.status) for call in run.trajectory.calls] == [
+        ("c1", "pay", {"order": 7}, "error"),
+        (None, "mail", {}, "ok"),
+    ]
+    assert run.user_input == "pay it"
+
+
+def test_a_langchain_js_step_has_the_calls_its_chat_span_lacks() -> None:
+    update = {
+        "output": [
+            {
+                "update": {
+                    "messages": [
+                        {"id": ["AIMessage"], "kwargs": {"tool_calls": [{"name": "pay", "args": {"n": 1}, "id": "c1"}]}}
+                    ]
+                }
+            }
+        ]
+    }
+    history = {
+        "messages": [
+            {"id": ["HumanMessage"], "kwargs": {}},
+            {"kwargs": {"tool_calls": [{"name": "old", "args": {}, "id": "c0"}]}},
+        ]
+    }
+    run = run_of(
+        span("POST", 1, lasting=100),
+        tl(
+            "workflow",
+            "workflow RunnableSequence",
+            2,
+            1,
+            at=1,
+            attributes={"gen_ai.operation.name": "workflow", "traceloop.entity.output": json.dumps(update)},
+        ),
+        tl(
+            "workflow",
+            "workflow RunnableLambda",
+            3,
+            1,
+            at=2,
+            attributes={"gen_ai.operation.name": "workflow", "traceloop.entity.output": json.dumps(history)},
+        ),
+        model_span(number=4, at=1),
+        tl(
+            "task",
+            "execute_tool DynamicStructuredTool",
+            5,
+            1,
+            at=20,
+            attributes={
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": "pay",
+                "traceloop.entity.input": '{"args": ["{\\"n\\": 1}"]}',
+            },
+        ),
+    )
+    assert [(call.id, call.name, call.arguments) for call in run.trajectory.calls] == [("c1", "pay", {"n": 1})]
+
+
+def test_a_chat_of_llamaindex_tells_its_calls_in_the_entity() -> None:
+    output = {
+        "message": {
+            "role": "assistant",
+            "additional_kwargs": {"tool_calls": [{"id": "c1", "function": {"name": "get", "arguments": "{}"}}]},
+        }
+    }
+    chat = {
+        **TASK,
+        "gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": '[{"role": "assistant", "parts": []}]',
+        "traceloop.entity.output": json.dumps(output),
+    }
+    assert called(run_of(span("POST", 1, lasting=100), span("OpenAILike.task", 2, 1, attributes=chat))) == ["get"]

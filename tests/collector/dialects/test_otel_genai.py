@@ -1,0 +1,161 @@
+"""The GenAI conventions, current and deprecated, wherever they put messages."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector import dialects
+from collector.reading import IGNORED, Role
+from tests.builders import agent_span, called, log, model_span, read_tool, run_of, span, tool_span, user
+
+CALL = {"type": "tool_call", "id": "c1", "name": "pay", "arguments": {"order": 7}}
+OUTPUT = [{"role": "assistant", "parts": [CALL]}]
+
+
+def test_a_tool_span() -> None:
+    assert read_tool(tool_span("pay", {"order": 7}, call_id="c1")) == ("pay", "c1", {"order": 7}, "unset")
+
+
+def test_arguments_as_a_structured_value() -> None:
+    assert read_tool(tool_span("pay", attributes={"gen_ai.tool.call.arguments": {"order": 7}}))[2] == {"order": 7}
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "error_type"),
+    [
+        ({}, "unset", None),
+        ({"status": 1}, "ok", None),
+        ({"status": 2}, "error", None),
+        ({"status": 2, "attributes": {"error.type": "Declined"}}, "error", "Declined"),
+        ({"attributes": {"error.type": "tool_error"}}, "error", "tool_error"),
+        ({"status": 2, "events": [("exception", {"exception.type": "shop.Declined"})]}, "error", "shop.Declined"),
+    ],
+)
+def test_how_a_tool_fails(more: dict[str, Any], status: str, error_type: str | None) -> None:
+    (call,) = run_of(agent_span(), tool_span("pay", **more)).trajectory.calls
+    assert (call.status, call.error_type) == (status, error_type)
+
+
+def test_a_tool_is_named_by_its_span_where_no_attribute_does() -> None:
+    assert read_tool(span("execute_tool pay", 2, 1, attributes={"gen_ai.operation.name": "execute_tool"}))[0] == "pay"
+
+
+@pytest.mark.parametrize("encode", [json.dumps, lambda value: value], ids=["json", "structured"])
+def test_requests_in_attributes(encode: Any) -> None:
+    model = model_span(attributes={"gen_ai.output.messages": encode(OUTPUT)})
+    (call,) = run_of(agent_span(), model).trajectory.calls
+    assert (call.id, call.name, call.arguments) == ("c1", "pay", {"order": 7})
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        (
+            "gen_ai.choice",
+            {"message": json.dumps([{"toolUse": {"toolUseId": "c1", "name": "pay", "input": {"order": 7}}}])},
+        ),
+        ("gen_ai.client.inference.operation.details", {"gen_ai.output.messages": json.dumps(OUTPUT)}),
+    ],
+    ids=["Strands", "details"],
+)
+def test_requests_in_span_events(event: Any) -> None:
+    model = model_span(events=[("gen_ai.user.message", {"content": '[{"text": "pay it"}]'}), event])
+    run = run_of(agent_span(), model)
+    assert (called(run), run.user_input) == (["pay"], "pay it")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        log(
+            "gen_ai.choice",
+            3,
+            {
+                "index": 0,
+                "message": {"tool_calls": [{"id": "c1", "function": {"name": "pay", "arguments": '{"order": 7}'}}]},
+            },
+        ),
+        log(
+            "",
+            3,
+            json.dumps(
+                {"message": {"tool_calls": [{"id": "c1", "function": {"name": "pay", "arguments": '{"order": 7}'}}]}}
+            ),
+            {"event.name": "gen_ai.choice"},
+        ),
+        log("gen_ai.client.inference.operation.details", 3, None, {"gen_ai.output.messages": OUTPUT}),
+        log("gen_ai.client.inference.operation.details", 3, None, {"gen_ai.output.messages": json.dumps(OUTPUT)}),
+    ],
+    ids=["choice", "Semantic Kernel", "details", "details as text"],
+)
+def test_requests_in_log_events(record: Any) -> None:
+    (call,) = run_of(agent_span(), model_span(number=3), record).trajectory.calls
+    assert (call.id, call.name, call.arguments) == ("c1", "pay", {"order": 7})
+
+
+def test_results_and_questions_in_log_events() -> None:
+    run = run_of(
+        span("POST", 1, lasting=100),
+        model_span([("c1", "pay", {})], 3, at=1, lasting=5),
+        model_span(number=4, at=20),
+        log("gen_ai.user.message", 3, {"content": "pay it"}),
+        log("gen_ai.tool.message", 4, {"id": "c1", "content": "Error: declined"}),
+    )
+    assert (run.trajectory.calls[0].status, run.user_input) == ("error", "pay it")
+
+
+def test_strands_tools_tell_arguments_in_an_event_and_failure_in_an_attribute() -> None:
+    told = ("gen_ai.tool.message", {"role": "tool", "content": '{"order": 7}', "id": "c1"})
+    assert read_tool(tool_span("pay", events=[told], status=1, attributes={"gen_ai.tool.status": "error"}))[2:] == (
+        {"order": 7},
+        "error",
+    )
+
+
+def test_strands_records_an_unknown_tool_like_one_that_ran() -> None:
+    told = ("gen_ai.choice", {"message": '[{"text":"Tool \'x\' not found in registry"}]'})
+    assert called(
+        run_of(agent_span(), tool_span("x", events=[told], status=1, attributes={"gen_ai.tool.status": "error"}))
+    ) == ["(x)"]
+
+
+def test_offered_tools_on_a_chat_span_are_no_calls() -> None:
+    chat = model_span(attributes={"gen_ai.tool.name": "pay, mail", "gen_ai.tool.definitions": "[]"})
+    assert called(run_of(agent_span(), chat)) == []
+
+
+def test_an_agents_output_is_history() -> None:
+    assert called(run_of(agent_span(attributes={"gen_ai.output.messages": json.dumps(OUTPUT)}), model_span())) == []
+
+
+@pytest.mark.parametrize(
+    "operation", ["embeddings", "retrieval", "create_agent", "plan", "agent_step", "handoff", "something_new"]
+)
+def test_other_operations_are_understood_and_not_needed(operation: str) -> None:
+    assert dialects.read(span("x", 2, 1, attributes={"gen_ai.operation.name": operation})) is IGNORED
+
+
+def test_a_workflow_is_context() -> None:
+    reading = dialects.read(
+        span(
+            "invoke_workflow",
+            1,
+            attributes={"gen_ai.operation.name": "invoke_workflow", "gen_ai.input.messages": [user("hi")]},
+        )
+    )
+    assert reading is not None
+    assert (reading.role, reading.held) == (Role.OTHER, False)
+
+
+def test_what_is_held() -> None:
+    held = [dialects.read(made) for made in (agent_span(), tool_span("a"), model_span())]
+    assert [reading is not None and reading.held for reading in held] == [True, True, False]
+
+
+def test_log_records_about_something_else_are_none() -> None:
+    assert dialects.read_log(log("", 3, "Function pay invoking.")) is None
+    assert dialects.read_log(log("gen_ai.choice", 0, {})) is None
+    assert dialects.read_log(log("gen_ai.evaluation.result", 3, {})) is None

@@ -1,0 +1,92 @@
+"""Pydantic AI's instrumentation versions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector import dialects
+from collector.reading import IGNORED
+from collector.span import Span
+from tests.builders import called, model_span, read_tool, run_of, span
+
+SCOPE = "pydantic-ai"
+NAMED = {"gen_ai.tool.name": "pay", "gen_ai.tool.call.id": "c1"}
+
+
+def pai(name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
+    return span(name, number, parent, at, lasting, scope=SCOPE, **more)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("running tool", {**NAMED, "tool_arguments": '{"order": 7}'}),
+        ("running tool", {**NAMED, "gen_ai.operation.name": "execute_tool", "tool_arguments": '{"order": 7}'}),
+        ("execute_tool pay", {**NAMED, "gen_ai.tool.call.arguments": '{"order": 7}'}),
+        (
+            "execute_tool pay",
+            {**NAMED, "gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.arguments": '{"order": 7}'},
+        ),
+    ],
+    ids=["1.x version 2", "2.x version 2", "1.x version 3", "2.x version 5"],
+)
+def test_a_tool_span(name: str, attributes: dict[str, str]) -> None:
+    assert read_tool(pai(name, 2, 1, attributes=attributes)) == ("pay", "c1", {"order": 7}, "unset")
+
+
+def test_the_span_around_a_turns_tools_is_not_needed() -> None:
+    assert dialects.read(pai("running tools", 2, 1, attributes={"tools": ["pay"]})) is IGNORED
+
+
+@pytest.mark.parametrize("transcript", ["pydantic_ai.all_messages", "all_messages_events"])
+def test_an_agent_of_1x_has_no_operation(transcript: str) -> None:
+    said = json.dumps(
+        [
+            {"role": "user", "content": "old"},
+            {"role": "assistant", "content": "ok"},
+            {"role": "user", "content": "pay it"},
+            {"role": "assistant", "content": "paid"},
+        ]
+    )
+    run = run_of(
+        pai("agent run", 1, attributes={"agent_name": "travel", transcript: said}),
+        pai("running tool", 2, 1, attributes=NAMED),
+    )
+    assert (run.agent, run.user_input, run.dialect, called(run)) == ("travel", "pay it", "pydantic_ai", ["pay"])
+
+
+def test_a_version_1_request_is_a_list_of_events_of_which_the_choice_is_new() -> None:
+    def calls(call_id: str) -> list[dict[str, Any]]:
+        return [{"id": call_id, "type": "function", "function": {"name": "pay", "arguments": {"order": 7}}}]
+
+    events = [
+        {"event.name": "gen_ai.user.message", "role": "user", "content": "pay it"},
+        {"event.name": "gen_ai.assistant.message", "role": "assistant", "tool_calls": calls("old")},
+        {"event.name": "gen_ai.tool.message", "role": "tool", "id": "old", "content": "Error: declined"},
+        {"event.name": "gen_ai.choice", "message": {"role": "assistant", "tool_calls": calls("c1")}},
+    ]
+    first = [events[0], {"event.name": "gen_ai.choice", "message": {"role": "assistant", "tool_calls": calls("old")}}]
+    run = run_of(
+        pai("agent run", 1, attributes={"agent_name": "travel"}, lasting=100),
+        pai("chat m", 2, 1, 1, 5, attributes={"gen_ai.operation.name": "chat", "events": json.dumps(first)}),
+        pai("chat m", 3, 1, 20, 5, attributes={"gen_ai.operation.name": "chat", "events": json.dumps(events)}),
+    )
+    assert [(call.id, call.status) for call in run.trajectory.calls] == [("old", "error"), ("c1", "unset")]
+    assert run.user_input == "pay it"
+
+
+def test_current_versions_keep_to_the_conventions() -> None:
+    run = run_of(
+        pai(
+            "invoke_agent travel",
+            1,
+            attributes={"agent_name": "travel", "gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": "c"},
+            lasting=100,
+        ),
+        model_span([("c1", "pay", {"order": 7})], 2),
+        pai("execute_tool pay", 3, 1, at=20, attributes={**NAMED, "gen_ai.operation.name": "execute_tool"}),
+    )
+    assert (run.agent, run.conversation_id, run.trajectory.calls[0].arguments) == ("travel", "c", {"order": 7})

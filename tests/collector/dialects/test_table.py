@@ -1,0 +1,85 @@
+"""The table of dialects: complete, in order, and what it asks of the wire."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+
+from collector import dialects
+from collector.dialects import ATTRIBUTES, DIALECTS, MARKERS, SCOPES
+from collector.reading import IGNORED, Dialect, Role
+from tests.builders import agent_span, span, tool_span
+
+MODULES = sorted(module.name for module in pkgutil.iter_modules(dialects.__path__))
+
+
+def test_every_dialect_is_in_the_table_once() -> None:
+    found = [importlib.import_module(f"collector.dialects.{name}").DIALECT for name in MODULES]
+    assert sorted(dialect.name for dialect in DIALECTS) == MODULES
+    assert {id(dialect) for dialect in DIALECTS} == {id(dialect) for dialect in found}
+
+
+def test_the_conventions_come_after_what_leaves_them_and_guessing_last() -> None:
+    assert [dialect.name for dialect in DIALECTS[-2:]] == ["otel_genai", "generic"]
+    assert DIALECTS[0].name == "openinference"
+
+
+def test_markers_are_few_and_long() -> None:
+    assert len(MARKERS) <= 14
+    assert all(len(marker) >= 6 for marker in MARKERS)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_a_span_of_a_dialect_is_found_by_a_marker_or_by_its_scope(dialect: Dialect) -> None:
+    for key in dialect.keys:
+        assert any(marker in key.encode() for marker in MARKERS) or key in (
+            "genkit:type",
+            "langsmith.span.kind",
+            "mastra.span.type",
+        )
+    assert set(dialect.whole_scopes) <= SCOPES
+    assert set(dialect.keys) <= ATTRIBUTES
+
+
+def test_what_events_hold_is_wanted_too() -> None:
+    assert {"content", "message", "event.name", "exception.type", "exception.message"} <= ATTRIBUTES
+
+
+def test_a_root_is_context_whatever_it_is() -> None:
+    for root in (
+        span("GET /", 1),
+        span("embed", 1, attributes={"gen_ai.operation.name": "embeddings"}),
+        span("?", 1, attributes={"gen_ai.x": 1}),
+    ):
+        reading = dialects.read(root)
+        assert reading is not None
+        assert reading is not IGNORED
+        assert reading.role is Role.OTHER
+
+
+def test_a_server_span_with_a_route_is_context() -> None:
+    reading = dialects.read(span("POST", 2, 1, kind=2, attributes={"http.route": "/chat"}))
+    assert reading is not None
+    assert (reading.role, reading.attributes) == (Role.OTHER, {"http.route": "/chat"})
+
+
+def test_a_blind_spot_is_none() -> None:
+    assert dialects.read(span("x", 2, 1, attributes={"gen_ai.system": "openai"})) is None
+
+
+def test_two_dialects_on_one_span_make_one_reading() -> None:
+    both = tool_span(
+        "pay", call_id="c1", attributes={"openinference.span.kind": "TOOL", "tool.name": "pay", "input.value": "{}"}
+    )
+    reading = dialects.read(both)
+    assert reading is not None
+    assert (reading.dialect, reading.call_id, reading.arguments) == ("openinference", "c1", "{}")
+
+
+def test_dialects_that_disagree_what_a_span_is_are_not_mixed() -> None:
+    chain = agent_span(number=2, parent=1, attributes={"openinference.span.kind": "LLM", "session.id": "s"})
+    reading = dialects.read(chain)
+    assert reading is not None
+    assert (reading.role, reading.name) == (Role.MODEL, None)

@@ -1,0 +1,211 @@
+"""What ran, what was asked for, and how the two are one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import (
+    EPOCH,
+    MS,
+    agent_span,
+    called,
+    model_span,
+    result,
+    run_of,
+    runs_of,
+    span,
+    span_id,
+    tool_span,
+    user,
+)
+
+
+def calls(*spans: Any) -> list[tuple[str, str | None, Any, str, bool]]:
+    return [(c.name, c.id, c.arguments, c.status, c.executed) for c in run_of(*spans).trajectory.calls]
+
+
+def test_a_request_lends_id_and_arguments_to_its_execution() -> None:
+    asked = model_span([("c1", "pay", {"order": 7})], at=1, lasting=5)
+    assert calls(agent_span(), asked, tool_span("pay", at=10)) == [("pay", "c1", {"order": 7}, "unset", True)]
+
+
+def test_executions_without_ids_are_joined_by_arguments() -> None:
+    asked = model_span([("c1", "get", {"city": "Paris"}), ("c2", "get", {"city": "Rome"})], at=1, lasting=5)
+    rome, paris = (
+        tool_span("get", {"city": "Rome"}, 4, at=10),
+        tool_span("get", {"city": "Paris", "unit": "c"}, 5, at=11),
+    )
+    assert {call_id: arguments["city"] for _, call_id, arguments, _, _ in calls(agent_span(), asked, rome, paris)} == {
+        "c1": "Paris",
+        "c2": "Rome",
+    }
+
+
+def test_a_bare_argument_is_joined_with_the_object_that_was_asked_for() -> None:
+    asked = model_span([("c1", "get", {"town": 5}), ("c2", "get", {"city": "Oslo"})], at=1, lasting=5)
+    bare = tool_span("get", attributes={"gen_ai.tool.call.arguments": "Oslo"}, at=10)
+    assert ("get", "c2", {"city": "Oslo"}, "unset", True) in calls(agent_span(), asked, bare)
+
+
+def test_changed_arguments_are_the_executions() -> None:
+    asked = model_span([("c1", "get", {"n": "7"})], at=1, lasting=5)
+    assert calls(agent_span(), asked, tool_span("get", {"n": 7}, at=10)) == [("get", "c1", {"n": 7}, "unset", True)]
+
+
+def test_a_failed_call_retried_with_equal_arguments_is_two() -> None:
+    found = calls(
+        agent_span(),
+        model_span([("c1", "pay", {"order": 7})], 3, at=1, lasting=5),
+        tool_span("pay", {"order": 7}, 4, at=10, status=2),
+        model_span([("c2", "pay", {"order": 7})], 5, at=30, lasting=5),
+        tool_span("pay", {"order": 7}, 6, at=40),
+    )
+    assert found == [("pay", "c1", {"order": 7}, "error", True), ("pay", "c2", {"order": 7}, "unset", True)]
+
+
+def test_what_never_ran_is_kept_and_marked() -> None:
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "delete_all", {}), ("c2", "get", {"city": "Oslo"})], 3, at=1, lasting=5),
+        tool_span("get", {"city": "Oslo"}, 4, at=10, call_id="c2"),
+        model_span(number=5, at=30),
+    )
+    assert called(run) == ["(delete_all)", "get"]
+    assert run.held_spans == (None, span_id(4))
+
+
+def test_history_repeated_in_a_later_output_counts_once() -> None:
+    first: list[tuple[str, str, Any]] = [("c1", "a", {}), ("c2", "b", {})]
+    run = run_of(
+        agent_span(), model_span(first, 3, at=1, lasting=5), model_span([*first, ("c3", "c", {})], 4, at=20, lasting=5)
+    )
+    assert called(run) == ["a", "b", "c"]
+
+
+def test_an_id_used_again_for_another_call_is_another_call() -> None:
+    run = run_of(agent_span(), model_span([("call_0", "a", {})], 3, at=1), model_span([("call_0", "b", {})], 4, at=20))
+    assert called(run) == ["a", "b"]
+
+
+def test_a_response_traced_twice_counts_once() -> None:
+    asked = {"gen_ai.response.id": "r1"}
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "a", {})], 3, at=1, lasting=9, attributes=asked),
+        model_span([("c9", "a", {})], 4, 3, at=2, lasting=7, attributes=asked),
+    )
+    assert called(run) == ["a"]
+
+
+def test_a_client_inside_a_client_without_ids_counts_once_and_ids_are_kept() -> None:
+    run = run_of(
+        agent_span(),
+        model_span([(None, "a", {})], 3, at=1, lasting=9),
+        model_span([("c1", "a", {})], 4, 3, at=2, lasting=7),
+    )
+    assert [(call.name, call.id) for call in run.trajectory.calls] == [("a", "c1")]
+
+
+def test_without_executions_every_answered_request_ran() -> None:
+    run = run_of(
+        span("POST /chat", 1, lasting=100),
+        model_span([("c1", "pay", {"order": 7})], 3, at=1, lasting=5, told=[user("pay it")]),
+        model_span([("c2", "mail", {})], 4, at=20, lasting=5, told=[user("pay it"), result("c1", "Error: declined")]),
+        model_span(
+            number=5,
+            at=40,
+            told=[user("pay it"), result("c1", "Error: declined"), {"role": "assistant"}, result("c2", "sent")],
+        ),
+    )
+    assert [(c.name, c.status, c.executed, c.span_id) for c in run.trajectory.calls] == [
+        ("pay", "error", True, None),
+        ("mail", "ok", True, None),
+    ]
+    assert [call.start_ns for call in run.trajectory.calls] == [EPOCH + 6 * MS, EPOCH + 25 * MS]
+    assert run.held_spans == (None, None)
+
+
+def test_results_told_under_other_ids_are_joined_by_position() -> None:
+    run = run_of(
+        span("POST /chat", 1, lasting=100),
+        model_span([("fc-1", "a", {}), ("fc-2", "b", {})], 3, at=1, lasting=5),
+        model_span(
+            number=4, at=20, told=[{"role": "assistant"}, result("call_1", "fine"), result("call_2", "Error: no")]
+        ),
+    )
+    assert [(call.name, call.status) for call in run.trajectory.calls] == [("a", "ok"), ("b", "error")]
+
+
+@pytest.mark.parametrize(("status", "expected"), [(0, ["mail"]), (2, ["(mail)"])])
+def test_the_last_request_of_an_application_ran_unless_it_failed(status: int, expected: list[str]) -> None:
+    assert (
+        called(run_of(span("POST", 1, lasting=50, status=status), model_span([("c1", "mail", {})], at=1))) == expected
+    )
+
+
+def test_what_was_asked_for_last_in_a_run_that_has_not_ended_is_under_way() -> None:
+    run = run_of(
+        model_span([("c1", "a", {}), ("c2", "lost", {})], 3, 9, at=1, lasting=5),
+        tool_span("a", {}, 4, 9, at=10, call_id="c1"),
+        model_span([("c3", "b", {})], 5, 9, at=30, lasting=5),
+    )
+    assert called(run) == ["a", "(lost)", "b"] or called(run) == ["(lost)", "a", "b"]
+    assert run.trajectory.calls[-1].status == "unset"
+    assert run.incomplete == ("missing_parent", "missing_anchor", "missing_execution")
+
+
+@pytest.mark.parametrize("traced", [True, False])
+def test_what_the_model_was_told_was_refused_never_ran(traced: bool) -> None:
+    told = [{"role": "assistant"}, result("c1", "Error: Tool delete_all not found")]
+    spans = [
+        span("POST", 1, lasting=90),
+        model_span([("c1", "delete_all", {})], 3, at=1, lasting=5),
+        model_span(number=5, at=30, told=told),
+    ]
+    if traced:
+        spans.append(tool_span("delete_all", {}, 4, at=10, status=2, call_id="c1"))
+    assert called(run_of(*spans)) == ["(delete_all)"]
+
+
+def test_a_span_that_says_it_was_refused_never_ran() -> None:
+    refused = tool_span("get", {"town": 5}, at=1, status=2, message="MCP error -32602: Input validation error: city")
+    assert called(run_of(agent_span(), refused, tool_span("get", {"city": "Oslo"}, 4, at=20))) == ["(get)", "get"]
+
+
+def test_the_last_attempt_inside_a_framework_span_decides() -> None:
+    attempts = [
+        tool_span("pay", number=4, parent=2, at=2, status=2),
+        tool_span("pay", number=5, parent=2, at=5, status=1),
+    ]
+    assert calls(agent_span(), tool_span("pay", {}, 2, at=1, lasting=30, status=1), *attempts)[0][3] == "ok"
+    assert calls(agent_span(), tool_span("pay", {}, 2, at=1, lasting=30, status=1), attempts[0])[0][3] == "error"
+    assert calls(agent_span(), tool_span("pay", {}, 2, at=1, lasting=30, status=2), attempts[1])[0][3] == "error"
+
+
+def test_an_agent_given_to_another_as_a_tool_without_a_span_ran() -> None:
+    outer, _ = runs_of(
+        agent_span("boss", 1),
+        model_span([("c1", "helper", {"task": "x"}), ("c2", "note", {})], 2, at=1, lasting=5),
+        tool_span("note", {}, 3, at=10, call_id="c2"),
+        agent_span("helper", 4, 1, at=20, lasting=50),
+        tool_span("look", {}, 5, 4, at=30),
+    )
+    assert sorted(called(outer)) == ["helper", "note"]
+
+
+def test_an_empty_text_of_a_request_is_a_call_without_arguments() -> None:
+    assert calls(agent_span(), model_span([("c1", "now", "")]))[0][2] == {}
+
+
+def test_arguments_that_are_no_object_stay_text() -> None:
+    (call,) = run_of(
+        agent_span(), tool_span("say", attributes={"gen_ai.tool.call.arguments": "hello there"})
+    ).trajectory.calls
+    assert (call.arguments, call.arguments_text) == (None, "hello there")
+
+
+def test_without_arguments_nothing_was_captured() -> None:
+    (call,) = run_of(agent_span(), tool_span("say")).trajectory.calls
+    assert (call.arguments, call.arguments_text) == (None, None)

@@ -1,0 +1,201 @@
+"""Which agent run a call belongs to."""
+
+from __future__ import annotations
+
+from tests.builders import (
+    EPOCH,
+    agent_span,
+    called,
+    log,
+    model_span,
+    run_of,
+    runs_of,
+    span,
+    span_id,
+    steps,
+    tool_span,
+    user,
+)
+
+
+def test_a_call_belongs_to_the_nearest_agent_however_far_above() -> None:
+    outer, inner = runs_of(
+        agent_span("travel", 1),
+        span("chain", 2, 1),
+        span("turn", 3, 2),
+        tool_span("ask_policy", number=4, parent=3, at=1, lasting=50),
+        agent_span("policy", 5, 4, at=2, lasting=40),
+        span("cycle", 6, 5),
+        tool_span("lookup", number=7, parent=6, at=3),
+        tool_span("mail", number=8, parent=3, at=60),
+    )
+    assert (outer.agent, called(outer)) == ("travel", ["ask_policy", "mail"])
+    assert (inner.agent, called(inner)) == ("policy", ["lookup"])
+    assert inner.parent_span_id == outer.span_id
+    assert inner.started_by == span_id(4)
+
+
+def test_one_call_seen_by_framework_client_and_server_is_one() -> None:
+    run = run_of(
+        agent_span(),
+        tool_span("charge", {"order": 1}, 2, 1, at=1, lasting=30, call_id="c1"),
+        span(
+            "tools/call charge", 3, 2, 2, 25, attributes={"mcp.method.name": "tools/call", "gen_ai.tool.name": "charge"}
+        ),
+        span("MCP send tools/call charge", 4, 3, 3, 20, attributes={"mcp.method.name": "tools/call"}),
+        span(
+            "tools/call charge",
+            5,
+            4,
+            4,
+            15,
+            status=2,
+            attributes={"mcp.method.name": "tools/call", "error.type": "tool_error"},
+        ),
+    )
+    (call,) = run.trajectory.calls
+    assert (call.id, call.arguments, call.status, call.error_type) == ("c1", {"order": 1}, "error", "tool_error")
+    assert run.held_spans == (span_id(2),)
+
+
+def test_the_same_tool_below_another_agent_is_another_call() -> None:
+    outer, inner = runs_of(
+        agent_span("a", 1),
+        tool_span("search", number=2, at=1, lasting=50),
+        agent_span("b", 3, 2, at=2),
+        tool_span("search", number=4, parent=3, at=3),
+    )
+    assert (called(outer), called(inner)) == (["search"], ["search"])
+
+
+def test_another_tool_inside_a_tool_is_a_later_call_of_the_run() -> None:
+    run = run_of(
+        agent_span(), tool_span("plan", number=2, at=1, lasting=50), tool_span("search", number=3, parent=2, at=5)
+    )
+    assert (called(run), steps(run)) == (["plan", "search"], [0, 1])
+
+
+def test_wrappers_of_one_agent_are_one_run() -> None:
+    run = run_of(
+        agent_span("travel", 1),
+        span("invoke_agent", 2, 1, attributes={"gen_ai.operation.name": "invoke_agent"}),
+        agent_span("travel", 3, 2, attributes={"gen_ai.conversation.id": "conv"}),
+        tool_span("search", number=4, parent=3, at=1),
+    )
+    assert (run.span_id, run.conversation_id, called(run)) == (span_id(1), "conv", ["search"])
+
+
+def test_an_agent_that_only_contains_agents_is_a_workflow() -> None:
+    first, second = runs_of(
+        agent_span("workflow", 1),
+        agent_span("triage", 2, 1, at=1, lasting=10),
+        tool_span("look", number=3, parent=2, at=2),
+        agent_span("refund", 4, 1, at=20),
+        tool_span("pay", number=5, parent=4, at=21),
+    )
+    assert (first.agent, second.agent) == ("triage", "refund")
+    assert first.parent_span_id is None
+
+
+def test_the_mark_of_a_handoff_is_no_run() -> None:
+    runs = runs_of(
+        agent_span("triage", 1, lasting=100),
+        model_span(number=2, parent=1, at=1),
+        agent_span("refund", 3, 1, at=20, lasting=0.5),
+        agent_span("refund", 4, 0, at=22, lasting=50),
+        tool_span("pay", number=5, parent=4, at=30),
+    )
+    assert [run.agent for run in runs] == ["triage", "refund"]
+    assert [called(run) for run in runs] == [[], ["pay"]]
+
+
+def test_without_an_agent_the_root_is_the_run() -> None:
+    run = run_of(
+        span("POST /chat", 1, kind=2, lasting=100, attributes={"http.route": "/chat"}),
+        span("handler", 2, 1),
+        tool_span("search", number=3, parent=2, at=5),
+    )
+    assert (run.span_id, run.agent, run.route, run.incomplete, called(run)) == (
+        span_id(1),
+        None,
+        "/chat",
+        (),
+        ["search"],
+    )
+
+
+def test_without_agent_and_root_the_earliest_span_is_the_run() -> None:
+    run = run_of(tool_span("b", number=3, parent=9, at=5), tool_span("a", number=2, parent=9, at=1))
+    assert (run.span_id, called(run)) == (span_id(2), ["a", "b"])
+    assert run.incomplete == ("missing_parent", "missing_anchor")
+    assert not run.trajectory.complete
+
+
+def test_calls_of_no_agent_beside_agents_are_a_run_of_their_own() -> None:
+    agent, rest = runs_of(
+        span("POST", 1, lasting=100),
+        agent_span("a", 2, 1, at=1, lasting=20),
+        tool_span("inside", number=3, parent=2, at=2),
+        tool_span("outside", number=4, parent=1, at=50),
+        model_span(number=5, parent=1, at=60),
+    )
+    assert (called(agent), called(rest), rest.span_id) == (["inside"], ["outside"], span_id(1))
+
+
+def test_a_model_request_beside_agents_is_no_run() -> None:
+    assert len(runs_of(span("POST", 1), agent_span("a", 2, 1), model_span(number=3, parent=1))) == 1
+
+
+def test_a_trace_without_agents_tools_and_models_has_no_runs() -> None:
+    assert runs_of(span("GET /", 1, attributes={"http.route": "/"}), span("db", 2, 1)) == []
+
+
+def test_an_open_mcp_session_is_no_run() -> None:
+    session = span("mcp.client.session", 1, attributes={"traceloop.span.kind": "session"})
+    call = span("pay.tool", 2, 1, attributes={"traceloop.span.kind": "tool", "traceloop.entity.name": "pay"})
+    assert runs_of(session, call) == []
+    (run,) = runs_of(agent_span("a", 3), span("s", 1, 3, attributes={"traceloop.span.kind": "session"}), call)
+    assert called(run) == ["pay"]
+
+
+def test_an_agent_without_calls_is_a_run_without_calls() -> None:
+    assert called(run_of(agent_span(), model_span())) == []
+
+
+def test_a_missing_local_parent_makes_a_run_incomplete_a_remote_one_does_not() -> None:
+    assert run_of(agent_span(parent=9)).incomplete == ("missing_parent",)
+    assert run_of(agent_span(parent=9, remote=True)).incomplete == ()
+
+
+def test_log_events_are_part_of_their_model_request() -> None:
+    run = run_of(
+        agent_span(),
+        model_span(number=3, at=1, lasting=10),
+        log(
+            "gen_ai.choice",
+            3,
+            {"message": {"tool_calls": [{"id": "c1", "function": {"name": "pay", "arguments": "{}"}}]}},
+        ),
+        log("gen_ai.user.message", 3, {"content": "hi"}),
+        log("gen_ai.choice", 77, {"message": {"content": "of another trace's span"}}),
+    )
+    assert (called(run), run.user_input) == (["pay"], "hi")
+
+
+def test_log_events_of_a_span_that_is_no_model_request_are_requests_themselves() -> None:
+    choice = {"message": {"tool_calls": [{"id": "c1", "function": {"name": "pay", "arguments": "{}"}}]}}
+    run = run_of(agent_span(), log("gen_ai.choice", 1, choice, at=5), log("gen_ai.choice", 1, choice, at=5))
+    assert called(run) == ["pay"]
+    assert run.trajectory.calls[0].start_ns == EPOCH + 5_000_000
+
+
+def test_the_callers_readings_stay_as_they_are() -> None:
+    spans = [agent_span(), model_span(told=[user("hi")], number=3)]
+    choice = log(
+        "gen_ai.choice", 3, {"message": {"tool_calls": [{"id": "c", "function": {"name": "pay", "arguments": "{}"}}]}}
+    )
+    assert (
+        [called(run) for run in runs_of(*spans, choice)]
+        == [called(run) for run in runs_of(*spans, choice, choice)]
+        == [["pay"]]
+    )
