@@ -135,7 +135,7 @@ class TrajectoryScorer:
             self._pattern = Pattern(self._element)  # forgets the rests of runs gone by
         observed = self._observer.observed(tokens)
         counted = [at for at, call in enumerate(observed) if call.executed]
-        if len(set(steps)) < len(steps):
+        if list(steps) != sorted(set(steps)):
             # Within a step by what is known of a call, so that the order in which unordered calls are listed is nothing.
             counted.sort(key=lambda at: (steps[at], _rank(tokens[at]), bool(failures) and failures[at]))
         if self._limits.retries == "collapse":
