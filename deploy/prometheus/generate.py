@@ -42,7 +42,6 @@ class Objectives:
     accuracy: dict[str, Any]
     budget: dict[str, Any]
     last_week: dict[str, Any]
-    interval: str
     runbook: str
 
     @property
@@ -176,7 +175,7 @@ def recording_rules(settings: Objectives) -> dict[str, Any]:
     groups: list[dict[str, Any]] = []
     for level, wanted in windows.items():
         rules = [rule for window in sorted(wanted, key=seconds) for rule in _records(level, window, settings)]
-        groups.append({"name": f"toolscore-{level}", "interval": settings.interval, "rules": rules})
+        groups.append({"name": f"toolscore-{level}", "rules": rules})
     groups[0]["rules"] += drop_z(settings)
     groups[1]["rules"].append({"record": OBJECTIVE, "expr": objective_ratio(settings)})
     return {"groups": groups}
@@ -196,7 +195,7 @@ def alert_rules(settings: Objectives) -> dict[str, Any]:
     """accuracy.yaml: accuracy under its objective, budgets burning, drops since last week."""
     rules = [accuracy_low(settings), last_week(settings)]
     rules += [budget_burn(ratio, burn, settings) for ratio in settings.ratios for burn in burns(ratio, settings.budget)]
-    return {"groups": [{"name": "toolscore-accuracy", "interval": settings.interval, "rules": rules}]}
+    return {"groups": [{"name": "toolscore-accuracy", "rules": rules}]}
 
 
 def _alert(
@@ -273,10 +272,10 @@ def last_week(settings: Objectives) -> Rule:
     )
 
 
-def grafana_alerts(alerts: dict[str, Any], interval: str) -> dict[str, Any]:
+def grafana_alerts(alerts: dict[str, Any]) -> dict[str, Any]:
     """The same alerts, managed by Grafana. They read the series recorded by Prometheus; a row of the query is an alert."""
     rules = [_grafana_rule(rule) for rule in alerts["groups"][0]["rules"]]
-    group = {"orgId": 1, "name": "toolscore-accuracy", "folder": "Toolscore", "interval": interval, "rules": rules}
+    group = {"orgId": 1, "name": "toolscore-accuracy", "folder": "Toolscore", "interval": "1m", "rules": rules}
     return {"apiVersion": 1, "groups": [group]}
 
 
@@ -323,7 +322,7 @@ def write(settings: Objectives, output: Path) -> None:
     files = {
         "prometheus/rules.yaml": recording_rules(settings),
         "prometheus/accuracy.yaml": alerts,
-        "grafana/provisioning/alerting/accuracy.yaml": grafana_alerts(alerts, settings.interval),
+        "grafana/provisioning/alerting/accuracy.yaml": grafana_alerts(alerts),
     }
     for name, data in files.items():
         path = output / name
