@@ -18,7 +18,7 @@ MAX_NODES: Final = 20_000
 MAX_DEPTH: Final = 40
 MAX_REQUESTS: Final = 1_000
 MAX_RESULT_DEPTH: Final = 5
-TAIL: Final = 65_536
+TAIL: Final = 16_384
 """How far back from the end of a model's input the newest messages are looked for."""
 
 
@@ -148,7 +148,7 @@ Result = tuple[str | None, Outcome]
 """A tool's result as the model was told it: the call's id where it names one, and what became of the call."""
 
 _FAILURE: Final = re.compile(r"""\W*(?:\w+(?:Error|Exception)|error|exception|traceback)\b""", re.IGNORECASE)
-_HINT: Final = re.compile(r"rror|xception|raceback|ailed|rejected|[Nn]ot found|[Ii]nvalid")
+_HINTS: Final = ("rror", "xception", "raceback", "ailed", "rejected", "ot found", "nvalid")
 # smolagents 1.2x tells its model of results in the user's name, and of a failure in these words.
 _SMOLAGENTS_FAILURE: Final = re.compile(r"\bError executing tool '[^']+' with arguments ")
 
@@ -181,8 +181,8 @@ def newest_results(messages: object) -> tuple[Result, ...] | None:
     """The results since the model last spoke, in order; None where all went well (the usual case)."""
     if type(messages) is str:
         tail = messages[-TAIL:]
-        spoken = max([tail.rfind(word) for word in _ANSWERS])
-        if len(messages) > MAX_TEXT or _HINT.search(tail, max(spoken, 0)) is None:
+        spoken = max(0, *[tail.rfind(word) for word in _ANSWERS])
+        if len(messages) > MAX_TEXT or not any(tail.find(hint, spoken) >= 0 for hint in _HINTS):
             return None
     results: list[Result] = []
     stack: list[tuple[object, int]] = [(parse_any(messages), 0)]
@@ -246,11 +246,9 @@ def newest_user_input(messages: object) -> object | None:
     Only the end of a long text is looked at, and no text is parsed: a run needs its first request's input alone.
     """
     if type(messages) is str:
-        if len(messages) > MAX_TEXT:
-            return None
-        tail = messages[-TAIL:]
-        asked = max([tail.rfind(word) for word in _ASKED])
-        return messages if asked > max([tail.rfind(word) for word in _ANSWERED]) else None
+        tail = messages[-TAIL:] if len(messages) <= MAX_TEXT else ""
+        asked = next((place for word in _ASKED if (place := tail.rfind(word)) >= 0), -1)
+        return None if asked < 0 or any(tail.find(word, asked) >= 0 for word in _ANSWERED) else messages
     if isinstance(messages, list) and messages:
         newest = messages[-1]
         return messages if not isinstance(newest, Mapping) or newest.get("role", "user") in ("user", "human") else None

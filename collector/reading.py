@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from scorers.trajectory import Status
 
@@ -67,6 +67,8 @@ class Reading:
     """TOOL: as the wire held them, read when the run is rebuilt."""
     status: Status = "unset"
     error_type: str | None = None
+    tracing: Literal["", "complete", "lossy"] = ""
+    """AGENT: "complete" where every tool that runs leaves a span. TOOL: "lossy" where one that fails leaves none."""
     refused: bool = False
     """TOOL: the framework recorded the call and ran nothing (unknown tool, invalid arguments)."""
     agent: str | None = None

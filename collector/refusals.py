@@ -24,7 +24,8 @@ _REFUSALS: Final = re.compile(
         r"Invalid input for tool ",  # Vercel AI SDK
         r"\bTool \S+ not found\b",  # OpenAI Agents, Mastra 0.x, Haystack
         r"\bFunction \S+ not found\b",  # Agno, Google ADK
-        r"Unknown tool \S+, should be ",  # smolagents
+        r"\b[Uu]nknown tool\b",  # smolagents, and loops people write themselves
+        r"\b[Ii]nvalid arguments for tool\b",  # MCP SDKs
         # Strands and Google ADK for JS: Zod's issues
         r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",
     ))

@@ -55,6 +55,7 @@ def _read_tool(span: Span) -> Reading:
 def _read_agent(span: Span) -> Reading:
     get = span.attributes.get
     reading = reading_of(span, Role.AGENT, NAME)
+    reading.tracing = "complete"
     reading.name = name_of(get(_FUNCTION))
     reading.conversation_id = next((text for key in _CONVERSATION_IDS if (text := name_of(get(key)))), None)
     reading.user_input = get(_PROMPT)

@@ -58,6 +58,7 @@ def _read_model(span: Span) -> Reading:
 def _read_flow(span: Span) -> Reading:
     get = span.attributes.get
     reading = reading_of(span, Role.AGENT, NAME)
+    reading.tracing = "complete"
     reading.name = name_of(get(_NAME)) or name_of(span.name)
     reading.conversation_id = name_of(get(_SESSION))
     reading.user_input = get(_INPUT)

@@ -56,6 +56,7 @@ def _read_tool(span: Span) -> Reading:
 
 def _read_agent(span: Span, name: str) -> Reading:
     reading = reading_of(span, Role.AGENT, NAME)
+    reading.tracing = "complete"
     reading.name = name_of(name)
     reading.conversation_id = name_of(span.attributes.get(_SESSION))
     reading.attributes = context_attributes(span)

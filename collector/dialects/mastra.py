@@ -57,6 +57,7 @@ def _read_tool(span: Span) -> Reading:
 def _read_agent(span: Span) -> Reading:
     get = span.attributes.get
     reading = reading_of(span, Role.AGENT, NAME)
+    reading.tracing = "complete"
     reading.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_ID))
     reading.conversation_id = name_of(get(semconv.CONVERSATION_ID)) or next(
         (thread for key in _THREADS if (thread := name_of(get(key)))), None

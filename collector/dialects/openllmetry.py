@@ -33,6 +33,8 @@ _PROMPT_KEY: Final = re.compile(r"gen_ai\.prompt\.(\d{1,4})\.(role|content|tool_
 # Names of classes where a tool's should be: LangChain JS, LlamaIndex.
 _CLASS_NAMES: Final = frozenset({"DynamicStructuredTool", "DynamicTool", "StructuredTool", "FunctionTool.task"})
 _AGENT_CLASS: Final = re.compile(r"Agent\.workflow$")  # LlamaIndex: the class, not the agent's name
+# Their span of a tool that raises is never ended, so never exported.
+_LOSSY_SCOPES: Final = frozenset({"@traceloop/node-server-sdk", "opentelemetry.instrumentation.llamaindex"})
 _RESULT_TOOL: Final = re.compile(r'"tool_name":\s*"([^"\\]+)"')
 _RESULT_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 _FAILED_RESULT: Final = re.compile(r"""\s*(?:status='(?:failure|error)'|\{.*"is_error":\s*true\}\s*$)""", re.DOTALL)
@@ -73,6 +75,7 @@ def _read_tool(span: Span) -> Reading:
     output = get(_OUTPUT)
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = _tool_name(span, output)
+    reading.tracing = "lossy" if span.scope.name in _LOSSY_SCOPES else ""
     recorded = get(semconv.TOOL_CALL_ARGUMENTS)
     reading.arguments, envelope_id = _unwrap(get(_INPUT) if recorded is None else recorded)
     reading.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(_RESULT_CALL_ID, output)

@@ -48,6 +48,7 @@ def _read_tool(span: Span) -> Reading:
 def _read_agent(span: Span) -> Reading:
     get = span.attributes.get
     reading = reading_of(span, Role.AGENT, NAME)
+    reading.tracing = "complete"
     reading.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_NAME))
     transcript = next((text for key in _TRANSCRIPTS if (text := get(key))), None)
     if type(transcript) is str and len(transcript) <= MAX_TEXT:

@@ -209,3 +209,43 @@ def test_arguments_that_are_no_object_stay_text() -> None:
 def test_without_arguments_nothing_was_captured() -> None:
     (call,) = run_of(agent_span(), tool_span("say")).trajectory.calls
     assert (call.arguments, call.arguments_text) == (None, None)
+
+
+LOSSY = "@traceloop/node-server-sdk"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("Error: declined", ["pay", "pay"]),
+        ("declined", ["pay", "pay"]),  # a retry ran, so the tool exists
+        ("Error: Tool pay not found", ["(pay)", "pay"]),
+    ],
+)
+def test_a_lossy_instrumentation_loses_the_span_of_a_call_that_failed(told: str, expected: list[str]) -> None:
+    kept = {
+        "traceloop.span.kind": "tool",
+        "traceloop.entity.name": "pay",
+        "traceloop.entity.input": '{"args": [], "kwargs": {"card": "b"}}',
+    }
+    run = run_of(
+        span("travel.agent", 1, attributes={"traceloop.span.kind": "agent"}, lasting=200, scope=LOSSY),
+        model_span([("c1", "pay", {"card": "a"})], 3, at=1, lasting=5),
+        model_span(
+            [("c2", "pay", {"card": "b"})], 4, at=30, lasting=5, told=[{"role": "assistant"}, result("c1", told)]
+        ),
+        span("pay.tool", 5, 1, 40, attributes=kept, scope=LOSSY),
+        model_span(number=6, at=60),
+    )
+    assert called(run) == expected
+    assert run.trajectory.calls[0].status == ("error" if expected[0] == "pay" else "unset")
+
+
+def test_where_every_tool_leaves_a_span_a_request_without_one_never_ran() -> None:
+    traced = span("ai.generateText", 1, attributes={"ai.operationId": "ai.generateText"}, lasting=200)
+    asked = [
+        model_span([("c1", "gone", {})], 3, at=1, lasting=5),
+        model_span(number=4, at=30, told=[{"role": "assistant"}, result("c1", "Error: what?")]),
+    ]
+    assert called(run_of(traced, *asked)) == ["(gone)"]
+    assert called(run_of(agent_span(), *asked)) == ["gone"]
