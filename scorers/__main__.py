@@ -44,12 +44,12 @@ def _head(case: Any) -> dict[str, Any]:
 def _score(case: Any) -> dict[str, Any]:
     if not isinstance(case, dict):
         raise TypeError("a case is an object with system, expected, actual and options")
-    name, options = case.get("system"), case.get("options") or {}
+    name, options = case.get("system"), case.get("options")
     if not isinstance(name, str) or name not in SCORERS:
         raise ValueError(f"unknown system {name!r:.100}{nearest(str(name), list(SCORERS))}")
-    if not isinstance(options, dict):
+    if options is not None and not isinstance(options, dict):
         raise TypeError("options must be an object")
-    score = SCORERS[name](**options)(expected=case.get("expected", []), actual=case.get("actual", []))
+    score = SCORERS[name](**options or {})(expected=case.get("expected", []), actual=case.get("actual", []))
     return {"ok": True, "score": score.value, "detail": dict(score.details)}
 
 

@@ -131,8 +131,8 @@ def _regex(pattern: Regex, _: Embed | None) -> Test:
 
 
 def _fuzzy(pattern: Fuzzy, _: Embed | None) -> Test:
-    similarity, wanted, cutoff = _RATIOS[pattern.ratio], pattern.fuzzy, pattern.threshold * 100
-    return lambda value: (text := _text(value)) is not None and similarity(wanted, text) >= cutoff - 1e-9
+    similarity, wanted, cutoff = _RATIOS[pattern.ratio], pattern.fuzzy.casefold(), pattern.threshold * 100 - 1e-9
+    return lambda value: (text := _text(value)) is not None and similarity(wanted, text.casefold()) >= cutoff
 
 
 def _semantic(pattern: Semantic, embed: Embed | None) -> Test:

@@ -59,7 +59,7 @@ class Regex(Strict):
 
 
 class Fuzzy(Strict):
-    """``{fuzzy: "new york", threshold: 0.8, ratio: token_sort}``: a text at least this similar (rapidfuzz, 0 to 1)."""
+    """``{fuzzy: "new york", threshold: 0.8, ratio: token_sort}``: a text at least this similar, 0 to 1, whatever the case."""
 
     fuzzy: Text
     threshold: Share = 0.8

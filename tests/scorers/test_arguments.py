@@ -35,7 +35,7 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
     ({"regex": "^ord_"}, ["ord_7"], ["xord_7", None, ["ord_7"], {"a": "ord_7"}, ABSENT]),
     ({"regex": "^4[0-9]$"}, [42, "42"], [142, 42.5]),
     ({"regex": "^(true|false)$"}, [True, "false"], ["True"]),
-    ({"fuzzy": "new york"}, ["new york", "new yrok"], ["paris", None, ABSENT]),
+    ({"fuzzy": "new york"}, ["new york", "new yrok", "New York"], ["paris", None, ABSENT]),
     ({"fuzzy": "new york", "threshold": 1.0}, ["new york"], ["new yrok"]),
     ({"fuzzy": "york", "ratio": "partial", "threshold": 0.95}, ["the city of york"], ["the city of yurk"]),
     ({"fuzzy": "york new", "ratio": "token_sort", "threshold": 1.0}, ["new york"], ["new yorks"]),

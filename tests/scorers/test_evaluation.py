@@ -1,0 +1,247 @@
+"""Rules made ready: what is refused and where, what every scorer of a rule says of a run, digests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from scorers import SCORERS, Context, RuleError, RuleSet, Score, ToolCall, load_rules, parse_rules, score_rule
+from scorers.evaluation import digest
+from scorers.parsing import show_path
+from tests.scorers.examples import refund_file, rule, run
+
+HAPPY = run(("lookup_order", {"order_id": "ord_7"}), "check_inventory", "check_policy", "refund_card")
+
+
+def mistakes(**keys: Any) -> list[tuple[str, str]]:
+    with pytest.raises(RuleError) as caught:
+        load_rules({"rules": [{"name": "first"}, {"name": "r", **keys}]})
+    return [(show_path(problem.path), problem.message) for problem in caught.value.problems]
+
+
+def test_every_scorer_of_a_rule_gives_an_evaluation() -> None:
+    (compiled,) = load_rules(refund_file()).rules
+
+    native, evalite = compiled.evaluate(HAPPY)
+
+    assert (native.name, native.version, native.primary, native.score.value) == (
+        "trajectory",
+        "trajectory@1",
+        True,
+        1.0,
+    )
+    assert (evalite.name, evalite.version, evalite.primary) == ("evalite", "evalite@1.0.0-beta.16", False)
+    assert (evalite.score.value, evalite.score.label) == (1.0, "pass")
+    assert list(evalite.score.outcomes) == ["matched"] * 4
+
+
+@pytest.mark.parametrize(
+    ("keys", "path", "message"),
+    [
+        (
+            {"scorers": ["evalit"], "expect": {"tool": "a"}},
+            ".scorers[0]",
+            "unknown scorer evalit; did you mean evalite?",
+        ),
+        ({"scorers": ["trajectory", "evalite"]}, ".scorers[1]", "expects no particular ones"),
+        ({"scorers": ["tpmjs"], "expect": {"tool": "a*"}}, ".scorers[0]", "a* has no one name"),
+        ({"scorers": [{"system": "evalite", "mod": 1}], "expect": {"tool": "a"}}, ".scorers[0]", "has no option 'mod'"),
+        ({"scorers": [{"system": "trajectory", "mode": 1}]}, ".scorers[0]", "takes no options"),
+        ({"scorers": ["mastra_llm"], "expect": {"tool": "a"}}, ".scorers[0]", "scores a model's answer"),
+        ({"expect": {"tool": "a", "forbid": ["*"]}}, ".expect", "both expected and forbidden"),
+        (
+            {"expect": {"sequence": ["b", {"tool": "a", "arguments": {"x": {"semantic": "hello"}}}]}},
+            ".expect.sequence[1].arguments.x.semantic",
+            "needs embeddings",
+        ),
+        (
+            {"constraints": [{"absence": {"tool": "a", "arguments": {"x": {"one_of": [{"semantic": "y"}]}}}}]},
+            ".constraints[0].absence.arguments.x.one_of[0].semantic",
+            "needs embeddings",
+        ),
+    ],
+)
+def test_what_cannot_work_is_refused_when_loaded(keys: dict[str, Any], path: str, message: str) -> None:
+    ((where, what),) = mistakes(**keys)
+
+    assert where == f"rules[1]{path}"
+    assert message in what
+
+
+def test_a_pattern_too_large_is_refused_when_loaded() -> None:
+    blocks = [{"sequence": [f"a{at}", "b", f"c{at}"]} for at in range(9)]
+
+    ((where, what),) = mistakes(expect={"any_order": blocks})
+
+    assert where == "rules[1].expect"
+    assert "fewer or smaller elements" in what
+
+
+def test_embeddings_come_from_outside() -> None:
+    file = {"rules": [{"name": "r", "expect": {"tool": "a", "arguments": {"x": {"semantic": "hello"}}}}]}
+    (compiled,) = load_rules(file, embed=lambda text: [1.0, float(len(text) > 5)]).rules
+
+    assert compiled.evaluate(run(("a", {"x": "hi"})))[0].score.label == "pass"
+    assert compiled.evaluate(run(("a", {"x": "something else"})))[0].score.label == "fail"
+
+
+@pytest.fixture
+def broken_scorer() -> Iterator[str]:
+    """A registered scorer that raises on every run."""
+
+    def create(**_: Any) -> Any:
+        def scorer(*, expected: Any, actual: Any) -> Score:
+            raise LookupError(f"{len(expected)} and {len(actual)}")
+
+        return scorer
+
+    SCORERS["broken"] = create
+    yield "broken"
+    del SCORERS["broken"]
+
+
+def test_a_scorer_that_raises_gives_an_error_and_disturbs_no_other(broken_scorer: str) -> None:
+    compiled = rule({"sequence": ["a"]}, scorers=[broken_scorer, "trajectory"])
+
+    error, native = compiled.evaluate(run("a"))
+
+    assert (error.score.value, error.score.label, error.counted) == (None, "error", False)
+    assert error.score.details == {"error.type": "LookupError"}
+    assert (error.version, error.primary) == ("broken", True)
+    assert native.score.label == "pass"
+
+
+def test_a_run_too_entangled_to_search_is_an_error() -> None:
+    shuffled = Random(3)
+    expected = [f"t{shuffled.randrange(10)}" for _ in range(200)]
+    trajectory = run(*shuffled.sample(expected, 200), steps=[at // 8 for at in range(200)])
+
+    (evaluation,) = rule({"sequence": expected}).evaluate(trajectory)
+
+    assert evaluation.score.label == "error"
+    assert evaluation.score.details == {"error.type": "SearchLimitError"}
+
+
+@pytest.mark.parametrize(
+    ("trajectory", "label", "counted"),
+    [
+        (run("a", "b"), "pass", True),
+        (run("a"), "fail", True),
+        (run("a", "b", complete=False), "pass", False),
+        (run("a", "b", steps=[0, 0], unsure=(0,)), "ambiguous", False),
+    ],
+)
+def test_what_counts_for_or_against_an_agent(trajectory: Any, label: str, *, counted: bool) -> None:
+    (evaluation,) = rule({"sequence": ["a", "b"]}).evaluate(trajectory)
+
+    assert (evaluation.score.label, evaluation.counted, evaluation.complete) == (label, counted, trajectory.complete)
+
+
+@pytest.mark.parametrize(("bar", "label"), [(0.4, "pass"), (0.5, "pass"), (0.6, "fail")])
+def test_a_published_score_passes_at_the_bar_of_the_rule(bar: float, label: str) -> None:
+    compiled = rule({"sequence": ["a", "b"]}, scorers=["evalite"], **{"pass": bar})
+
+    (evaluation,) = compiled.evaluate(run("a"))
+
+    assert (evaluation.score.value, evaluation.score.label) == (0.5, label)
+
+
+def test_published_scorers_see_executed_calls_only_and_answer_for_all() -> None:
+    compiled = rule({"sequence": ["a", "b"]}, scorers=[{"system": "evalite", "mode": "flexible"}])
+
+    (evaluation,) = compiled.evaluate(run(ToolCall("x", executed=False), "a", "b"))
+
+    assert evaluation.score.value == 1.0
+    assert list(evaluation.score.outcomes) == ["unscored", "matched", "matched"]
+
+
+def test_one_system_twice_under_two_names() -> None:
+    modes = [{"system": "evalite", "mode": mode, "name": f"evalite_{mode}"} for mode in ("exact", "flexible")]
+    compiled = rule({"sequence": ["a", "b"]}, scorers=modes)
+
+    evaluations = compiled.evaluate(run("b", "a"))
+
+    assert [(one.name, one.score.value) for one in evaluations] == [("evalite_exact", 0.0), ("evalite_flexible", 1.0)]
+
+
+def changed(**keys: Any) -> str:
+    return digest(parse_rules({"rules": [{"name": "r", "match": {}, **keys}]}).rules[0])
+
+
+def test_digests_tell_rules_apart_and_nothing_else() -> None:
+    same = {
+        changed(expect={"sequence": ["a"]}),
+        changed(expect={"sequence": [{"tool": "a"}]}, scope="run", shadow=False),
+        changed(expect={"sequence": ["a"]}, description="what it is for", **{"pass": 1}),
+    }
+    different = [
+        changed(expect={"sequence": ["b"]}),
+        changed(expect={"any_order": ["a"]}),
+        changed(expect={"sequence": ["a"]}, match={"route": "x"}),
+        changed(expect={"sequence": ["a"]}, **{"pass": 0.9}),
+        changed(expect={"sequence": ["a"]}, scorers=["trajectory", {"system": "evalite", "mode": "exact"}]),
+        changed(expect={"sequence": ["a"]}, scorers=["trajectory", {"system": "evalite", "mode": "flexible"}]),
+        changed(expect={"sequence": [{"tool": "a", "arguments": {"x": 1}}]}),
+        changed(expect={"sequence": [{"tool": "a", "arguments": {"x": True}}]}),
+        changed(expect={"sequence": ["a"]}, shadow=True),
+    ]
+
+    assert len(same) == 1
+    assert len({*same, *different}) == 1 + len(different)
+    assert all(len(one) == 12 and int(one, 16) >= 0 for one in different)
+
+
+def test_a_digest_never_changes_between_releases_by_accident() -> None:
+    assert changed(expect={"sequence": ["a", {"optional": "b"}]}) == "919831020199"
+
+
+def test_rules_are_selected_by_scope_and_shadows_apart() -> None:
+    rules = load_rules(
+        {
+            "rules": [
+                {"name": "shadow", "match": {}, "shadow": True},
+                {"name": "whole", "match": {}, "scope": "trace"},
+                {"name": "special", "match": {"route": "/x"}},
+                {"name": "rest", "match": {}},
+            ],
+            "intents": [{"name": "refund", "keywords": ["refund"]}],
+        }
+    )
+
+    def name(route: str | None, **keys: Any) -> str | None:
+        found = rules.select(Context(route=route), **keys)
+        return found.rule.name if found else None
+
+    assert (name("/x"), name("/y")) == ("special", "rest")
+    assert (name("/x", scope="trace"), name("/x", scope="conversation")) == ("whole", None)
+    assert (name("/x", shadow=True), name("/x", scope="trace", shadow=True)) == ("shadow", None)
+    assert (rules.has("trace"), rules.has("conversation")) == (True, False)
+    assert rules.classify_intent("a refund, please") == "refund"
+
+
+def test_two_files_may_not_name_two_rules_alike() -> None:
+    one, other = rule(), rule()
+
+    with pytest.raises(RuleError, match="two rules are called r"):
+        RuleSet([one, other])
+
+
+def test_no_rules_select_nothing() -> None:
+    assert RuleSet().select(Context(route="/x")) is None
+
+
+def test_a_rule_scores_a_run_without_further_ado() -> None:
+    (parsed,) = parse_rules(refund_file()).rules
+
+    assert [evaluation.score.label for evaluation in score_rule(parsed, HAPPY)] == ["pass", "pass"]
+
+
+def test_details_are_plain_data() -> None:
+    (compiled,) = load_rules(refund_file()).rules
+    for trajectory in (HAPPY, run(), run("refund_card", "delete_x", "refund_credit")):
+        for evaluation in compiled.evaluate(trajectory):
+            assert json.loads(json.dumps(dict(evaluation.score.details))) == dict(evaluation.score.details)

@@ -1,0 +1,53 @@
+"""The examples of ``scorers/README.md`` hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scorers import RuleSet, compile_rules, parse_rules
+from scorers.__main__ import answer
+from scorers.matchers import MATCHER_KEYS
+from scorers.rule_tests import run_tests
+from scorers.rules import CONSTRAINTS_OF_ONE, CONSTRAINTS_OF_TWO, ELEMENT_MODELS
+
+README = (Path(__file__).parents[2] / "scorers" / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+def test_there_are_examples() -> None:
+    assert (len(blocks("yaml")), len(blocks("python")), len(blocks("jsonl"))) == (4, 2, 1)
+
+
+@pytest.mark.parametrize("block", blocks("yaml"))
+def test_rule_files_pass_their_own_tests(block: str) -> None:
+    file = parse_rules(yaml.safe_load(block))
+
+    results = run_tests(file, RuleSet(compile_rules(file), file.intents))
+
+    assert results
+    assert [result.text for result in results if not result.passed] == []
+
+
+@pytest.mark.parametrize("block", blocks("python"))
+def test_python_runs(block: str) -> None:
+    exec(compile(block, "README.md", "exec"), {})
+
+
+@pytest.mark.parametrize("block", blocks("jsonl"))
+def test_lines_are_answered_so(block: str) -> None:
+    asked, told = block.splitlines()
+
+    assert json.loads(answer(asked)).items() >= json.loads(told).items()
+
+
+@pytest.mark.parametrize("word", [*ELEMENT_MODELS, *MATCHER_KEYS, *CONSTRAINTS_OF_ONE, *CONSTRAINTS_OF_TWO])
+def test_every_word_of_the_language_is_explained(word: str) -> None:
+    assert re.search(rf"`[^`]*\b{word}\b[^`]*`", README)

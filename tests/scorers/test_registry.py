@@ -1,0 +1,37 @@
+"""The table of scorers: every name gives a scorer of plain calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scorers import SCORERS
+from scorers.registry import NEEDS_JUDGE, VERSIONS
+
+# What a scorer cannot do without, where it cannot do without something.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "mastra_code": {"expectedTool": "a"},
+    "mastra_llm": {"judge": {"evaluations": []}},
+    "vertex": {"metric": "exact_match"},
+}
+
+
+def test_names_and_versions_belong_together() -> None:
+    assert SCORERS.keys() == VERSIONS.keys()
+    assert SCORERS.keys() >= NEEDS_JUDGE
+
+
+@pytest.mark.parametrize("name", sorted(SCORERS))
+def test_every_scorer_scores_a_perfect_run_1(name: str) -> None:
+    calls = [{"tool": "a", "args": {"x": 1}}]
+
+    score = SCORERS[name](**OPTIONS.get(name, {}))(expected=calls, actual=calls)
+
+    assert (score.value, score.label) == (1.0, "pass")
+
+
+@pytest.mark.parametrize("name", sorted(SCORERS))
+def test_every_scorer_refuses_an_option_it_does_not_know(name: str) -> None:
+    with pytest.raises(ValueError, match="no_such_option"):
+        SCORERS[name](**OPTIONS.get(name, {}), no_such_option=1)

@@ -1,0 +1,27 @@
+"""Scores: a number from 0 to 1, or none."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from scorers import Score, error_score
+
+
+@pytest.mark.parametrize("value", [None, 0, 0.0, 0.5, 1.0, 1])
+def test_values_a_score_may_have(value: float | None) -> None:
+    assert Score(value, "pass", "").value == value
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf])
+def test_values_it_may_not_have(value: float) -> None:
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        Score(value, "pass", "")
+
+
+def test_the_verdict_of_a_scorer_that_raised() -> None:
+    score = error_score(KeyError("tool"))
+
+    assert (score.value, score.label, score.details) == (None, "error", {"error.type": "KeyError"})
+    assert score.explanation == "the scorer raised KeyError: 'tool'"
