@@ -90,12 +90,16 @@ def burns(objective: float, budget: dict[str, Any]) -> Iterator[Burn]:
                 f"no window in which {alert['share']:.0%} of the budget of {objective} can go; add a longer one"
             )
         factor = alert["share"] * period / seconds(window)
+        if factor < 1:  # slower than the budget allows: it would speak while the objective is kept
+            continue
         yield Burn(alert["share"], window, round(factor, 4), round(1 - factor * (1 - objective), 6), alert)
 
 
 def recovery(window: str) -> str:
     """The window that ends an error budget alert: a twelfth, as is customary."""
-    return f"{seconds(window) // 12}s" if seconds(window) < 12 * 60 else f"{seconds(window) // 720}m"
+    length = seconds(window) // 12
+    unit = next(unit for unit in "hms" if length % SECONDS[unit] == 0)
+    return f"{length // SECONDS[unit]}{unit}"
 
 
 # ---- PromQL

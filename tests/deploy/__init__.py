@@ -1,0 +1,1 @@
+"""What operators are handed: rules, dashboards, manifests and the chart."""
