@@ -28,6 +28,7 @@ def align(pattern: Pattern, calls: Sequence[Call], steps: Sequence[int]) -> list
         return _align_chain(pattern, pattern.chain, calls)
     if pattern.bag is not None:
         return _align_bag(pattern.bag, calls)
+    # What is left: structure in the pattern, or calls of one step along a sequence.
     groups: dict[int, list[Call]] = {}
     for call, step in zip(calls, steps, strict=True):
         groups.setdefault(step, []).append(call)
@@ -35,6 +36,7 @@ def align(pattern: Pattern, calls: Sequence[Call], steps: Sequence[int]) -> list
 
 
 def _align_chain(pattern: Pattern, chain: Sequence[int], calls: Sequence[Call]) -> list[Pair]:
+    # Most runs are just what was expected; they need no table.
     places = pattern.places
     if len(calls) == len(chain) and all(call.fits >> tool & 1 for tool, call in zip(chain, calls, strict=True)):
         return [(tool, call.number) for tool, call in zip(chain, calls, strict=True)]

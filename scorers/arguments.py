@@ -73,6 +73,7 @@ def compile_arguments(patterns: Mapping[str, ArgumentPattern], mode: str, embed:
         get = arguments.get
         for key, expected in scalars:
             value = get(key, ABSENT)
+            # Python has True equal 1; JSON does not. No scalar kept here is a boolean.
             if value != expected or value is True or value is False:
                 return False
         for key, test in tests:

@@ -118,6 +118,10 @@ def _at_end(calls: Calls, x: int, end: int) -> Verdict:
     return Verdict(1, int(all(step != calls.steps[end] for step, _ in calls.possibly(x))))
 
 
+# Of the calls that may answer an activation only the latest (or earliest) can matter, and two of them, lest the one be
+# the activating call itself. So each template takes one pass over the run.
+
+
 def _response(calls: Calls, x: int, y: int) -> Verdict:
     activations, latest = calls.surely(x), calls.possibly(y)[-2:]
     broken = [at for step, at in activations if not any(other != at and later >= step for later, other in latest)]
@@ -136,6 +140,7 @@ def _succession(calls: Calls, x: int, y: int) -> Verdict:
 
 
 def _chain_response(calls: Calls, x: int, y: int) -> Verdict:
+    # Some order puts the activating call last in its step: then the next step follows it. Or another call of its step.
     following = dict(pairwise(calls.steps))
     there: dict[int | None, list[int]] = {}
     for step, at in calls.possibly(y):

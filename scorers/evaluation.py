@@ -81,6 +81,7 @@ class CompiledRule:
         if ref.system not in registry.SCORERS:
             raise ValueError(f"unknown scorer {ref.system}{nearest(ref.system, list(registry.SCORERS))}")
         if ref.system == trajectory_scorer.NAME:
+            # What it compares with is the rule itself; options of its own could only contradict it.
             if ref.options:
                 raise ValueError(f"{ref.system} takes no options: it scores what the rule expects")
             return
@@ -95,6 +96,7 @@ class CompiledRule:
             return self._native.score(trajectory)
         reading, _ = self._native.read(trajectory)
         places = [at for at, call in enumerate(trajectory.calls) if call.executed]
+        # A step of the pattern may be an alternative: only the reading of this run says which was meant.
         pattern = self._native.pattern
         expected = expected_calls(pattern, reading, trajectory) if pattern else []
         score = self._systems[name][0](expected=expected, actual=made_calls(trajectory, places))
@@ -192,6 +194,7 @@ def score_rule(rule: Rule, trajectory: Trajectory, *, embed: Embed | None = None
 
 def digest(rule: Rule) -> str:
     """12 hex digits that change when the rule's meaning may: of its canonical form, shorthands written out."""
+    # Defaults are left out, so that a key a later version adds does not change the digest of every rule without it.
     plain = rule.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"description"})
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return sha256(text.encode()).hexdigest()[:12]

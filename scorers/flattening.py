@@ -52,6 +52,7 @@ def _expected(tool: Tool, call: ToolCall | None) -> Plain:
     flat: Plain = {"tool": tool.tool}
     if tool.arguments is None:
         return flat
+    # Half a set of arguments would be a wrong one to a scorer that compares them whole: so all of them, or the call's own.
     if not any(isinstance(value, BaseModel) and not isinstance(value, Exact) for value in tool.arguments.values()):
         return flat | {"args": {key: _literal(value) for key, value in tool.arguments.items()}}
     return flat | _arguments(call.arguments) if call else flat

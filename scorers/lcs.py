@@ -14,6 +14,7 @@ def longest_common_subsequence(length: int, fits: Sequence[int]) -> list[int | N
 
     ``fits[call]`` has a bit for each position the call fits. Of equally long ones always the same is taken.
     """
+    # Before the first call every bit is one: no pair is possible at any position.
     full = (1 << length) - 1
     row, rows = full, []
     for mask in fits:

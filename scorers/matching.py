@@ -26,6 +26,7 @@ def best_assignment(tools_of: Edges, required: Sequence[bool], costly: Sequence[
             calls_of[tool].append(call)
     call_for: Partners = [None] * len(required)
     tool_for: Partners = [None] * len(tools_of)
+    # Dearest first on either side. A tool covered stays covered in the later rounds: they change its call at most.
     _cover((tool for tool, needed in enumerate(required) if needed), calls_of, call_for, tool_for)
     free = [not cost for cost in costly]
     _cover((call for call, cost in enumerate(costly) if cost), tools_of, tool_for, call_for, free)
@@ -39,6 +40,7 @@ def _cover(
     """Cover each start that can be, by an alternating path to an uncovered end on the other side, or to a spare here."""
     for start in starts:
         if here[start] is None:
+            # Nearly always there is one to take at once; the walk along paths is for the rest.
             free = next((other for other in edges[start] if there[other] is None), None)
             if free is not None:
                 here[start], there[free] = free, start

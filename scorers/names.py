@@ -29,6 +29,7 @@ def compile_name(name: Name) -> Callable[[str], bool]:
 
 
 def _glob_to_regex(glob: str) -> str:
+    # A bracket that is never closed, or closes at once, is a character like any other, as shells have it.
     parts: list[str] = []
     at = 0
     while at < len(glob):

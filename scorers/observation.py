@@ -76,6 +76,8 @@ class Observer:
 
     def tokens(self, calls: Sequence[ToolCall]) -> tuple[Token, ...]:
         """A token for each call."""
+        # The hottest loop there is: every call of every run comes through it. Names are resolved once and then looked
+        # up; arguments are tested only where this rule asks for them under this name.
         watches, found = self._watches, []
         token: Token
         for call in calls:

@@ -61,6 +61,7 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def _too_deep(data: object) -> bool:
+    # Level by level, not by recursion: how deep it goes is what is in question.
     level: list[object] = [data]
     for _ in range(MAX_DEPTH):
         level = [child for item in level for child in _children(item)]

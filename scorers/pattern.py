@@ -112,19 +112,23 @@ class Pattern:
             skipped += self.fewest(child)
 
     def _in_any_order(self, node: Node, tool: int) -> Iterator[Move]:
+        # Nothing is skipped here: what is never matched is missing when the block is left, in whatever order that was.
         for at, child in enumerate(node.children):
-            if child not in node.children[:at]:
+            if child not in node.children[:at]:  # of equal branches one is enough
                 others = node.children[:at] + node.children[at + 1 :]
                 for move in self.moves(child, tool):
                     yield move._replace(rest=self._any_order((move.rest, *others)), alone=False)
 
     def _in_repeat(self, node: Node, tool: int) -> Iterator[Move]:
+        # No iteration is skipped before another: they are all alike, so those missing may as well be the last ones.
         (child,) = node.children
         again = self._repeat(child, max(node.least - 1, 0), node.most - 1)
         for move in self.moves(child, tool):
             # To take an optional tool decides nothing; to enter anything longer decides on the rest of it.
             certain = move.certain and node.most == 1 and move.rest == self.done
             yield Move(move.skipped, self._sequence((move.rest, again)), certain)
+
+    # What a rest needs at least. All of it is asked again and again, and a rest never changes: so it is kept.
 
     def _find_fewest(self, rest: int) -> tuple[int, ...]:
         node = self._nodes[rest]
@@ -185,6 +189,8 @@ class Pattern:
                 return self._repeat(self._build(item), least, math.inf if most is None else most)
         return self._number(Node("tool", tool=number_of(element, self.tools)))
 
+    # Shapes for which the alignment has a way that needs no search.
+
     def _as_chain(self) -> tuple[int, ...] | None:
         node = self._nodes[self.start]
         parts = [self._nodes[child] for child in node.children] if node.kind == "sequence" else [node]
@@ -216,6 +222,7 @@ class Pattern:
             branching = [number for number, sure in zip(below, certain, strict=True) if not sure]
             return (1 + certain.count(True)) * math.prod(branching)
         if node.kind == "repeat":
+            # Iterations beyond the required ones leave the same rest behind when there is no upper bound to count down.
             return below[0] * (node.least + 1 if node.most == math.inf else node.most)
         return 1 + sum(number - 1 for number in below)
 

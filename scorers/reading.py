@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -69,6 +69,8 @@ def without_retries(
     calls: Sequence[Observed], steps: Sequence[int], failed: Sequence[bool], at: Sequence[int]
 ) -> list[int]:
     """Of the calls at these places, those that are no failed attempt repeated by a call of the same tool one step on."""
+    # "Repeated" means at once: the same tool two steps later, after others were tried, is a call of its own. Attempts of
+    # one step were made together, so none is the retry of another; and one call is the retry of at most one.
     following = dict(pairwise(sorted({steps[place] for place in at})))
     repeats: dict[tuple[int, str], int] = {}
     for place in at:
@@ -96,21 +98,33 @@ def _find_stand_ins(
     A call that would be right elsewhere is out of order; one with the right name has wrong arguments. Both leave their
     expected call missing, so pairing them up explains the edits without changing their number.
     """
-    spare = [at for at in counted if calls[at].named and outcomes[at] not in ("matched", "forbidden")]
     found: dict[int, int] = {}
-    for gap in gaps:
-        _take(spare, found, gap, [calls[at].fits >> pairs[gap][0] & 1 for at in spare], outcomes, "out_of_order")
-    for gap in gaps:
-        if gap not in found:
-            _take(
-                spare, found, gap, [calls[at].named >> pairs[gap][0] & 1 for at in spare], outcomes, "wrong_arguments"
-            )
+    taken: set[int] = set()
+    wanted = sum(1 << tool for tool in {pairs[gap][0] for gap in gaps})
+    # First the calls that are right but for their place: one that is wrong as well must not take theirs.
+    passes: tuple[tuple[Outcome, Sequence[int]], ...] = (
+        ("out_of_order", [call.fits & wanted for call in calls]),
+        ("wrong_arguments", [call.named & wanted for call in calls]),
+    )
+    for outcome, tools in passes:
+        spare: dict[int, list[int]] = {}
+        for at in reversed(counted):
+            if tools[at] and at not in taken and outcomes[at] not in ("matched", "forbidden"):
+                for tool in _bits(tools[at]):
+                    spare.setdefault(tool, []).append(at)
+        for gap in gaps:
+            candidates = [] if gap in found else spare.get(pairs[gap][0], [])
+            while candidates and candidates[-1] in taken:
+                candidates.pop()
+            if candidates:
+                found[gap] = candidates.pop()
+                taken.add(found[gap])
+                outcomes[found[gap]] = outcome
     return found
 
 
-def _take(
-    spare: list[int], found: dict[int, int], gap: int, usable: list[int], outcomes: list[Outcome], outcome: Outcome
-) -> None:
-    if 1 in usable:
-        found[gap] = spare.pop(usable.index(1))
-        outcomes[found[gap]] = outcome
+def _bits(mask: int) -> Iterator[int]:
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest

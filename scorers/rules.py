@@ -91,6 +91,8 @@ class Repeat(Strict):
         return self
 
 
+# The key that tells an element's kind. It is the union's tag too, which is why a mistake inside an element is reported as
+# one mistake of that kind, and not as one for each kind it might have been.
 ELEMENT_MODELS: dict[str, type[Strict]] = {
     "tool": Tool,
     "sequence": Sequence,

@@ -51,6 +51,8 @@ class _Step:
         self.later = later
         self.all_open = (1 << len(calls)) - 1
 
+    # Of equal calls the first open one is taken: which of them it is makes no difference, so only one is tried.
+
     def open_kinds(self, open_calls: int) -> Iterator[tuple[int, int]]:
         """The kinds among the open calls, each with the place of the first open call of it."""
         before = -1
@@ -92,12 +94,15 @@ class _Search:
         cheapest: dict[State, int] = {start: 0}
         came_from: dict[State, tuple[State, Sequence[Pair]]] = {}
         done: set[State] = set()
-        # Of equally promising states the deepest first, then the one found first.
+        # Of equally promising states the deepest first, then the one found first: most runs are nearly right, and then
+        # the bound is exact along the whole way, which is walked straight to its end without looking left or right.
         queue = [(self._still_to_pay(start), 0, 0, start)]
         while queue:
             _, depth, _, state = heappop(queue)
             if state[0] > len(self.steps):
                 return _walk_back(came_from, state)
+            # The bound never falls by more than a step costs, so a state is reached for its least cost when first taken
+            # out; what remains of it in the queue came by a dearer way.
             if state in done:
                 continue
             done.add(state)
@@ -121,6 +126,8 @@ class _Search:
             yield len(skipped), (at + 1, 0, self.pattern.done), [(tool, None) for tool in skipped]
             return
         step = self.steps[at]
+        # What is sure to be among the best is taken alone. Without this, n unordered tools would be matched in all of
+        # 2**n orders of calls that are extra or not, though each tool has its one call.
         matches = self._matches(state)
         certain = next((edge for edge, sure in matches if sure), None)
         if certain:
@@ -147,6 +154,8 @@ class _Search:
 
     def _still_to_pay(self, state: State) -> int:
         """A lower bound: tools with too few calls left for them, and calls with too few tools left for them."""
+        # Order is ignored, and a call is offered to every tool it fits: both can only make it cheaper than it will be.
+        # The two sums can be added, for one counts tools that will be missing and the other calls that will be extra.
         at, open_calls, rest = state
         if at >= len(self.steps):
             return len(self.pattern.fewest(rest)) if at == len(self.steps) else 0

@@ -49,6 +49,8 @@ class RuleIndex(Generic[R]):
 
     def select(self, context: Context) -> R | None:
         """The first rule that matches; None where none does."""
+        # Rules without an exact key, and those whose exact key the run has; the others cannot match. A thousand rules for
+        # a thousand routes cost what a handful does.
         candidates = list(self._by_key.get(None, ()))
         for key in KEYS:
             value = getattr(context, key)

@@ -101,6 +101,7 @@ class TrajectoryScorer:
 
     def read(self, trajectory: Trajectory) -> tuple[Reading, Score]:
         """The score, and the reading it comes from."""
+        # Production repeats itself: what follows from the shape alone is worked out once for each shape.
         calls = trajectory.calls
         tokens = self._observer.tokens(calls)
         steps = tuple([call.step for call in calls])
@@ -113,6 +114,7 @@ class TrajectoryScorer:
         return known
 
     def _remember(self, shape: Shape, result: tuple[Reading, Score]) -> None:
+        # Agents make up names and lengths: few shapes are kept, small ones only, and all go when there are too many.
         names = [token if isinstance(token, str) else token[0] for token in shape[0]]
         if len(names) <= MAX_SHAPE_CALLS and all(len(name) <= MAX_NAME for name in names):
             if len(self._known) >= MAX_SHAPES:
@@ -122,6 +124,7 @@ class TrajectoryScorer:
     def _read_shape(self, shape: Shape) -> tuple[Reading, Score]:
         reading = self._align(shape)
         score = self._judge(reading, shape)
+        # The score is that of the best order. If even that fails, no order passes, and there is nothing ambiguous in it.
         if shape[3] and score.label == "pass" and self._order_matters and not self._passes_in_any_order(shape):
             sentence = (
                 f"{score.explanation}; ambiguous: the order of some calls is not known, and in another they would fail"
@@ -208,6 +211,7 @@ class TrajectoryScorer:
     def _passes_in_any_order(self, shape: Shape) -> bool:
         tokens, steps, failures, unsure = shape
         groups = [[at for at, step in enumerate(steps) if step == wanted] for wanted in sorted(unsure)]
+        # Counted before any is made: the orders of a step of a dozen calls would not fit into memory.
         if prod(factorial(min(len(group), MAX_ORDERS)) for group in groups) > MAX_ORDERS:
             return False
         for order in product(*(permutations(group) for group in groups)):
