@@ -22,6 +22,7 @@ _KIND: Final = "traceloop.span.kind"
 _ENTITY_NAME: Final = "traceloop.entity.name"
 _INPUT: Final = "traceloop.entity.input"
 _OUTPUT: Final = "traceloop.entity.output"
+_CREW_TASK: Final = "crewai.task.description"
 _ASSOCIATION: Final = "traceloop.association.properties."
 _LANGCHAIN_AGENT: Final = _ASSOCIATION + "lc_agent_name"
 _CONVERSATION_IDS: Final = tuple(_ASSOCIATION + name for name in ("thread_id", "session_id", "conversation_id"))
@@ -131,7 +132,7 @@ def _read_context(span: Span, role: Role) -> Reading:
         reading.name = name_of(get(semconv.AGENT_NAME)) or name or name_of(span.name.removesuffix(".agent"))
     reading.agent = name_of(get(_LANGCHAIN_AGENT)) or (name if get(_KIND) == "workflow" else None)
     reading.conversation_id = _conversation(span)
-    reading.user_input = get(_INPUT) or get(semconv.INPUT_MESSAGES)
+    reading.user_input = get(_INPUT) or get(semconv.INPUT_MESSAGES) or get(_CREW_TASK)
     reading.attributes = context_attributes(span)
     return reading
 
@@ -204,8 +205,8 @@ DIALECT: Final = Dialect(
     read=read,
     markers=(b"traceloop.span.kind",),
     attributes=frozenset({
-        _ENTITY_NAME, _INPUT, _OUTPUT, semconv.OPERATION_NAME, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
-        semconv.TOOL_CALL_ARGUMENTS, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES,
+        _CREW_TASK, _ENTITY_NAME, _INPUT, _OUTPUT, semconv.OPERATION_NAME, semconv.AGENT_NAME, semconv.TOOL_NAME,
+        semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES,
         semconv.RESPONSE_ID, semconv.ERROR_TYPE,
     }),
     prefixes=(_ASSOCIATION, *_MESSAGE_PREFIXES),
