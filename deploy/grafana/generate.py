@@ -1,0 +1,341 @@
+"""Makes the Grafana dashboards from the tables below, with grafana-foundation-sdk.
+
+    python deploy/grafana/generate.py [--output FOLDER]
+
+Writes ``tool-call-accuracy.json`` and ``collector-health.json``, by default into deploy/grafana/dashboards and the chart.
+Accuracy over hours is read from the series that deploy/prometheus/rules.yaml records; everything else from /metrics.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grafana_foundation_sdk.builders import dashboard, heatmap, prometheus, stat, table, timeseries
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import (
+    DashboardCursorSync,
+    DataSourceRef,
+    VariableOption,
+    VariableRefresh,
+)
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+
+HERE = Path(__file__).resolve().parent
+CHART_FILES = HERE.parent.parent / "helm" / "toolscore" / "files" / "dashboards"
+DATASOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
+WIDTH, HEIGHT = 24, 8
+
+CHOSEN = 'rule=~"$rule", route=~"$route", intent=~"$intent", scorer=~"$scorer"'
+COLLECTOR = 'job=~"$job", instance=~"$instance"'
+COUNTED = f'toolscore_evaluations_total{{{CHOSEN}, label=~"pass|fail"}}'
+PASSED = f'toolscore_evaluations_total{{{CHOSEN}, label="pass"}}'
+ROUTE = "rule, route, intent, scorer"
+OBJECTIVE = 'rule:toolscore_objective:ratio{rule=~"$rule", scorer=~"$scorer"}'
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query of a panel; with ``exemplars``, Grafana also draws the traces behind it."""
+
+    expression: str
+    legend: str = ""
+    exemplars: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel: what it shows, in which unit, and how wide of 24."""
+
+    title: str
+    description: str
+    queries: Sequence[Query]
+    kind: str = "timeseries"
+    unit: str = "short"
+    width: int = 12
+    most: float | None = None
+
+
+def rate(metric: str, by: str, matchers: str = COLLECTOR) -> str:
+    """Per second, summed by the labels."""
+    return f"sum by ({by}) (rate({metric}{{{matchers}}}[$__rate_interval]))"
+
+
+def one(metric: str, by: str, unit: str, title: str, description: str) -> Panel:
+    """A panel of one counter, by one label."""
+    legend = " ".join(f"{{{{{label.strip()}}}}}" for label in by.split(","))
+    return Panel(title, description, [Query(rate(metric, by), legend)], unit=unit, width=8)
+
+
+ACCURACY: Sequence[Panel] = (
+    Panel(
+        "Accuracy",
+        "Passed of all counted evaluations in the chosen time. Incomplete, ambiguous and failed ones do not count.",
+        [
+            Query(
+                f"(sum(increase({PASSED}[$__range])) or sum(increase({COUNTED}[$__range])) * 0)"
+                f" / sum(increase({COUNTED}[$__range]))"
+            )
+        ],
+        kind="stat",
+        unit="percentunit",
+        width=6,
+    ),
+    Panel("Evaluations", "Counted ones.", [Query(f"sum(increase({COUNTED}[$__range]))")], kind="stat", width=6),
+    Panel(
+        "Agent runs",
+        "All runs that were assembled, scored or not.",
+        [Query("sum(increase(toolscore_runs_total[$__range]))")],
+        kind="stat",
+        width=6,
+    ),
+    Panel(
+        "Runs without a verdict",
+        "Accuracy says nothing about these.",
+        [Query("sum(increase(toolscore_runs_unscored_total[$__range]))")],
+        kind="stat",
+        width=6,
+    ),
+    Panel(
+        "Accuracy over an hour",
+        "By rule, route and intent, with the objective. Few runs make it jump: see the certainty beside it.",
+        [
+            Query(f"route:toolscore_accuracy:ratio1h{{{CHOSEN}}}", "{{rule}} {{route}} {{intent}} {{scorer}}"),
+            Query(OBJECTIVE, "objective of {{rule}} {{scorer}}"),
+        ],
+        unit="percentunit",
+        most=1,
+    ),
+    Panel(
+        "The best it can be",
+        "Upper Wilson bound over six hours: where it is under the objective, chance does not explain it.",
+        [
+            Query(f"route:toolscore_accuracy_upper:ratio6h{{{CHOSEN}}}", "{{rule}} {{route}} {{intent}} {{scorer}}"),
+            Query(OBJECTIVE, "objective of {{rule}} {{scorer}}"),
+        ],
+        unit="percentunit",
+        most=1,
+    ),
+    Panel(
+        "Evaluations by label",
+        "Dots are single runs: they lead to the trace.",
+        [Query(rate("toolscore_evaluations_total", "label", CHOSEN), "{{label}}", exemplars=True)],
+        unit="cps",
+    ),
+    Panel(
+        "Score",
+        "Median and the lowest tenth. Dots are single runs: they lead to the trace.",
+        [
+            Query(
+                f"histogram_quantile({share}, {rate('toolscore_evaluation_score_bucket', 'le, rule', CHOSEN)})",
+                f"{name} {{{{rule}}}}",
+                exemplars=True,
+            )
+            for share, name in ((0.5, "median"), (0.1, "lowest tenth"))
+        ],
+        most=1,
+    ),
+    Panel(
+        "Distribution of scores",
+        "How many runs scored how much.",
+        [Query(f"sum by (le) (increase(toolscore_evaluation_score_bucket{{{CHOSEN}}}[$__rate_interval]))", "{{le}}")],
+        kind="heatmap",
+    ),
+    Panel(
+        "Lowest accuracy",
+        "In the chosen time, the ten lowest.",
+        [
+            Query(
+                f"bottomk(10, (sum by ({ROUTE}) (increase({PASSED}[$__range]))"
+                f" or sum by ({ROUTE}) (increase({COUNTED}[$__range])) * 0)"
+                f" / sum by ({ROUTE}) (increase({COUNTED}[$__range])))"
+            )
+        ],
+        kind="table",
+        unit="percentunit",
+    ),
+    Panel(
+        "Tool calls by outcome",
+        "Of the scored runs.",
+        [Query(rate("toolscore_tool_calls_total", "outcome", 'rule=~"$rule"'), "{{outcome}}")],
+        unit="cps",
+    ),
+    Panel(
+        "Calls that were not right",
+        "In the chosen time, by tool and outcome, the ten most frequent.",
+        [
+            Query(
+                'topk(10, sum by (rule, tool, outcome) (increase(toolscore_tool_calls_total{rule=~"$rule",'
+                ' outcome!~"matched|unscored"}[$__range])))'
+            )
+        ],
+        kind="table",
+    ),
+    Panel(
+        "Runs by release",
+        "Why a run was taken as finished.",
+        [Query("sum by (release) (rate(toolscore_runs_total[$__rate_interval]))", "{{release}}")],
+        unit="cps",
+    ),
+    Panel(
+        "Runs without a verdict, by reason",
+        "no_rule: none matches. incomplete: spans are missing. ambiguous: the unknown order decides. error: a scorer failed.",
+        [Query("sum by (reason) (rate(toolscore_runs_unscored_total[$__rate_interval]))", "{{reason}}")],
+        unit="cps",
+    ),
+)
+
+HEALTH: Sequence[Panel] = (
+    one("toolscore_receiver_accepted_spans_total", "transport", "cps", "Accepted spans", "Taken from senders."),
+    one("toolscore_receiver_refused_spans_total", "reason", "cps", "Refused", "Requests not taken, by reason."),
+    one("toolscore_exporter_sent_spans_total", "exporter", "cps", "Sent spans", "Delivered to the backend."),
+    one(
+        "toolscore_exporter_send_failed_spans_total",
+        "exporter",
+        "cps",
+        "Given up",
+        "Spans not delivered after all retries.",
+    ),
+    one("toolscore_dropped_spans_total", "stage, reason", "cps", "Dropped spans", "Duplicates are dropped on purpose."),
+    one("toolscore_late_spans_total", "instance", "cps", "Late spans", "Came after their trace's verdict."),
+    Panel(
+        "Sending queue",
+        "Share in use; at 1 senders are told to slow down.",
+        [
+            Query(
+                f"toolscore_exporter_queue_size{{{COLLECTOR}}} / toolscore_exporter_queue_capacity{{{COLLECTOR}}}",
+                "{{instance}}",
+            )
+        ],
+        unit="percentunit",
+        width=8,
+        most=1,
+    ),
+    Panel(
+        "Spool",
+        "Share in use; at 1 senders are told to slow down. Empty where the spool is memory.",
+        [
+            Query(
+                f"toolscore_spool_bytes{{{COLLECTOR}}} / toolscore_spool_capacity_bytes{{{COLLECTOR}}}", "{{instance}}"
+            )
+        ],
+        unit="percentunit",
+        width=8,
+        most=1,
+    ),
+    one("toolscore_spool_failures_total", "instance", "cps", "Spool failures", "Writes that failed."),
+    Panel("Open traces", "Being assembled.", [Query(f"toolscore_traces_open{{{COLLECTOR}}}", "{{instance}}")], width=8),
+    Panel(
+        "Time to reconstruct and score a trace",
+        "Median and the slowest hundredth.",
+        [
+            Query(f"histogram_quantile({share}, {rate('toolscore_scoring_seconds_bucket', 'le')})", name)
+            for share, name in ((0.5, "median"), (0.99, "slowest 1 %"))
+        ],
+        unit="s",
+        width=8,
+    ),
+    one("toolscore_unread_spans_total", "scope", "cps", "Unread spans", "Look like an agent's; no dialect reads them."),
+    one("toolscore_label_overflow_total", "label", "cps", "Label overflow", "Samples that went to __other__."),
+    one("toolscore_rules_reload_failures_total", "instance", "cps", "Refused rules", "The old ones stay in force."),
+    Panel(
+        "Rules in force",
+        "More than one digest of a file: replicas disagree.",
+        [Query(f"count by (file, digest) (toolscore_rules_info{{{COLLECTOR}}})")],
+        kind="table",
+        width=8,
+    ),
+    one("process_cpu_seconds_total", "instance", "percentunit", "CPU", "Cores in use; one process uses one at most."),
+    Panel(
+        "Memory",
+        "Resident.",
+        [Query(f"process_resident_memory_bytes{{{COLLECTOR}}}", "{{instance}}")],
+        unit="bytes",
+        width=8,
+    ),
+    Panel("Open files", "Sockets included.", [Query(f"process_open_fds{{{COLLECTOR}}}", "{{instance}}")], width=8),
+)
+
+KINDS: Mapping[str, Callable[[], Any]] = {
+    "timeseries": timeseries.Panel,
+    "stat": stat.Panel,
+    "heatmap": heatmap.Panel,
+    "table": table.Panel,
+}
+
+
+def build_panel(panel: Panel) -> Any:
+    """One panel as the SDK's builder."""
+    built = KINDS[panel.kind]().title(panel.title).description(panel.description).unit(panel.unit)
+    built = built.datasource(DATASOURCE).span(panel.width).height(HEIGHT if panel.kind != "stat" else HEIGHT // 2)
+    built = built.min(0).no_value("0")
+    if panel.most is not None:
+        built = built.max(panel.most)
+    for index, query in enumerate(panel.queries):
+        target = prometheus.Dataquery().expr(query.expression).ref_id("ABCDEF"[index]).legend_format(query.legend)
+        if panel.kind in {"stat", "table"}:
+            target = target.instant()
+        if panel.kind == "table":
+            target = target.format(PromQueryFormat.TABLE)
+        if panel.kind == "heatmap":
+            target = target.format(PromQueryFormat.HEATMAP)
+        built = built.with_target(target.exemplar(True) if query.exemplars else target)
+    return built
+
+
+def variable(name: str, metric: str) -> dashboard.QueryVariable:
+    """A choice among the values of a label; the label may be empty, so "all" matches that too."""
+    everything = VariableOption(selected=True, text="All", value="$__all")
+    query = dashboard.QueryVariable(name).query(f"label_values({metric}, {name})").datasource(DATASOURCE)
+    query = query.refresh(VariableRefresh.ON_TIME_RANGE_CHANGED).multi(True).include_all(True)
+    return query.all_value(".*").current(everything)
+
+
+def build(title: str, uid: str, panels: Sequence[Panel], variables: Sequence[dashboard.QueryVariable]) -> str:
+    """One dashboard as JSON."""
+    built = (
+        dashboard.Dashboard(title).uid(uid).tags(["toolscore"]).refresh("30s").time("now-6h", "now").timezone("browser")
+    )
+    built = built.readonly().tooltip(DashboardCursorSync.CROSSHAIR)
+    built = built.with_variable(dashboard.DatasourceVariable("datasource").type("prometheus"))
+    for one_variable in variables:
+        built = built.with_variable(one_variable)
+    for number, panel in enumerate(panels, 1):
+        built = built.with_panel(build_panel(panel).id(number))
+    plain = json.loads(JSONEncoder().encode(built.build()))
+    return json.dumps(_without_nulls(plain), indent=2, sort_keys=True) + "\n"
+
+
+def _without_nulls(data: Any) -> Any:
+    """Grafana takes defaults for what is absent, not for what is null."""
+    if isinstance(data, dict):
+        return {key: _without_nulls(value) for key, value in data.items() if value is not None}
+    return [_without_nulls(item) for item in data] if isinstance(data, list) else data
+
+
+def main() -> None:
+    """Parse the command line and write."""
+    parser = argparse.ArgumentParser(description="Make the Grafana dashboards.")
+    parser.add_argument("--output", type=Path, default=HERE / "dashboards")
+    output = parser.parse_args().output
+    chosen = [variable(name, "toolscore_evaluations_total") for name in ("rule", "route", "intent", "scorer")]
+    collectors = [variable(name, "toolscore_traces_open") for name in ("job", "instance")]
+    files = {
+        "tool-call-accuracy.json": build("Toolscore: tool-call accuracy", "toolscore-accuracy", ACCURACY, chosen),
+        "collector-health.json": build("Toolscore: collector health", "toolscore-health", HEALTH, collectors),
+    }
+    output.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (output / name).write_text(text, "utf-8")
+        if output == HERE / "dashboards":
+            CHART_FILES.mkdir(parents=True, exist_ok=True)
+            shutil.copy(output / name, CHART_FILES / name)
+
+
+if __name__ == "__main__":
+    main()
