@@ -206,8 +206,8 @@ DIALECT: Final = Dialect(
     markers=(b"traceloop.span.kind",),
     attributes=frozenset({
         _CREW_TASK, _ENTITY_NAME, _INPUT, _OUTPUT, semconv.OPERATION_NAME, semconv.AGENT_NAME, semconv.TOOL_NAME,
-        semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES,
-        semconv.RESPONSE_ID, semconv.ERROR_TYPE,
+        semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES,
+        semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, semconv.ERROR_TYPE,
     }),
     prefixes=(_ASSOCIATION, *_MESSAGE_PREFIXES),
 )  # fmt: skip

@@ -38,6 +38,22 @@ def test_a_recorded_run_is_what_happened(corpus: Path, name: str) -> None:
     assert wrong == known, f"differs in {sorted(wrong)}, known limits {sorted(known)} {reason}"
 
 
+@pytest.mark.parametrize("name", recorded.names())
+def test_a_recorded_run_is_the_same_when_its_requests_come_backwards_and_twice(
+    corpus: Path, tmp_path: Path, name: str
+) -> None:
+    bodies = sorted(recorded.requests(corpus / name))
+    for number, body in enumerate([*reversed(bodies), *bodies]):
+        kind = "-logs" if "-logs" in body.name else ""
+        (tmp_path / f"request-{number:03}{kind}{body.suffix}").write_bytes(body.read_bytes())
+    assert outline(tmp_path) == outline(corpus / name)
+
+
+def outline(folder: Path) -> list[tuple[Any, ...]]:
+    runs = [verdict.run for verdict in score_files([folder], NO_RULES)]
+    return sorted((run.span_id, run.agent, run.user_input, run.incomplete, repr(run.trajectory)) for run in runs)
+
+
 def test_limits_are_of_runs_that_exist() -> None:
     assert set(LIMITS) <= set(recorded.names())
 
