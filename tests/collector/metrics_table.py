@@ -7,9 +7,9 @@ from pathlib import Path
 from prometheus_client import Counter
 
 from collector.telemetry import METRICS
+from tests import marked
 
 README = Path(__file__).parents[2] / "collector" / "README.md"
-BEGIN, END = "compared by a test -->\n", "<!-- end of metrics -->"
 
 
 def table() -> str:
@@ -24,9 +24,7 @@ def table() -> str:
 
 def readme() -> str:
     """The README with the table brought up to date."""
-    text = README.read_text()
-    before, _, rest = text.partition(BEGIN)
-    return before + BEGIN + table() + END + rest.partition(END)[2]
+    return marked.replaced(README.read_text(), "metrics", table())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,153 @@
+"""What each framework's traces tell, in collector/README.md: ``python -m tests.collector.capture_table``.
+
+Made from the recorded runs alone: a cell says in how many of a row's runs a thing was read as it happened.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+from collector.offline import score_files
+from collector.reconstruction import Run
+from collector.rule_files import NO_RULES
+from tests import marked, recorded
+from tests.collector.corpus_limits import LIMITS
+from tests.collector.test_corpus import NO_CONTENT, Truth, differences, executed
+
+README = Path(__file__).parents[2] / "collector" / "README.md"
+FACETS = ("names", "arguments", "errors", "order", "concurrency", "call ids", "nesting", "user input")
+
+# What was written down as the instrumentation's name where it is that of the recording.
+_INSTRUMENTATIONS = {
+    "mcp-traceloop": "@traceloop/instrumentation-mcp",
+    "oaiagents-openlit": "openlit (npm)",
+    "openai-elastic": "@elastic/opentelemetry-instrumentation-openai",
+    "openai-oi": "@arizeai/openinference-instrumentation-openai",
+    "openai-otel": "@opentelemetry/instrumentation-openai",
+    "openai-agents-official": "opentelemetry-instrumentation-genai-openai-agents",
+    "pydantic-ai-native-v5": "pydantic-ai native InstrumentationSettings(version=5 default)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One recorded run: for each facet whether it was read as it happened, None where the run cannot show it."""
+
+    name: str
+    framework: str
+    instrumentation: str
+    has_content: bool
+    exact: bool
+    facets: dict[str, bool | None] = field(compare=False)
+
+    @property
+    def row(self) -> tuple[str, str, bool]:
+        """The row of the table that it belongs to."""
+        return self.framework, self.instrumentation, not self.has_content
+
+
+def readings(folder: Path) -> Iterator[Reading]:
+    """Every recorded run in ``folder``, read by the collector and compared with what happened."""
+    for name in recorded.names():
+        truth = recorded.truth(folder / name)
+        runs = [verdict.run for verdict in score_files([folder / name], NO_RULES)]
+        has_content = not any(word in name for word in NO_CONTENT)
+        wrong = set(differences(truth, runs, has_content))
+        facets = _facets(truth, runs, has_content, wrong)
+        yield Reading(name, _framework(truth), _instrumentation(truth), has_content, not wrong, facets)
+
+
+def _facets(truth: Truth, runs: Sequence[Run], has_content: bool, wrong: set[str]) -> dict[str, bool | None]:
+    calls = truth["tool_calls"]
+    heard = any(run.user_input is not None for run in runs)
+    shown = {
+        "names": bool(calls),
+        "arguments": bool(calls) and has_content,
+        "errors": any(call.get("error") for call in calls),
+        "order": len(calls) > 1,
+        "concurrency": bool(truth.get("parallel_groups")),
+        "call ids": bool(calls),
+        "nesting": len(truth.get("agent_names") or ()) > 1,
+        "user input": has_content or heard,
+    }
+    agrees = {facet: facet.replace(" ", "_") not in wrong for facet in FACETS}
+    agrees["concurrency"] = not wrong & {"order", "steps"}
+    agrees["call ids"] = _has_ids(truth, runs)
+    return {facet: agrees[facet] if shown[facet] else None for facet in FACETS}
+
+
+def _has_ids(truth: Truth, runs: Sequence[Run]) -> bool:
+    """Every call carries an id of its own: the model's, or one that the framework made."""
+    found = [call.id for call, _ in executed(truth, runs)]
+    return bool(found) and None not in found and len(set(found)) == len(found)
+
+
+def _framework(truth: Truth) -> str:
+    """The framework's package and version; it is the first that a recording names."""
+    if truth["framework"] == "plain python":
+        return "plain Python"
+    return next(f"{name} {version}" for name, version in truth["versions"].items() if name != "node" and version)
+
+
+def _instrumentation(truth: Truth) -> str:
+    name = re.sub(r" \((?:[a-z0-9]+-)*(?:chat|responses|stream|noparent|nocontent)\)$", "", truth["instrumentation"])
+    name = _INSTRUMENTATIONS.get(name, name)
+    version = truth["versions"].get(name)
+    return f"{name} {version}" if version else name
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+
+def table(found: Iterable[Reading]) -> str:
+    """The readings as Markdown: a summary and a row for each framework, instrumentation and setting of content capture."""
+    found = sorted(found, key=lambda reading: (*reading.row, reading.name))
+    exact = sum(reading.exact for reading in found)
+    lines = [
+        f"{exact} of {len(found)} recorded runs are read exactly as they happened.",
+        "",
+        f"| framework | instrumentation | exact runs | {' | '.join(FACETS)} | limits |",
+        "|---" * (len(FACETS) + 4) + "|",
+    ]
+    for (framework, instrumentation, silent), group in groupby(found, key=lambda reading: reading.row):
+        members = list(group)
+        cells = [
+            framework,
+            instrumentation + (", content capture off" if silent else ""),
+            f"{sum(reading.exact for reading in members)} of {len(members)}",
+            *(_cell([reading.facets[facet] for reading in members]) for facet in FACETS),
+            _limits(reading.name for reading in members if reading.name in LIMITS),
+        ]
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(facts: Sequence[bool | None]) -> str:
+    known = [fact for fact in facts if fact is not None]
+    if not known:
+        return ""
+    return "yes" if all(known) else f"{sum(known)} of {len(known)}" if any(known) else "no"
+
+
+def _limits(names: Iterable[str]) -> str:
+    """The runs that are not exact, by reason."""
+    of_reason: dict[str, list[str]] = {}
+    for name in names:
+        of_reason.setdefault(LIMITS[name][1], []).append(f"`{name}`")
+    return "; ".join(f"{', '.join(listed)}: {reason}" for reason, listed in of_reason.items())
+
+
+def readme() -> str:
+    """The README with the table brought up to date."""
+    with tempfile.TemporaryDirectory() as folder:
+        recorded.unpack(Path(folder))
+        return marked.replaced(README.read_text(), "captured", table(readings(Path(folder))))
+
+
+if __name__ == "__main__":
+    README.write_text(readme())
