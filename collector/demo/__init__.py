@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 import threading
@@ -27,6 +28,7 @@ _PAUSE = 0.25  # seconds between runs
 
 def demo(seconds: float | None = None) -> int:
     """Run the demo until Ctrl-C, or for ``seconds``; returns the exit code. Raises ConfigError when it cannot start."""
+    logging.basicConfig(level=logging.ERROR)  # the scoreboard tells the rest
     return asyncio.run(_demo(seconds))
 
 
