@@ -1,0 +1,50 @@
+"""No alert, rule, dashboard or document names a metric or label that the collector does not export."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.programs import DEPLOY, ROOT
+from tests.deploy.queries import (
+    SCRAPE_LABELS,
+    exported,
+    grouped_labels,
+    matched_labels,
+    panel_expressions,
+    recorded,
+    rule_expressions,
+    series_of,
+)
+
+EXPRESSIONS = [*rule_expressions(), *panel_expressions()]
+EXPORTED, RECORDED = exported(), recorded()
+RECORDED_LABELS = {"rule", "route", "intent", "scorer"}
+DOCUMENTS = [ROOT / "README.md", *DEPLOY.rglob("*.md"), *(ROOT / "helm").rglob("*.md")]
+# Kinds of families that documents name without the suffix of a series.
+FAMILIES = {re.sub(r"_(total|bucket|sum|count)$", "", name) for name in EXPORTED}
+
+
+@pytest.mark.parametrize(("name", "expression"), EXPRESSIONS, ids=[name for name, _ in EXPRESSIONS])
+def test_only_series_that_exist_are_read(name: str, expression: str) -> None:
+    assert series_of(expression)
+    assert series_of(expression) <= EXPORTED.keys() | RECORDED
+    for series, label in matched_labels(expression):
+        assert label in EXPORTED.get(series, RECORDED_LABELS) | SCRAPE_LABELS, f"{series} has no label {label}"
+    known = SCRAPE_LABELS.union(*(EXPORTED.get(series, RECORDED_LABELS) for series in series_of(expression)))
+    assert grouped_labels(expression) <= known
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_documents_name_only_metrics_that_exist(path: Path) -> None:
+    text = path.read_text("utf-8")
+    named = set(re.findall(r"\btoolscore_(?:[a-z]+_)*[a-z]+\b(?![/.*-])", text)) - {"toolscore_agents"}
+    assert named <= EXPORTED.keys() | FAMILIES
+
+
+def test_every_own_metric_is_on_a_dashboard() -> None:
+    shown = {series for _, expression in panel_expressions() for series in series_of(expression)}
+    families = {re.sub(r"_(total|bucket|sum|count)$", "", name) for name in shown}
+    assert FAMILIES - families <= {"up"}
