@@ -1,0 +1,27 @@
+{{/* The collector's configuration: .Values.config, with what belongs to the chart laid over it. */}}
+{{- define "toolscore.config" -}}
+{{- $address := ternary "127.0.0.1" "0.0.0.0" (eq .Values.mode "sidecar") -}}
+{{- $rules := list -}}
+{{- range include "toolscore.ruleFiles" . | fromJsonArray -}}
+{{- $rules = append $rules (printf "/etc/toolscore/rules/%s" .) -}}
+{{- end -}}
+{{- $protocols := dict
+      "grpc" (dict "endpoint" (printf "%s:%d" $address (int .Values.ports.grpc)))
+      "http" (dict "endpoint" (printf "%s:%d" $address (int .Values.ports.http))) -}}
+{{- $own := dict
+      "receivers" (dict "otlp" (dict "protocols" $protocols))
+      "rules" $rules
+      "exporters" (dict "prometheus" (dict "endpoint" (printf "0.0.0.0:%d" (int .Values.ports.metrics))))
+      "admin" (dict "endpoint" (printf "0.0.0.0:%d" (int .Values.ports.admin))) -}}
+{{- if .Values.spool.enabled -}}
+{{- $_ := set $own "spool" (dict "path" "/var/lib/toolscore/spool" "max_size_mib" (int .Values.spool.sizeMiB)) -}}
+{{- end -}}
+{{- if .Values.exporterHeaders -}}
+{{- $headers := dict -}}
+{{- range $index, $entry := .Values.exporterHeaders -}}
+{{- $_ := set $headers $entry.header (printf "${env:TOOLSCORE_HEADER_%d}" $index) -}}
+{{- end -}}
+{{- $_ := set $own.exporters "otlp" (dict "headers" $headers) -}}
+{{- end -}}
+{{- toYaml (mergeOverwrite (deepCopy .Values.config) $own) -}}
+{{- end -}}
