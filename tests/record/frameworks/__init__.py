@@ -1,0 +1,1 @@
+"""One script for each framework and instrumentation; run inside their own environment by `recordings.py`."""

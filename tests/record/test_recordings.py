@@ -1,0 +1,41 @@
+"""A recording made for real: the framework's own environment, its instrumentation, and a collector that reads it exactly.
+
+It installs packages, so it runs only where ``TOOLSCORE_RECORD`` names recordings (or ``all``), separated by commas.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+from collector.offline import score_files
+from collector.rule_files import NO_RULES
+from tests import recorded
+from tests.collector.test_corpus import differences
+from tests.record.recordings import RECORDINGS, EnvironmentMissingError, Recording, record
+from tests.record.scenarios import scenarios
+
+WANTED = os.environ.get("TOOLSCORE_RECORD", "").split(",")
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_fresh_recording_is_read_exactly(name: str, tmp_path: Path) -> None:
+    if name not in WANTED and "all" not in WANTED:
+        pytest.skip("TOOLSCORE_RECORD does not name it")
+    try:
+        folders = list(record(name, tmp_path))
+    except EnvironmentMissingError as error:
+        pytest.skip(f"its packages cannot be installed: {error}")
+    assert [folder.name for folder in folders] == [f"{name}-{scenario}" for scenario in scenarios()]
+    for folder in folders:
+        runs = [verdict.run for verdict in score_files([folder], NO_RULES)]
+        assert list(differences(recorded.truth(folder), runs, has_content=True)) == []
+
+
+@pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
+def test_every_recording_has_a_script_and_pins(recording: Recording) -> None:
+    assert importlib.util.find_spec(f"tests.record.frameworks.{recording.script}") is not None
+    assert all("==" in requirement for requirement in recording.requirements)
