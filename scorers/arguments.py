@@ -42,6 +42,9 @@ MAX_TEXT = 20_000
 ABSENT = object()
 """In place of the value of a key that is not there."""
 
+MANY = 5
+"""Literal choices from which a look-up is faster than trying each."""
+
 _SCALARS = (str, int, float, type(None))
 
 _RATIOS: Mapping[str, Callable[..., float]] = {
@@ -82,6 +85,51 @@ def compile_arguments(patterns: Mapping[str, ArgumentPattern], mode: str, embed:
         return known is None or known.issuperset(arguments)
 
     return matches
+
+
+def compile_choices(
+    choices: Sequence[tuple[int, Mapping[str, ArgumentPattern], str]], embed: Embed | None = None
+) -> Callable[[Mapping[str, Any]], int]:
+    """Of several (bit, patterns, mode) those that hold, as the sum of their bits."""
+    tests = [(bit, compile_arguments(patterns, mode, embed)) for bit, patterns, mode in choices]
+    literals = [(bit, patterns) for bit, patterns, mode in choices if mode == "subset" and _all_scalar(patterns)]
+    if len(literals) == len(choices) >= MANY and len({tuple(sorted(patterns)) for _, patterns in literals}) == 1:
+        return _look_up(dict(tests), literals)
+    if len(tests) == 1:
+        ((only, holds),) = tests
+        return lambda arguments: only if holds(arguments) else 0
+
+    def bits(arguments: Mapping[str, Any]) -> int:
+        found = 0
+        for bit, test in tests:
+            if test(arguments):
+                found |= bit
+        return found
+
+    return bits
+
+
+def _look_up(
+    tests: Mapping[int, Test], literals: Sequence[tuple[int, Mapping[str, ArgumentPattern]]]
+) -> Callable[[Mapping[str, Any]], int]:
+    """Where one tool is expected many times over and only literals differ, the few that can hold are looked up."""
+    keys = sorted(literals[0][1])
+    table: dict[tuple[Any, ...], list[int]] = {}
+    for bit, patterns in literals:
+        table.setdefault(tuple(patterns[key] for key in keys), []).append(bit)
+
+    def bits(arguments: Mapping[str, Any]) -> int:
+        try:
+            candidates = table.get(tuple([arguments.get(key, ABSENT) for key in keys]), ())
+        except TypeError:  # a list or a mapping, which no scalar equals
+            return 0
+        return sum(bit for bit in candidates if tests[bit](arguments))
+
+    return bits
+
+
+def _all_scalar(patterns: Mapping[str, ArgumentPattern]) -> bool:
+    return bool(patterns) and all(type(pattern) in _SCALARS for pattern in patterns.values())
 
 
 def compile_argument(pattern: ArgumentPattern, embed: Embed | None = None) -> Test:

@@ -6,23 +6,28 @@ rule counts them. Runs of one shape have one score, so it can be kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from scorers.arguments import Embed, Test, compile_arguments
+from scorers.arguments import Embed, compile_arguments, compile_choices
 from scorers.matchers import Name
 from scorers.names import compile_name
 from scorers.rules import Tool
 from scorers.score import Outcome
 from scorers.trajectory import ToolCall
 
-NOT_EXECUTED = -2
 NOT_CAPTURED = -1
 MAX_KNOWN = 4_096
 MAX_NAME = 256
 
 Token = str | tuple[str, int]
-"""The name, where no arguments are asked of it; else with a bit for each tool whose arguments hold, or one of the above."""
+"""The name, where no arguments are asked of it; else with the bits of the tools whose arguments hold, or NOT_CAPTURED."""
+
+NOT_EXECUTED: Token = ("", -2)
+"""Of every call that was not executed."""
+
+NO_CONCERN: Token = ("", -3)
+"""Of every call the rule neither knows nor minds: so runs that differ in such calls alone may have one shape."""
 
 
 class Observed(NamedTuple):
@@ -43,16 +48,19 @@ class Observed(NamedTuple):
 
 
 class _Watch(NamedTuple):
-    """What a name calls for: what is known from the name alone, and the tests its arguments have to take."""
+    """What a name calls for: what is known from it alone, the tools that ask for arguments too, and which of those hold."""
 
     seen: Observed
-    tests: tuple[tuple[int, Test], ...]
+    asked: int
+    bits: Callable[[Mapping[str, Any]], int]
+    token: Token
 
 
 class Observer:
     """Reads calls for one rule. ``tools`` are numbered by their place, the first ``expected`` being the pattern's.
 
-    Without a pattern (``expected`` is None) nothing is extra.
+    Without a pattern (``expected`` is None) nothing is extra. ``by_name`` keeps the names of calls that are no concern of
+    the rule: two of one name may be an attempt and its retry.
     """
 
     def __init__(
@@ -62,12 +70,15 @@ class Observer:
         allow_extra: Sequence[Name],
         forbid: Sequence[Name],
         embed: Embed | None,
+        *,
+        by_name: bool = False,
     ) -> None:
         self._names = [compile_name(tool.tool) for tool in tools]
-        self._arguments = [
-            None if tool.arguments is None else compile_arguments(tool.arguments, tool.arguments_mode, embed)
-            for tool in tools
-        ]
+        self._tools = tools
+        self._embed = embed
+        self._by_name = by_name
+        for tool in tools:
+            compile_arguments(tool.arguments or {}, tool.arguments_mode, embed)  # what is wrong with them shows now
         self._expected = (1 << (expected or 0)) - 1
         self._free = [compile_name(name) for name in (allow_extra if expected is not None else ["*"])]
         self._forbidden = [compile_name(name) for name in forbid]
@@ -78,16 +89,17 @@ class Observer:
         """A token for each call."""
         # The hottest loop there is: every call of every run comes through it. Names are resolved once and then looked
         # up; arguments are tested only where this rule asks for them under this name.
-        watches, found = self._watches, []
-        token: Token
+        watches = self._watches
+        found: list[Token] = []
         for call in calls:
-            token = call.name
-            watch = watches.get(token) or self._watch(token)
+            name = call.name
+            watch = watches.get(name) or self._watch(name)
+            token = watch.token
             if not call.executed:
-                token = (token, NOT_EXECUTED)
-            elif watch.tests:
+                token = NOT_EXECUTED
+            elif watch.asked:
                 arguments = call.arguments
-                token = (token, NOT_CAPTURED if arguments is None else _bits(watch.tests, arguments))
+                token = (name, NOT_CAPTURED if arguments is None else watch.bits(arguments))
             found.append(token)
         return tuple(found)
 
@@ -101,13 +113,13 @@ class Observer:
         return any(test(name) for test in self._forbidden)
 
     def _observe(self, token: Token) -> Observed:
+        if token in (NOT_EXECUTED, NO_CONCERN):
+            return Observed("", 0, 0, 0, 0, "unscored", 0, executed=token == NO_CONCERN)
         name, bits = (token, 0) if isinstance(token, str) else token
-        seen, tests = self._watch(name)
-        if bits == NOT_EXECUTED:
-            seen = Observed(name, 0, 0, 0, 0, "unscored", 0, executed=False)
-        elif tests:
+        seen, asked = self._watch(name)[:2]
+        if asked:
             surely = seen.surely | (0 if bits == NOT_CAPTURED else bits)
-            possibly = seen.surely | (sum(bit for bit, _ in tests) if bits == NOT_CAPTURED else bits)
+            possibly = seen.surely | (asked if bits == NOT_CAPTURED else bits)
             fits = 0 if seen.otherwise == "forbidden" else possibly & self._expected
             seen = seen._replace(surely=surely, possibly=possibly, fits=fits)
         self._remember(self._observed, name, token, seen)
@@ -118,10 +130,9 @@ class Observer:
         if known is not None:
             return known
         named = sum(1 << number for number, is_name in enumerate(self._names) if is_name(name))
-        tests = tuple(
-            (1 << number, test) for number, test in enumerate(self._arguments) if test and named >> number & 1
-        )
-        plain = named & ~sum(bit for bit, _ in tests)
+        asking = [n for n, tool in enumerate(self._tools) if named >> n & 1 and tool.arguments is not None]
+        asked = sum(1 << number for number in asking)
+        plain = named & ~asked
         otherwise: Outcome = (
             "forbidden"
             if self.is_forbidden(name)
@@ -131,7 +142,9 @@ class Observer:
         )
         fits = 0 if otherwise == "forbidden" else plain & self._expected
         seen = Observed(name, named, plain, plain, fits, otherwise, int(otherwise != "unscored"))
-        watch = _Watch(seen, tests)
+        patterns = [(1 << n, self._tools[n].arguments or {}, self._tools[n].arguments_mode) for n in asking]
+        idle = not named and otherwise == "unscored" and not self._by_name
+        watch = _Watch(seen, asked, compile_choices(patterns, self._embed), NO_CONCERN if idle else name)
         self._remember(self._watches, name, name, watch)
         return watch
 
@@ -141,11 +154,3 @@ class Observer:
             if len(known) >= MAX_KNOWN:
                 known.clear()
             known[key] = value
-
-
-def _bits(tests: tuple[tuple[int, Test], ...], arguments: Mapping[str, Any]) -> int:
-    bits = 0
-    for bit, test in tests:
-        if test(arguments):
-            bits |= bit
-    return bits

@@ -11,27 +11,28 @@ from scorers.constraints import Calls, CompiledConstraint, Seen, Verdict
 from scorers.observation import Observed
 from scorers.pattern import Pattern
 from scorers.score import Outcome
-from scorers.search import Call, Pair
+from scorers.search import Pair
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """The calls of a run and what became of them. ``counted`` are the places of the calls that are scored at all.
 
-    ``pairs`` are the expected calls of the cheapest reading, each with the place of the call that is it or None.
-    ``stand_ins`` tells of a missing expected call (by its index in ``pairs``) which wrong call stands for it.
+    ``pairs`` are the expected calls of the cheapest reading, each with the place of the call that is it or None; ``gaps``
+    are the indexes of those without one, and ``stand_ins`` the places of wrong calls that stand for some of them.
     """
 
     calls: Sequence[Observed]
     counted: Sequence[int]
     outcomes: Sequence[Outcome]
     pairs: Sequence[Pair]
+    gaps: Sequence[int]
     stand_ins: Mapping[int, int]
     verdicts: Sequence[Verdict]
 
     def missing(self) -> list[int]:
         """The tools nobody called, not even in the wrong place or with the wrong arguments."""
-        return [tool for at, (tool, call) in enumerate(self.pairs) if call is None and at not in self.stand_ins]
+        return [self.pairs[gap][0] for gap in self.gaps if gap not in self.stand_ins]
 
 
 def read_run(
@@ -42,27 +43,28 @@ def read_run(
     counted: Sequence[int],
 ) -> Reading:
     """Align the counted calls with the pattern and check the constraints on them. Raises SearchLimitError."""
-    pairs: list[Pair] = []
-    if pattern is not None:
-        fitting = [at for at in counted if calls[at].fits]
-        pairs = align(
-            pattern, [Call(at, calls[at].fits, calls[at].cost) for at in fitting], [steps[at] for at in fitting]
-        )
     outcomes: list[Outcome] = ["unscored"] * len(calls)
+    fits, costs = [], []
     for at in counted:
-        outcomes[at] = calls[at].otherwise
+        call = calls[at]
+        outcomes[at] = call.otherwise
+        fits.append(call.fits)
+        costs.append(call.cost)
+    pairs: list[Pair] = []
     gaps = []
-    for index, (_, place) in enumerate(pairs):
-        if place is None:
-            gaps.append(index)
+    for tool, index in align(pattern, fits, costs, [steps[at] for at in counted]) if pattern is not None else ():
+        if index is None:
+            gaps.append(len(pairs))
+            pairs.append((tool, None))
         else:
-            outcomes[place] = "matched"
+            outcomes[counted[index]] = "matched"
+            pairs.append((tool, counted[index]))
     stand_ins = _find_stand_ins(calls, counted, pairs, gaps, outcomes) if gaps else {}
     verdicts: list[Verdict] = []
     if constraints:
         seen = Calls([Seen(steps[at], calls[at].surely, calls[at].possibly) for at in counted])
         verdicts = [constraint.check(seen) for constraint in constraints]
-    return Reading(calls, counted, outcomes, pairs, stand_ins, verdicts)
+    return Reading(calls, counted, outcomes, pairs, gaps, stand_ins, verdicts)
 
 
 def without_retries(
@@ -98,27 +100,22 @@ def _find_stand_ins(
     A call that would be right elsewhere is out of order; one with the right name has wrong arguments. Both leave their
     expected call missing, so pairing them up explains the edits without changing their number.
     """
-    found: dict[int, int] = {}
-    taken: set[int] = set()
     wanted = sum(1 << tool for tool in {pairs[gap][0] for gap in gaps})
+    spare = [at for at in counted if outcomes[at] in ("extra", "unscored") and calls[at].named & wanted]
+    found: dict[int, int] = {}
     # First the calls that are right but for their place: one that is wrong as well must not take theirs.
-    passes: tuple[tuple[Outcome, Sequence[int]], ...] = (
-        ("out_of_order", [call.fits & wanted for call in calls]),
-        ("wrong_arguments", [call.named & wanted for call in calls]),
-    )
-    for outcome, tools in passes:
-        spare: dict[int, list[int]] = {}
-        for at in reversed(counted):
-            if tools[at] and at not in taken and outcomes[at] not in ("matched", "forbidden"):
-                for tool in _bits(tools[at]):
-                    spare.setdefault(tool, []).append(at)
+    passes: tuple[tuple[Outcome, bool], ...] = (("out_of_order", True), ("wrong_arguments", False))
+    for outcome, right in passes:
+        waiting: dict[int, list[int]] = {}
+        for at in reversed(spare):
+            for tool in _bits((calls[at].fits if right else calls[at].named) & wanted):
+                waiting.setdefault(tool, []).append(at)
         for gap in gaps:
-            candidates = [] if gap in found else spare.get(pairs[gap][0], [])
-            while candidates and candidates[-1] in taken:
+            candidates = [] if gap in found else waiting.get(pairs[gap][0], [])
+            while candidates and outcomes[candidates[-1]] in ("out_of_order", "wrong_arguments"):
                 candidates.pop()
             if candidates:
                 found[gap] = candidates.pop()
-                taken.add(found[gap])
                 outcomes[found[gap]] = outcome
     return found
 

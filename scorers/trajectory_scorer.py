@@ -77,7 +77,14 @@ class TrajectoryScorer:
             CompiledConstraint(one, lambda tool: 1 << number_of(tool, tools)) for one in rule.constraints
         ]
         expected = len(self._pattern.tools) if self._pattern else None
-        self._observer = Observer(tools, expected, expectation.allow_extra, expectation.forbid, embed)
+        self._observer = Observer(
+            tools,
+            expected,
+            expectation.allow_extra,
+            expectation.forbid,
+            embed,
+            by_name=self._limits.retries == "collapse",
+        )
         self._refuse_contradictions()
         self._expected = len(self._pattern.fewest(self._pattern.start)) if self._pattern else 0
         limits = (self._limits.max_calls, self._limits.max_errors)
@@ -110,13 +117,13 @@ class TrajectoryScorer:
         known = self._known.get(shape)
         if known is None:
             known = self._read_shape(shape)
-            self._remember(shape, known)
+            if len(calls) <= MAX_SHAPE_CALLS:
+                self._remember(shape, known)
         return known
 
     def _remember(self, shape: Shape, result: tuple[Reading, Score]) -> None:
         # Agents make up names and lengths: few shapes are kept, small ones only, and all go when there are too many.
-        names = [token if isinstance(token, str) else token[0] for token in shape[0]]
-        if len(names) <= MAX_SHAPE_CALLS and all(len(name) <= MAX_NAME for name in names):
+        if max([len(call.name) for call in result[0].calls], default=0) <= MAX_NAME:
             if len(self._known) >= MAX_SHAPES:
                 self._known.clear()
             self._known[shape] = result
@@ -167,17 +174,17 @@ class TrajectoryScorer:
         )
 
     def _edits(self, reading: Reading) -> Iterator[Edit]:
-        for at, (tool, call) in enumerate(reading.pairs):
-            if call is None:
-                wrong = reading.stand_ins.get(at)
-                if wrong is None:
-                    yield Edit("missing", self._show(tool), 1)
-                else:
-                    kind = "out of order" if reading.outcomes[wrong] == "out_of_order" else "wrong arguments"
-                    yield Edit(kind, reading.calls[wrong].name, 1 + reading.calls[wrong].cost)
-        for at in reading.counted:
-            if reading.outcomes[at] in ("extra", "forbidden"):
-                yield Edit(reading.outcomes[at], reading.calls[at].name, 1)
+        for gap in reading.gaps:
+            wrong = reading.stand_ins.get(gap)
+            if wrong is None:
+                yield Edit("missing", self._show(reading.pairs[gap][0]), 1)
+            else:
+                kind = "out of order" if reading.outcomes[wrong] == "out_of_order" else "wrong arguments"
+                yield Edit(kind, reading.calls[wrong].name, 1 + reading.calls[wrong].cost)
+        if "extra" in reading.outcomes or "forbidden" in reading.outcomes:
+            for at in reading.counted:
+                if reading.outcomes[at] in ("extra", "forbidden"):
+                    yield Edit(reading.outcomes[at], reading.calls[at].name, 1)
 
     def _broken(self, reading: Reading, failures: Sequence[bool]) -> Iterator[Edit]:
         for constraint, verdict in zip(self._constraints, reading.verdicts, strict=True):
@@ -191,7 +198,7 @@ class TrajectoryScorer:
 
     def _details(self, reading: Reading, matched: int, made: int) -> dict[str, Any]:
         expected = len(reading.pairs)
-        scored = matched + sum(reading.outcomes[at] not in ("matched", "unscored") for at in reading.counted)
+        scored = len(reading.outcomes) - reading.outcomes.count("unscored")
         details: dict[str, Any] = {
             "expected": self._expected,
             "made": made,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scorers import ToolCall
-from scorers.observation import MAX_KNOWN, NOT_CAPTURED, NOT_EXECUTED, Observed, Observer, Token
+from scorers.observation import MAX_KNOWN, NO_CONCERN, NOT_CAPTURED, NOT_EXECUTED, Observed, Observer, Token
 from scorers.rules import Tool
 
 PLAIN, PARIS, ANY_GET, CONDITION = (
@@ -35,13 +35,13 @@ def observer(*, expected: int | None = 3) -> Observer:
         (ToolCall("get_weather", {}), ("get_weather", 0), Observed("get_weather", 6, 4, 4, 4, "extra", 1)),
         (ToolCall("get_weather"), ("get_weather", NOT_CAPTURED), Observed("get_weather", 6, 4, 6, 6, "extra", 1)),
         (ToolCall("get_time", {"x": 1}), "get_time", Observed("get_time", 4, 4, 4, 4, "extra", 1)),
-        (ToolCall("log_it"), "log_it", Observed("log_it", 0, 0, 0, 0, "unscored", 0)),
+        (ToolCall("log_it"), NO_CONCERN, Observed("", 0, 0, 0, 0, "unscored", 0)),
         (ToolCall("delete_it"), "delete_it", Observed("delete_it", 0, 0, 0, 0, "forbidden", 1)),
         (ToolCall("other"), "other", Observed("other", 0, 0, 0, 0, "extra", 1)),
         (
             ToolCall("search", executed=False),
-            ("search", NOT_EXECUTED),
-            Observed("search", 0, 0, 0, 0, "unscored", 0, executed=False),
+            NOT_EXECUTED,
+            Observed("", 0, 0, 0, 0, "unscored", 0, executed=False),
         ),
     ],
 )
@@ -55,13 +55,22 @@ def test_calls_as_a_rule_sees_them(call: ToolCall, token: Token, observed: Obser
 
 def test_without_a_pattern_only_the_forbidden_counts() -> None:
     reader = observer(expected=None)
-    seen = reader.observed(["search", "other", "delete_it"])
+    seen = reader.observed(reader.tokens([ToolCall("search", {}), ToolCall("other"), ToolCall("delete_it")]))
 
     assert [(one.otherwise, one.cost, one.fits) for one in seen] == [
         ("unscored", 0, 0),
         ("unscored", 0, 0),
         ("forbidden", 1, 0),
     ]
+
+
+def test_runs_that_differ_in_calls_of_no_concern_look_alike() -> None:
+    reader = observer()
+
+    assert reader.tokens([ToolCall("log_a"), ToolCall("get_time")]) == reader.tokens(
+        [ToolCall("log_b"), ToolCall("get_time")]
+    )
+    assert reader.tokens([ToolCall("made_up")]) != reader.tokens([ToolCall("made_up_too")])  # extra: to be named
 
 
 def test_little_is_remembered_of_names_agents_make_up() -> None:
