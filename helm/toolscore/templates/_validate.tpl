@@ -29,15 +29,15 @@
 {{- if and .Values.podDisruptionBudget.enabled (not $many) -}}
 {{- fail "podDisruptionBudget.enabled with one replica promises what cannot be kept: set replicaCount above 1, or leave it out." -}}
 {{- end -}}
-{{- if and .Values.spool.enabled .Values.config.spool -}}
+{{- if .Values.config.spool -}}
 {{- fail "config.spool belongs to the chart: set spool.enabled and spool.sizeMiB." -}}
 {{- end -}}
-{{- range $name, $wrong := dict "config.rules" .Values.config.rules "config.admin" .Values.config.admin "config.receivers.otlp.protocols" (dig "receivers" "otlp" "protocols" dict .Values.config | values | toJson | contains "endpoint") -}}
+{{- range $name, $wrong := dict "config.rules" .Values.config.rules "config.admin" .Values.config.admin "config.receivers.otlp.protocols" (dig "receivers" "otlp" "protocols" (dict) .Values.config | values | toJson | contains "endpoint") -}}
 {{- if $wrong -}}
 {{- fail (printf "%s belongs to the chart: set rules and ports." $name) -}}
 {{- end -}}
 {{- end -}}
-{{- range $name, $value := dig "exporters" "otlp" "headers" dict .Values.config -}}
+{{- range $name, $value := dig "exporters" "otlp" "headers" (dict) .Values.config -}}
 {{- if and (regexMatch "(?i)authorization|api-?key|token|secret" $name) (not (contains "${env:" $value)) -}}
 {{- fail (printf "config.exporters.otlp.headers.%s would stand readable in a ConfigMap: put it in a Secret and name that in exporterHeaders." $name) -}}
 {{- end -}}

@@ -1,0 +1,119 @@
+"""Kubernetes manifests: read, and held against what Kubernetes says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from collector.config import Config, load_config
+from collector.documents import rule_paths
+from collector.rule_files import check_rules
+
+Manifest = dict[str, Any]
+OPERATOR_KINDS = {"ServiceMonitor", "PrometheusRule"}  # of the Prometheus operator, not of Kubernetes
+VERSIONS = ("1.29", "1.31", "1.33", "1.35", "1.37")
+
+
+def manifests(text: str) -> list[Manifest]:
+    """The documents of a YAML text."""
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def one(items: list[Manifest], kind: str, name: str | None = None) -> Manifest:
+    """The only manifest of a kind, or the one with that name."""
+    (found,) = [item for item in items if item["kind"] == kind and name in (None, item["metadata"]["name"])]
+    return found
+
+
+def assert_valid(items: list[Manifest]) -> None:
+    """Against the schemas of several Kubernetes versions, strictly; skips where they are not installed."""
+    validate = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
+    for item in items:
+        if item["kind"] in OPERATOR_KINDS:
+            assert item["apiVersion"] == "monitoring.coreos.com/v1"
+            continue
+        for version in VERSIONS:
+            validate.validate(item, version, strict=True)
+
+
+def pod_specs(items: list[Manifest]) -> Iterator[tuple[Manifest, Manifest]]:
+    """(pod metadata, pod spec) of every workload."""
+    for item in items:
+        if item["kind"] == "Pod":
+            yield item["metadata"], item["spec"]
+        elif item["kind"] in {"Deployment", "StatefulSet"}:
+            yield item["spec"]["template"]["metadata"], item["spec"]["template"]["spec"]
+
+
+def containers(spec: Manifest) -> list[Manifest]:
+    """All containers of a pod, sidecars first."""
+    return [*spec.get("initContainers", []), *spec["containers"]]
+
+
+def assert_restricted(items: list[Manifest], images: str = "") -> None:
+    """The pod security standard "restricted", and a read-only root; only of containers whose image contains ``images``."""
+    for _, spec in pod_specs(items):
+        for container in containers(spec):
+            if images not in container["image"]:
+                continue
+            context = container["securityContext"]
+            assert context["runAsNonRoot"] is True
+            assert context["runAsUser"] > 0
+            assert context["allowPrivilegeEscalation"] is False
+            assert context["readOnlyRootFilesystem"] is True
+            assert context["capabilities"] == {"drop": ["ALL"]}
+            assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+            assert "limits" in container["resources"]
+
+
+def assert_wired(items: list[Manifest]) -> None:
+    """Selectors select something, ports and volumes have names that exist."""
+    pods = list(pod_specs(items))
+    for item in items:
+        if item["kind"] in {"Deployment", "StatefulSet"}:
+            labels = item["spec"]["template"]["metadata"]["labels"]
+            assert item["spec"]["selector"]["matchLabels"].items() <= labels.items()
+        if item["kind"] == "Service":
+            (spec,) = [
+                spec for metadata, spec in pods if item["spec"]["selector"].items() <= metadata["labels"].items()
+            ]
+            ports = {port["name"] for container in containers(spec) for port in container.get("ports", [])}
+            assert {port["targetPort"] for port in item["spec"]["ports"]} <= ports
+    claims = {
+        claim["metadata"]["name"]
+        for item in items
+        if item["kind"] == "StatefulSet"
+        for claim in item["spec"].get("volumeClaimTemplates", [])
+    }
+    maps = {item["metadata"]["name"] for item in items if item["kind"] == "ConfigMap"}
+    for _, spec in pods:
+        volumes = {volume["name"]: volume for volume in spec.get("volumes", [])}
+        for container in containers(spec):
+            assert {mount["name"] for mount in container.get("volumeMounts", [])} <= volumes.keys() | claims
+        named = {volume["configMap"]["name"] for volume in volumes.values() if "configMap" in volume}
+        assert named <= maps | {"agent-rules"}  # the one that a case brings along
+
+
+def collector_config(
+    items: list[Manifest], folder: Any, monkeypatch: pytest.MonkeyPatch, name: str = "config"
+) -> Config:
+    """The configuration in the ConfigMap, as the collector loads it, with its rules beside it; their tests are run."""
+    (text,) = [
+        item["data"]["config.yaml"]
+        for item in items
+        if item["kind"] == "ConfigMap" and item["metadata"]["name"].endswith(name)
+    ]
+    monkeypatch.setenv("TOOLSCORE_HEADER_0", "Bearer x")
+    (folder / "rules").mkdir()
+    for item in items:
+        if item["kind"] == "ConfigMap" and item["metadata"]["name"].endswith("rules"):
+            for file, rules in item["data"].items():
+                (folder / "rules" / file).write_text(rules)
+    (folder / "config.yaml").write_text(text.replace("/etc/toolscore/rules", str(folder / "rules")))
+    config = load_config(folder / "config.yaml")
+    if all(path.exists() for path in config.rules):
+        assert check_rules(rule_paths(config.rules))[1]
+    return config

@@ -1,0 +1,213 @@
+"""The chart under real Helm: every case renders, is valid, is as checked in, and nonsense is refused with a sentence."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.collector_process import CollectorProcess, wait_for
+from tests.deploy.manifests import (
+    Manifest,
+    assert_restricted,
+    assert_valid,
+    assert_wired,
+    collector_config,
+    manifests,
+    one,
+)
+from tests.deploy.programs import CHART, DEPLOY, must_run, must_run_python, program, run, same_files
+
+CASES = sorted((CHART / "ci").glob("*-values.yaml"))
+KUBE = ("--kube-version", "1.31.0")
+OTHER_RULES = "rules: [{name: other, match: {}, expect: {sequence: [b]}}]\n"
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda path: path.name.removesuffix("-values.yaml"))
+
+
+def render(*options: str | Path, chart: Path = CHART) -> list[Manifest]:
+    command = [program("helm"), "template", "agents", chart, "--namespace", "telemetry", *KUBE, *options]
+    return manifests(must_run(command))
+
+
+def test_schema_and_golden_renderings_are_up_to_date(tmp_path: Path) -> None:
+    must_run_python(CHART / "generate.py", "--output", tmp_path)
+    same_files(tmp_path, CHART, "run: python helm/toolscore/generate.py")
+    program("helm")  # without it only the schema was compared
+    made = {path.relative_to(tmp_path) for path in (tmp_path / "examples").rglob("*.yaml")}
+    assert made == {path.relative_to(CHART) for path in (CHART / "examples").rglob("*.yaml")}
+
+
+@every_case
+def test_helm_lints(case: Path) -> None:
+    must_run([program("helm"), "lint", "--strict", CHART, *KUBE, "--values", case])
+
+
+@every_case
+def test_manifests_are_valid_restricted_and_wired(case: Path) -> None:
+    items = render("--values", case)
+    assert_valid(items)
+    assert_restricted(items)
+    assert_wired(items)
+
+
+@every_case
+def test_the_collector_accepts_its_configuration(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = collector_config(render("--values", case), tmp_path, monkeypatch)
+    host = "127.0.0.1" if case.name.startswith("sidecar") else "0.0.0.0"
+    assert config.receivers.otlp.protocols.grpc
+    assert config.receivers.otlp.protocols.grpc.endpoint == f"{host}:4317"
+    assert config.admin.endpoint == "0.0.0.0:13133"
+    assert config.exporters.prometheus.endpoint == "0.0.0.0:9464"
+    assert config.rules
+
+
+def test_the_defaults_render_and_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    items = render()
+    assert_valid(items)
+    assert collector_config(items, tmp_path, monkeypatch).rules == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["replicaCount=3"], "Several replicas need routing"),
+        (["autoscaling.enabled=true"], "Several replicas need routing"),
+        (["routing=external", "autoscaling.enabled=true", "replicaCount=3"], "the autoscaler owns the number"),
+        (
+            ["routing=external", "autoscaling.enabled=true", "autoscaling.minReplicas=9"],
+            "autoscaling.minReplicas is above",
+        ),
+        (["routing=external", "autoscaling.enabled=true", "spool.enabled=true"], "still holds undelivered spans"),
+        (["podDisruptionBudget.enabled=true"], "promises what cannot be kept"),
+        (["mode=sidecar", "autoscaling.enabled=true"], "a sidecar lives and scales with its agent's pod"),
+        (["mode=sidecar", "serviceMonitor.enabled=true"], "there is no service"),
+        (["existingRules.configMap=mine"], "name the keys"),
+        (["existingRules.configMap=mine", r"rules.a\.yaml=x"], "rules come from one of them"),
+        (["config.spool.path=/tmp/x"], "config.spool belongs to the chart"),
+        (["config.admin.endpoint=:1"], "config.admin belongs to the chart"),
+        (["config.receivers.otlp.protocols.grpc.endpoint=:1"], "set rules and ports"),
+        (
+            ["config.exporters.otlp.endpoint=a:1", "config.exporters.otlp.headers.Authorization=Bearer s3cret"],
+            "put it in a Secret",
+        ),
+        (
+            ["exporterHeaders[0].header=a", "exporterHeaders[0].secret=b", "exporterHeaders[0].key=c"],
+            "nobody to send them to",
+        ),
+        (["mod=sidecar"], "Additional property mod is not allowed"),
+        (["config.traces.setle=3s"], "Additional property setle is not allowed"),
+        (["mode=daemonset"], "mode must be one of"),
+        (["ports.grpc=70000"], "Must be less than or equal to 65535"),
+        ([r"rules.notes\.txt=x"], "does not match pattern"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_nonsense_is_refused_with_a_sentence(options: list[str], words: str) -> None:
+    sets = [part for option in options for part in ("--set", option)]
+    done = run([program("helm"), "template", "agents", CHART, *KUBE, *sets])
+    assert done.returncode == 1
+    assert words.lower() in done.stderr.lower()
+
+
+def pod_of(items: list[Manifest]) -> Any:
+    return one(items, "Deployment")["spec"]["template"]
+
+
+def test_changed_rules_restart_nothing_and_changed_settings_do() -> None:
+    case: tuple[str, Path] = ("--values", CHART / "ci" / "gateway-values.yaml")
+    before = pod_of(render(*case))
+    assert pod_of(render(*case, "--set", rf"rules.refund\.yaml={OTHER_RULES}".replace(",", r"\,"))) == before
+    assert pod_of(render(*case, "--set", "config.traces.settle=5s")) != before
+    assert not any("subPath" in mount for mount in before["spec"]["containers"][0]["volumeMounts"])
+
+
+def test_the_collector_sees_a_config_map_change(tmp_path: Path) -> None:
+    """As the kubelet does it: the files are links into ..data, and ..data is swapped for another folder."""
+    with CollectorProcess("rules: []\n", None) as process:
+        folder = process.folder
+        for version, rules in (("..1", "rules: []\n"), ("..2", OTHER_RULES)):
+            (folder / version).mkdir()
+            (folder / version / "rules.yaml").write_text(rules)
+        (folder / "..data").symlink_to("..1")
+        (folder / "new").symlink_to("..data/rules.yaml")
+        os.replace(folder / "new", process.rules)
+        before = [line for line in process.get("/metrics").splitlines() if line.startswith("toolscore_rules_info{")]
+        (folder / "..new").symlink_to("..2")
+        os.replace(folder / "..new", folder / "..data")
+        wait_for(lambda: "rules reloaded" in process.log)
+        after = [line for line in process.get("/metrics").splitlines() if line.startswith("toolscore_rules_info{")]
+        assert len(before) == len(after) == 1
+        assert before != after
+
+
+def test_secrets_come_by_reference() -> None:
+    items = render("--values", CHART / "ci" / "spool-values.yaml")
+    environment = one(items, "StatefulSet")["spec"]["template"]["spec"]["containers"][0]["env"]
+    (secret,) = [entry for entry in environment if entry["name"] == "TOOLSCORE_HEADER_0"]
+    assert secret["valueFrom"] == {"secretKeyRef": {"name": "backend-token", "key": "authorization"}}
+    config = yaml.safe_load(one(items, "ConfigMap", "agents-toolscore-config")["data"]["config.yaml"])
+    assert config["exporters"]["otlp"]["headers"] == {"authorization": "${env:TOOLSCORE_HEADER_0}"}
+
+
+def test_load_balancers_find_the_replicas() -> None:
+    items = render("--values", CHART / "ci" / "balanced-values.yaml")
+    balancer = yaml.safe_load(one(items, "ConfigMap", "agents-toolscore-balancer")["data"]["config.yaml"])
+    target = balancer["exporters"]["loadbalancing"]["resolver"]["dns"]
+    service = one(items, "Service", target["hostname"].split(".")[0])
+    assert service["spec"]["clusterIP"] == "None"
+    assert int(target["port"]) in {port["port"] for port in service["spec"]["ports"]}
+    front = one(items, "Service", "agents-toolscore")["spec"]["selector"]
+    assert front["app.kubernetes.io/component"] == "load-balancer"
+
+
+def test_the_operator_gets_our_rules(tmp_path: Path) -> None:
+    items = render("--values", CHART / "ci" / "monitoring-values.yaml")
+    spec = one(items, "PrometheusRule")["spec"]
+    shipped = [
+        rule
+        for name in ("rules", "accuracy", "health")
+        for group in yaml.safe_load((DEPLOY / "prometheus" / f"{name}.yaml").read_text())["groups"]
+        for rule in group["rules"]
+    ]
+    rules = [rule for group in spec["groups"] for rule in group["rules"]]
+    assert [rule["expr"] for rule in rules] == [rule["expr"] for rule in shipped]
+    urls = {rule["annotations"]["runbook_url"].split("#")[0] for rule in rules if "alert" in rule}
+    assert urls == {"https://example.com/runbooks/toolscore"}
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(spec))
+    must_run([program("promtool"), "check", "rules", tmp_path / "rules.yaml"])
+    labels = one(items, "Service", "agents-toolscore-replicas")["metadata"]["labels"]
+    assert one(items, "ServiceMonitor")["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    dashboards = one(items, "ConfigMap", "agents-toolscore-dashboards")["data"]
+    for path in (DEPLOY / "grafana" / "dashboards").glob("*.json"):
+        assert dashboards[path.name] == path.read_text("utf-8")
+
+
+def test_helm_test_passes_against_a_running_collector() -> None:
+    with CollectorProcess("rules: []\n", None) as process:
+        ports = [f"--set=ports.http={process.http}", f"--set=ports.metrics={process.metrics_port}"]
+        pod = one(render(*ports), "Pod")
+        assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
+        container = pod["spec"]["containers"][0]
+        assert container["command"] == ["python", "-c"]
+        script = re.sub(r"\{name\}(-replicas)?", "127.0.0.1", container["args"][0])
+        assert "metrics are shown" in must_run([sys.executable, "-c", script])
+
+
+def test_another_chart_takes_the_sidecar_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(Path(__file__).parent / "sidecar_app", tmp_path / "app")
+    shutil.copytree(CHART, tmp_path / "app" / "charts" / "toolscore")
+    items = render(chart=tmp_path / "app")
+    assert_valid(items)
+    assert_restricted(items, images="toolscore")
+    assert_wired(items)
+    (sidecar,) = one(items, "Deployment")["spec"]["template"]["spec"]["initContainers"]
+    assert sidecar["restartPolicy"] == "Always"
+    (tmp_path / "config").mkdir()
+    assert collector_config(items, tmp_path / "config", monkeypatch).spool
