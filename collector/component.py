@@ -41,8 +41,8 @@ class Rejected:
 class Intake(Protocol):
     """Where receivers hand requests on."""
 
-    def receive(self, signal: Signal, request: bytes, transport: str) -> Rejected:
-        """Take one OTLP protobuf request; what it returns was rejected for good.
+    async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
+        """Take one OTLP protobuf request; what it returns was rejected for good. Acknowledge nothing before it returns.
 
         Raises CollectorError when none of it was taken.
         """

@@ -124,14 +124,16 @@ class RetryOnFailure(Section):
     enabled: bool = True
     initial_interval: Duration = 1.0
     max_interval: Duration = 30.0
-    max_elapsed_time: Duration = Field(300.0, description="0 retries for ever")
+    max_elapsed_time: Duration | None = Field(
+        None, description="0 retries for ever; the default is 5m in memory, for ever with a spool"
+    )
 
 
 class SendingQueue(Section):
     """Requests waiting to be sent. When it is full, senders are asked to slow down."""
 
-    queue_size: int = Field(1000, ge=1, description="requests")
-    max_size_mib: int = Field(256, ge=1)
+    queue_size: int = Field(10_000, ge=1, description="requests")
+    max_size_mib: int = Field(256, ge=1, description="in memory; a spool has a limit of its own")
     num_consumers: int = Field(4, ge=1, le=64)
 
 
@@ -157,6 +159,30 @@ class PrometheusExporter(Section):
     max_label_values: int = Field(200, ge=1)
 
 
+class Spool(Section):
+    """What was acknowledged and not delivered yet, on disk, so that a crash loses none of it.
+
+    With ``fsync`` an acknowledgement survives a power cut; without, it survives the death of the process only.
+    """
+
+    path: Path = Field(description="a folder of its own; created where it is missing")
+    max_size_mib: int = Field(1024, ge=16, description="beyond it senders are asked to slow down")
+    fsync: bool = True
+
+
+def _spool(value: Any) -> Any:
+    if value == "memory":
+        return None
+    if not isinstance(value, (dict, Spool)):
+        raise ValueError(f"{value!r} is neither memory nor {{path: FOLDER}}")
+    return value
+
+
+def _also_memory(schema: dict[str, Any]) -> None:
+    schema["anyOf"] = [{"const": "memory"}, *(kind for kind in schema["anyOf"] if kind.get("type") != "null")]
+    schema["default"] = "memory"
+
+
 class Exporters(Section):
     """Where results go."""
 
@@ -177,19 +203,20 @@ class Config(Section):
     rules: list[Path] = []
     traces: Traces = Traces()
     context: Context = Context()
-    spool: Literal["memory"] = "memory"
+    spool: Annotated[Spool | None, BeforeValidator(_spool)] = Field(None, json_schema_extra=_also_memory)
     exporters: Exporters = Exporters()
     admin: Admin = Admin()
 
 
 def load_config(path: Path) -> Config:
-    """Read a configuration file; relative rule paths are relative to it. Raises ConfigError with every mistake."""
+    """Read a configuration file; relative paths in it are relative to it. Raises ConfigError with every mistake."""
     document = load_yaml(path, environment())
     try:
         config = Config.model_validate(_without_nulls(document.data))
     except ValidationError as error:
         raise document.error(_mistakes(document, error)) from None
-    return config.model_copy(update={"rules": [path.parent / rules for rules in config.rules]})
+    spool = config.spool and config.spool.model_copy(update={"path": path.parent / config.spool.path})
+    return config.model_copy(update={"rules": [path.parent / rules for rules in config.rules], "spool": spool})
 
 
 def _without_nulls(data: Any) -> Any:

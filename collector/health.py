@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 from collector.config import Config
 from collector.http_server import HttpServer, Receive, Scope, Send, respond
 
 
 class Health:
-    """Ready only while the pipeline runs."""
+    """Ready only while the pipeline runs and what it takes can be kept; ``failing`` says when it cannot."""
 
-    def __init__(self) -> None:
-        self.ready = False
+    def __init__(self, failing: Callable[[], bool] = lambda: False) -> None:
+        self._failing, self.running = failing, False
+
+    @property
+    def ready(self) -> bool:
+        """Whether senders should come here."""
+        return self.running and not self._failing()
 
 
 class AdminServer:

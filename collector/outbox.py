@@ -1,35 +1,52 @@
-"""What waits to be sent: requests already serialised, bounded, in memory."""
+"""What waits to be sent: requests already serialised, bounded, in memory or in the spool."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 
 from collector.component import Signal
 from collector.config import SendingQueue
+from collector.spool import Spool
+
+_WINDOW = 32 << 20  # bytes of spooled requests kept in memory too, so that a quick backend costs no reads
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Outgoing:
-    """One serialised OTLP request; ``items`` is how many spans (records, points unknown: 0) it holds."""
+    """One serialised OTLP request; ``items`` is how many spans (records, points unknown: 0) it holds.
+
+    Where it is not ``here``, only the spool has the payload, in ``row``.
+    """
 
     signal: Signal
     payload: bytes
     items: int
+    here: bool = True
+    row: int = 0
+    size: int = 0
+    failing_since: float | None = None
+    """When the first attempt to deliver it failed, on the exporter's clock."""
+
+    def put_away(self) -> None:
+        """Leave the payload to the spool."""
+        self.payload, self.here = b"", False
 
 
 class Outbox:
     """A queue that says when it is full instead of dropping.
 
     What was already acknowledged to a sender is always taken, so ``put`` never refuses: receivers ask ``full`` first.
+    With a spool a request may leave once it is durable, and is forgotten there once it is ``done``.
     """
 
-    def __init__(self, config: SendingQueue) -> None:
-        self.capacity = config.queue_size
+    def __init__(self, config: SendingQueue, spool: Spool | None = None) -> None:
+        self.capacity, self._spool = config.queue_size, spool
         self._max_bytes = config.max_size_mib << 20
         self._waiting: deque[Outgoing] = deque()
-        self._sending: dict[int, Outgoing] = {}
+        self._sending: set[Outgoing] = set()
         self._bytes = 0
         self._ready = asyncio.Event()
         self._empty = asyncio.Event()
@@ -39,30 +56,70 @@ class Outbox:
         return len(self._waiting) + len(self._sending)
 
     @property
+    def durable(self) -> bool:
+        """Whether what waits here survives the process."""
+        return self._spool is not None
+
+    @property
     def full(self) -> bool:
         """Whether senders should be asked to slow down."""
-        return len(self) >= self.capacity or self._bytes >= self._max_bytes
+        return len(self) >= self.capacity or (self._spool is None and self._bytes >= self._max_bytes)
+
+    def recover(self) -> None:
+        """Queue what the spool had when the process before this one ended."""
+        for row, signal, items, size in self._spool.outbox() if self._spool is not None else ():
+            self._enqueue(Outgoing(signal, b"", items, here=False, row=row, size=size))  # type: ignore[arg-type]  # we wrote the signal
 
     def put(self, outgoing: Outgoing) -> None:
         """Add a request."""
+        outgoing.size = len(outgoing.payload)
+        if self._spool is None:
+            self._enqueue(outgoing)
+        else:
+            self._spool.send(outgoing.signal, outgoing.items, outgoing.payload, partial(self._stored, outgoing))
+
+    def _stored(self, outgoing: Outgoing, row: int) -> None:
+        outgoing.row = row
+        if self._bytes >= _WINDOW:
+            outgoing.put_away()
+        self._enqueue(outgoing)
+
+    def _enqueue(self, outgoing: Outgoing) -> None:
         self._waiting.append(outgoing)
-        self._bytes += len(outgoing.payload)
+        if outgoing.here:
+            self._bytes += outgoing.size
         self._empty.clear()
         self._ready.set()
 
     async def get(self) -> Outgoing:
-        """Wait for the next request; ``done`` must follow."""
+        """Wait for the next request; ``done`` or ``again`` must follow. It is not ``here`` where the spool lost it."""
         while not self._waiting:
             self._ready.clear()
             await self._ready.wait()
         outgoing = self._waiting.popleft()
-        self._sending[id(outgoing)] = outgoing
+        self._sending.add(outgoing)
+        if not outgoing.here and self._spool is not None:
+            payload = await self._spool.payload(outgoing.row)
+            if payload is not None:
+                outgoing.payload, outgoing.here = payload, True
+                self._bytes += outgoing.size
         return outgoing
+
+    def again(self, outgoing: Outgoing) -> None:
+        """The request was not delivered: it goes to the end of the queue, so that it holds up no other."""
+        self._sending.remove(outgoing)
+        self._bytes -= outgoing.size
+        if self._spool is not None and self._bytes >= _WINDOW:
+            outgoing.put_away()
+        self._enqueue(outgoing)
 
     def done(self, outgoing: Outgoing) -> None:
         """The request was delivered or given up: it counts no more."""
-        del self._sending[id(outgoing)]
-        self._bytes -= len(outgoing.payload)
+        self._sending.remove(outgoing)
+        if outgoing.here:
+            self._bytes -= outgoing.size
+        if self._spool is not None:
+            self._spool.drop("outbox", [outgoing.row])
         if not len(self):
             self._empty.set()
 
@@ -72,4 +129,4 @@ class Outbox:
 
     def left(self) -> list[Outgoing]:
         """What was not delivered, oldest first."""
-        return [*self._sending.values(), *self._waiting]
+        return [*self._sending, *self._waiting]

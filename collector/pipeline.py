@@ -5,6 +5,7 @@
                  └────────┴── spans that will not be annotated: to the outbox at once, bytes untouched
 
 No I/O and no waiting here: receivers call ``receive``, the service calls ``advance``, an exporter empties the outbox.
+With a spool, what one call takes in and gives out is recorded in one piece, and ``recover`` brings back what was open.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 from collector import __version__, dialects
 from collector.batch import Batch
 from collector.component import Rejected, Signal
 from collector.config import Config
-from collector.errors import CollectorError, DecodeError, RefusedError
+from collector.errors import CollectorError, DecodeError
 from collector.exporters.evaluation_events import evaluation_events
 from collector.exporters.prometheus import VerdictCounter
+from collector.journal import LOG, SPANS, Journal, Kept, Record, read_record
 from collector.otlp import lazy
 from collector.otlp.annotate import annotate, events_frame
 from collector.otlp.decode import Decoder
@@ -30,6 +33,7 @@ from collector.processors.scoring import TENANT_ATTRIBUTES, verdicts_of
 from collector.reading import IGNORED, Reading, Role
 from collector.reconstruction import ContextSettings, Run, reconstruct
 from collector.rule_files import Rules
+from collector.spool import Spool
 from collector.telemetry import Telemetry
 from collector.verdict import Verdict
 
@@ -57,6 +61,7 @@ class _Taken:
     forwarded: int = 0
     kept_back: int = 0
     undecodable: int = 0
+    kept: Kept = field(default_factory=list)
 
 
 class Pipeline:
@@ -75,10 +80,12 @@ class Pipeline:
         clock: Clock,
         on_verdict: Callable[[Verdict], None] | None = None,
         user_input: bool = False,
+        spool: Spool | None = None,
     ) -> None:
         self._telemetry, self._outbox, self._clock, self._on_verdict = telemetry, outbox, clock, on_verdict
         self._context, self._user_input = config.context, user_input
         self._assembler = Assembler(config.traces)
+        self._journal = Journal(spool, self._assembler, config.traces.idle_timeout) if spool is not None else None
         self._spans, self._events = Batch("traces"), Batch("logs")
         self._counter = VerdictCounter(telemetry)
         telemetry.traces_open.set_function(lambda: len(self._assembler))
@@ -95,9 +102,7 @@ class Pipeline:
     # ---- in: called by receivers
 
     def receive(self, signal: Signal, request: bytes, transport: str) -> Rejected:
-        """Take one OTLP protobuf request. Raises RefusedError when the outbox is full, DecodeError on bad bytes."""
-        if self._outbox is not None and self._outbox.full:
-            raise RefusedError("the sending queue is full")
+        """Take one OTLP protobuf request, whether there is room or not. Raises DecodeError."""
         if signal == "traces":
             return self._receive_traces(request, transport)
         if signal == "logs":
@@ -127,6 +132,8 @@ class Pipeline:
             self._send(Outgoing("traces", lazy.join(taken.forward), taken.forwarded))
         accepted = self._telemetry.child(self._telemetry.receiver_accepted_spans, _RECEIVER, transport)
         accepted.inc(split.span_count - taken.undecodable)
+        if self._journal is not None:
+            self._journal.request(split.links, taken.kept, now)
         while (trace := self._assembler.over_limit()) is not None:
             self._release(trace, "evicted")
         self._flush(now)
@@ -149,9 +156,12 @@ class Pipeline:
             elif reading is not IGNORED and len(span.trace_id) == _TRACE_ID_SIZE and len(span.span_id) == _SPAN_ID_SIZE:
                 readings.append((index, span.trace_id, reading))
         readings.sort(key=_context_last)
+        kept: dict[bytes, list[bytes]] = {}
         for index, trace_id, reading in readings:
-            held = HeldSpan(scope.frame, scope.spans[index])
-            disposition = self._assembler.add(trace_id, reading.span_id, reading, held, now)
+            raw = scope.spans[index]
+            disposition = self._assembler.add(trace_id, reading.span_id, reading, HeldSpan(scope.frame, raw), now)
+            if self._journal is not None and disposition is not Disposition.DUPLICATE:
+                kept.setdefault(trace_id, []).append(raw)
             if disposition in (Disposition.HELD, Disposition.DUPLICATE):
                 keep.add(index)
             if disposition is Disposition.LATE:
@@ -162,6 +172,8 @@ class Pipeline:
         taken.forward.append((scope.frame, passing))
         taken.forwarded += len(passing)
         taken.kept_back += len(keep)
+        if kept:
+            taken.kept.append((scope.frame, kept))
 
     def _read_logs(self, request: bytes) -> None:
         """Old conventions put tool calls in log events. Log records pass through whatever they say."""
@@ -171,10 +183,19 @@ class Pipeline:
             for raw in records if marked else ():
                 if _LOG_MARKER not in raw:
                     continue
-                record = self._decoder.log_record(raw, frame)
-                reading = dialects.read_log(record) if record.trace_id else None
-                if reading is not None:
-                    self._assembler.add(record.trace_id, hash(raw), reading, None, now)
+                trace_id = self._add_log(frame, raw, now)
+                if trace_id and self._journal is not None:
+                    self._journal.log(trace_id, frame, raw)
+
+    def _add_log(self, frame: lazy.Frame, raw: bytes, now: float) -> bytes:
+        """Give one log record to its trace; says the trace's id, b"" where the record is not of interest."""
+        record = self._decoder.log_record(raw, frame)
+        reading = dialects.read_log(record) if len(record.trace_id) == _TRACE_ID_SIZE else None
+        if reading is None:
+            return b""
+        key = int.from_bytes(blake2b(raw, digest_size=8).digest())  # the same after a restart, which hash() is not
+        self._assembler.add(record.trace_id, key, reading, None, now)
+        return record.trace_id
 
     # ---- over time: called by the service
 
@@ -190,6 +211,8 @@ class Pipeline:
                 self._flush(now)
                 return 0.0
         self._flush(now)
+        if self._journal is not None:
+            self._journal.sweep(now)
         deadlines = (self._assembler.next_deadline(), self._spans.due, self._events.due)
         return max(0.0, min((deadline for deadline in deadlines if deadline is not None), default=now + 1.0) - now)
 
@@ -197,7 +220,47 @@ class Pipeline:
         """Release every open trace, as it is, for ``release`` ("shutdown" or "end_of_input")."""
         for trace in self._assembler.open_traces():
             self._release(trace, release)
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what verdicts were written on, without waiting for more."""
         self._flush(float("inf"))
+
+    # ---- after a restart: called by the service before anything else
+
+    def recover(self) -> int:
+        """Bring back the traces that were open, as far as the spool can be read; says how many."""
+        if self._journal is None:
+            return 0
+        now = self._clock.now()
+        unreadable = self._journal.restore_finished(now)
+        for row, kind, packed in self._journal.records():
+            try:
+                record = read_record(row, kind, packed)
+                self._replay(record, now)
+                self._journal.restored(record, now)
+            except (ValueError, DecodeError):
+                self._journal.discard(row)
+                unreadable += 1
+        if unreadable:
+            _log.error("%d records of the spool cannot be read; they are left out", unreadable)
+            self._telemetry.child(self._telemetry.dropped_spans, "spool", "unreadable").inc(unreadable)
+        return len(self._assembler)
+
+    def _replay(self, record: Record, now: float) -> None:
+        """Do again what ``receive`` did with these spans; those that passed through have left."""
+        self._assembler.link(record.links, now)
+        if record.kind == LOG:
+            self._add_log(record.frame, record.raws[0], now)
+            return
+        for raw, span in zip(record.raws, self._decoder.spans(record.raws, record.frame), strict=True):
+            reading = dialects.read(span) if span is not None else None
+            if span is None or reading is None or reading is IGNORED:
+                continue
+            if record.kind == SPANS or (reading.role == Role.OTHER and not self._assembler.closed(span.trace_id)):
+                self._assembler.add(span.trace_id, reading.span_id, reading, HeldSpan(record.frame, raw), now)
+
+    # ---- one trace
 
     def _look_at(self, trace: Trace, due: Due) -> None:
         if due is not Due.SETTLED:
@@ -227,6 +290,8 @@ class Pipeline:
         now = self._clock.now()
         verdicts = verdicts_of(trace, runs, self._rules, release)
         held = self._assembler.close(trace)
+        if self._journal is not None:
+            self._journal.close(trace)
         added = span_attributes(verdicts)
         for span_id, span in held.items():
             attributes = added.get(span_id)
@@ -247,10 +312,14 @@ class Pipeline:
     # ---- out
 
     def _flush(self, now: float) -> None:
+        """Send both batches when either should leave: with that, all that was made of closed traces is on its way."""
         self._counter.flush()
-        for batch in (self._spans, self._events):
-            if batch.ready(now) and (outgoing := batch.take()) is not None:
-                self._send(outgoing)
+        if self._spans.ready(now) or self._events.ready(now):
+            for batch in (self._spans, self._events):
+                if (outgoing := batch.take()) is not None:
+                    self._send(outgoing)
+        if self._journal is not None and self._spans.due is None and self._events.due is None:
+            self._journal.settle()
 
     def _send(self, outgoing: Outgoing) -> None:
         if self._outbox is not None:

@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from collector.admission import Admission
 from collector.component import Component
 from collector.config import Config
 from collector.documents import rule_paths
-from collector.errors import ConfigError
+from collector.errors import CollectorError, ConfigError
 from collector.exporters.otlp import OtlpExporter
 from collector.exporters.prometheus import PrometheusExporter
 from collector.health import AdminServer, Health
@@ -26,11 +27,14 @@ from collector.pipeline import Clock, Pipeline
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.rule_files import Rules, load_rules
+from collector.spool import Spool
+from collector.spool_file import SpoolFile
 from collector.telemetry import Telemetry
 from collector.verdict import Verdict
 
 _log = logging.getLogger(__name__)
 _LONGEST_NAP = 0.05  # seconds: how late a trace's verdict may be
+_LONGEST_SETTLE = 5.0  # seconds of the shutdown that open traces get to settle
 _RULE_CHECK = 2.0  # seconds between looks at the rule files
 
 
@@ -44,14 +48,17 @@ class Service:
         self._rule_state = _rule_state(config.rules)
         rules = self._load_rules()
         otlp = config.exporters.otlp
-        outbox = Outbox(otlp.sending_queue) if otlp else None
+        self._spool = _open_spool(config, self.telemetry)
+        outbox = Outbox(otlp.sending_queue, self._spool) if otlp else None
         clock = Clock(time.monotonic, time.time_ns)
-        self.pipeline = Pipeline(config, rules, self.telemetry, outbox, clock, on_verdict)
-        self.health = Health()
+        self.pipeline = Pipeline(config, rules, self.telemetry, outbox, clock, on_verdict, spool=self._spool)
+        self._recover(outbox)
+        intake = Admission(self.pipeline, outbox, self._spool)
+        self.health = Health(lambda: self._spool is not None and self._spool.failing)
         self._stopping = asyncio.Event()
         protocols = config.receivers.otlp.protocols
-        self.grpc = OtlpGrpcReceiver(protocols.grpc, self.pipeline) if protocols.grpc else None
-        self.http = OtlpHttpReceiver(protocols.http, self.pipeline) if protocols.http else None
+        self.grpc = OtlpGrpcReceiver(protocols.grpc, intake) if protocols.grpc else None
+        self.http = OtlpHttpReceiver(protocols.http, intake) if protocols.http else None
         self.prometheus = PrometheusExporter(config.exporters.prometheus, self.telemetry)
         self.admin = AdminServer(config, self.health)
         # Upstream first; the admin listener last, so that it answers for as long as anything else does.
@@ -59,17 +66,27 @@ class Service:
         self._exporters: list[Component] = []
         if otlp is not None and outbox is not None:
             self._exporters.append(OtlpExporter(otlp, outbox, self.telemetry, random.random))
+        self._stores: list[Component] = [self._spool] if self._spool is not None else []
         self._servers: list[Component] = [self.prometheus, self.admin]
+
+    def _recover(self, outbox: Outbox | None) -> None:
+        if self._spool is None:
+            _log.warning("spool: memory: what is acknowledged and not delivered yet is lost when this process dies")
+            return
+        traces = self.pipeline.recover()
+        if outbox is not None:
+            outbox.recover()
+        _log.info("resumed %d open traces and %d requests from the spool", traces, len(outbox) if outbox else 0)
 
     async def start(self) -> None:
         """Start downstream first. Raises ConfigError, with everything stopped again, where a part cannot start."""
         try:
-            for part in reversed([*self._receivers, *self._exporters, *self._servers]):
+            for part in reversed([*self._receivers, *self._exporters, *self._stores, *self._servers]):
                 await part.start()
         except ConfigError:
             await self.shutdown()
             raise
-        self.health.ready = True
+        self.health.running = True
 
     async def run(self) -> None:
         """Release traces as they fall due, until ``stop``."""
@@ -85,11 +102,27 @@ class Service:
         self._stopping.set()
 
     async def shutdown(self) -> None:
-        """Stop upstream first; verdicts of open traces are made before the exporters drain."""
-        self.health.ready = False
+        """Stop upstream first. Open traces get their verdict before the exporters drain, or wait in the spool."""
+        ran, self.health.running = self.health.running, False
         await _shut_down(self._receivers)
-        self.pipeline.drain("shutdown")
-        await _shut_down([*self._exporters, *self._servers])
+        if self._spool is None:
+            self.pipeline.drain("shutdown")
+        elif ran:
+            await self._settle(self._spool)
+        await _shut_down([*self._exporters, *self._stores, *self._servers])
+
+    async def _settle(self, spool: Spool) -> None:
+        """Give traces that are whole the time to settle; the others go on after the next start."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._advance_for_ever(), min(self._config.traces.settle, _LONGEST_SETTLE))
+        self.pipeline.flush()
+        with contextlib.suppress(CollectorError):
+            await spool.stored()
+
+    async def _advance_for_ever(self) -> None:
+        while True:
+            pause = min(self.pipeline.advance(), _LONGEST_NAP)
+            await asyncio.sleep(pause)
 
     def reload(self) -> None:
         """Read the rules again; where they are wrong the old ones stay in force, and that is counted."""
@@ -116,6 +149,13 @@ class Service:
             if state != self._rule_state:
                 self._rule_state = state
                 self.reload()
+
+
+def _open_spool(config: Config, telemetry: Telemetry) -> Spool | None:
+    if config.spool is None:
+        return None
+    file = SpoolFile(config.spool.path, fsync=config.spool.fsync)
+    return Spool(file, config.spool.max_size_mib << 20, telemetry)
 
 
 def _rule_state(paths: list[Path]) -> list[tuple[str, int, int]]:

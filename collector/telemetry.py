@@ -30,6 +30,12 @@ METRICS: tuple[tuple[str, type, tuple[str, ...], str], ...] = (
     ("tool_calls", Counter, ("rule", "tool", "outcome"), "Tool calls of scored runs, by outcome."),
     ("runs", Counter, ("release",), "Agent runs released from assembly, by reason of release."),
     ("runs_unscored", Counter, ("reason",), "Agent runs without a counted verdict."),
+    (
+        "intents",
+        Counter,
+        ("by",),
+        "Intents looked for in the user's words, by what showed them; none where nothing did.",
+    ),
     ("receiver_accepted_spans", Counter, ("receiver", "transport"), "Spans taken from senders."),
     (
         "receiver_refused_spans",
@@ -41,6 +47,9 @@ METRICS: tuple[tuple[str, type, tuple[str, ...], str], ...] = (
     ("exporter_send_failed_spans", Counter, ("exporter",), "Spans given up on."),
     ("exporter_queue_size", Gauge, ("exporter",), "Requests waiting to be sent."),
     ("exporter_queue_capacity", Gauge, ("exporter",), "Requests that may wait to be sent."),
+    ("spool_bytes", Gauge, (), "Bytes of the spool in use."),
+    ("spool_capacity_bytes", Gauge, (), "Bytes of the spool beyond which senders are asked to slow down."),
+    ("spool_failures", Counter, (), "Times the spool could not be written, or was found damaged at start."),
     ("traces_open", Gauge, (), "Traces being assembled."),
     ("late_spans", Counter, (), "Spans that came after their trace's verdict."),
     ("dropped_spans", Counter, ("stage", "reason"), "Spans not forwarded, on purpose or not."),
@@ -63,12 +72,16 @@ class Telemetry:
     tool_calls: Counter
     runs: Counter
     runs_unscored: Counter
+    intents: Counter
     receiver_accepted_spans: Counter
     receiver_refused_spans: Counter
     exporter_sent_spans: Counter
     exporter_send_failed_spans: Counter
     exporter_queue_size: Gauge
     exporter_queue_capacity: Gauge
+    spool_bytes: Gauge
+    spool_capacity_bytes: Gauge
+    spool_failures: Counter
     traces_open: Gauge
     late_spans: Counter
     dropped_spans: Counter

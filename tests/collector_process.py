@@ -103,6 +103,11 @@ class CollectorProcess:
         """Send a signal."""
         os.kill(self.pid, number)
 
+    def kill(self) -> None:
+        """SIGKILL; ``start`` may follow."""
+        self._process.kill()
+        self._process.wait(_PATIENCE)
+
     def stop(self) -> int:
         """SIGTERM; says the exit code."""
         self._process.terminate()

@@ -40,7 +40,7 @@ class RecordingIntake:
         self.refused: list[tuple[str, str]] = []
         self.answer = answer
 
-    def receive(self, signal: Signal, request: bytes, transport: str) -> Rejected:
+    async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         self.received.append((signal, request, transport))
         if isinstance(self.answer, CollectorError):
             raise self.answer

@@ -1,8 +1,8 @@
 """OTLP exporter, gRPC and HTTP: annotated traces, passed-through telemetry, evaluation events.
 
 Configuration: ``exporters.otlp``. A request that fails is retried when OTLP says it may be, waiting as long as the
-backend asks (RetryInfo, Retry-After) or else with doubling, jittered back-off; a request the backend will never take is
-given up on at once, counted, and does not hold up the next one.
+backend asks (RetryInfo, Retry-After) or else with doubling, jittered back-off, and goes to the end of the queue, so that
+one the backend chokes on holds up no other; a request the backend will never take is given up on at once and counted.
 Own metrics: sent, failed, queue size and capacity, label ``exporter="otlp"``.
 """
 
@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import gzip
 import logging
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -26,6 +27,8 @@ from collector.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
 _NAME = "otlp"
+_PATIENCE = 300.0  # seconds a request in memory is retried by default, as in the OpenTelemetry Collector
+_LONGEST_PAUSE = 300.0  # seconds, whatever a backend asks for
 _DETAILS = "grpc-status-details-bin"
 _METHODS: dict[Signal, str] = {
     "traces": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
@@ -141,9 +144,19 @@ class OtlpExporter:
     """Sends what is in the outbox, ``num_consumers`` requests at a time. ``random`` gives the jitter, from 0 to 1."""
 
     def __init__(
-        self, config: OtlpConfig, outbox: Outbox, telemetry: Telemetry, random: Callable[[], float], drain: float = 10.0
+        self,
+        config: OtlpConfig,
+        outbox: Outbox,
+        telemetry: Telemetry,
+        random: Callable[[], float],
+        drain: float = 10.0,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._config, self._outbox, self._random, self._drain = config, outbox, random, drain
+        self._config, self._outbox, self._random, self._drain, self._now = config, outbox, random, drain, now
+        self._retry = config.retry_on_failure
+        patience = self._retry.max_elapsed_time
+        self._patience = patience if patience is not None else (0.0 if outbox.durable else _PATIENCE)
+        self._failing = False
         self._sent = telemetry.child(telemetry.exporter_sent_spans, _NAME)
         self._failed = telemetry.child(telemetry.exporter_send_failed_spans, _NAME)
         self._dropped = telemetry.child(telemetry.dropped_spans, "exporter", "shutdown")
@@ -158,7 +171,7 @@ class OtlpExporter:
         self._consumers = [asyncio.create_task(self._consume()) for _ in range(count)]
 
     async def shutdown(self) -> None:
-        """Send what waits, for at most ``drain`` seconds; what is left then is counted as dropped."""
+        """Send what waits, for at most ``drain`` seconds; what is left then stays in the spool, or is counted as dropped."""
         if not self._consumers:
             return
         with contextlib.suppress(TimeoutError):
@@ -168,39 +181,73 @@ class OtlpExporter:
             consumer.cancel()
         await asyncio.gather(*consumers, return_exceptions=True)
         left = self._outbox.left()
-        if left:
-            spans = sum(outgoing.items for outgoing in left if outgoing.signal == "traces")
+        spans = sum(outgoing.items for outgoing in left if outgoing.signal == "traces")
+        if left and self._outbox.durable:
+            _log.info("stopped with %d requests (%d spans) waiting in the spool", len(left), spans)
+        elif left:
             self._dropped.inc(spans)
             _log.error("stopped with %d requests (%d spans) not delivered", len(left), spans)
         await self._transport.close()
 
     async def _consume(self) -> None:
+        """Deliver one request after the other; after a failure wait, the longer the more of them there were in a row."""
+        wait = self._retry.initial_interval
         while True:
             outgoing = await self._outbox.get()
-            await self._deliver(outgoing)
-            self._outbox.done(outgoing)
-
-    async def _deliver(self, outgoing: Outgoing) -> None:
-        retry = self._config.retry_on_failure
-        spans = outgoing.items if outgoing.signal == "traces" else 0
-        wait, elapsed = retry.initial_interval, 0.0
-        while True:
             try:
-                rejected = await self._transport.send(outgoing)
+                rejected = await self._send(outgoing)
             except DeliveryError as error:
-                pause = error.retry_after if error.retry_after is not None else wait * (0.5 + self._random())
-                exhausted = retry.max_elapsed_time and elapsed + pause > retry.max_elapsed_time
-                if not error.retryable or not retry.enabled or exhausted:
-                    self._failed.inc(spans)
+                if self._gives_up(outgoing, error):
+                    self._failed.inc(_spans(outgoing))
                     _log.error("gave up on %d %s: %s", outgoing.items, outgoing.signal, error)
-                    return
-                _log.warning("%s not delivered, trying again in %.1f s: %s", outgoing.signal, pause, error)
+                    self._outbox.done(outgoing)
+                    continue
+                asked = error.retry_after
+                pause = min(asked, _LONGEST_PAUSE) if asked is not None else wait * (0.5 + self._random())
+                self._tell(outgoing, pause, error)
+                self._outbox.again(outgoing)
+                wait = min(wait * 2, self._retry.max_interval)
                 await asyncio.sleep(pause)
-                elapsed += pause
-                wait = min(wait * 2, retry.max_interval)
             else:
-                self._sent.inc(max(0, spans - rejected.count))
-                if rejected:
-                    self._failed.inc(min(spans, rejected.count))
-                    _log.warning("the backend rejected %d %s: %s", rejected.count, outgoing.signal, rejected.message)
-                return
+                wait = self._retry.initial_interval
+                self._outbox.done(outgoing)
+                self._count(outgoing, rejected)
+
+    async def _send(self, outgoing: Outgoing) -> Rejected:
+        """Deliver once; whatever goes wrong is a DeliveryError."""
+        if not outgoing.here:
+            raise DeliveryError("the spool lost the request", retryable=False)
+        try:
+            return await self._transport.send(outgoing)
+        except DeliveryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a backend may answer anything; the consumer must go on
+            raise DeliveryError(f"{type(error).__name__}: {error}", retryable=False) from None
+
+    def _gives_up(self, outgoing: Outgoing, error: DeliveryError) -> bool:
+        if not error.retryable or not self._retry.enabled:
+            return True
+        now = self._now()
+        if outgoing.failing_since is None:
+            outgoing.failing_since = now
+        return bool(self._patience) and now - outgoing.failing_since >= self._patience
+
+    def _count(self, outgoing: Outgoing, rejected: Rejected) -> None:
+        spans = _spans(outgoing)
+        self._sent.inc(max(0, spans - rejected.count))
+        if rejected:
+            self._failed.inc(min(spans, rejected.count))
+            _log.warning("the backend rejected %d %s: %s", rejected.count, outgoing.signal, rejected.message)
+        if self._failing:
+            self._failing = False
+            _log.info("requests are delivered again")
+
+    def _tell(self, outgoing: Outgoing, pause: float, error: DeliveryError) -> None:
+        """Say once that the backend fails, not once an attempt."""
+        if not self._failing:
+            self._failing = True
+            _log.warning("%s not delivered, trying again in %.1f s: %s", outgoing.signal, pause, error)
+
+
+def _spans(outgoing: Outgoing) -> int:
+    return outgoing.items if outgoing.signal == "traces" else 0

@@ -13,14 +13,17 @@ One owner, no locks; time is an argument. A deadline that fires early or for a t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import NamedTuple
 
 from collector.config import Traces
 from collector.otlp.lazy import Frame, parent_links
 from collector.reading import Reading, Role
+
+_NOTHING: Mapping[bytes | int, bool] = MappingProxyType({})
 
 
 class State(Enum):
@@ -74,7 +77,7 @@ class HeldSpan(NamedTuple):
     raw: bytes
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Trace:
     """One open or remembered trace. ``readings`` are keyed by span id, those of log records by a hash of the record."""
 
@@ -93,6 +96,18 @@ class Trace:
     held: dict[bytes, HeldSpan] = field(default_factory=dict)
     verdicts: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     """Anchor of each run that has its verdict: revision, and a fingerprint of what was scored."""
+    seen: Mapping[bytes | int, bool] = field(default_factory=lambda: _NOTHING)
+    """Spans of before a restart, of which only this is known: key, and whether it was held."""
+    rows: list[int] = field(default_factory=list)
+    """Where the journal keeps it."""
+    context: Sequence[int] = ()
+    """Where the journal keeps what was known of it, among others, before it opened."""
+    mark: int = 0
+    """Where the journal notes that it is finished; 0 for nowhere."""
+
+    def was_held(self, key: bytes | int) -> bool:
+        """Whether a span it has is, or was, held."""
+        return key in self.held or self.seen.get(key, False) or (key in self.readings and self.readings[key].held)
 
     def step(self, event: Event) -> None:
         """Change state. Raises ValueError, and changes nothing, where the event cannot happen."""
@@ -106,7 +121,12 @@ class Trace:
         return parent_links(bytes(self.links))
 
 
-_Entry = tuple[bytearray, list[Reading]]
+class _Entry(NamedTuple):
+    """What is known of a trace without an agent: parent links, roots, and the journal's rows that hold them."""
+
+    links: bytearray
+    roots: list[Reading]
+    context: list[int]
 
 
 class _Unclaimed:
@@ -133,7 +153,7 @@ class _Unclaimed:
         for generation in (self._young, self._old):
             if trace_id in generation:
                 return generation.pop(trace_id)
-        return bytearray(), []
+        return _Entry(bytearray(), [], [])
 
 
 class Assembler:
@@ -147,6 +167,8 @@ class Assembler:
         self._deadlines: list[tuple[float, bytes]] = []
         self._max_links = 16 * 10 * config.max_spans
         self.held_bytes = 0
+        self.forgotten: list[int] = []
+        """Marks of traces remembered no more, for the journal to collect."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -155,7 +177,7 @@ class Assembler:
         """Remember parent links: for each trace the ids of span, parent, span, parent, ..."""
         for trace_id, ids in links.items():
             trace = self._open.get(trace_id)
-            packed = trace.links if trace else self._unclaimed.entry(trace_id, now)[0]
+            packed = trace.links if trace else self._unclaimed.entry(trace_id, now).links
             if len(packed) < self._max_links:
                 packed += b"".join(ids)
             elif trace:
@@ -171,11 +193,11 @@ class Assembler:
         trace = self._open.get(trace_id)
         if trace is None:
             if reading.role == Role.OTHER and trace_id not in self._closed:
-                self._unclaimed.entry(trace_id, now)[1].append(reading)
+                self._unclaimed.entry(trace_id, now).roots.append(reading)
                 return Disposition.FORWARD
             trace = self._reopen(trace_id, key, now) or self._begin(trace_id, now)
-        if key in trace.readings:
-            return Disposition.DUPLICATE if trace.readings[key].held or key in trace.held else Disposition.FORWARD
+        if key in trace.readings or key in trace.seen:
+            return Disposition.DUPLICATE if trace.was_held(key) else Disposition.FORWARD
         if trace.state is not State.OPEN:  # by far the most are, and stay so
             trace.step(Event.ARRIVED)
         trace.touched = now
@@ -186,6 +208,9 @@ class Assembler:
             trace.truncated = True
             return Disposition.FORWARD
         late = trace.state is State.REOPENED and self._has_verdict(trace, reading)
+        if late and trace.seen:  # the calls it would be scored with are gone: its verdict stays as it is
+            trace.seen = {**trace.seen, key: False}
+            return Disposition.LATE
         trace.readings[key] = reading
         if late:
             return Disposition.LATE
@@ -241,24 +266,57 @@ class Assembler:
         held, trace.held = trace.held, {}
         self.held_bytes -= sum(len(span.raw) for span in held.values())
         if self._config.remember:
-            self._closed[trace.trace_id] = trace
-            if len(self._closed) > self._config.remember:
-                del self._closed[next(iter(self._closed))]
+            self._remember(trace)
         return held
 
+    # ---- for the journal
+
+    def opened(self, trace_id: bytes) -> Trace | None:
+        """The trace, where it is open."""
+        return self._open.get(trace_id)
+
+    def closed(self, trace_id: bytes) -> bool:
+        """Whether the trace has its verdict and is remembered."""
+        return trace_id in self._closed
+
+    def remembers(self, trace: Trace) -> bool:
+        """Whether a repeated span of this trace would be recognised."""
+        return trace in (self._open.get(trace.trace_id), self._closed.get(trace.trace_id))
+
+    def note_context(self, trace_id: bytes, row: int, now: float) -> None:
+        """Links or roots of a trace, open or not, are kept in ``row``."""
+        trace = self._open.get(trace_id)
+        if trace is None:
+            self._unclaimed.entry(trace_id, now).context.append(row)
+        else:
+            trace.context = (*trace.context, row)
+
+    def restore(self, trace: Trace) -> None:
+        """Remember a trace that was closed before a restart."""
+        trace.state = State.CLOSED
+        self._remember(trace)
+
+    def _remember(self, trace: Trace) -> None:
+        self._closed[trace.trace_id] = trace
+        if len(self._closed) > self._config.remember:
+            oldest = self._closed.pop(next(iter(self._closed)))
+            if oldest.mark:
+                self.forgotten.append(oldest.mark)
+
     def _begin(self, trace_id: bytes, now: float) -> Trace:
-        links, roots = self._unclaimed.claim(trace_id)
-        trace = self._open[trace_id] = Trace(trace_id, now, now, links)
+        links, roots, context = self._unclaimed.claim(trace_id)
+        trace = self._open[trace_id] = Trace(trace_id, now, now, links, context=context)
         trace.readings.update((root.span_id, root) for root in roots)
         self._schedule(trace, self._deadline(trace))
         return trace
 
     def _reopen(self, trace_id: bytes, key: bytes | int, now: float) -> Trace | None:
         trace = self._closed.get(trace_id)
-        if trace is None or key in trace.readings:
+        if trace is None or key in trace.readings or key in trace.seen:
             return trace  # a repeated span reopens nothing
         del self._closed[trace_id]
-        trace.links += self._unclaimed.claim(trace_id)[0]
+        links, _, trace.context = self._unclaimed.claim(trace_id)
+        trace.links += links
         trace.opened, trace.waits = now, False
         self._open[trace_id] = trace
         self._schedule(trace, now + self._config.settle)

@@ -31,7 +31,7 @@ def verdicts_of(trace: Trace, runs: Sequence[Run], rules: RuleSet, release: str)
         revision = _revision(trace, run.span_id, run)
         if revision is not None:
             verdicts += _judge(run, rules, "run", release, whole, revision)
-    if runs and rules.has("trace"):
+    if runs and rules.has("trace") and not trace.seen:  # else part of the trace is gone: see collector.journal
         joined = _join(runs)
         revision = _revision(trace, _WHOLE_TRACE, joined)
         if revision is not None:
@@ -56,7 +56,8 @@ def _judge(run: Run, rules: RuleSet, scope: str, release: str, complete: bool, r
 
 def _find_intent(run: Run, rules: RuleSet) -> None:
     if run.intent is None and rules.intents and run.user_input:
-        run.intent = rules.classify_intent(run.user_input)
+        run.found_intent = rules.find_intent(run.user_input)
+        run.intent = run.found_intent.name
 
 
 def _join(runs: Sequence[Run]) -> Run:

@@ -61,7 +61,7 @@ class OtlpGrpcReceiver:
     def _handler(self, signal: Signal) -> Callable[[bytes, grpc.aio.ServicerContext[Any, Any]], Awaitable[bytes]]:
         async def export(request: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
             try:
-                rejected = self._intake.receive(signal, request, "grpc")
+                rejected = await self._intake.take(signal, request, "grpc")
             except CollectorError as error:
                 self._intake.refuse("grpc", error)
                 await context.abort(status.grpc_code(error), str(error), _trailers(error))

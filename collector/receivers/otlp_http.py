@@ -76,7 +76,7 @@ class OtlpHttpReceiver:
         if content_type == _JSON:
             document = body
             body = await _off_loop(document, lambda: json.to_protobuf(signal, document))
-        rejected = self._intake.receive(signal, body, "http")
+        rejected = await self._intake.take(signal, body, "http")
         return lambda as_json: status.success_body(signal, rejected, as_json=as_json)
 
     async def _read(self, headers: dict[bytes, str], receive: Receive) -> bytes:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from tests.bench import end_to_end, stages
 
+_SPOOL = {"path": "spool"}
 _RESULTS = Path(".bench/results.json")
 
 
@@ -17,17 +18,26 @@ def main() -> None:
     """Run the benchmarks."""
     console = Console()
     through = end_to_end.throughput()
+    durable = end_to_end.throughput(spool=_SPOOL)
+    unsynced = end_to_end.throughput(spool={**_SPOOL, "fsync": False})
     half = through["spans_per_second"] / 2
     delay = end_to_end.latency(half)
+    safe_delay = end_to_end.latency(durable["spans_per_second"] / 2, spool=_SPOOL)
     shares = stages.shares()
     table = Table("what", "figure", title="Reference mix: 13-span traces, 512 spans a request")
     for name, figure in (
         ("spans per CPU-second, gRPC in, scored, gRPC out", f"{through['spans_per_cpu_second']:,.0f}"),
         ("spans per second taken at full load", f"{through['spans_per_second']:,.0f}"),
+        ("the same with a spool, spans per CPU-second", f"{durable['spans_per_cpu_second']:,.0f}"),
+        ("spans per second taken, spool", f"{durable['spans_per_second']:,.0f}"),
+        ("spans per second taken, spool without fsync", f"{unsynced['spans_per_second']:,.0f}"),
+        ("spool's share of the memory mode", f"{durable['spans_per_second'] / through['spans_per_second']:.0%}"),
         ("share delivered", f"{through['delivered_share']:.4f}"),
         ("pipeline alone, µs a span", f"{stages.microseconds_per_span():.2f}"),
         (f"pass-through at half load ({half:,.0f}/s), p50", f"{delay['p50_ms']:.2f} ms"),
         ("pass-through at half load, p99", f"{delay['p99_ms']:.2f} ms"),
+        ("with a spool at half its load, p50", f"{safe_delay['p50_ms']:.2f} ms"),
+        ("with a spool at half its load, p99", f"{safe_delay['p99_ms']:.2f} ms"),
         ("bytes per open trace beyond held spans", f"{stages.bytes_per_open_trace():,.0f}"),
         ("RSS idle", f"{through['idle_rss_mib']:.0f} MiB"),
         ("RSS after the load", f"{through['loaded_rss_mib']:.0f} MiB"),
@@ -38,7 +48,18 @@ def main() -> None:
         table.add_row(f"share of the pipeline: {name}", f"{share:.1%}")
     console.print(table)
     _RESULTS.parent.mkdir(exist_ok=True)
-    _RESULTS.write_text(json.dumps({"end_to_end": through, "latency": delay, "stages": shares}, indent=2))
+    _RESULTS.write_text(
+        json.dumps(
+            {
+                "end_to_end": through,
+                "spool": durable,
+                "spool_without_fsync": unsynced,
+                "latency": delay,
+                "stages": shares,
+            },
+            indent=2,
+        )
+    )
 
 
 if __name__ == "__main__":

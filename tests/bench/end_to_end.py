@@ -30,9 +30,9 @@ def _stream() -> Iterator[bytes]:
         yield from (raw.replace(EPOCH, fresh) for raw in pool)
 
 
-def _collector(sink: Sink) -> CollectorProcess:
+def _collector(sink: Sink, spool: str | dict[str, Any]) -> CollectorProcess:
     exporter = {"endpoint": f"127.0.0.1:{sink.port}", "tls": {"insecure": True}}
-    return CollectorProcess(RULES, exporter, traces={"settle": "1s", "idle_timeout": "10s"})
+    return CollectorProcess(RULES, exporter, traces={"settle": "1s", "idle_timeout": "10s"}, spool=spool)
 
 
 def _cpu_seconds(collector: CollectorProcess) -> float:
@@ -44,9 +44,9 @@ def _rss_mib(collector: CollectorProcess) -> float:
     return float(psutil.Process(collector.pid).memory_info().rss) / (1 << 20)
 
 
-def throughput(seconds: float = 20.0) -> dict[str, float]:
+def throughput(seconds: float = 20.0, spool: str | dict[str, Any] = "memory") -> dict[str, float]:
     """Spans per CPU-second of the collector process at full load; also its memory idle and after, and time to ready."""
-    with Sink() as sink, _collector(sink) as collector:
+    with Sink() as sink, _collector(sink, spool) as collector:
         time.sleep(1)
         idle = _rss_mib(collector)
         stream = _stream()
@@ -95,11 +95,11 @@ def _some(flying: set[Any]) -> tuple[int, set[Any]]:
     return len(flying) - len(rest), rest
 
 
-def latency(rate: float, seconds: float = 15.0) -> dict[str, float]:
+def latency(rate: float, seconds: float = 15.0, spool: str | dict[str, Any] = "memory") -> dict[str, float]:
     """Milliseconds a pass-through span takes to the sink while ``rate`` spans a second of the mix flow."""
     with (
         Sink() as sink,
-        _collector(sink) as collector,
+        _collector(sink, spool) as collector,
         grpc.insecure_channel(f"127.0.0.1:{collector.grpc}") as channel,
     ):
         stream, export = _stream(), channel.unary_unary(_TRACES, None, None)

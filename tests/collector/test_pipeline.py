@@ -13,7 +13,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.config import Config, SendingQueue
-from collector.errors import CollectorError, DecodeError, RefusedError
+from collector.errors import CollectorError, DecodeError
 from collector.outbox import Outbox
 from collector.pipeline import Clock, Pipeline
 from collector.rule_files import load_rules
@@ -34,11 +34,11 @@ rules:
 class Bench:
     """A pipeline with everything around it in reach."""
 
-    def __init__(self, folder: Path, rules: str = RULES, queue: int = 1000, **config: Any) -> None:
+    def __init__(self, folder: Path, rules: str = RULES, **config: Any) -> None:
         path = folder / "rules.yaml"
         path.write_text(rules)
         self.clock, self.telemetry = ManualClock(), Telemetry()
-        self.outbox = Outbox(SendingQueue(queue_size=queue))
+        self.outbox = Outbox(SendingQueue())
         self.verdicts: list[Verdict] = []
         clock = Clock(self.clock.now, self.clock.wall_ns)
         settings = Config.model_validate(config)
@@ -205,14 +205,6 @@ def test_duplicates_change_nothing(bench: Bench) -> None:
     assert sorted(span.span_id for span in bench.out()) == [data.span_id(number) for number in (1, 2, 3)]
     assert [verdict.evaluations[0].score.value for verdict in bench.verdicts] == [1.0]
     assert bench.value("dropped_spans_total", stage="assembly", reason="duplicate") == 9
-
-
-def test_a_full_outbox_refuses_before_anything_is_taken(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, queue=1)
-    bench.send(data.span(1))
-    with pytest.raises(RefusedError, match="sending queue is full"):
-        bench.send(*GOOD_RUN)
-    assert bench.value("traces_open") == 0
 
 
 def test_draining_scores_what_is_open(bench: Bench) -> None:

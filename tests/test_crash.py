@@ -1,0 +1,115 @@
+"""Kill the collector while it is loaded, start it again, many times: what was acknowledged arrives, verdicts never change."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+import grpc
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from tests import otlp_data as data
+from tests.collector_process import CollectorProcess, wait_for
+from tests.sinks import OtlpSink
+
+RULES = """
+rules:
+  - {name: orders, match: {agent: helper}, expect: {sequence: [look_up, refund]}, pass: 0.9}
+"""
+KILLS = int(os.environ.get("TOOLSCORE_KILLS", "8"))  # a long run is the same test with more of them
+CLIENTS = 3
+_EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+
+
+@dataclass
+class Sent:
+    """What clients were told is safe: span ids by trace, and traces all of whose requests were acknowledged."""
+
+    spans: set[tuple[bytes, bytes]] = field(default_factory=set)
+    whole: set[tuple[bytes, bytes]] = field(default_factory=set)
+
+
+def run_of(choice: random.Random) -> tuple[bytes, list[list[Span]]]:
+    """One agent run cut into requests: its parts in the order in which exporters send them, the agent last."""
+    trace_id = choice.randbytes(16)
+    tools = [
+        data.tool(2, 1, "look_up", 0.1, trace_id),
+        data.tool(3, 1, choice.choice(["refund", "pay"]), 0.2, trace_id),
+    ]
+    plain = [data.span(number, 2, "GET", 0.1, trace_id) for number in range(10, 14)]
+    return trace_id, [[tools[0], *plain[:2]], [tools[1], *plain[2:]], [data.agent(1, trace_id=trace_id)]]
+
+
+def client(seed: int, port: int, stop: threading.Event, sent: Sent) -> None:
+    """Send runs, each request again until it is acknowledged."""
+    choice = random.Random(seed)
+    options = [("grpc.max_reconnect_backoff_ms", 200)]
+    with grpc.insecure_channel(f"127.0.0.1:{port}", options=options) as channel:
+        export = channel.unary_unary(_EXPORT, None, None)
+        while not stop.is_set():
+            trace_id, parts = run_of(choice)
+            if all(acknowledged(export, part, stop, sent) for part in parts):
+                sent.whole.add((trace_id, data.span_id(1)))
+
+
+def acknowledged(export: grpc.UnaryUnaryMultiCallable, part: list[Span], stop: threading.Event, sent: Sent) -> bool:
+    request = data.traces(*part).SerializeToString()
+    while True:
+        try:
+            export(request, timeout=5)
+        except grpc.RpcError:
+            if stop.wait(0.03):
+                return False
+        else:
+            sent.spans.update((span.trace_id, span.span_id) for span in part)
+            return True
+
+
+def test_killed_again_and_again_it_loses_and_changes_nothing() -> None:
+    choice, stop, sent = random.Random(5), threading.Event(), Sent()
+    with OtlpSink() as sink:
+        exporter = {"endpoint": sink.endpoint, "tls": {"insecure": True}}
+        traces = {"settle": "500ms", "idle_timeout": "3s"}
+        with CollectorProcess(RULES, exporter, traces=traces, spool={"path": "spool"}) as collector:
+            clients = [threading.Thread(target=client, args=(n, collector.grpc, stop, sent)) for n in range(CLIENTS)]
+            for thread in clients:
+                thread.start()
+            for _ in range(KILLS):
+                time.sleep(choice.uniform(0.2, 2.0))
+                collector.kill()
+                collector.start()
+            stop.set()
+            for thread in clients:
+                thread.join(20)
+            wait_for(lambda: not missing(sink, sent), 0.5)
+            assert collector.stop() == 0
+        check(sink, sent)
+
+
+def missing(sink: OtlpSink, sent: Sent) -> set[tuple[bytes, bytes]]:
+    arrived = {(span.trace_id, span.span_id) for span in sink.spans()}
+    judged = {(record.trace_id, record.span_id) for record in sink.records()}
+    return (sent.spans - arrived) | (sent.whole - judged)
+
+
+def check(sink: OtlpSink, sent: Sent) -> None:
+    events = defaultdict(list)
+    for record in sink.records():
+        said = data.values_of(record)
+        events[record.trace_id, said["toolscore.revision"]].append(record.SerializeToString())
+        assert said["toolscore.complete"] is True
+    assert all(len(set(copies)) == 1 for copies in events.values()), "what is sent again is the same, byte for byte"
+    assert {revision for _, revision in events} == {0}
+    copies: dict[tuple[bytes, bytes], set[bytes]] = defaultdict(set)
+    for span in sink.spans():
+        copies[span.trace_id, span.span_id].add(span.SerializeToString())
+    assert all(len(versions) == 1 for versions in copies.values())
+    again = Counter(len(found) for found in events.values())
+    print(
+        f"{KILLS} kills, {len(sent.spans)} spans acknowledged, {len(sent.whole)} runs, events by copies: {dict(again)}"
+    )
+    assert len(sent.whole) > 20 * KILLS
