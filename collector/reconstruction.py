@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scorers.intents import FoundIntent
 from scorers.trajectory import ToolCall, Trajectory
 
 from .ancestry import Ancestry
@@ -48,6 +49,8 @@ class Run:
     """The execution span of each call, None where there is none to annotate."""
     started_by: bytes | None
     """The tool execution, of the parent run, inside of which this run happened."""
+    found_intent: FoundIntent | None = None
+    """What the user's words showed, where no attribute said the intent and somebody looked."""
 
 
 def reconstruct(

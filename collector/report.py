@@ -16,7 +16,7 @@ Row = dict[str, Any]
 def row_of(verdict: Verdict) -> Row:
     """One agent run as ``toolscore score --format jsonl`` prints it."""
     run, outcomes = verdict.run, verdict.outcomes() if verdict.rule else None
-    return {
+    row = {
         "trace_id": run.trace_id.hex(),
         "span_id": run.span_id.hex(),
         "parent_span_id": run.parent_span_id.hex() if run.parent_span_id else None,
@@ -43,6 +43,9 @@ def row_of(verdict: Verdict) -> Row:
             for evaluation in verdict.evaluations
         ],
     }
+    if run.found_intent is not None:
+        row["intent_reason"] = run.found_intent.reason
+    return row
 
 
 def _call(call: ToolCall, outcome: str | None) -> Row:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from collector import embeddings
 from collector.documents import Document, load_yaml
 from collector.errors import ConfigError
 from scorers import CompiledRule, RuleError, RuleFile, RuleSet, compile_rules, parse_rules
@@ -44,8 +45,8 @@ def load_rules(paths: Iterable[Path]) -> Rules:
     if mistakes:
         raise ConfigError("\n".join(mistakes))
     try:
-        return Rules(RuleSet(compiled, intents), files)
-    except RuleError as error:
+        return Rules(RuleSet(compiled, intents, embeddings.installed()), files)
+    except (RuleError, OSError) as error:
         raise ConfigError(f"{', '.join(name for name, _ in files)}: {error}") from None
 
 
@@ -63,6 +64,8 @@ def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
         passed = passed and not failures
         lines.append(f"{path}: {len(file.rules)} rules, {len(results) - len(failures)} of {len(results)} tests pass")
         lines += [f"{path}: {failure.text}" for failure in failures]
+        if embeddings.installed() is None and any(intent.examples for intent in file.intents):
+            lines.append(f"{path}: the examples of its intents are not read: {embeddings.MISSING}")
     return "\n".join(lines) or "no rule files", passed
 
 
@@ -74,7 +77,12 @@ def _parse(document: Document) -> RuleFile:
 
 
 def _compile(document: Document, file: RuleFile) -> list[CompiledRule]:
+    embed = embeddings.installed()
+    only_examples = [at for at, i in enumerate(file.intents) if i.examples and not (i.keywords or i.regex)]
+    if embed is None and only_examples:
+        told = f"nothing but examples shows this intent, and {embeddings.MISSING}"
+        raise document.error((("intents", at, "examples"), told) for at in only_examples)
     try:
-        return compile_rules(file)
+        return compile_rules(file, embed=embed)
     except RuleError as error:
         raise document.error((problem.path, problem.message) for problem in error.problems) from None

@@ -56,6 +56,7 @@ HOST_NAMES: Final = ("k8s.node.name", "host.id", "host.name", "service.instance.
 
 # --- our own
 TOOLSCORE_INTENT: Final = "toolscore.intent"
+TOOLSCORE_INTENT_REASON: Final = "toolscore.intent.reason"
 TOOLSCORE_ROUTE: Final = "toolscore.route"
 TOOLSCORE_COMPLETE: Final = "toolscore.complete"
 TOOLSCORE_RULE: Final = "toolscore.rule"

@@ -5,6 +5,7 @@ an `Evaluation` for each of its scorers. ``SCORERS[name](**options)`` gives a si
 """
 
 from scorers.evaluation import CompiledRule, Evaluation, RuleSet, compile_rules, digest, load_rules, score_rule
+from scorers.intents import FoundIntent
 from scorers.parsing import Problem, RuleError, parse_rules
 from scorers.registry import SCORERS
 from scorers.rules import Expect, Intent, Match, Rule, RuleFile, RuleTest
@@ -18,6 +19,7 @@ __all__ = [
     "Context",
     "Evaluation",
     "Expect",
+    "FoundIntent",
     "Intent",
     "Label",
     "Match",

@@ -13,10 +13,11 @@ from pydantic import BaseModel
 from scorers import registry, trajectory_scorer
 from scorers.arguments import Embed
 from scorers.flattening import check_flattening, expected_calls, made_calls
+from scorers.intents import FoundIntent, build_classifier
 from scorers.parsing import Problem, RuleError, nearest, parse_rules
 from scorers.rules import Intent, Rule, RuleFile, ScorerRef
 from scorers.score import Score, error_score
-from scorers.selection import Context, RuleIndex, classify_intent
+from scorers.selection import Context, RuleIndex
 from scorers.trajectory import Trajectory
 from scorers.trajectory_scorer import TrajectoryScorer
 
@@ -138,9 +139,11 @@ def _path_to(value: Any, key: str) -> tuple[str | int, ...] | None:
 
 
 class RuleSet:
-    """The rules in force, in order. Raises RuleError where two have one name."""
+    """The rules in force, in order; ``embed`` reads the examples of intents. Raises RuleError where two have one name."""
 
-    def __init__(self, rules: Sequence[CompiledRule] = (), intents: Sequence[Intent] = ()) -> None:
+    def __init__(
+        self, rules: Sequence[CompiledRule] = (), intents: Sequence[Intent] = (), embed: Embed | None = None
+    ) -> None:
         self.rules = tuple(rules)
         self.intents = tuple(intents)
         names = [rule.rule.name for rule in self.rules]
@@ -153,7 +156,7 @@ class RuleSet:
             for scope in ("run", "trace", "conversation")
             for shadow in (False, True)
         }
-        self._classify = classify_intent(self.intents)
+        self._find_intent = build_classifier(self.intents, embed)
 
     def select(self, context: Context, scope: str = "run", *, shadow: bool = False) -> CompiledRule | None:
         """The first rule of this scope that matches; of the shadow rules, which never displace others, if asked."""
@@ -163,9 +166,9 @@ class RuleSet:
         """Whether any rule scores this scope."""
         return any(rule.rule.scope == scope for rule in self.rules)
 
-    def classify_intent(self, words: str) -> str | None:
-        """The first intent a user's words show; None where they show none."""
-        return self._classify(words)
+    def find_intent(self, words: str) -> FoundIntent:
+        """The intent a user's words show, and by what."""
+        return self._find_intent(words)
 
 
 def compile_rules(file: RuleFile, *, embed: Embed | None = None) -> list[CompiledRule]:
@@ -184,7 +187,7 @@ def compile_rules(file: RuleFile, *, embed: Embed | None = None) -> list[Compile
 def load_rules(data: object, *, embed: Embed | None = None) -> RuleSet:
     """Plain data of one rule file into a set of rules. Raises RuleError."""
     file = parse_rules(data)
-    return RuleSet(compile_rules(file, embed=embed), file.intents)
+    return RuleSet(compile_rules(file, embed=embed), file.intents, embed)
 
 
 def score_rule(rule: Rule, trajectory: Trajectory, *, embed: Embed | None = None) -> list[Evaluation]:

@@ -1,4 +1,4 @@
-"""Which rule a run falls under, and which intent a user's words show. First match wins, everywhere."""
+"""Which rule a run falls under. First match wins, everywhere."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from scorers.names import compile_name, is_exact
-from scorers.regexes import compile_regex, escape, found
-from scorers.rules import Intent, Match, Rule
+from scorers.rules import Match, Rule
 
 KEYS = ("route", "intent", "agent", "service", "tenant")
-MAX_WORDS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +61,6 @@ class RuleIndex(Generic[R]):
 def select(rules: Sequence[Rule], context: Context) -> Rule | None:
     """The first of these rules that matches, for a single lookup; a `RuleIndex` is for many."""
     return next((rule for rule in rules if _compile_match(rule.match)(context)), None)
-
-
-def classify_intent(intents: Sequence[Intent]) -> Callable[[str], str | None]:
-    """A function from a user's words to the first intent whose keyword (whole words, any case) or regex they hold."""
-    tests = [(intent.name, [compile_regex(text) for text in _expressions(intent)]) for intent in intents]
-
-    def classify(words: str) -> str | None:
-        words = words[:MAX_WORDS]
-        return next((name for name, tries in tests if any(found(expression, words) for expression in tries)), None)
-
-    return classify
-
-
-def _expressions(intent: Intent) -> list[str]:
-    # A word boundary beside a character that is no word's (as in "C++") would never hold, so it is asked only of words.
-    keywords = [
-        rf"{_edge(word[0])}{escape(word)}{_edge(word[-1])}" for word in (k.strip() for k in intent.keywords) if word
-    ]
-    joined = [f"(?i)(?:{'|'.join(keywords)})"] if keywords else []
-    return joined + ([intent.regex] if intent.regex else [])
-
-
-def _edge(character: str) -> str:
-    return r"\b" if character.isascii() and (character.isalnum() or character == "_") else ""
 
 
 def _bucket(match: Match) -> tuple[str, str] | None:

@@ -73,6 +73,8 @@ class VerdictCounter:
             self._add(telemetry.runs, (verdict.release,))
             if reason := _unscored(verdict):
                 self._add(telemetry.runs_unscored, (reason,))
+            if verdict.run.found_intent is not None:
+                self._add(telemetry.intents, (verdict.run.found_intent.by,))
             self._count_evaluations(verdict, "" if verdict.complete else "incomplete")
             if verdict.rule is not None and verdict.complete:
                 for call, outcome in zip(verdict.run.trajectory.calls, verdict.outcomes(), strict=True):

@@ -32,6 +32,8 @@ def _anchor_attributes(verdict: Verdict, rule: str) -> dict[str, AttributeValue]
         attributes[semconv.TOOLSCORE_ROUTE] = run.route
     if run.intent is not None:
         attributes[semconv.TOOLSCORE_INTENT] = run.intent
+    if run.found_intent is not None:
+        attributes[semconv.TOOLSCORE_INTENT_REASON] = run.found_intent.reason
     for evaluation in verdict.evaluations:
         score = evaluation.score
         if score.value is not None:

@@ -6,6 +6,7 @@ import json
 from xml.etree import ElementTree
 
 from collector import report
+from scorers import FoundIntent
 from tests.collector.verdicts import evaluation, verdict_of
 
 GOOD = report.row_of(verdict_of("search", "book", outcomes=("matched", "matched")))
@@ -25,6 +26,11 @@ def test_a_row_has_the_fields_of_the_contract() -> None:
     ]  # fmt: skip
     assert list(GOOD["evaluations"][0]) == ["name", "value", "label", "explanation", "details"]
     assert RULELESS["tool_calls"][0]["outcome"] is None
+
+
+def test_an_intent_found_in_the_users_words_comes_with_its_reason() -> None:
+    found = FoundIntent("refund", "keyword", "keyword 'money back'")
+    assert report.row_of(verdict_of("search", run={"found_intent": found}))["intent_reason"] == "keyword 'money back'"
 
 
 def test_jsonl_is_one_object_a_line() -> None:

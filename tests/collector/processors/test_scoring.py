@@ -9,7 +9,7 @@ import pytest
 from collector.processors.assembler import Trace
 from collector.processors.scoring import verdicts_of
 from collector.verdict import Verdict
-from scorers import RuleSet, load_rules
+from scorers import FoundIntent, RuleSet, compile_rules, load_rules, parse_rules
 from tests.collector.verdicts import run_of
 from tests.otlp_data import TRACE
 
@@ -97,3 +97,17 @@ def test_an_intent_is_found_in_the_users_words_where_nobody_said_it() -> None:
     said, told = run_of(user_input="I want my money back!"), run_of(user_input="money back", intent="other")
     assert names(judge(rule_set, said)) == ["rule-0"]
     assert names(judge(rule_set, told)) == [None]
+    assert said.found_intent == FoundIntent("refund", "keyword", "keyword 'money back'")
+
+
+def test_words_are_embedded_only_where_nobody_said_the_intent() -> None:
+    embedded: list[str] = []
+
+    def embed(text: str) -> list[float]:
+        embedded.append(text)
+        return [1.0]
+
+    file = parse_rules({"intents": [{"name": "refund", "examples": ["money back"]}]})
+    rule_set = RuleSet(compile_rules(file), file.intents, embed)
+    judge(rule_set, run_of(user_input="one", intent="said"), run_of(user_input=None), run_of(user_input="two"))
+    assert embedded == ["money back", "two"]

