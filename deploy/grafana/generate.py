@@ -188,6 +188,12 @@ ACCURACY: Sequence[Panel] = (
         [Query("sum by (reason) (rate(toolscore_runs_unscored_total[$__rate_interval]))", "{{reason}}")],
         unit="cps",
     ),
+    Panel(
+        "Intents",
+        "Looked for in the user's words where no attribute says them, by what showed them; none where nothing did.",
+        [Query("sum by (by) (rate(toolscore_intents_total[$__rate_interval]))", "{{by}}")],
+        unit="cps",
+    ),
 )
 
 HEALTH: Sequence[Panel] = (

@@ -105,8 +105,10 @@ def post(collector: CollectorProcess, body: bytes) -> None:
 def odd_traffic(collector: CollectorProcess, number: int) -> None:
     """What makes the rarer metrics move: no rule, twice, late, unreadable, refused, too many labels, wrong rules."""
     trace = bytes([number]) * 16
+    words = '[{"role": "user", "parts": [{"type": "text", "content": "I want my money back"}]}]'
     request = data.traces(
-        data.tool(2, 1, "search", trace_id=trace), data.agent(1, trace_id=trace, toolscore__route="/unknown")
+        data.tool(2, 1, "search", trace_id=trace),
+        data.agent(1, trace_id=trace, toolscore__route="/unknown", gen_ai__input__messages=words),
     ).SerializeToString()
     scored = collector.metric('toolscore_runs_unscored_total{reason="no_rule"}')
     post(collector, request)

@@ -1,0 +1,160 @@
+"""Every block of README.md and of the documents under deploy/ and helm/ is run, loaded or, where it cannot be, resolved.
+
+``sh`` blocks: a command is run, or, where running it would start a server, tests or write files, its arguments are
+parsed. A block whose first line is ``# needs Docker`` (or Kubernetes, ...) is checked for syntax and for its files.
+``yaml`` blocks are rule files, whose tests are run, or configurations of the collector. ``python`` blocks are run.
+They see the repository, with ``rules/``, ``traces/`` and ``collector.yaml`` beside it, as a reader would have them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from collector.config import load_config
+from collector.documents import rule_paths
+from collector.rule_files import check_rules
+from tests.deploy.programs import DEPLOY, ROOT
+
+DOCUMENTS = [ROOT / "README.md", *sorted(DEPLOY.rglob("*.md")), *sorted((ROOT / "helm" / "toolscore").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RECORDINGS = ROOT / "collector" / "demo" / "recordings"
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block."""
+
+    path: Path
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(ROOT)}:{self.line}"
+
+
+def blocks(*languages: str) -> list[Block]:
+    found = []
+    for path in DOCUMENTS:
+        text = path.read_text("utf-8")
+        for match in FENCE.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(Block(path, line, match[1], match[2]))
+    return [block for block in found if block.language in languages]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as the documents assume it."""
+    desk = tmp_path_factory.mktemp("desk")
+    for item in ROOT.iterdir():
+        if not item.name.startswith("."):
+            (desk / item.name).symlink_to(item)
+    (desk / "rules").mkdir()
+    texts = [block.text for block in blocks("yaml") if block.path.name == "README.md" and block.path.parent == ROOT]
+    (desk / "rules" / "rules.yaml").write_text(next(text for text in texts if text.startswith("rules:")))
+    (desk / "collector.yaml").write_text(next(text for text in texts if "receivers:" in text))
+    shutil.copytree(RECORDINGS, desk / "traces")
+    return desk
+
+
+def run(command: list[str], desk: Path, allowed: tuple[int, ...] = (0,)) -> str:
+    done = subprocess.run(command, cwd=desk, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode in allowed, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def run_toolscore(words: list[str], desk: Path) -> None:
+    """Run it; ``run`` and ``demo`` go on for ever, so of those the configuration is read and the arguments parsed."""
+    if words[1] == "run":
+        assert words[2] == "--config"
+        load_config(desk / words[3])
+    elif words[1] == "demo":
+        run([sys.executable, "-m", "collector", "demo", "--help"], desk)
+    else:
+        # A bar may be missed by the recordings at hand; that is exit code 1, where usage errors are 2.
+        allowed = (0, 1) if "--fail-under" in words else (0,)
+        run([sys.executable, "-m", "collector", *(word for word in words[1:] if word != "...")], desk, allowed)
+
+
+def resolve_python(words: list[str], desk: Path) -> None:
+    """A script that sends or writes: it exists, and has the options."""
+    if words[1] == "-m":
+        assert (desk / words[2].replace(".", "/")).exists()
+        return
+    if "grafana" in words[1]:
+        pytest.importorskip("grafana_foundation_sdk", reason="grafana-foundation-sdk is not installed")
+    said = run([sys.executable, words[1], "--help"], desk)
+    assert all(word in said for word in words[2:] if word.startswith("--"))
+
+
+def run_if_installed(words: list[str], desk: Path) -> None:
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"{words[0]} is not installed")
+    run(words, desk)
+
+
+def resolve_make(words: list[str], desk: Path) -> None:
+    run(["make", "--dry-run", *words[1:]], desk)
+
+
+HANDLERS: Mapping[str, Callable[[list[str], Path], None]] = {
+    "toolscore": run_toolscore,
+    "python": resolve_python,
+    "make": resolve_make,
+    "promtool": run_if_installed,
+    "helm": run_if_installed,
+}
+
+
+def commands(text: str) -> list[list[str]]:
+    """The commands of a block, without what is piped and redirected after them."""
+    joined = text.replace("\\\n", " ")
+    split = [shlex.split(line, comments=True) for line in joined.splitlines()]
+    return [re.split(r"\s[|<>&]", shlex.join(words))[0].split() if "|" in words else words for words in split if words]
+
+
+@pytest.mark.parametrize("block", blocks("sh", "bash"), ids=str)
+def test_commands_work(block: Block, desk: Path) -> None:
+    subprocess.run(["bash", "-n"], input=block.text, text=True, check=True, timeout=10)
+    needs = block.text.startswith("# needs ")
+    for words in commands(block.text):
+        files = [word.split("=")[-1] for word in words if re.search(r"(^|=)(deploy|helm)/", word)]
+        assert all((desk / file).exists() for file in files), files
+        if not needs:
+            assert words[0] in HANDLERS, f"{words[0]}: begin the block with '# needs ...', or say here how to check it"
+            HANDLERS[words[0]](words, desk)
+
+
+@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
+def test_yaml_loads(block: Block, tmp_path: Path, desk: Path) -> None:
+    data = yaml.safe_load(block.text)
+    file = (desk if isinstance(data, dict) and "receivers" in data else tmp_path) / f"block-{block.line}.yaml"
+    file.write_text(block.text)
+    if "receivers" in data or "exporters" in data:
+        load_config(file)
+    else:
+        assert isinstance(data["rules"], list)
+        said, passed = check_rules(rule_paths([file]))
+        assert passed, said
+
+
+def test_python_runs(desk: Path) -> None:
+    for block in blocks("python"):
+        run([sys.executable, "-c", block.text], desk)
+
+
+def test_every_block_has_a_language_that_is_checked() -> None:
+    known = {"sh", "bash", "yaml", "python", "text", "jsonl", "gotemplate"}
+    assert [str(block) for path in DOCUMENTS for block in blocks("") if path == block.path] == []
+    assert {match[1] for path in DOCUMENTS for match in FENCE.finditer(path.read_text("utf-8"))} <= known
