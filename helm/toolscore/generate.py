@@ -84,6 +84,8 @@ SPECIAL: dict[str, Schema] = {
     **dict.fromkeys(
         (
             "extraEnv",
+            "extraVolumes",
+            "extraVolumeMounts",
             "tolerations",
             "topologySpreadConstraints",
             "networkPolicy.sendersFrom",

@@ -106,7 +106,8 @@ def collector_config(
         for item in items
         if item["kind"] == "ConfigMap" and item["metadata"]["name"].endswith(name)
     ]
-    monkeypatch.setenv("TOOLSCORE_HEADER_0", "Bearer x")
+    for secret in ("TOOLSCORE_HEADER_0", "TOOLSCORE_TOKEN"):
+        monkeypatch.setenv(secret, "Bearer x")
     (folder / "rules").mkdir()
     for item in items:
         if item["kind"] == "ConfigMap" and item["metadata"]["name"].endswith("rules"):

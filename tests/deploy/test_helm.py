@@ -101,6 +101,11 @@ def test_the_defaults_render_and_are_valid(tmp_path: Path, monkeypatch: pytest.M
             ["exporterHeaders[0].header=a", "exporterHeaders[0].secret=b", "exporterHeaders[0].key=c"],
             "nobody to send them to",
         ),
+        (["config.receivers.otlp.protocols.grpc.auth.bearer_token=s3cret"], "from a Secret"),
+        (
+            ["routing=loadBalancer", "config.receivers.otlp.protocols.grpc.auth.bearer_token=${env:TOKEN}"],
+            "speak to the replicas in clear text",
+        ),
         (["mod=sidecar"], "Additional property mod is not allowed"),
         (["config.traces.setle=3s"], "Additional property setle is not allowed"),
         (["mode=daemonset"], "mode must be one of"),

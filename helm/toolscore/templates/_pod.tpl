@@ -44,6 +44,9 @@ volumeMounts:
   {{- if .Values.spool.enabled }}
   - {name: toolscore-spool, mountPath: /var/lib/toolscore}
   {{- end }}
+  {{- with .Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end -}}
 
 {{/* Rules are mounted as a whole folder: files mounted one by one would never be updated. */}}
@@ -54,6 +57,9 @@ volumeMounts:
 - name: toolscore-rules
   configMap:
     name: {{ include "toolscore.rulesConfigMap" . }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{/* The pod of a gateway. Rules are not in the checksum: the collector sees them change by itself. */}}

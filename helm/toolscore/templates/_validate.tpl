@@ -42,6 +42,15 @@
 {{- fail (printf "config.exporters.otlp.headers.%s would stand readable in a ConfigMap: put it in a Secret and name that in exporterHeaders." $name) -}}
 {{- end -}}
 {{- end -}}
+{{- range $protocol, $settings := dig "receivers" "otlp" "protocols" (dict) .Values.config -}}
+{{- $token := dig "auth" "bearer_token" "" (default dict $settings) -}}
+{{- if and $token (not (contains "${env:" $token)) -}}
+{{- fail (printf "config.receivers.otlp.protocols.%s.auth.bearer_token would stand readable in a ConfigMap: write ${env:NAME} and give it in extraEnv from a Secret." $protocol) -}}
+{{- end -}}
+{{- if and (include "toolscore.hasLoadBalancer" $) (or (dig "tls" "" (default dict $settings)) (dig "auth" "" (default dict $settings))) -}}
+{{- fail "config.receivers has tls or auth, and routing is loadBalancer: the load balancers speak to the replicas in clear text. Fence the replicas in with networkPolicy, or choose routing: external." -}}
+{{- end -}}
+{{- end -}}
 {{- if and .Values.exporterHeaders (not (dig "exporters" "otlp" "endpoint" "" .Values.config)) -}}
 {{- fail "exporterHeaders are set without config.exporters.otlp.endpoint: there is nobody to send them to." -}}
 {{- end -}}
