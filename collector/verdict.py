@@ -24,6 +24,8 @@ class Verdict:
     rule: str | None = None
     digest: str | None = None
     evaluations: Sequence[Evaluation] = ()
+    scope: str = "run"
+    """``trace`` where the calls of all runs of a trace were scored together."""
     shadow: bool = False
     """The rule is on trial: exported as event and, under labels of its own, as metric; nothing is written on spans."""
 

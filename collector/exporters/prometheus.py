@@ -69,6 +69,8 @@ class VerdictCounter:
             self._count_evaluations(verdict, "revised")
         elif verdict.shadow:
             self._count_evaluations(verdict, "shadow_{}")
+        elif verdict.scope != "run":  # its runs and their calls are counted already
+            self._count_evaluations(verdict, "" if verdict.complete else "incomplete")
         else:
             self._add(telemetry.runs, (verdict.release,))
             if reason := _unscored(verdict):

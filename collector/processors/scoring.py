@@ -43,15 +43,13 @@ def verdicts_of(trace: Trace, runs: Sequence[Run], rules: RuleSet, release: str)
 def _judge(run: Run, rules: RuleSet, scope: str, release: str, complete: bool, revision: int) -> Iterator[Verdict]:
     tenant = next((str(run.attributes[name]) for name in TENANT_ATTRIBUTES if name in run.attributes), None)
     context = Context(run.route, run.intent, run.agent, run.service, tenant, run.attributes)
-    rule = rules.select(context, scope)
-    if rule is None:
-        yield Verdict(run, release, complete, revision)
-    else:
-        yield Verdict(run, release, complete, revision, rule.rule.name, rule.digest, rule.evaluate(run.trajectory))
-    shadow = rules.select(context, scope, shadow=True)
-    if shadow is not None:
-        evaluations = shadow.evaluate(run.trajectory)
-        yield Verdict(run, release, complete, revision, shadow.rule.name, shadow.digest, evaluations, shadow=True)
+    in_force = rules.select(context, scope)
+    if in_force is None:
+        yield Verdict(run, release, complete, revision, scope=scope)
+    for rule in (in_force, rules.select(context, scope, shadow=True)):
+        if rule is not None:
+            evaluations, shadow = rule.evaluate(run.trajectory), rule.rule.shadow
+            yield Verdict(run, release, complete, revision, rule.rule.name, rule.digest, evaluations, scope, shadow)
 
 
 def _find_intent(run: Run, rules: RuleSet) -> None:

@@ -76,6 +76,13 @@ def test_a_run_without_a_rule() -> None:
     assert labels_of(telemetry) == {}
 
 
+def test_a_whole_trace_is_not_counted_as_one_more_run() -> None:
+    telemetry = counted(verdict_of("a", outcomes=("matched",)), verdict_of("a", outcomes=("matched",), scope="trace"))
+    assert labels_of(telemetry) == {"pass": 2}
+    assert value(telemetry, "runs_total", release="root") == 1
+    assert value(telemetry, "tool_calls_total", rule="weather", tool="a", outcome="matched") == 1
+
+
 def test_every_scorer_of_a_rule_has_its_series() -> None:
     telemetry = counted(verdict_of(evaluations=[evaluation(), evaluation("fail", 0.0, "evalite", primary=False)]))
     assert value(telemetry, "evaluations_total", **{**SERIES, "scorer": "evalite"}, label="fail") == 1
