@@ -111,16 +111,24 @@ class _Reader:
 
 
 def rule_paths(paths: Iterable[Path]) -> list[Path]:
-    """Every YAML file named or inside a named folder, in a stable order. Raises ConfigError for a missing path."""
-    found: list[Path] = []
+    """Every YAML file named or inside a named folder, once, in a stable order. Raises ConfigError for a missing path."""
+    found: dict[Path, Path] = {}
     for path in paths:
         if path.is_dir():
-            found += sorted(item for item in path.rglob("*") if item.suffix in {".yaml", ".yml"} and item.is_file())
+            for item in sorted(item for item in path.rglob("*") if _is_rule_file(item.relative_to(path), item)):
+                found.setdefault(item.resolve(), item)
         elif path.exists():
-            found.append(path)
+            found.setdefault(path.resolve(), path)
         else:
             raise ConfigError(f"{path}: no such file or folder; see `rules:` in the configuration")
-    return found
+    return list(found.values())
+
+
+def _is_rule_file(inside: Path, path: Path) -> bool:
+    """Not what is hidden: a mounted ConfigMap holds each file twice, once in a folder such as ``..2026_11_21``."""
+    return (
+        path.suffix in {".yaml", ".yml"} and path.is_file() and not any(part.startswith(".") for part in inside.parts)
+    )
 
 
 def nearest(key: str, known: Iterable[str]) -> str:

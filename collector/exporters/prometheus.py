@@ -47,6 +47,9 @@ class PrometheusExporter:
         await respond(send, 200, body, content_type)
 
 
+_COUNTED = ("pass", "fail")
+
+
 class VerdictCounter:
     """Counts verdicts, and nothing twice.
 
@@ -108,6 +111,8 @@ class VerdictCounter:
         for evaluation in verdict.evaluations:
             score = evaluation.score
             series = (verdict.rule or "", route, intent, evaluation.name)
+            for counted in _COUNTED:  # both are there from the start, at 0: a rate cannot see a series born at 1
+                telemetry.child(telemetry.evaluations, *series, counted)
             labels = (*series, label.format(score.label) if label else score.label)
             self._add(telemetry.evaluations, labels)
             self._exemplars[telemetry.evaluations, labels] = run.trace_id

@@ -82,6 +82,14 @@ def test_rule_paths_are_files_and_what_is_in_folders(tmp_path: Path) -> None:
         rule_paths([tmp_path / "none"])
 
 
+def test_a_mounted_config_map_and_a_file_named_twice_are_read_once(tmp_path: Path) -> None:
+    (tmp_path / "..2026_11_21").mkdir()
+    (tmp_path / "..2026_11_21" / "a.yaml").write_text("")
+    (tmp_path / "..data").symlink_to("..2026_11_21")
+    (tmp_path / "a.yaml").symlink_to("..data/a.yaml")
+    assert rule_paths([tmp_path, tmp_path / "a.yaml"]) == [tmp_path / "a.yaml"]
+
+
 def test_a_hint_names_the_nearest_key_or_all() -> None:
     assert nearest("endpont", ["endpoint", "tls"]) == "unknown key; did you mean endpoint?"
     assert nearest("zzz", ["b", "a"]) == "unknown key; known keys: a, b"

@@ -33,7 +33,7 @@ def value(telemetry: Telemetry, name: str, **labels: str) -> float:
 
 def labels_of(telemetry: Telemetry) -> dict[str, float]:
     (family,) = [family for family in telemetry.registry.collect() if family.name == "toolscore_evaluations"]
-    return {sample.labels["label"]: sample.value for sample in family.samples}
+    return {sample.labels["label"]: sample.value for sample in family.samples if sample.value}
 
 
 def test_a_pass() -> None:
@@ -74,6 +74,13 @@ def test_a_run_without_a_rule() -> None:
     telemetry = counted(verdict_of("a", rule=None, evaluations=[]))
     assert value(telemetry, "runs_unscored_total", reason="no_rule") == 1
     assert labels_of(telemetry) == {}
+
+
+def test_pass_and_fail_are_there_from_the_first_verdict_on() -> None:
+    (family,) = [
+        family for family in counted(verdict_of("a")).registry.collect() if family.name == "toolscore_evaluations"
+    ]
+    assert {sample.labels["label"]: sample.value for sample in family.samples} == {"pass": 1, "fail": 0}
 
 
 def test_a_whole_trace_is_not_counted_as_one_more_run() -> None:
