@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collector.component import Rejected, Signal
 from collector.errors import CollectorError, RefusedError
+from collector.memory import MemoryLimiter
 from collector.outbox import Outbox
 from collector.pipeline import Pipeline
 from collector.spool import Spool
@@ -12,11 +13,12 @@ from collector.spool import Spool
 class Admission:
     """The receivers' ``Intake``. A request is refused before anything of it is taken, never in the middle."""
 
-    def __init__(self, pipeline: Pipeline, outbox: Outbox | None, spool: Spool | None) -> None:
-        self._pipeline, self._outbox, self._spool = pipeline, outbox, spool
+    def __init__(self, pipeline: Pipeline, outbox: Outbox | None, spool: Spool | None, memory: MemoryLimiter) -> None:
+        self._pipeline, self._outbox, self._spool, self._memory = pipeline, outbox, spool, memory
 
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""
+        self._memory.admit()
         if self._outbox is not None and self._outbox.full:
             raise RefusedError("the sending queue is full")
         if self._spool is None:

@@ -9,7 +9,19 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
 from collector.documents import Document, Where, environment, load_yaml, nearest
 
@@ -52,10 +64,45 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _beside(path: Path, info: ValidationInfo) -> Path:
+    """Relative paths are relative to the configuration file."""
+    return info.context / path if info.context else path
+
+
+LocalPath = Annotated[Path, AfterValidator(_beside)]
+
+
+class ServerTls(Section):
+    """TLS of a listener. With ``client_ca_file`` clients must show a certificate signed by it."""
+
+    cert_file: LocalPath
+    key_file: LocalPath
+    client_ca_file: LocalPath | None = None
+    reload_interval: Duration = 30.0
+
+
+class BearerAuth(Section):
+    """What senders must show in ``authorization: Bearer ...``. The file has one token a line, so that they can change."""
+
+    bearer_token: SecretStr | None = None
+    bearer_token_file: LocalPath | None = None
+    reload_interval: Duration = 30.0
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> BearerAuth:
+        if (self.bearer_token is None) == (self.bearer_token_file is None):
+            raise ValueError("name either bearer_token or bearer_token_file")
+        if self.bearer_token is not None and not self.bearer_token.get_secret_value():
+            raise ValueError("bearer_token is empty")
+        return self
+
+
 class GrpcServer(Section):
     """OTLP/gRPC listener."""
 
     endpoint: Listen = "127.0.0.1:4317"
+    tls: ServerTls | None = None
+    auth: BearerAuth | None = None
     max_recv_msg_size_mib: int = Field(64, ge=1, le=1024)
     max_concurrent_streams: int = Field(256, ge=1)
 
@@ -64,7 +111,10 @@ class HttpServer(Section):
     """OTLP/HTTP listener. ``max_request_body_size_mib`` holds before and after decompression."""
 
     endpoint: Listen = "127.0.0.1:4318"
+    tls: ServerTls | None = None
+    auth: BearerAuth | None = None
     max_request_body_size_mib: int = Field(64, ge=1, le=1024)
+    read_header_timeout: Duration = 10.0
     read_timeout: Duration = 30.0
     max_connections: int = Field(1024, ge=1)
 
@@ -112,10 +162,19 @@ class Context(Section):
 
 
 class Tls(Section):
-    """Client TLS. ``insecure`` sends in clear text."""
+    """Client TLS. ``insecure`` sends in clear text; ``cert_file`` and ``key_file`` show who we are."""
 
     insecure: bool = False
-    ca_file: Path | None = None
+    ca_file: LocalPath | None = None
+    cert_file: LocalPath | None = None
+    key_file: LocalPath | None = None
+    reload_interval: Duration = 30.0
+
+    @model_validator(mode="after")
+    def _pair(self) -> Tls:
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("cert_file and key_file go together")
+        return self
 
 
 class RetryOnFailure(Section):
@@ -165,7 +224,7 @@ class Spool(Section):
     With ``fsync`` an acknowledgement survives a power cut; without, it survives the death of the process only.
     """
 
-    path: Path = Field(description="a folder of its own; created where it is missing")
+    path: LocalPath = Field(description="a folder of its own; created where it is missing")
     max_size_mib: int = Field(1024, ge=16, description="beyond it senders are asked to slow down")
     fsync: bool = True
 
@@ -190,6 +249,24 @@ class Exporters(Section):
     prometheus: PrometheusExporter = PrometheusExporter()
 
 
+class MemoryLimiter(Section):
+    """Above ``limit_mib`` less ``spike_limit_mib`` senders are asked to wait; above ``limit_mib`` open traces are evicted."""
+
+    limit_mib: int | None = Field(None, ge=64, description="resident memory of the process; unlimited where absent")
+    spike_limit_mib: int | None = Field(None, ge=1, description="a fifth of limit_mib by default")
+    check_interval: Duration = 0.25
+
+    def spike(self) -> int:
+        """How far the soft limit lies below the hard one, in MiB."""
+        return (self.limit_mib or 0) // 5 if self.spike_limit_mib is None else self.spike_limit_mib
+
+    @model_validator(mode="after")
+    def _below(self) -> MemoryLimiter:
+        if self.limit_mib is not None and self.spike() >= self.limit_mib:
+            raise ValueError("spike_limit_mib must be below limit_mib")
+        return self
+
+
 class Admin(Section):
     """/livez, /readyz and /config, on loopback unless configured."""
 
@@ -200,10 +277,11 @@ class Config(Section):
     """The whole configuration of ``toolscore run``."""
 
     receivers: Receivers = Receivers()
-    rules: list[Path] = []
+    rules: list[LocalPath] = []
     traces: Traces = Traces()
     context: Context = Context()
     spool: Annotated[Spool | None, BeforeValidator(_spool)] = Field(None, json_schema_extra=_also_memory)
+    memory_limiter: MemoryLimiter = MemoryLimiter()
     exporters: Exporters = Exporters()
     admin: Admin = Admin()
 
@@ -212,11 +290,9 @@ def load_config(path: Path) -> Config:
     """Read a configuration file; relative paths in it are relative to it. Raises ConfigError with every mistake."""
     document = load_yaml(path, environment())
     try:
-        config = Config.model_validate(_without_nulls(document.data))
+        return Config.model_validate(_without_nulls(document.data), context=path.parent)
     except ValidationError as error:
         raise document.error(_mistakes(document, error)) from None
-    spool = config.spool and config.spool.model_copy(update={"path": path.parent / config.spool.path})
-    return config.model_copy(update={"rules": [path.parent / rules for rules in config.rules], "spool": spool})
 
 
 def _without_nulls(data: Any) -> Any:

@@ -6,6 +6,7 @@
         ├── RefusedError         we are full: slow down, then retry
         ├── UnavailableError     we are starting or stopping: retry
         └── PermanentError       the same input will always fail: do not retry
+            ├── UnauthenticatedError no token, or a wrong one
             ├── DecodeError      not OTLP
             ├── TooLargeError    beyond a size limit, before or after decompression
             └── UnsupportedError a content type, encoding, method or path we do not speak
@@ -56,6 +57,12 @@ class DecodeError(PermanentError):
     """The bytes are not OTLP."""
 
     reason = "decode"
+
+
+class UnauthenticatedError(PermanentError):
+    """The sender did not show a token we know."""
+
+    reason = "unauthenticated"
 
 
 class TooLargeError(PermanentError):

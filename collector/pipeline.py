@@ -216,6 +216,12 @@ class Pipeline:
         deadlines = (self._assembler.next_deadline(), self._spans.due, self._events.due)
         return max(0.0, min((deadline for deadline in deadlines if deadline is not None), default=now + 1.0) - now)
 
+    def evict(self, count: int = 100) -> None:
+        """Release the oldest traces, as they are, because memory is short."""
+        for trace in self._assembler.open_traces()[:count]:
+            self._release(trace, "evicted")
+        self.flush()
+
     def drain(self, release: str) -> None:
         """Release every open trace, as it is, for ``release`` ("shutdown" or "end_of_input")."""
         for trace in self._assembler.open_traces():

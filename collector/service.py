@@ -22,6 +22,7 @@ from collector.errors import CollectorError, ConfigError
 from collector.exporters.otlp import OtlpExporter
 from collector.exporters.prometheus import PrometheusExporter
 from collector.health import AdminServer, Health
+from collector.memory import MemoryLimiter
 from collector.outbox import Outbox
 from collector.pipeline import Clock, Pipeline
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
@@ -53,7 +54,8 @@ class Service:
         clock = Clock(time.monotonic, time.time_ns)
         self.pipeline = Pipeline(config, rules, self.telemetry, outbox, clock, on_verdict, spool=self._spool)
         self._recover(outbox)
-        intake = Admission(self.pipeline, outbox, self._spool)
+        self._memory = MemoryLimiter(config.memory_limiter, time.monotonic)
+        intake = Admission(self.pipeline, outbox, self._spool, self._memory)
         self.health = Health(lambda: self._spool is not None and self._spool.failing)
         self._stopping = asyncio.Event()
         protocols = config.receivers.otlp.protocols
@@ -93,6 +95,8 @@ class Service:
         watcher = asyncio.create_task(self._watch_rules())
         while not self._stopping.is_set():
             pause = min(self.pipeline.advance(), _LONGEST_NAP)
+            if self._memory.exceeded():
+                self.pipeline.evict()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause) if pause else await asyncio.sleep(0)
         watcher.cancel()
@@ -213,4 +217,4 @@ def configure_logging() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # each of three listeners tells of its start and end
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # it tells of each start and end, and of each bad request

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import gzip
 import logging
+import ssl
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -21,6 +22,8 @@ import grpc.aio
 
 from collector.component import Rejected, Signal
 from collector.config import OtlpExporter as OtlpConfig
+from collector.credentials import Files, read
+from collector.errors import ConfigError
 from collector.otlp import status
 from collector.outbox import Outbox, Outgoing
 from collector.telemetry import Telemetry
@@ -64,8 +67,7 @@ class GrpcTransport:
         if config.tls.insecure:
             self._channel = grpc.aio.insecure_channel(config.endpoint, options, compression)
         else:
-            roots = config.tls.ca_file.read_bytes() if config.tls.ca_file else None
-            credentials = grpc.ssl_channel_credentials(roots)
+            credentials = grpc.ssl_channel_credentials(*_own_files(config))
             self._channel = grpc.aio.secure_channel(config.endpoint, credentials, options, compression)
         self._calls: dict[Signal, Any] = {
             signal: self._channel.unary_unary(path, None, None) for signal, path in _METHODS.items()
@@ -83,8 +85,8 @@ class GrpcTransport:
         return status.rejected_items(outgoing.signal, response) if response else Rejected()
 
     async def close(self) -> None:
-        """Close the channel."""
-        await self._channel.close(None)
+        """Close the channel once its calls are answered."""
+        await self._channel.close(self._timeout)
 
 
 def _grpc_failure(error: grpc.aio.AioRpcError) -> DeliveryError:
@@ -107,8 +109,7 @@ class HttpTransport:
         import httpx  # noqa: PLC0415 - tens of megabytes that a gRPC exporter never needs
 
         self._http = httpx
-        verify: Any = str(config.tls.ca_file) if config.tls.ca_file else True
-        self._client = httpx.AsyncClient(verify=verify, timeout=config.timeout, trust_env=False)
+        self._client = httpx.AsyncClient(verify=_client_context(config), timeout=config.timeout, trust_env=False)
         self._base = config.endpoint.rstrip("/")
         self._gzip = config.compression == "gzip"
         self._headers = {"content-type": "application/x-protobuf", **config.headers}
@@ -127,7 +128,7 @@ class HttpTransport:
         if response.is_success:
             return status.rejected_items(outgoing.signal, response.content)
         retryable = response.status_code in status.RETRYABLE_HTTP
-        after = status.retry_after(response.headers.get("retry-after"))
+        after = status.retry_after(response.headers.get("retry-after"), time.time())
         raise DeliveryError(f"HTTP {response.status_code}", retryable=retryable, retry_after=after)
 
     async def close(self) -> None:
@@ -135,8 +136,30 @@ class HttpTransport:
         await self._client.aclose()
 
 
+def _own_files(config: OtlpConfig) -> tuple[bytes | None, bytes | None, bytes | None]:
+    """Authorities, key and certificate in PEM. Raises ConfigError."""
+    tls = config.tls
+    files = (("ca_file", tls.ca_file), ("key_file", tls.key_file), ("cert_file", tls.cert_file))
+    authorities, key, certificate = [
+        read(path, f"exporters.otlp.tls.{name}") if path is not None else None for name, path in files
+    ]
+    return authorities, key, certificate
+
+
+def _client_context(config: OtlpConfig) -> ssl.SSLContext:
+    """Raises ConfigError where a file cannot be used."""
+    authorities, _, certificate = _own_files(config)
+    try:
+        context = ssl.create_default_context(cadata=authorities.decode("ascii", "replace") if authorities else None)
+        if certificate is not None and config.tls.cert_file is not None:
+            context.load_cert_chain(config.tls.cert_file, config.tls.key_file)
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigError(f"exporters.otlp.tls: a certificate or key cannot be used: {error}") from None
+    return context
+
+
 def transport(config: OtlpConfig) -> Transport:
-    """The transport that ``endpoint`` asks for."""
+    """The transport that ``endpoint`` asks for. Raises ConfigError."""
     return HttpTransport(config) if config.endpoint.startswith(("http://", "https://")) else GrpcTransport(config)
 
 
@@ -157,6 +180,8 @@ class OtlpExporter:
         patience = self._retry.max_elapsed_time
         self._patience = patience if patience is not None else (0.0 if outbox.durable else _PATIENCE)
         self._failing = False
+        files = (config.tls.ca_file, config.tls.cert_file, config.tls.key_file)
+        self._files = Files(files, config.tls.reload_interval, now)
         self._sent = telemetry.child(telemetry.exporter_sent_spans, _NAME)
         self._failed = telemetry.child(telemetry.exporter_send_failed_spans, _NAME)
         self._dropped = telemetry.child(telemetry.dropped_spans, "exporter", "shutdown")
@@ -217,12 +242,23 @@ class OtlpExporter:
         """Deliver once; whatever goes wrong is a DeliveryError."""
         if not outgoing.here:
             raise DeliveryError("the spool lost the request", retryable=False)
+        if self._files.changed():
+            await self._reconnect()
         try:
             return await self._transport.send(outgoing)
         except DeliveryError:
             raise
         except Exception as error:  # noqa: BLE001 - a backend may answer anything; the consumer must go on
-            raise DeliveryError(f"{type(error).__name__}: {error}", retryable=False) from None
+            raise DeliveryError(f"{type(error).__name__}: {error}", retryable=True) from None
+
+    async def _reconnect(self) -> None:
+        """The certificates were replaced. Requests under way on the old connection fail and are tried again."""
+        try:
+            old, self._transport = self._transport, transport(self._config)
+        except ConfigError as error:
+            _log.error("the old certificates stay in force: %s", error)
+        else:
+            await old.close()
 
     def _gives_up(self, outgoing: Outgoing, error: DeliveryError) -> bool:
         if not error.retryable or not self._retry.enabled:

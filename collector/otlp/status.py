@@ -6,8 +6,11 @@ RESOURCE_EXHAUSTED may be retried only when it carries RetryInfo; an HTTP error 
 
 from __future__ import annotations
 
+from email.utils import parsedate_to_datetime
+
 import grpc
 from google.protobuf import json_format
+from google.protobuf.message import DecodeError as ProtobufError
 from google.protobuf.message import Message
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
@@ -22,6 +25,7 @@ from collector.errors import (
     PermanentError,
     RefusedError,
     TooLargeError,
+    UnauthenticatedError,
     UnavailableError,
     UnsupportedError,
 )
@@ -29,6 +33,7 @@ from collector.errors import (
 # Most specific first.
 _STATUSES: tuple[tuple[type[CollectorError], grpc.StatusCode, int], ...] = (
     (DecodeError, grpc.StatusCode.INVALID_ARGUMENT, 400),
+    (UnauthenticatedError, grpc.StatusCode.UNAUTHENTICATED, 401),
     (TooLargeError, grpc.StatusCode.INVALID_ARGUMENT, 413),
     (UnsupportedError, grpc.StatusCode.UNIMPLEMENTED, 415),
     (PermanentError, grpc.StatusCode.INVALID_ARGUMENT, 400),
@@ -104,15 +109,21 @@ def success_body(signal: Signal, rejected: Rejected, *, as_json: bool) -> bytes:
 
 
 def rejected_items(signal: Signal, response: bytes) -> Rejected:
-    """What a backend rejected for good, from its response."""
+    """What a backend rejected for good, from its response; nothing where it answers something else than OTLP."""
     kind, count = _RESPONSES[signal]
-    partial = kind.FromString(response).partial_success  # type: ignore[attr-defined]
+    try:
+        partial = kind.FromString(response).partial_success  # type: ignore[attr-defined]
+    except ProtobufError:
+        return Rejected()
     return Rejected(getattr(partial, count), partial.error_message)
 
 
 def retry_delay(status_details: bytes) -> float | None:
     """Seconds a backend asked us to wait, from the ``grpc-status-details-bin`` trailer; None where it did not."""
-    status = Status.FromString(status_details)
+    try:
+        status = Status.FromString(status_details)
+    except ProtobufError:
+        return None
     for detail in status.details:
         if detail.Is(RetryInfo.DESCRIPTOR):
             info = RetryInfo()
@@ -121,6 +132,13 @@ def retry_delay(status_details: bytes) -> float | None:
     return None
 
 
-def retry_after(header: str | None) -> float | None:
-    """Seconds a backend asked us to wait in an HTTP ``Retry-After`` given in seconds; None for a date or nothing."""
-    return float(header) if header and header.isdigit() else None
+def retry_after(header: str | None, now: float) -> float | None:
+    """Seconds a backend asked us to wait in an HTTP ``Retry-After``, seconds or date; ``now`` is Unix seconds."""
+    if not header:
+        return None
+    if header.isascii() and header.isdigit():
+        return float(header[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None

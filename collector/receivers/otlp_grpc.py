@@ -6,6 +6,8 @@ Configuration: ``receivers.otlp.protocols.grpc``. Refuses what the pipeline refu
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -13,15 +15,18 @@ import grpc
 import grpc.aio
 
 from collector.component import SIGNALS, Intake, Signal
-from collector.config import GrpcServer
+from collector.config import GrpcServer, ServerTls
+from collector.credentials import BearerTokens, Files, read, server_context
 from collector.errors import CollectorError, ConfigError, RefusedError
 from collector.otlp import status
 
+_log = logging.getLogger(__name__)
 _SERVICES: dict[Signal, str] = {
     "traces": "opentelemetry.proto.collector.trace.v1.TraceService",
     "logs": "opentelemetry.proto.collector.logs.v1.LogsService",
     "metrics": "opentelemetry.proto.collector.metrics.v1.MetricsService",
 }
+_MAX_METADATA = 16 << 10  # bytes of headers, as the HTTP listener allows
 
 
 class OtlpGrpcReceiver:
@@ -29,6 +34,7 @@ class OtlpGrpcReceiver:
 
     def __init__(self, config: GrpcServer, intake: Intake, grace: float = 5.0) -> None:
         self._config, self._intake, self._grace = config, intake, grace
+        self._tokens = BearerTokens(config.auth, time.monotonic)
         self._server: grpc.aio.Server | None = None
         self.port = 0
 
@@ -37,6 +43,10 @@ class OtlpGrpcReceiver:
         options = [
             ("grpc.max_receive_message_length", self._config.max_recv_msg_size_mib << 20),
             ("grpc.max_concurrent_streams", self._config.max_concurrent_streams),
+            ("grpc.max_metadata_size", _MAX_METADATA),
+            ("grpc.absolute_max_metadata_size", _MAX_METADATA),
+            ("grpc.server_handshake_timeout_ms", 10_000),
+            ("grpc.keepalive_time_ms", 60_000),  # a peer that vanished is noticed, and its half-sent messages freed
             ("grpc.so_reuseport", 0),  # two collectors on one port would split traces between them
         ]
         server = grpc.aio.server(options=options)
@@ -46,11 +56,21 @@ class OtlpGrpcReceiver:
                 (grpc.method_handlers_generic_handler(_SERVICES[signal], {"Export": method}),)
             )
         try:
-            self.port = server.add_insecure_port(self._config.endpoint)
+            self.port = self._listen(server)
         except RuntimeError as error:
             raise ConfigError(f"cannot listen on {self._config.endpoint}: {error}") from None
         await server.start()
         self._server = server
+
+    def _listen(self, server: grpc.aio.Server) -> int:
+        tls = self._config.tls
+        if tls is None:
+            return server.add_insecure_port(self._config.endpoint)
+        server_context(tls)  # says what is wrong with the files, which gRPC would only log at the first connection
+        files = Files([tls.cert_file, tls.key_file, tls.client_ca_file], tls.reload_interval, time.monotonic)
+        mutual = tls.client_ca_file is not None
+        credentials = grpc.dynamic_ssl_server_credentials(_certificates(tls), _reloader(tls, files), mutual)  # type: ignore[arg-type]  # None is fine, grpcio documents
+        return server.add_secure_port(self._config.endpoint, credentials)
 
     async def shutdown(self) -> None:
         """Stop accepting; running requests get their answer."""
@@ -61,6 +81,7 @@ class OtlpGrpcReceiver:
     def _handler(self, signal: Signal) -> Callable[[bytes, grpc.aio.ServicerContext[Any, Any]], Awaitable[bytes]]:
         async def export(request: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
             try:
+                self._tokens.check(_authorization(context))
                 rejected = await self._intake.take(signal, request, "grpc")
             except CollectorError as error:
                 self._intake.refuse("grpc", error)
@@ -75,3 +96,31 @@ def _trailers(error: CollectorError) -> tuple[tuple[str, bytes], ...]:
     if isinstance(error, RefusedError):
         return (("grpc-status-details-bin", status.status_message(error).SerializeToString()),)
     return ()
+
+
+def _authorization(context: grpc.aio.ServicerContext[Any, Any]) -> str | None:
+    metadata: Any = context.invocation_metadata() or ()
+    return next((value for key, value in metadata if key == "authorization"), None)
+
+
+def _certificates(config: ServerTls) -> grpc.ServerCertificateConfiguration:
+    """What the files hold now. Raises ConfigError."""
+    pair = (read(config.key_file, "tls.key_file"), read(config.cert_file, "tls.cert_file"))
+    authorities = read(config.client_ca_file, "tls.client_ca_file") if config.client_ca_file is not None else None
+    return grpc.ssl_server_certificate_configuration([pair], authorities)
+
+
+def _reloader(config: ServerTls, files: Files) -> Callable[[], grpc.ServerCertificateConfiguration | None]:
+    """Asked by gRPC before each handshake: None where nothing changed."""
+
+    def reload() -> grpc.ServerCertificateConfiguration | None:
+        if not files.changed():
+            return None
+        try:
+            server_context(config)
+            return _certificates(config)
+        except ConfigError as error:
+            _log.error("the old certificate stays in force: %s", error)
+            return None
+
+    return reload

@@ -8,12 +8,21 @@ Every refusal is a ``google.rpc.Status`` in the encoding of the request.
 from __future__ import annotations
 
 import asyncio
+import time
 import zlib
 from collections.abc import Callable
 
 from collector.component import Intake, Signal
 from collector.config import HttpServer as HttpConfig
-from collector.errors import CollectorError, DecodeError, RefusedError, TooLargeError, UnsupportedError
+from collector.credentials import BearerTokens
+from collector.errors import (
+    CollectorError,
+    DecodeError,
+    RefusedError,
+    TooLargeError,
+    UnauthenticatedError,
+    UnsupportedError,
+)
 from collector.http_server import HttpServer, Receive, Scope, Send, respond
 from collector.otlp import json, status
 
@@ -29,7 +38,10 @@ class OtlpHttpReceiver:
     def __init__(self, config: HttpConfig, intake: Intake) -> None:
         self._config, self._intake = config, intake
         self._limit = config.max_request_body_size_mib << 20
-        self._server = HttpServer(self._serve, config.endpoint, config.max_connections)
+        self._tokens = BearerTokens(config.auth, time.monotonic)
+        self._server = HttpServer(
+            self._serve, config.endpoint, config.max_connections, config.read_header_timeout, config.tls
+        )
 
     @property
     def port(self) -> int:
@@ -65,6 +77,7 @@ class OtlpHttpReceiver:
             raise UnsupportedError(f"no such path; OTLP is at {', '.join(_PATHS)}", 404)
         if scope["method"] != "POST":
             raise UnsupportedError(f"{scope['method']} is not allowed; OTLP requests are POST", 405)
+        self._tokens.check(headers.get(b"authorization"))
         if content_type not in (_PROTOBUF, _JSON):
             raise UnsupportedError(f"content type {content_type[:80]!r} is neither {_PROTOBUF} nor {_JSON}", 415)
         encoding = headers.get(b"content-encoding", "identity").strip().lower()
@@ -122,6 +135,8 @@ async def _off_loop(body: bytes, work: Callable[[], bytes]) -> bytes:
 
 
 def _headers(error: CollectorError) -> tuple[tuple[bytes, bytes], ...]:
+    if isinstance(error, UnauthenticatedError):
+        return ((b"www-authenticate", b"Bearer"),)
     if isinstance(error, RefusedError):
         return ((b"retry-after", str(max(1, round(error.retry_after))).encode()),)
     return ()

@@ -1,0 +1,195 @@
+"""Backends that fail, each in its way: what is tried again, what is given up, and that nobody waits for the one in front."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from collector.config import OtlpExporter as OtlpConfig
+from collector.exporters.otlp import OtlpExporter
+from collector.http_server import HttpServer, Receive, Scope, Send, respond
+from collector.otlp.status import retry_after
+from collector.outbox import Outbox, Outgoing
+from collector.spool import Spool
+from collector.spool_file import SpoolFile
+from collector.telemetry import Telemetry
+from tests.sinks import OtlpSink
+
+Answer = tuple[int, tuple[tuple[bytes, bytes], ...]]
+OK: Answer = (200, ())
+NOW = 1_700_000_000
+
+
+class Backend:
+    """An OTLP/HTTP backend that gives its answers in turn, then takes everything; it keeps the bodies it took."""
+
+    def __init__(self, answers: list[Answer]) -> None:
+        self.answers, self.calls = iter(answers), 0
+        self.taken: list[bytes] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = (await receive())["body"]
+        self.calls += 1
+        status, headers = next(self.answers, OK)
+        if status == 200:
+            self.taken.append(body)
+        await respond(send, status, b"", "application/x-protobuf", headers)
+
+
+def deliver(backend: Backend, count: int = 1, **retry: Any) -> float:
+    """Send ``count`` requests; says how many spans were given up."""
+
+    async def run() -> float:
+        server = HttpServer(backend, "127.0.0.1:0")
+        await server.start()
+        settings = {"initial_interval": "1ms", "max_interval": "2ms", **retry}
+        config = OtlpConfig.model_validate(
+            {
+                "endpoint": f"http://127.0.0.1:{server.port}",
+                "retry_on_failure": settings,
+                "sending_queue": {"num_consumers": 1},
+            }
+        )
+        outbox, telemetry = Outbox(config.sending_queue), Telemetry()
+        exporter = OtlpExporter(config, outbox, telemetry, lambda: 0.5)
+        await exporter.start()
+        for number in range(count):
+            outbox.put(Outgoing("traces", b"%d" % number, 1))
+        await exporter.shutdown()
+        await server.shutdown()
+        return (
+            telemetry.registry.get_sample_value("toolscore_exporter_send_failed_spans_total", {"exporter": "otlp"}) or 0
+        )
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_http_statuses_that_are_tried_again(status: int) -> None:
+    backend = Backend([(status, ())] * 3)
+    assert (deliver(backend), backend.calls, backend.taken) == (0, 4, [b"0"])
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 408, 413, 415, 500, 501])
+def test_http_statuses_that_are_final_hold_up_nobody(status: int) -> None:
+    backend = Backend([(status, ())])
+    assert (deliver(backend, 2), backend.calls, backend.taken) == (1, 2, [b"1"])
+
+
+def test_a_flapping_backend_gets_everything() -> None:
+    backend = Backend([(503, ()), OK] * 10)
+    assert deliver(backend, 20) == 0
+    assert sorted(backend.taken) == sorted(b"%d" % number for number in range(20))
+
+
+def test_one_consumer_goes_on_while_a_poisoned_request_waits() -> None:
+    class Choking(Backend):
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            body = (await receive())["body"]
+            if body != b"0":
+                self.taken.append(body)
+            await respond(send, 503 if body == b"0" else 200, b"", "application/x-protobuf")
+
+    backend = Choking([])
+    assert deliver(backend, 5, max_elapsed_time="100ms") == 1
+    assert backend.taken == [b"1", b"2", b"3", b"4"]
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("7", 7.0), (formatdate(NOW + 90, usegmt=True), 90.0), (formatdate(NOW - 90, usegmt=True), 0.0), ("soon", None),
+     ("", None), (None, None), ("-1", None), ("²", None), ("9" * 400, 999999999.0), ("Mon, 99 Foo 99999 99:99:99 GMT", None)],
+)  # fmt: skip
+def test_retry_after(header: str | None, seconds: float | None) -> None:
+    assert retry_after(header, NOW) == seconds
+
+
+def test_http_waits_as_long_as_the_backend_asks() -> None:
+    backend = Backend([(503, ((b"retry-after", b"1"),))])
+
+    async def timed() -> float:
+        begun = asyncio.get_running_loop().time()
+        await asyncio.to_thread(deliver, backend)
+        return asyncio.get_running_loop().time() - begun
+
+    assert asyncio.run(timed()) >= 1
+
+
+def test_a_slow_backend_is_a_deadline_and_tried_again() -> None:
+    def slow(context: grpc.ServicerContext) -> bytes:
+        while context.is_active():
+            pass
+        return b""
+
+    with OtlpSink([slow]) as sink:
+        outcome = grpc_delivery(sink.endpoint, timeout="200ms")
+    assert (outcome, sink.calls) == (0, 2)
+
+
+def test_an_answer_that_is_not_otlp_counts_as_taken() -> None:
+    with OtlpSink([lambda _: b"\xff\xff not protobuf"]) as sink:
+        outcome = grpc_delivery(sink.endpoint)
+    assert (outcome, sink.calls) == (0, 1)
+
+
+def grpc_delivery(endpoint: str, **settings: Any) -> int:
+    """Send one request; says how many are left."""
+
+    async def run() -> int:
+        retry = {"initial_interval": "1ms", "max_interval": "2ms"}
+        tls = {"insecure": True}
+        config = OtlpConfig.model_validate({"endpoint": endpoint, "tls": tls, "retry_on_failure": retry, **settings})
+        outbox = Outbox(config.sending_queue)
+        exporter = OtlpExporter(config, outbox, Telemetry(), lambda: 0.5)
+        await exporter.start()
+        outbox.put(Outgoing("traces", b"x", 1))
+        await exporter.shutdown()
+        return len(outbox.left())
+
+    return asyncio.run(run())
+
+
+def with_spool(folder: Path, scenario: Callable[[Spool, Outbox, OtlpExporter], Awaitable[None]], backend: str) -> None:
+    async def run() -> None:
+        config = OtlpConfig.model_validate(
+            {
+                "endpoint": backend,
+                "tls": {"insecure": True},
+                "retry_on_failure": {"initial_interval": "1ms", "max_interval": "5ms"},
+            }
+        )
+        spool = Spool(SpoolFile(folder), 1 << 30, Telemetry())
+        outbox = Outbox(config.sending_queue, spool)
+        ticks = iter(range(10**9))
+        exporter = OtlpExporter(config, outbox, Telemetry(), lambda: 0.5, drain=0.3, now=lambda: next(ticks) * 60.0)
+        await spool.start()
+        outbox.recover()
+        await exporter.start()
+        await scenario(spool, outbox, exporter)
+        await exporter.shutdown()
+        await spool.shutdown()
+
+    asyncio.run(run())
+
+
+def test_with_a_spool_a_backend_may_be_away_for_days_and_over_restarts(tmp_path: Path) -> None:
+    async def send(spool: Spool, outbox: Outbox, _: OtlpExporter) -> None:
+        outbox.put(Outgoing("traces", b"patient", 1))
+        await spool.stored()
+
+    async def nothing(*_: object) -> None:
+        return
+
+    with_spool(tmp_path, send, "127.0.0.1:9")
+    with_spool(tmp_path, nothing, "127.0.0.1:9")
+    with OtlpSink() as sink:
+        with_spool(tmp_path, nothing, sink.endpoint)
+        assert sink.requests["traces"] == [b"patient"]
+        with_spool(tmp_path, nothing, sink.endpoint)
+        assert sink.requests["traces"] == [b"patient"], "what was confirmed is not sent again"
