@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from tests import bench_scorers
 from tests.bench import end_to_end, stages
 
 _SPOOL = {"path": "spool"}
@@ -47,6 +48,8 @@ def main() -> None:
     for name, share in sorted(shares.items(), key=lambda item: -item[1]):
         table.add_row(f"share of the pipeline: {name}", f"{share:.1%}")
     console.print(table)
+    scored = bench_scorers.figures()
+    console.print("\nTrajectories scored per second on one core, by number of calls", bench_scorers.table(scored), sep="\n")
     _RESULTS.parent.mkdir(exist_ok=True)
     _RESULTS.write_text(
         json.dumps(
@@ -56,6 +59,7 @@ def main() -> None:
                 "spool_without_fsync": unsynced,
                 "latency": delay,
                 "stages": shares,
+                "scorers": scored,
             },
             indent=2,
         )
