@@ -267,6 +267,18 @@ class MemoryLimiter(Section):
         return self
 
 
+class Redact(Section):
+    """What must not leave in held spans, evaluation events and log records of agents; scoring still sees it.
+
+    Values of attributes whose name matches a glob are replaced; of all other texts only what matches a pattern. With
+    ``pass_through`` spans and logs that are only passed on are redacted too, which costs parsing every one of them.
+    """
+
+    attributes: list[str] = Field([], examples=[["gen_ai.tool.call.arguments", "gen_ai.*.messages"]])
+    patterns: list[str] = Field([], examples=[["\\b[0-9]{13,16}\\b"]])
+    pass_through: bool = False
+
+
 class Admin(Section):
     """/livez, /readyz and /config, on loopback unless configured."""
 
@@ -282,6 +294,7 @@ class Config(Section):
     context: Context = Context()
     spool: Annotated[Spool | None, BeforeValidator(_spool)] = Field(None, json_schema_extra=_also_memory)
     memory_limiter: MemoryLimiter = MemoryLimiter()
+    redact: Redact = Redact()
     exporters: Exporters = Exporters()
     admin: Admin = Admin()
 

@@ -32,6 +32,7 @@ from collector.processors.assembler import Assembler, Disposition, Due, HeldSpan
 from collector.processors.scoring import TENANT_ATTRIBUTES, verdicts_of
 from collector.reading import IGNORED, Reading, Role
 from collector.reconstruction import ContextSettings, Run, reconstruct
+from collector.redaction import Redaction
 from collector.rule_files import Rules
 from collector.spool import Spool
 from collector.telemetry import Telemetry
@@ -43,6 +44,9 @@ _SCOPE = "toolscore"
 _LOG_MARKER = b"gen_ai."
 _INTEREST = lazy.Interest(dialects.MARKERS, dialects.SCOPES)
 _TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; nothing can be joined by them
+
+
+_Framed = list[tuple[lazy.Frame, bytes]]
 
 
 @dataclass(slots=True)
@@ -87,6 +91,7 @@ class Pipeline:
         self._assembler = Assembler(config.traces)
         self._journal = Journal(spool, self._assembler, config.traces.idle_timeout) if spool is not None else None
         self._spans, self._events = Batch("traces"), Batch("logs")
+        self._redaction = Redaction(config.redact)
         self._counter = VerdictCounter(telemetry)
         telemetry.traces_open.set_function(lambda: len(self._assembler))
         self.use(rules)
@@ -107,6 +112,7 @@ class Pipeline:
             return self._receive_traces(request, transport)
         if signal == "logs":
             self._read_logs(request)
+            request = self._redaction.logs(request) if self._redaction.pass_through else request
         else:
             lazy.check(request)
         self._send(Outgoing(signal, request, 0))
@@ -126,7 +132,7 @@ class Pipeline:
             self._take(scope, taken, now)
         if split.span_count and taken.undecodable == split.span_count:
             raise DecodeError("no span of the request could be read")
-        if taken.kept_back == 0:
+        if taken.kept_back == 0 and not self._redaction.pass_through:
             self._send(Outgoing("traces", request, split.span_count))
         elif taken.forwarded:
             self._send(Outgoing("traces", lazy.join(taken.forward), taken.forwarded))
@@ -169,6 +175,8 @@ class Pipeline:
             elif disposition is Disposition.DUPLICATE:
                 self._telemetry.child(self._telemetry.dropped_spans, "assembly", "duplicate").inc()
         passing = [raw for index, raw in enumerate(scope.spans) if index not in keep] if keep else scope.spans
+        if self._redaction.pass_through:
+            passing = [self._redaction.span(raw) for raw in passing]
         taken.forward.append((scope.frame, passing))
         taken.forwarded += len(passing)
         taken.kept_back += len(keep)
@@ -287,28 +295,49 @@ class Pipeline:
         try:
             return reconstruct(trace.trace_id, list(trace.readings.values()), trace.parents(), self._settings)
         except Exception:  # noqa: BLE001 - whatever a stranger sent, other traces go on, and this one is still delivered
-            _log.exception("trace %s could not be reconstructed", trace.trace_id.hex())
-            self._telemetry.child(self._telemetry.runs_unscored, "internal").inc()
+            self._report_bug("trace %s could not be reconstructed", trace)
             return []
 
     def _finish(self, trace: Trace, runs: list[Run], release: str) -> None:
         """Score the runs, annotate and send the held spans, send the events, count."""
         now = self._clock.now()
-        verdicts = verdicts_of(trace, runs, self._rules, release)
-        held = self._assembler.close(trace)
+        try:
+            verdicts, spans, events = self._judge(trace, runs, release)
+        except Exception:  # noqa: BLE001 - a bug in a scorer, or a trace nobody thought of, must not end the process
+            self._report_bug("trace %s could not be scored; its spans leave as they came", trace)
+            verdicts, events = [], []
+            spans = [(span.frame, self._redaction.span(span.raw)) for span in trace.held.values()]
+        self._assembler.close(trace)
         if self._journal is not None:
             self._journal.close(trace)
-        added = span_attributes(verdicts)
-        for span_id, span in held.items():
-            attributes = added.get(span_id)
-            self._spans.add(span.frame, annotate(span.raw, attributes) if attributes else span.raw, now)
+        for frame, span in spans:
+            self._spans.add(frame, span, now)
+        for frame, event in events:
+            self._events.add(frame, event, now)
         for verdict in verdicts:
-            frame = self._events_frame(verdict, held)
-            for event in evaluation_events(verdict, self._clock.wall_ns()):
-                self._events.add(frame, event, now)
             self._counter.count(verdict)
             if self._on_verdict is not None:
                 self._on_verdict(verdict)
+
+    def _judge(self, trace: Trace, runs: list[Run], release: str) -> tuple[list[Verdict], _Framed, _Framed]:
+        """The verdicts, the held spans as they leave, and the events; nothing of it has happened yet."""
+        verdicts = verdicts_of(trace, runs, self._rules, release)
+        added = span_attributes(verdicts)
+        spans: _Framed = []
+        for span_id, span in trace.held.items():
+            attributes = added.get(span_id)
+            raw = annotate(span.raw, attributes) if attributes else span.raw
+            spans.append((span.frame, self._redaction.span(raw)))
+        events: _Framed = []
+        for verdict in verdicts:
+            frame = self._events_frame(verdict, trace.held)
+            for event in evaluation_events(verdict, self._clock.wall_ns()):
+                events.append((frame, self._redaction.log_record(event)))
+        return verdicts, spans, events
+
+    def _report_bug(self, message: str, trace: Trace) -> None:
+        _log.exception(message, trace.trace_id.hex())
+        self._telemetry.child(self._telemetry.runs_unscored, "internal").inc()
 
     def _events_frame(self, verdict: Verdict, held: dict[bytes, HeldSpan]) -> lazy.Frame:
         """Events go under the resource of the evaluated span, where it is known."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from google.protobuf.message import DecodeError as ProtobufError
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
 
 from collector.otlp import schema
@@ -85,13 +86,22 @@ def _any_value(value: AttributeValue) -> AnyValue:
 
 def _without(raw: bytes, keys: frozenset[bytes]) -> bytes:
     span = schema.Span.FromString(raw)
-    kept = [item for item in span.attributes if schema.KeyValue.FromString(item).key not in keys]
+    kept = [item for item in span.attributes if _key(item) not in keys]
     if len(kept) == len(span.attributes):
         return raw
     del span.attributes[:]
     span.attributes.extend(kept)
     serialized: bytes = span.SerializeToString()
     return serialized
+
+
+def _key(attribute: bytes) -> bytes:
+    """The key of an attribute, b"" where the sender wrote something that is none."""
+    try:
+        key: bytes = schema.KeyValue.FromString(attribute).key
+    except ProtobufError:
+        return b""
+    return key
 
 
 @lru_cache(maxsize=1024)

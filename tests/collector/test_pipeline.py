@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from collector import pipeline
 from collector.config import Config, SendingQueue
 from collector.errors import CollectorError, DecodeError
+from collector.otlp import lazy
 from collector.outbox import Outbox
 from collector.pipeline import Clock, Pipeline
 from collector.rule_files import load_rules
@@ -254,3 +256,30 @@ def test_a_mutated_request_gives_verdicts_or_a_refusal(
         return
     bench.pipeline.drain("shutdown")
     assert bench.value("runs_unscored_total", reason="internal") == 0
+
+
+def test_an_attribute_that_is_none_is_kept_and_does_no_harm(bench: Bench) -> None:
+    """An annotated span is searched for attributes under our names, which a sender may have written as it likes."""
+    good = data.agent(1, toolscore__rule="mine").SerializeToString()
+    key = good.index(b"toolscore.rule")
+    broken = good[: key - 1] + b"\x7f" + good[key:]
+    bench.pipeline.receive("traces", _with_span(broken), "grpc")
+    bench.wait(3)
+    assert bench.value("runs_unscored_total", reason="internal") == 0
+    assert any(broken[-20:] in outgoing.payload for outgoing in bench.outbox.left())
+
+
+def _with_span(raw: bytes) -> bytes:
+    """A request with one span of any bytes."""
+    return lazy.join([(lazy.Frame(b"", b""), [raw])])
+
+
+def test_a_bug_in_a_scorer_costs_the_verdict_and_nothing_else(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(pipeline, "verdicts_of", broken)
+    bench.send(*GOOD_RUN)
+    bench.wait(3)
+    assert len(bench.out()) == 4
+    assert (bench.value("traces_open"), bench.value("runs_unscored_total", reason="internal")) == (0, 1)

@@ -1,0 +1,153 @@
+"""Mutated real requests against the whole pipeline: ``python -m tests.fuzz [COUNT] [SEED]`` prints what came of them.
+
+Every request gives verdicts or a CollectorError; any other exception is a bug and stops the run with the seed that repeats it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from collector.component import Signal
+from collector.config import Config, SendingQueue
+from collector.errors import CollectorError
+from collector.memory import give_back, resident_bytes
+from collector.otlp import json as otlp_json
+from collector.outbox import Outbox
+from collector.pipeline import Clock, Pipeline
+from collector.receivers.otlp_http import gunzip
+from collector.rule_files import load_rules
+from collector.telemetry import Telemetry
+from tests import recorded
+
+_LIMIT = 64 << 20
+_LARGEST = 40_000  # bytes of a request worth mutating: more of them in the same time
+RULES = """
+rules:
+  - {name: any, match: {}, expect: {any_order: [get_weather], allow_extra: ["*"]}, pass: 0.9}
+intents:
+  - {name: weather, keywords: [weather], regex: "rain(s|ed)?"}
+"""
+Mutation = Callable[[random.Random, bytes], bytes]
+
+
+def _flip(choice: random.Random, raw: bytes) -> bytes:
+    changed = bytearray(raw)
+    for _ in range(choice.randint(1, 8)):
+        changed[choice.randrange(len(changed))] = choice.randrange(256)
+    return bytes(changed)
+
+
+def _cut(choice: random.Random, raw: bytes) -> bytes:
+    return raw[: choice.randrange(len(raw))]
+
+
+def _splice(choice: random.Random, raw: bytes) -> bytes:
+    begin, end, at = (choice.randrange(len(raw)) for _ in range(3))
+    return raw[:at] + raw[min(begin, end) : max(begin, end)][:5000] + raw[at:]
+
+
+def _lengths(choice: random.Random, raw: bytes) -> bytes:
+    """Wrong lengths where nested messages begin."""
+    changed = bytearray(raw)
+    for at in [at for at, byte in enumerate(raw[:-1]) if byte == 0x0A][: choice.randint(1, 50)]:
+        if choice.random() < 0.1:
+            changed[at + 1] = choice.choice((0, 1, 0x7F, 0x80, 0xFF))
+    return bytes(changed)
+
+
+def _texts(choice: random.Random, raw: bytes) -> bytes:
+    """Valid requests whose texts lie: same length, other content."""
+    for old, new in choice.sample(_SWAPS, 3):
+        raw = raw.replace(old, new)
+    return raw
+
+
+_SWAPS = [
+    (b'{"', b"[["), (b'"}', b"\xff\xfe"), (b"execute_tool", b"invoke_agent"), (b"assistant", b"\0\0\0\0\0\0\0\0\0"),
+    (b"call_", b"\xf0\x9f\x92\xa9_"), (b"tool", b"NaN,"), (b"gen_ai.", b"mcp\x00ai."), (b"1", b"-"), (b"role", b"1e99"),
+    (b"function", b"Infinity"),
+]  # fmt: skip
+_MUTATIONS: tuple[Mutation, ...] = (_flip, _cut, _splice, _lengths, _texts, lambda _, raw: raw)
+
+
+class Target:
+    """A pipeline, and a clock that goes on a little with each request."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "rules.yaml").write_text(RULES)
+        self.seconds, self.outcomes = 0.0, Counter[str]()
+        self.telemetry, self.outbox = Telemetry(), Outbox(SendingQueue())
+        traces = {"settle": "1s", "idle_timeout": "2s", "max_open": 500, "remember": 200, "max_spans": 300}
+        clock = Clock(lambda: self.seconds, lambda: int(self.seconds * 1e9))
+        config, rules = Config.model_validate({"traces": traces}), load_rules([folder / "rules.yaml"])
+        self.pipeline = Pipeline(config, rules, self.telemetry, self.outbox, clock, user_input=True)
+
+    def take(self, signal: Signal, body: bytes, as_json: bool, zipped: bool) -> None:
+        """What a receiver does with a body."""
+        self.seconds += 0.01
+        try:
+            plain = gunzip(body, _LIMIT) if zipped else body
+            self.pipeline.receive(signal, otlp_json.to_protobuf(signal, plain) if as_json else plain, "http")
+        except CollectorError as error:
+            self.outcomes[type(error).__name__] += 1
+        else:
+            self.outcomes["taken"] += 1
+        self.pipeline.advance(budget=60.0)
+        self.outbox._waiting.clear()
+
+    def internal(self) -> float:
+        """Runs that could not be rebuilt because of an exception: bugs."""
+        return self.telemetry.registry.get_sample_value("toolscore_runs_unscored_total", {"reason": "internal"}) or 0.0
+
+
+def corpus(folder: Path) -> list[tuple[Signal, bytes, bool]]:
+    """Bodies of recorded requests: signal, body, whether it is JSON."""
+    recorded.unpack(folder)
+    found: list[tuple[Signal, bytes, bool]] = []
+    for path in sorted(folder.rglob("request-*")):
+        body = path.read_bytes()
+        body = gzip.decompress(body) if path.suffix == ".gz" else body
+        if body and len(body) <= _LARGEST:
+            found.append(("logs" if "logs" in path.name else "traces", body, ".json" in path.name))
+    return found
+
+
+def fuzz(count: int, seed: int, folder: Path) -> Target:
+    """Send ``count`` mutated requests; raises whatever the pipeline should not have."""
+    target, bodies = Target(folder), corpus(folder)
+    for number in range(count):
+        choice = random.Random(seed * 1_000_003 + number)
+        signal, body, as_json = choice.choice(bodies)
+        zipped = choice.random() < 0.02
+        mutated = choice.choice(_MUTATIONS)(choice, gzip.compress(body, 1) if zipped else body)
+        try:
+            target.take(signal, mutated, as_json, zipped)
+        except Exception:
+            print(f"request {number} of seed {seed}")
+            raise
+        if number % 50_000 == 0:
+            give_back()
+            print(f"{number:>9,}  {resident_bytes() >> 20} MiB  {dict(target.outcomes)}", flush=True)
+    return target
+
+
+def main() -> None:
+    """Run from the command line."""
+    count, seed = (int(sys.argv[at]) if len(sys.argv) > at else default for at, default in ((1, 100_000), (2, 1)))
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        target = fuzz(count, seed, Path(folder))
+    seconds = time.monotonic() - begun
+    print(f"{count:,} requests in {seconds:.0f} s, {dict(target.outcomes)}, {target.internal():.0f} internal errors")
+    sys.exit(1 if target.internal() else 0)
+
+
+if __name__ == "__main__":
+    main()
