@@ -49,7 +49,9 @@ def main() -> None:
         table.add_row(f"share of the pipeline: {name}", f"{share:.1%}")
     console.print(table)
     scored = bench_scorers.figures()
-    console.print("\nTrajectories scored per second on one core, by number of calls", bench_scorers.table(scored), sep="\n")
+    console.print(
+        "\nTrajectories scored per second on one core, by number of calls", bench_scorers.table(scored), sep="\n"
+    )
     _RESULTS.parent.mkdir(exist_ok=True)
     _RESULTS.write_text(
         json.dumps(
