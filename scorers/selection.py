@@ -47,6 +47,8 @@ class RuleIndex(Generic[R]):
 
     def select(self, context: Context) -> R | None:
         """The first rule that matches; None where none does."""
+        if not self._rules:
+            return None
         # Rules without an exact key, and those whose exact key the run has; the others cannot match. A thousand rules for
         # a thousand routes cost what a handful does.
         candidates = list(self._by_key.get(None, ()))
