@@ -53,7 +53,7 @@ class RecordingIntake:
 class OtlpSink:
     """An OTLP/gRPC backend that keeps what it gets; ``answers`` are given in turn before it takes everything."""
 
-    def __init__(self, answers: Iterable[Callable[[grpc.ServicerContext], bytes]] = ()) -> None:
+    def __init__(self, answers: Iterable[Callable[[grpc.ServicerContext], bytes]] = (), port: int = 0) -> None:
         self.requests: dict[Signal, list[bytes]] = {"traces": [], "logs": [], "metrics": []}
         self.metadata: list[dict[str, Any]] = []
         self.calls = 0
@@ -62,7 +62,7 @@ class OtlpSink:
         for signal, service in _SERVICES.items():
             method = grpc.unary_unary_rpc_method_handler(self._handler(signal))
             self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": method}),))
-        self.port = self._server.add_insecure_port("127.0.0.1:0")
+        self.port = self._server.add_insecure_port(f"127.0.0.1:{port}")
 
     def _handler(self, signal: Signal) -> Callable[[bytes, grpc.ServicerContext], bytes]:
         def export(request: bytes, context: grpc.ServicerContext) -> bytes:

@@ -13,17 +13,17 @@ One owner, no locks; time is an argument. A deadline that fires early or for a t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from types import MappingProxyType
 from typing import NamedTuple
 
 from collector.config import Traces
 from collector.otlp.lazy import Frame, parent_links
 from collector.reading import Reading, Role
 
-_NOTHING: Mapping[bytes | int, bool] = MappingProxyType({})
+_LARGE = 1000
+"""Readings from which a trace is looked at less often: looking costs as much as there are."""
 
 
 class State(Enum):
@@ -96,7 +96,7 @@ class Trace:
     held: dict[bytes, HeldSpan] = field(default_factory=dict)
     verdicts: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     """Anchor of each run that has its verdict: revision, and a fingerprint of what was scored."""
-    seen: Mapping[bytes | int, bool] = field(default_factory=lambda: _NOTHING)
+    seen: dict[bytes | int, bool] = field(default_factory=dict)
     """Spans of before a restart, of which only this is known: key, and whether it was held."""
     rows: list[int] = field(default_factory=list)
     """Where the journal keeps it."""
@@ -104,6 +104,9 @@ class Trace:
     """Where the journal keeps what was known of it, among others, before it opened."""
     mark: int = 0
     """Where the journal notes that it is finished; 0 for nowhere."""
+
+    known_parents: dict[bytes, bytes] = field(default_factory=dict)
+    links_read: int = 0
 
     def was_held(self, key: bytes | int) -> bool:
         """Whether a span it has is, or was, held."""
@@ -118,7 +121,12 @@ class Trace:
 
     def parents(self) -> dict[bytes, bytes]:
         """Span id to parent id of every span seen, read or not."""
-        return parent_links(bytes(self.links))
+        if self.state is not State.REOPENED:
+            return parent_links(bytes(self.links))
+        if len(self.links) > self.links_read:  # asked for at each span of a long session: read only what is new
+            self.known_parents.update(parent_links(bytes(self.links[self.links_read :])))
+            self.links_read = len(self.links)
+        return self.known_parents
 
 
 class _Entry(NamedTuple):
@@ -204,12 +212,12 @@ class Assembler:
         if trace.waits:
             trace.waits = False
             self._schedule(trace, self._deadline(trace))
-        if len(trace.readings) >= self._config.max_spans:
+        if len(trace.readings) + len(trace.seen) >= self._config.max_spans:
             trace.truncated = True
             return Disposition.FORWARD
         late = trace.state is State.REOPENED and self._has_verdict(trace, reading)
         if late and trace.seen:  # the calls it would be scored with are gone: its verdict stays as it is
-            trace.seen = {**trace.seen, key: False}
+            trace.seen[key] = False
             return Disposition.LATE
         trace.readings[key] = reading
         if late:
@@ -264,6 +272,7 @@ class Assembler:
         trace.step(Event.RELEASED)
         del self._open[trace.trace_id]
         held, trace.held = trace.held, {}
+        trace.known_parents, trace.links_read = {}, 0
         self.held_bytes -= sum(len(span.raw) for span in held.values())
         if self._config.remember:
             self._remember(trace)
@@ -327,7 +336,7 @@ class Assembler:
         heapq.heappush(self._deadlines, (at, trace.trace_id))
 
     def _deadline(self, trace: Trace) -> float:
-        quiet = self._config.settle
+        quiet = self._config.settle * (1 + len(trace.readings) // _LARGE)
         if trace.waits:
             quiet = self._config.idle_timeout
         return min(trace.touched + quiet, trace.opened + self._config.max_duration)

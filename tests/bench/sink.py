@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import multiprocessing
+import threading
 import time
 from multiprocessing.connection import Connection
 from typing import Any
@@ -19,9 +20,12 @@ _SERVICES = ("trace.v1.TraceService", "logs.v1.LogsService", "metrics.v1.Metrics
 def _serve(pipe: Connection) -> None:
     counts = dict.fromkeys(_SERVICES, 0)
     arrived: dict[int, int] = {}
+    away = threading.Event()
 
     def handler(service: str) -> Any:
-        def export(request: bytes, _: grpc.ServicerContext) -> bytes:
+        def export(request: bytes, context: grpc.ServicerContext) -> bytes:
+            if away.is_set():
+                context.abort(grpc.StatusCode.UNAVAILABLE, "away")
             now = time.monotonic_ns()
             if service.startswith("trace") and (at := request.find(PROBE)) >= 0:
                 arrived[int(request[at + len(PROBE) : at + len(PROBE) + 8])] = now
@@ -36,8 +40,13 @@ def _serve(pipe: Connection) -> None:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, {"Export": handler(service)}),))
     pipe.send(server.add_insecure_port("127.0.0.1:0"))
     server.start()
-    while pipe.recv() == "counts":
-        pipe.send((counts[_SERVICES[0]], counts[_SERVICES[1]], dict(arrived)))
+    while (command := pipe.recv()) != "stop":
+        if command == "counts":
+            pipe.send((counts[_SERVICES[0]], counts[_SERVICES[1]], dict(arrived)))
+        elif command == "away":
+            away.set()
+        else:
+            away.clear()
     server.stop(0)
 
 
@@ -57,6 +66,14 @@ class Sink:
         self._pipe.send("counts")
         answer: tuple[int, int, dict[int, int]] = self._pipe.recv()
         return answer
+
+    def go_away(self) -> None:
+        """Refuse everything with UNAVAILABLE, until ``come_back``."""
+        self._pipe.send("away")
+
+    def come_back(self) -> None:
+        """Take everything again."""
+        self._pipe.send("back")
 
     def __exit__(self, *_: object) -> None:
         self._pipe.send("stop")

@@ -227,3 +227,24 @@ def test_whatever_comes_every_held_span_leaves_exactly_once(
         left += [(trace.trace_id, span) for span in assembler.close(trace)]
     assert sorted(left) == sorted(held)
     assert assembler.held_bytes == 0
+
+
+def test_parents_of_a_session_are_those_of_all_its_links() -> None:
+    assembler = Assembler(CONFIG)
+    add(assembler, reading(1, role=Role.AGENT), 0)
+    assembler.close(opened(assembler))
+    for number in range(2, 6):
+        add(assembler, reading(10 * number, role=Role.AGENT), number)
+        trace = opened(assembler)
+        assert trace.parents()[span_id(10 * number)] == b""
+        add(assembler, reading(10 * number + 1, 10 * number), number)
+        assert trace.parents()[span_id(10 * number + 1)] == span_id(10 * number)
+    assert len(trace.parents()) == 9
+
+
+def test_a_large_trace_is_looked_at_less_often() -> None:
+    assembler = Assembler(Traces(settle=2.0, idle_timeout=30.0, max_duration=600.0))
+    for number in range(3001):
+        add(assembler, reading(number + 1), 0)
+    assert due(assembler, 2.1) == []
+    assert due(assembler, 8.1) == [(TRACE, Due.SETTLED)]
