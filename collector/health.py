@@ -57,4 +57,5 @@ def _shown(config: Config) -> bytes:
     shown = config.model_dump(mode="json")
     if shown["exporters"]["otlp"]:
         shown["exporters"]["otlp"]["headers"] = dict.fromkeys(shown["exporters"]["otlp"]["headers"], "…")
+    shown["spool"] = shown["spool"] or "memory"
     return json.dumps(shown, indent=2).encode()

@@ -72,7 +72,17 @@ MISTAKES = [
     ("admin:\n  endpoint: here\n", "collector.yaml:2: admin.endpoint: 'here' is not host:port"),
     ("exporters: {otlp: {}}\n", "collector.yaml:1: exporters.otlp.endpoint: Field required"),
     ("traces:\n  max_open: 0\n", "collector.yaml:2: traces.max_open: Input should be greater than or equal to 1"),
-    ("spool: disk\n", "collector.yaml:1: spool"),
+    ("spool: disk\n", "collector.yaml:1: spool: 'disk' is neither memory nor {path: FOLDER}"),
+    ("spool:\n  pth: /x\n", "collector.yaml:2: spool.pth: unknown key; did you mean path?"),
+    (
+        "memory_limiter:\n  limit_mib: 100\n  spike_limit_mib: 200\n",
+        "memory_limiter: spike_limit_mib must be below limit_mib",
+    ),
+    (
+        "receivers: {otlp: {protocols: {grpc: {auth: {}}}}}\n",
+        "protocols.grpc.auth: name either bearer_token or bearer_token_file",
+    ),
+    ("exporters:\n  otlp: {endpoint: x:1, tls: {cert_file: a}}\n", "tls: cert_file and key_file go together"),
     ("- a\n", "collector.yaml:1: file: "),
 ]
 
@@ -88,3 +98,36 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, "traces:\n  settle: soon\n  idle: 3s\nspool: disk\n")
     assert len(str(caught.value).splitlines()) == 3
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    config = load(
+        tmp_path,
+        """
+receivers: {otlp: {protocols: {http: {tls: {cert_file: tls/cert.pem, key_file: /etc/key.pem}}}}}
+rules: [rules, /etc/rules.yaml]
+spool: {path: spool}
+exporters: {otlp: {endpoint: "x:1", tls: {ca_file: ca.pem}}}
+""",
+    )
+    http, otlp = config.receivers.otlp.protocols.http, config.exporters.otlp
+    assert http is not None
+    assert http.tls is not None
+    assert otlp is not None
+    assert config.spool is not None
+    assert (http.tls.cert_file, http.tls.key_file) == (tmp_path / "tls/cert.pem", Path("/etc/key.pem"))
+    assert config.rules == [tmp_path / "rules", Path("/etc/rules.yaml")]
+    assert (config.spool.path, otlp.tls.ca_file) == (tmp_path / "spool", tmp_path / "ca.pem")
+
+
+def test_a_spool_is_durable_unless_told_otherwise_and_memory_is_the_default(tmp_path: Path) -> None:
+    assert load(tmp_path, "").spool is None
+    spool = load(tmp_path, "spool: {path: /var/lib/toolscore, max_size_mib: 64}").spool
+    assert spool is not None
+    assert (spool.fsync, spool.max_size_mib) == (True, 64)
+
+
+def test_the_schema_offers_both_kinds_of_spool() -> None:
+    kinds = Config.model_json_schema()["properties"]["spool"]["anyOf"]
+    assert kinds[0] == {"const": "memory"}
+    assert [kind for kind in kinds if kind.get("type") == "null"] == []
