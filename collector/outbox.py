@@ -128,5 +128,5 @@ class Outbox:
         await self._empty.wait()
 
     def left(self) -> list[Outgoing]:
-        """What was not delivered, oldest first."""
+        """What was not delivered: what is being sent, then what waits, oldest first."""
         return [*self._sending, *self._waiting]
