@@ -14,6 +14,7 @@ from scorers import registry, trajectory_scorer
 from scorers.arguments import Embed
 from scorers.flattening import check_flattening, expected_calls, made_calls
 from scorers.intents import FoundIntent, build_classifier
+from scorers.judge import JudgeScorer
 from scorers.parsing import Problem, RuleError, nearest, parse_rules
 from scorers.rules import Intent, Rule, RuleFile, ScorerRef
 from scorers.score import Score, error_score
@@ -22,6 +23,8 @@ from scorers.trajectory import Trajectory
 from scorers.trajectory_scorer import TrajectoryScorer
 
 TOLERANCE = 1e-9
+DEFAULT_SAMPLE_RATE = 0.01
+"""Share of the passing runs that a scorer with a model judges, unless the rule says another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,22 @@ class Evaluation:
         return self.complete and self.score.label in ("pass", "fail")
 
 
+@dataclass(frozen=True, slots=True)
+class RuleJudge:
+    """A scorer of a rule that asks a model, and how often it is asked."""
+
+    name: str
+    scorer: JudgeScorer
+    version: str
+    primary: bool
+    sample_rate: float
+    threshold: float
+
+    def evaluation(self, score: Score, *, complete: bool) -> Evaluation:
+        """What the score says under the rule, which has a threshold of its own."""
+        return Evaluation(self.name, _by_threshold(score, self.threshold), self.version, self.primary, complete)
+
+
 class CompiledRule:
     """A rule ready to score runs: checked, its scorers built. Keep it: it remembers the shapes of runs it has met.
 
@@ -51,10 +70,11 @@ class CompiledRule:
         self.digest = digest(rule)
         self._native = _build_native(rule, embed)
         self._systems: dict[str, tuple[registry.Scorer, str]] = {}
+        self._judges: list[RuleJudge] = []
         problems = []
         for at, ref in enumerate(rule.scorers):
             try:
-                self._add(ref)
+                self._add(ref, primary=at == 0)
             except Exception as error:  # noqa: BLE001 - a scorer's factory may raise what it likes
                 problems.append(Problem(("scorers", at), str(error) or type(error).__name__))
         if problems:
@@ -65,10 +85,20 @@ class CompiledRule:
         """The rule's expectation and constraints, ready to read runs."""
         return self._native
 
+    @property
+    def judges(self) -> Sequence[RuleJudge]:
+        """The scorers of the rule that ask a model."""
+        return self._judges
+
     def evaluate(self, trajectory: Trajectory) -> list[Evaluation]:
-        """An evaluation for each scorer of the rule, in their order. Never raises: a failed scorer is an error score."""
+        """An evaluation for each scorer of the rule that asks no model, in their order.
+
+        Never raises: a failed scorer is an error score.
+        """
         found = []
         for at, ref in enumerate(self.rule.scorers):
+            if ref.system in registry.JUDGES:
+                continue
             name = ref.name or ref.system
             try:
                 score = self._score(name, trajectory)
@@ -78,19 +108,26 @@ class CompiledRule:
             found.append(Evaluation(name, score, version, at == 0, trajectory.complete))
         return found
 
-    def _add(self, ref: ScorerRef) -> None:
+    def _add(self, ref: ScorerRef, *, primary: bool) -> None:
+        name = ref.name or ref.system
+        version = registry.VERSIONS.get(ref.system, ref.system)
+        if (create := registry.JUDGES.get(ref.system)) is not None:
+            rate = DEFAULT_SAMPLE_RATE if ref.sample_rate is None else ref.sample_rate
+            self._judges.append(RuleJudge(name, create(**ref.options), version, primary, rate, self.rule.pass_))
+            return
         if ref.system not in registry.SCORERS:
-            raise ValueError(f"unknown scorer {ref.system}{nearest(ref.system, list(registry.SCORERS))}")
+            known = sorted({*registry.SCORERS, *registry.JUDGES})
+            raise ValueError(f"unknown scorer {ref.system}{nearest(ref.system, known)}")
+        if ref.sample_rate is not None:
+            raise ValueError(f"{ref.system} asks no model and scores every run: it takes no sample_rate")
         if ref.system == trajectory_scorer.NAME:
             # What it compares with is the rule itself; options of its own could only contradict it.
             if ref.options:
                 raise ValueError(f"{ref.system} takes no options: it scores what the rule expects")
             return
-        if ref.system in registry.NEEDS_JUDGE:
-            raise ValueError(f"{ref.system} scores a model's answer and cannot score a run by itself")
         check_flattening(self._native.pattern)
         scorer = registry.SCORERS[ref.system](**ref.options)
-        self._systems[ref.name or ref.system] = (scorer, registry.VERSIONS.get(ref.system, ref.system))
+        self._systems[name] = (scorer, version)
 
     def _score(self, name: str, trajectory: Trajectory) -> Score:
         if name not in self._systems:
@@ -101,10 +138,14 @@ class CompiledRule:
         pattern = self._native.pattern
         expected = expected_calls(pattern, reading, trajectory) if pattern else []
         score = self._systems[name][0](expected=expected, actual=made_calls(trajectory, places))
-        if score.value is not None and score.label in ("pass", "fail"):
-            passed = score.value >= self.rule.pass_ - TOLERANCE
-            score = replace(score, label="pass" if passed else "fail")
-        return _for_all_calls(score, places, len(trajectory.calls))
+        return _for_all_calls(_by_threshold(score, self.rule.pass_), places, len(trajectory.calls))
+
+
+def _by_threshold(score: Score, threshold: float) -> Score:
+    """The score labelled by the rule's own bar."""
+    if score.value is None or score.label not in ("pass", "fail"):
+        return score
+    return replace(score, label="pass" if score.value >= threshold - TOLERANCE else "fail")
 
 
 def _for_all_calls(score: Score, places: Sequence[int], calls: int) -> Score:

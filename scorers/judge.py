@@ -1,17 +1,19 @@
 """The pure half of judging by a language model: what to ask, and how to read the answer. It asks nobody itself.
 
-A scorer with a judge gives a `JudgeRequest`; whoever may use the network sends it and hands the model's text back.
+A scorer with a judge is a generator of `JudgeRequest`s: whoever may use the network asks each of them, sends the answer
+into the generator, and gets the next question or, as its return value, the Score.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
-from jsonschema import Draft202012Validator
+from scorers.score import Score
+from scorers.trajectory import Trajectory
 
 ANSWER_LIMIT = 262_144
 """Characters of an answer that are read; longer ones are refused."""
@@ -35,12 +37,45 @@ class JudgeRequest:
     schema: Mapping[str, Any] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """A tool the agent could have called; ``parameters`` is the JSON Schema of its arguments."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """What a judge may be told of one run. All of it was written by strangers; None is "nobody recorded it"."""
+
+    trajectory: Trajectory
+    user_input: str | None = None
+    response: str | None = None
+    """What the agent answered in the end."""
+    tools: Sequence[ToolDefinition] | None = None
+
+
+Questions = Generator[JudgeRequest, Any, Score]
+"""Yields questions and is sent their answers: an object that fits the question's schema, text where it has none."""
+
+
+class JudgeScorer(Protocol):
+    """A scorer that asks a model."""
+
+    def judge(self, run: JudgedRun) -> Questions:
+        """Judge one run. Raises ValueError where the run cannot be judged, or an answer makes no sense."""
+
+
 def read_answer(answer: str | Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """The object in a model's answer, checked against ``schema``. Raises `AnswerError`.
 
     Models wrap JSON in prose, fences and channel markers, and write line breaks into strings: all that is read over.
     JSON that ends early is refused.
     """
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - a tenth of a second that most processes never need
+
     found = dict(answer) if isinstance(answer, Mapping) else _parse(answer)
     problems = sorted(Draft202012Validator(schema).iter_errors(found), key=lambda problem: list(map(str, problem.path)))
     if problems:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from scorers import trajectory_scorer
+from scorers.judge import JudgeScorer
 from scorers.score import Score
 from scorers.systems import (
     adk,
@@ -52,5 +53,5 @@ _MODULES = (
 )
 SCORERS: dict[str, Callable[..., Scorer]] = {module.NAME: module.create for module in _MODULES}
 VERSIONS: dict[str, str] = {module.NAME: module.VERSION for module in _MODULES}
-NEEDS_JUDGE = frozenset({mastra_llm.NAME})
-"""Scorers of a model's answer: they cannot score a run by themselves."""
+JUDGES: dict[str, Callable[..., JudgeScorer]] = {mastra_llm.NAME: mastra_llm.create_judge}
+"""Scorers that ask a model: in a rule they are asked beside the pipeline, and cannot score a run by themselves."""

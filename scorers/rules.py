@@ -238,11 +238,14 @@ class ScorerRef(BaseModel):
     """A scorer of a rule: its name, or ``{system: evalite, mode: flexible}`` with the scorer's own options.
 
     ``name`` is what its evaluations are called, the system's name unless given; two of one rule must differ.
+    ``sample_rate`` is for scorers that ask a model: the share they judge of the runs that pass the rule's other scorers;
+    those that do not pass are always judged.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
     system: Identifier
     name: Identifier | None = None
+    sample_rate: Share | None = None
 
     @model_validator(mode="before")
     @classmethod

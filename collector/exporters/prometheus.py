@@ -127,5 +127,5 @@ def _unscored(verdict: Verdict) -> str | None:
         return "no_rule"
     if not verdict.complete:
         return "incomplete"
-    label = next(evaluation.score.label for evaluation in verdict.evaluations if evaluation.primary)
+    label = next((evaluation.score.label for evaluation in verdict.evaluations if evaluation.primary), None)
     return label if label in ("ambiguous", "error") else None

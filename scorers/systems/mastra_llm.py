@@ -28,7 +28,7 @@ from typing import Any
 
 from pydantic import Field
 
-from scorers.judge import AnswerError, JudgeRequest, read_answer
+from scorers.judge import AnswerError, JudgedRun, JudgeRequest, Questions, ToolDefinition, read_answer
 from scorers.score import Score
 from scorers.systems.calls import Call
 from scorers.systems.formulas import round_to_cents
@@ -116,6 +116,33 @@ class MastraLLMOptions(Options):
     agent_response: str = Field(default="", alias="agentResponse")
 
 
+class MastraLLMJudgeOptions(Options):
+    """What a rule says to it: the tools, where no instrumentation recorded them."""
+
+    available_tools: list[dict[str, Any]] = Field(default=[], alias="availableTools")
+
+
+class MastraLLMJudge:
+    """Judges runs by asking a model the original's two questions."""
+
+    def __init__(self, options: MastraLLMJudgeOptions) -> None:
+        self._tools = options.available_tools
+
+    def judge(self, run: JudgedRun) -> Questions:
+        """Two questions, then the score. Raises `OriginalError` for an answer that is unusable."""
+        tools = [_as_tool(tool) for tool in run.tools] if run.tools is not None else self._tools
+        called = [call.name for call in run.trajectory.calls]
+        answer = yield analysis_request(run.user_input or "", run.response or "", called, tools)
+        analysis = read_analysis(answer)
+        reason = yield reason_request(run.user_input or "", analysis)
+        return _verdict(analysis, reason)
+
+
+def create_judge(**options: Any) -> MastraLLMJudge:
+    """A scorer that asks. Raises `ValueError` for bad options."""
+    return MastraLLMJudge(read_options(NAME, MastraLLMJudgeOptions, options))
+
+
 def create(**options: Any) -> SystemScorer:
     """A scorer of one judged run. Raises `ValueError` for bad options, the scorer for an answer that is unusable."""
     return scorer(read_options(NAME, MastraLLMOptions, options), _score)
@@ -164,15 +191,22 @@ def analysis_score(analysis: Mapping[str, Any]) -> float:
 def _score(options: MastraLLMOptions, _expected: list[Call], _actual: list[Call]) -> Score:
     if options.judge is None:
         raise ValueError("mastra_llm needs the option judge: what the model answered to the analysis request")
-    analysis = read_analysis(options.judge)
+    return _verdict(read_analysis(options.judge), options.reason)
+
+
+def _verdict(analysis: Mapping[str, Any], reason: str) -> Score:
     evaluations, missing = analysis["evaluations"], analysis.get("missingTools", [])
     return verdict(
         analysis_score(analysis),
         f"{_appropriate(analysis)} of {len(evaluations)} evaluated calls were appropriate, {len(missing)} tools missing",
-        {"reason": options.reason, "judgeCalls": 2, "analyze": analysis},
+        {"reason": reason, "judgeCalls": 2, "analyze": analysis},
         missing=missing,
     )
 
 
 def _appropriate(analysis: Mapping[str, Any]) -> int:
     return sum(one["wasAppropriate"] for one in analysis["evaluations"])
+
+
+def _as_tool(tool: ToolDefinition) -> dict[str, str]:
+    return {"id": tool.name, "description": tool.description}

@@ -51,7 +51,8 @@ def test_every_scorer_of_a_rule_gives_an_evaluation() -> None:
         ({"scorers": ["tpmjs"], "expect": {"tool": "a*"}}, ".scorers[0]", "a* has no one name"),
         ({"scorers": [{"system": "evalite", "mod": 1}], "expect": {"tool": "a"}}, ".scorers[0]", "has no option 'mod'"),
         ({"scorers": [{"system": "trajectory", "mode": 1}]}, ".scorers[0]", "takes no options"),
-        ({"scorers": ["mastra_llm"], "expect": {"tool": "a"}}, ".scorers[0]", "scores a model's answer"),
+        ({"scorers": [{"system": "trajectory", "sample_rate": 1}]}, ".scorers[0]", "takes no sample_rate"),
+        ({"scorers": [{"system": "mastra_llm", "judge": {}}]}, ".scorers[0]", "has no option 'judge'"),
         ({"expect": {"tool": "a", "forbid": ["*"]}}, ".expect", "both expected and forbidden"),
         (
             {"expect": {"sequence": ["b", {"tool": "a", "arguments": {"x": {"semantic": "hello"}}}]}},

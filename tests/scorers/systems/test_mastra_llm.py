@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from scorers.judge import JudgedRun, ToolDefinition
 from scorers.systems import mastra_llm
 from scorers.systems.system import OriginalError
+from scorers.trajectory import ToolCall, Trajectory
 from tests.scorers.systems.cases import calls, run
 
 
@@ -101,3 +103,25 @@ def test_the_second_question_holds_score_and_evaluations() -> None:
     assert 'Missing tools: ["w"]' in request.user
     assert "ONE SENTENCE" in request.user
     assert "Score: 1/1" in mastra_llm.reason_request("q", analysis()).user
+
+
+def test_a_run_is_judged_by_two_questions() -> None:
+    judged = JudgedRun(
+        Trajectory([ToolCall("weather")]),
+        "Weather in Rome?",
+        "Sunny.",
+        [ToolDefinition("weather", "tells the weather")],
+    )
+    questions = mastra_llm.create_judge().judge(judged)
+
+    analysis = next(questions)
+    reason = questions.send(
+        {"evaluations": [{"toolCalled": "weather", "wasAppropriate": True, "reasoning": "asked for"}]}
+    )
+    with pytest.raises(StopIteration) as done:
+        questions.send("It served the request.")
+
+    assert all(text in analysis.user for text in ("Weather in Rome?", "Sunny.", "weather: tells the weather"))
+    assert "Score: 1/1" in reason.user
+    assert reason.schema is None
+    assert (done.value.value.value, done.value.value.details["reason"]) == (1.0, "It served the request.")
