@@ -51,6 +51,10 @@ class Run:
     """The tool execution, of the parent run, inside of which this run happened."""
     found_intent: FoundIntent | None = None
     """What the user's words showed, where no attribute said the intent and somebody looked."""
+    answers: Sequence[object] = ()
+    """Where its final answer may be found, the most telling first, as the wire held it; empty unless a judge is asked."""
+    definitions: Sequence[object] = ()
+    """Where the tools it was offered may be found, likewise."""
 
 
 def reconstruct(

@@ -207,6 +207,10 @@ class RuleSet:
         """Whether any rule scores this scope."""
         return any(rule.rule.scope == scope for rule in self.rules)
 
+    def asks(self) -> bool:
+        """Whether any rule has a scorer that asks a model."""
+        return any(rule.judges for rule in self.rules)
+
     def find_intent(self, words: str) -> FoundIntent:
         """The intent a user's words show, and by what."""
         return self._find_intent(words)

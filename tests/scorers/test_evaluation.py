@@ -231,6 +231,11 @@ def test_two_files_may_not_name_two_rules_alike() -> None:
         RuleSet([one, other])
 
 
+@pytest.mark.parametrize(("scorers", "asks"), [(["trajectory"], False), (["trajectory", "mastra_llm"], True)])
+def test_rules_know_whether_a_model_is_asked(scorers: list[str], asks: bool) -> None:
+    assert load_rules({"rules": [{"name": "r", "match": {}, "scorers": scorers}]}).asks() is asks
+
+
 def test_no_rules_select_nothing() -> None:
     assert RuleSet().select(Context(route="/x")) is None
 

@@ -12,6 +12,7 @@ from scorers.systems import mastra_llm
 from scorers.systems.system import OriginalError
 from scorers.trajectory import ToolCall, Trajectory
 from tests.scorers.systems.cases import calls, run
+from tests.scorers.systems.mastra_examples import EXAMPLES, Example
 
 
 def analysis(*appropriate: bool, missing: list[str] | None = None) -> dict[str, Any]:
@@ -125,3 +126,20 @@ def test_a_run_is_judged_by_two_questions() -> None:
     assert "Score: 1/1" in reason.user
     assert reason.schema is None
     assert (done.value.value.value, done.value.value.details["reason"]) == (1.0, "It served the request.")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_a_documented_example(example: Example) -> None:
+    questions = mastra_llm.create_judge(**example.options).judge(example.run)
+    analysis = next(questions)
+    reason = questions.send(example.analysis)
+    with pytest.raises(StopIteration) as done:
+        questions.send(example.reason)
+    score = done.value.value
+
+    assert (score.value, score.details["reason"]) == (example.score, example.reason)
+    assert example.claim is None or score.value < example.claim
+    assert all(
+        f"{tool.get('id', 'undefined')}: {tool['description']}" in analysis.user for tool in example.available_tools
+    )
+    assert all(example.run.user_input in question.user for question in (analysis, reason))  # type: ignore[operator]
