@@ -48,7 +48,7 @@ class Journal:
     def __init__(self, spool: Spool, assembler: Assembler, lifetime: float) -> None:
         self._spool, self._assembler, self._lifetime = spool, assembler, lifetime
         self._context: dict[int, float] = {}
-        self._done: list[tuple[Trace, int, int, bytes, list[int]]] = []
+        self._done: list[tuple[Trace, int, int, bytes, Sequence[int]]] = []
         self._next_sweep = 0.0
 
     # ---- in
@@ -66,10 +66,10 @@ class Journal:
             for frame, spans in kept:
                 raws = spans.get(trace_id)
                 if raws is not None:
-                    trace.rows.append(self._spool.keep(SPANS, pack([trace_id, link, *frame, *raws])))
+                    self._keep(trace, SPANS, [trace_id, link, *frame, *raws])
                     link = b""
             if link:
-                trace.rows.append(self._spool.keep(SPANS, pack([trace_id, link, *_NO_FRAME])))
+                self._keep(trace, SPANS, [trace_id, link, *_NO_FRAME])
         if unclaimed:
             self._keep_context(unclaimed, links, kept, now)
 
@@ -95,7 +95,10 @@ class Journal:
         """Keep a log record of an open trace."""
         trace = self._assembler.opened(trace_id)
         if trace is not None:
-            trace.rows.append(self._spool.keep(LOG, pack([trace_id, b"", *frame, raw])))
+            self._keep(trace, LOG, [trace_id, b"", *frame, raw])
+
+    def _keep(self, trace: Trace, kind: int, parts: Sequence[bytes]) -> None:
+        trace.note_row(self._spool.keep(kind, pack(parts)))
 
     # ---- out
 
@@ -103,7 +106,7 @@ class Journal:
         """The trace was closed. Its records stay until ``settle``: what was made of it has not been queued yet."""
         before, trace.mark = trace.mark, self._spool.next_id()
         self._done.append((trace, before, trace.mark, _mark(trace), trace.rows))
-        trace.rows, trace.context = [], ()
+        trace.rows, trace.context = (), ()
 
     def settle(self) -> None:
         """All that was made of closed traces is queued now, or was in this same step: their records may go."""
@@ -156,7 +159,7 @@ class Journal:
         if trace is None:
             self.discard(record.row)
         else:
-            trace.rows.append(record.row)
+            trace.note_row(record.row)
 
     def discard(self, row: int) -> None:
         """A record is of no use."""

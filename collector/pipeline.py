@@ -28,7 +28,7 @@ from collector.otlp.annotate import annotate, events_frame
 from collector.otlp.decode import Decoder
 from collector.outbox import Outbox, Outgoing
 from collector.processors.annotation import span_attributes
-from collector.processors.assembler import Assembler, Disposition, Due, HeldSpan, Trace
+from collector.processors.assembler import Assembler, Disposition, Due, Trace
 from collector.processors.scoring import TENANT_ATTRIBUTES, verdicts_of
 from collector.reading import IGNORED, Reading, Role
 from collector.reconstruction import ContextSettings, Run, reconstruct
@@ -165,7 +165,7 @@ class Pipeline:
         kept: dict[bytes, list[bytes]] = {}
         for index, trace_id, reading in readings:
             raw = scope.spans[index]
-            disposition = self._assembler.add(trace_id, reading.span_id, reading, HeldSpan(scope.frame, raw), now)
+            disposition = self._assembler.add(trace_id, reading.span_id, reading, raw, scope.frame, now)
             if self._journal is not None and disposition is not Disposition.DUPLICATE:
                 kept.setdefault(trace_id, []).append(raw)
             if disposition in (Disposition.HELD, Disposition.DUPLICATE):
@@ -202,7 +202,7 @@ class Pipeline:
         if reading is None:
             return b""
         key = int.from_bytes(blake2b(raw, digest_size=8).digest())  # the same after a restart, which hash() is not
-        self._assembler.add(record.trace_id, key, reading, None, now)
+        self._assembler.add(record.trace_id, key, reading, None, frame, now)
         return record.trace_id
 
     # ---- over time: called by the service
@@ -272,7 +272,7 @@ class Pipeline:
             if span is None or reading is None or reading is IGNORED:
                 continue
             if record.kind == SPANS or (reading.role == Role.OTHER and not self._assembler.closed(span.trace_id)):
-                self._assembler.add(span.trace_id, reading.span_id, reading, HeldSpan(record.frame, raw), now)
+                self._assembler.add(span.trace_id, reading.span_id, reading, raw, record.frame, now)
 
     # ---- one trace
 
@@ -306,7 +306,7 @@ class Pipeline:
         except Exception:  # noqa: BLE001 - a bug in a scorer, or a trace nobody thought of, must not end the process
             self._report_bug("trace %s could not be scored; its spans leave as they came", trace)
             verdicts, events = [], []
-            spans = [(span.frame, self._redaction.span(span.raw)) for span in trace.held.values()]
+            spans = [(frame, self._redaction.span(raw)) for _, raw, frame in trace.held_spans()]
         self._assembler.close(trace)
         if self._journal is not None:
             self._journal.close(trace)
@@ -324,13 +324,12 @@ class Pipeline:
         verdicts = verdicts_of(trace, runs, self._rules, release)
         added = span_attributes(verdicts)
         spans: _Framed = []
-        for span_id, span in trace.held.items():
+        for span_id, raw, frame in trace.held_spans():
             attributes = added.get(span_id)
-            raw = annotate(span.raw, attributes) if attributes else span.raw
-            spans.append((span.frame, self._redaction.span(raw)))
+            spans.append((frame, self._redaction.span(annotate(raw, attributes) if attributes else raw)))
         events: _Framed = []
         for verdict in verdicts:
-            frame = self._events_frame(verdict, trace.held)
+            frame = _events_frame(trace.frame_of(verdict.run.span_id))
             for event in evaluation_events(verdict, self._clock.wall_ns()):
                 events.append((frame, self._redaction.log_record(event)))
         return verdicts, spans, events
@@ -338,11 +337,6 @@ class Pipeline:
     def _report_bug(self, message: str, trace: Trace) -> None:
         _log.exception(message, trace.trace_id.hex())
         self._telemetry.child(self._telemetry.runs_unscored, "internal").inc()
-
-    def _events_frame(self, verdict: Verdict, held: dict[bytes, HeldSpan]) -> lazy.Frame:
-        """Events go under the resource of the evaluated span, where it is known."""
-        anchor = held.get(verdict.run.span_id) or next(iter(held.values()), None)
-        return events_frame(anchor.frame.resource if anchor else b"", _SCOPE, __version__)
 
     # ---- out
 
@@ -364,3 +358,8 @@ class Pipeline:
 def _context_last(item: tuple[int, bytes, Reading]) -> bool:
     """Roots after what they enclose, so that a root knows whether its trace is about agents at all."""
     return item[2].role == Role.OTHER
+
+
+def _events_frame(evaluated: lazy.Frame | None) -> lazy.Frame:
+    """Events go under the resource of the evaluated run, where it is known."""
+    return events_frame(evaluated.resource if evaluated else b"", _SCOPE, __version__)

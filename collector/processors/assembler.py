@@ -16,7 +16,8 @@ import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, cast
 
 from collector.config import Traces
 from collector.otlp.lazy import Frame, parent_links
@@ -70,11 +71,12 @@ class Disposition(Enum):
     """Drop it: it is held, or has left."""
 
 
-class HeldSpan(NamedTuple):
-    """A span that waits for its verdict, with what surrounded it."""
+def _nothing() -> dict[Any, Any]:
+    """What most traces never have: shared, and so it cannot be written."""
+    return _NOTHING
 
-    frame: Frame
-    raw: bytes
+
+_NOTHING: Final = cast("dict[Any, Any]", MappingProxyType({}))
 
 
 @dataclass(slots=True, eq=False)
@@ -93,20 +95,54 @@ class Trace:
     truncated: bool = False
     """Some of it was not kept, because a limit was reached."""
     readings: dict[bytes | int, Reading] = field(default_factory=dict)
-    held: dict[bytes, HeldSpan] = field(default_factory=dict)
-    verdicts: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    held: dict[bytes, bytes] = field(default_factory=dict)
+    """Spans that wait for the verdict, raw."""
+    frame: Frame | None = None
+    """What surrounded the first of them, and nearly always the others."""
+    frames: dict[bytes, Frame] = field(default_factory=_nothing)
+    """What surrounded those that had something else around them."""
+    verdicts: dict[bytes, tuple[int, int]] = field(default_factory=_nothing)
     """Anchor of each run that has its verdict: revision, and a fingerprint of what was scored."""
-    seen: dict[bytes | int, bool] = field(default_factory=dict)
+    seen: dict[bytes | int, bool] = field(default_factory=_nothing)
     """Spans of before a restart, of which only this is known: key, and whether it was held."""
-    rows: list[int] = field(default_factory=list)
+    rows: list[int] | tuple[()] = ()
     """Where the journal keeps it."""
     context: Sequence[int] = ()
     """Where the journal keeps what was known of it, among others, before it opened."""
     mark: int = 0
     """Where the journal notes that it is finished; 0 for nowhere."""
 
-    known_parents: dict[bytes, bytes] = field(default_factory=dict)
+    known_parents: dict[bytes, bytes] | None = None
     links_read: int = 0
+
+    def hold(self, span_id: bytes, raw: bytes, frame: Frame) -> None:
+        """Let a span wait for the verdict."""
+        self.held[span_id] = raw
+        if self.frame is None:
+            self.frame = frame
+        elif frame is not self.frame and frame != self.frame:
+            self.frames = self.frames or {}
+            self.frames[span_id] = frame
+
+    def frame_of(self, span_id: bytes) -> Frame | None:
+        """What surrounded a held span; where that one is not held, what surrounded others, None where none is."""
+        return self.frames.get(span_id, self.frame)
+
+    def held_spans(self) -> Iterator[tuple[bytes, bytes, Frame]]:
+        """The held spans: id, raw span, what surrounded it."""
+        if self.frame is not None:
+            for span_id, raw in self.held.items():
+                yield span_id, raw, self.frames.get(span_id, self.frame)
+
+    def note_verdict(self, anchor: bytes, revision: int, fingerprint: int) -> None:
+        """A run has its verdict."""
+        self.verdicts = self.verdicts or {}
+        self.verdicts[anchor] = (revision, fingerprint)
+
+    def note_row(self, row: int) -> None:
+        """The journal keeps some of it there."""
+        self.rows = self.rows or []
+        self.rows.append(row)
 
     def was_held(self, key: bytes | int) -> bool:
         """Whether a span it has is, or was, held."""
@@ -123,6 +159,8 @@ class Trace:
         """Span id to parent id of every span seen, read or not."""
         if self.state is not State.REOPENED:
             return parent_links(bytes(self.links))
+        if self.known_parents is None:
+            self.known_parents = {}
         if len(self.links) > self.links_read:  # asked for at each span of a long session: read only what is new
             self.known_parents.update(parent_links(bytes(self.links[self.links_read :])))
             self.links_read = len(self.links)
@@ -195,9 +233,9 @@ class Assembler:
                 self._schedule(trace, now + self._config.settle)
 
     def add(
-        self, trace_id: bytes, key: bytes | int, reading: Reading, span: HeldSpan | None, now: float
+        self, trace_id: bytes, key: bytes | int, reading: Reading, raw: bytes | None, frame: Frame, now: float
     ) -> Disposition:
-        """Take one reading; ``span`` is its raw span, None for a log record. Says what becomes of the span."""
+        """Take one reading; ``raw`` is its span, None for a log record. Says what becomes of the span."""
         trace = self._open.get(trace_id)
         if trace is None:
             if reading.role == Role.OTHER and trace_id not in self._closed:
@@ -222,9 +260,9 @@ class Assembler:
         trace.readings[key] = reading
         if late:
             return Disposition.LATE
-        if span is not None and (reading.held or self._may_be_anchor(trace, reading)):
-            trace.held[key] = span  # type: ignore[index]  # a span's key is its id
-            self.held_bytes += len(span.raw)
+        if raw is not None and (reading.held or self._may_be_anchor(trace, reading)):
+            trace.hold(reading.span_id, raw, frame)
+            self.held_bytes += len(raw)
             return Disposition.HELD
         return Disposition.FORWARD
 
@@ -267,16 +305,15 @@ class Assembler:
         """Every open trace, oldest first."""
         return list(self._open.values())
 
-    def close(self, trace: Trace) -> dict[bytes, HeldSpan]:
-        """Forget the trace but for what recognises late spans; gives up its held spans."""
+    def close(self, trace: Trace) -> None:
+        """Forget the trace but for what recognises late spans."""
         trace.step(Event.RELEASED)
         del self._open[trace.trace_id]
-        held, trace.held = trace.held, {}
-        trace.known_parents, trace.links_read = {}, 0
-        self.held_bytes -= sum(len(span.raw) for span in held.values())
+        self.held_bytes -= sum(map(len, trace.held.values()))
+        trace.held, trace.frame, trace.frames = {}, None, _NOTHING
+        trace.known_parents, trace.links_read = None, 0
         if self._config.remember:
             self._remember(trace)
-        return held
 
     # ---- for the journal
 
@@ -314,7 +351,7 @@ class Assembler:
 
     def _begin(self, trace_id: bytes, now: float) -> Trace:
         links, roots, context = self._unclaimed.claim(trace_id)
-        trace = self._open[trace_id] = Trace(trace_id, now, now, links, context=context)
+        trace = self._open[trace_id] = Trace(trace_id, now, now, links, context=context or ())
         trace.readings.update((root.span_id, root) for root in roots)
         self._schedule(trace, self._deadline(trace))
         return trace

@@ -72,5 +72,5 @@ def _revision(trace: Trace, key: bytes, run: Run) -> int | None:
     if before is not None and before[1] == fingerprint:
         return None
     revision = 0 if before is None else before[0] + 1
-    trace.verdicts[key] = (revision, fingerprint)
+    trace.note_verdict(key, revision, fingerprint)
     return revision

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from collector.config import Traces
 from collector.otlp.lazy import Frame
-from collector.processors.assembler import TRANSITIONS, Assembler, Disposition, Due, Event, HeldSpan, State, Trace
+from collector.processors.assembler import TRANSITIONS, Assembler, Disposition, Due, Event, State, Trace
 from collector.reading import Reading, Role
 from collector.span import Resource
 from tests.otlp_data import span_id
 
 TRACE, OTHER_TRACE = b"t" * 16, b"u" * 16
-HELD = HeldSpan(Frame(b"", b""), b"raw bytes")
+RAW, FRAME = b"raw bytes", Frame(b"resource", b"scope")
 CONFIG = Traces(settle=2.0, idle_timeout=30.0, max_duration=600.0)
 
 
@@ -24,7 +24,7 @@ def reading(number: int, parent: int = 0, role: Role = Role.TOOL) -> Reading:
 
 def add(assembler: Assembler, item: Reading, now: float, trace_id: bytes = TRACE) -> Disposition:
     assembler.link({trace_id: [item.span_id, item.parent_span_id or bytes(8)]}, now)
-    return assembler.add(trace_id, item.span_id, item, HELD, now)
+    return assembler.add(trace_id, item.span_id, item, RAW, FRAME, now)
 
 
 def due(assembler: Assembler, now: float) -> list[tuple[bytes, Due]]:
@@ -54,7 +54,7 @@ def test_agents_and_tools_are_held_models_and_context_leave() -> None:
     assert add(assembler, reading(2, 1, Role.TOOL), 0) is Disposition.HELD
     assert add(assembler, reading(3, 1, Role.MODEL), 0) is Disposition.FORWARD
     assert add(assembler, reading(4, 1, Role.OTHER), 0) is Disposition.FORWARD
-    assert assembler.held_bytes == 2 * len(HELD.raw)
+    assert assembler.held_bytes == 2 * len(RAW)
 
 
 def test_a_root_is_held_only_where_no_agent_is_known() -> None:
@@ -131,9 +131,23 @@ def test_nothing_outlives_max_duration() -> None:
 def test_closing_gives_up_the_held_spans_and_a_stale_deadline_does_no_harm() -> None:
     assembler = Assembler(CONFIG)
     add(assembler, reading(1), 0)
-    assert assembler.close(opened(assembler)) == {span_id(1): HELD}
-    assert (len(assembler), assembler.held_bytes) == (0, 0)
+    trace = opened(assembler)
+    assert list(trace.held_spans()) == [(span_id(1), RAW, FRAME)]
+    assembler.close(trace)
+    assert (len(assembler), assembler.held_bytes, list(trace.held_spans())) == (0, 0, [])
     assert due(assembler, 1000) == []
+
+
+def test_each_held_span_keeps_what_surrounded_it() -> None:
+    assembler, elsewhere = Assembler(CONFIG), Frame(b"another resource", b"scope")
+    add(assembler, reading(1), 0)
+    assembler.add(TRACE, span_id(2), reading(2), RAW, elsewhere, 0)
+    add(assembler, reading(3), 0)
+
+    trace = opened(assembler)
+
+    assert [frame for _, _, frame in trace.held_spans()] == [FRAME, elsewhere, FRAME]
+    assert (trace.frame_of(span_id(2)), trace.frame_of(span_id(9))) == (elsewhere, FRAME)
 
 
 def test_a_repeated_held_span_is_dropped_a_repeated_other_one_passes() -> None:
@@ -152,7 +166,7 @@ def test_a_late_span_of_a_scored_run_passes_and_reopens_its_trace() -> None:
     add(assembler, reading(1, role=Role.AGENT), 0)
     trace = opened(assembler)
     assembler.close(trace)
-    trace.verdicts[span_id(1)] = (0, 0)
+    trace.note_verdict(span_id(1), 0, 0)
     assert add(assembler, reading(2, 1), 5) is Disposition.LATE
     assert opened(assembler).state is State.REOPENED
     assert due(assembler, 7) == [(TRACE, Due.SETTLED)]
@@ -163,7 +177,7 @@ def test_a_new_run_in_an_old_trace_is_held() -> None:
     add(assembler, reading(1, 9, role=Role.AGENT), 0)
     trace = opened(assembler)
     assembler.close(trace)
-    trace.verdicts[span_id(1)] = (0, 0)
+    trace.note_verdict(span_id(1), 0, 0)
     assert add(assembler, reading(12, 11), 50) is Disposition.HELD
     assert add(assembler, reading(11, 9, role=Role.AGENT), 50) is Disposition.HELD
 
@@ -176,7 +190,7 @@ def test_the_oldest_trace_goes_when_there_are_too_many_or_they_hold_too_much() -
     assert assembler.over_limit() is opened(assembler)
     assembler = Assembler(Traces(max_held_mib=1))
     assembler.link({TRACE: [span_id(1), bytes(8)]}, 0)
-    assembler.add(TRACE, span_id(1), reading(1), HeldSpan(Frame(b"", b""), bytes((1 << 20) + 1)), 0)
+    assembler.add(TRACE, span_id(1), reading(1), bytes((1 << 20) + 1), FRAME, 0)
     assert assembler.over_limit() is opened(assembler)
 
 
@@ -222,9 +236,11 @@ def test_whatever_comes_every_held_span_leaves_exactly_once(
         if add(assembler, reading(number, parent, role), now, trace_id) is Disposition.HELD:
             held.append((trace_id, span_id(number)))
         for trace, _ in assembler.due(now):
-            left += [(trace.trace_id, span) for span in assembler.close(trace)]
+            left += [(trace.trace_id, span) for span in trace.held]
+            assembler.close(trace)
     for trace in assembler.open_traces():
-        left += [(trace.trace_id, span) for span in assembler.close(trace)]
+        left += [(trace.trace_id, span) for span in trace.held]
+        assembler.close(trace)
     assert sorted(left) == sorted(held)
     assert assembler.held_bytes == 0
 
