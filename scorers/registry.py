@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from scorers import trajectory_scorer
+from scorers import tool_choice, trajectory_scorer
 from scorers.judge import JudgeScorer
 from scorers.score import Score
 from scorers.systems import (
@@ -52,6 +52,8 @@ _MODULES = (
     vertex,
 )
 SCORERS: dict[str, Callable[..., Scorer]] = {module.NAME: module.create for module in _MODULES}
-VERSIONS: dict[str, str] = {module.NAME: module.VERSION for module in _MODULES}
-JUDGES: dict[str, Callable[..., JudgeScorer]] = {mastra_llm.NAME: mastra_llm.create_judge}
+JUDGES: dict[str, Callable[..., JudgeScorer]] = {
+    module.NAME: module.create_judge for module in (mastra_llm, tool_choice)
+}
 """Scorers that ask a model: in a rule they are asked beside the pipeline, and cannot score a run by themselves."""
+VERSIONS: dict[str, str] = {module.NAME: module.VERSION for module in (*_MODULES, tool_choice)}

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent.parent
 PURE = {
     "__future__", "ast", "bisect", "collections", "dataclasses", "difflib", "enum", "fractions", "functools", "hashlib",
     "heapq", "itertools", "json", "math", "operator", "re", "string", "sys", "typing",
+    "unicodedata",
     "pydantic", "pydantic_core", "rapidfuzz", "re2", "jsonschema", "referencing", "scorers",
 }  # fmt: skip
 
