@@ -154,6 +154,22 @@ class Traces(Section):
     remember: int = Field(10_000, ge=0, description="finished traces kept to recognise late and repeated spans")
 
 
+class Conversations(Section):
+    """When a conversation counts as over, for rules of scope ``conversation``, and how much of it is kept until then.
+
+    ``idle_timeout`` is the quiet time after its last run: it should be longer than a user's pauses and an agent's runs.
+    Beyond a limit the conversation quiet longest gets its verdict as it is, labelled incomplete.
+    """
+
+    idle_timeout: Duration = 300.0
+    max_duration: Duration = Field(86_400.0, description="a conversation still going on then is labelled incomplete")
+    max_open: int = Field(10_000, ge=1)
+    max_runs: int = Field(100, ge=1, description="runs kept of one conversation")
+    max_calls: int = Field(1_000, ge=1, description="tool calls kept of one conversation")
+    max_held_mib: int = Field(64, ge=1, description="bytes of runs, all conversations together")
+    remember: int = Field(1_000, ge=0, description="conversations kept after their verdict, so that it can be revised")
+
+
 class Context(Section):
     """Which attributes say route and intent; the first that is present wins."""
 
@@ -291,6 +307,7 @@ class Config(Section):
     receivers: Receivers = Receivers()
     rules: list[LocalPath] = []
     traces: Traces = Traces()
+    conversations: Conversations = Conversations()
     context: Context = Context()
     spool: Annotated[Spool | None, BeforeValidator(_spool)] = Field(None, json_schema_extra=_also_memory)
     memory_limiter: MemoryLimiter = MemoryLimiter()

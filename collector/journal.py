@@ -7,6 +7,8 @@ trace leaves a mark: the ids of its spans, so that one sent again is recognised,
     record    trace ids | links of each trace ... | resource | scope | span ...
     mark      trace id | links | ids of held spans | ids of other spans | ids of log records | anchors
 
+A conversation leaves a record for each run gathered, and one that says whether it has its verdict: as they are in memory.
+
 Records are deleted, and the mark is written, in the transaction that queues the trace's annotated spans and events: until
 then nothing of them has left, so that verdicts made again after a crash are the first anybody sees. What a mark does not
 bring back is the spans themselves: after a restart a late tool call is passed on, and no verdict from before is revised.
@@ -20,10 +22,12 @@ from typing import NamedTuple
 
 from collector.otlp.lazy import Frame
 from collector.processors.assembler import Assembler, Trace
+from collector.processors.conversations import Conversations, Gathered
 from collector.spool import Spool
 
-SPANS, LOG, CONTEXT = 0, 1, 2
-"""Kinds of records: spans of one open trace, a log record of one, what may matter to traces not open yet."""
+SPANS, LOG, CONTEXT, GATHERED, MARK = range(5)
+"""Kinds of records: spans of one open trace, a log record of one, what may matter to traces not open yet; a run of a
+conversation, what is noted of one."""
 _ID, _SPAN = 16, 8  # bytes of a trace id, of a span id
 _NO_FRAME = Frame(b"", b"")
 
@@ -45,8 +49,9 @@ Kept = list[tuple[Frame, dict[bytes, list[bytes]]]]
 class Journal:
     """Records what one pipeline takes and finishes. ``lifetime``: seconds for which a trace may stay without an agent."""
 
-    def __init__(self, spool: Spool, assembler: Assembler, lifetime: float) -> None:
+    def __init__(self, spool: Spool, assembler: Assembler, conversations: Conversations, lifetime: float) -> None:
         self._spool, self._assembler, self._lifetime = spool, assembler, lifetime
+        self._conversations = conversations
         self._context: dict[int, float] = {}
         self._done: list[tuple[Trace, int, int, bytes, Sequence[int]]] = []
         self._next_sweep = 0.0
@@ -120,6 +125,12 @@ class Journal:
         if self._assembler.forgotten:
             self._spool.drop("finished", self._assembler.forgotten)
             self._assembler.forgotten = []
+        changes, self._conversations.changes = self._conversations.changes, []
+        for what, keep in changes:
+            if keep:
+                what.row = self._spool.keep(GATHERED if isinstance(what, Gathered) else MARK, what.record)
+            elif what.row:
+                self._spool.drop("inbox", [what.row])
 
     def sweep(self, now: float) -> None:
         """Drop context that no trace can need any more."""

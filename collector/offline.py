@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from collector.config import Config, Traces
+from collector.config import Config, Conversations, Traces
 from collector.errors import CollectorError
 from collector.pipeline import Clock, Pipeline
 from collector.receivers.otlp_file import InputError, read_file, trace_sets
@@ -14,10 +14,16 @@ from collector.telemetry import Telemetry
 from collector.verdict import Verdict
 
 _LIMITS = Traces(max_open=10_000_000, max_spans=1_000_000, max_held_mib=1 << 20, remember=0)
+_CONVERSATIONS = Conversations(
+    max_open=10_000_000, max_runs=1_000_000, max_calls=1_000_000, max_held_mib=1 << 20, remember=0
+)
 
 
 def score_files(paths: Iterable[Path], rules: Rules) -> list[Verdict]:
-    """The verdicts of every agent run in the files; each folder is one set of traces. Raises InputError."""
+    """The verdicts of every agent run in the files, then of their conversations. Raises InputError.
+
+    Each folder is one set of traces.
+    """
     verdicts: list[Verdict] = []
     for path in paths:
         for files in trace_sets(path):
@@ -28,7 +34,8 @@ def score_files(paths: Iterable[Path], rules: Rules) -> list[Verdict]:
 def _score_set(files: Iterable[Path], rules: Rules) -> list[Verdict]:
     verdicts: list[Verdict] = []
     clock = Clock(lambda: 0.0, lambda: 0)
-    pipeline = Pipeline(Config(traces=_LIMITS), rules, Telemetry(), None, clock, verdicts.append, user_input=True)
+    config = Config(traces=_LIMITS, conversations=_CONVERSATIONS)
+    pipeline = Pipeline(config, rules, Telemetry(), None, clock, verdicts.append, user_input=True)
     for file in files:
         for signal, request in read_file(file):
             try:

@@ -1,7 +1,7 @@
 """One trace from receipt to export, top to bottom.
 
     receive ─▶ split ─▶ read ─▶ assemble ─▶ reconstruct ─▶ score ─▶ annotate ─▶ outbox
-                 │        │         └── until the trace is due: advance()
+                 │        │         └── until the trace is due: advance()    └─▶ gather, for rules about conversations
                  └────────┴── spans that will not be annotated: to the outbox at once, bytes untouched
 
 No I/O and no waiting here: receivers call ``receive``, the service calls ``advance``, an exporter empties the outbox.
@@ -22,16 +22,19 @@ from collector.config import Config
 from collector.errors import CollectorError, DecodeError
 from collector.exporters.evaluation_events import evaluation_events
 from collector.exporters.prometheus import VerdictCounter
-from collector.journal import LOG, SPANS, Journal, Kept, Record, read_record
+from collector.gathered import gather, read
+from collector.journal import Journal, Kept
 from collector.otlp import lazy
 from collector.otlp.annotate import annotate, events_frame
 from collector.otlp.decode import Decoder
 from collector.outbox import Outbox, Outgoing
 from collector.processors.annotation import span_attributes
 from collector.processors.assembler import Assembler, Disposition, Due, Trace
-from collector.processors.scoring import TENANT_ATTRIBUTES, verdicts_of
+from collector.processors.conversations import Conversation, Conversations
+from collector.processors.scoring import TENANT_ATTRIBUTES, verdicts_of, verdicts_of_conversation
 from collector.reading import IGNORED, Reading, Role
 from collector.reconstruction import ContextSettings, Run, reconstruct
+from collector.recovery import bring_back
 from collector.redaction import Redaction
 from collector.rule_files import Rules
 from collector.spool import Spool
@@ -89,17 +92,20 @@ class Pipeline:
         self._telemetry, self._outbox, self._clock, self._on_verdict = telemetry, outbox, clock, on_verdict
         self._context, self._user_input = config.context, user_input
         self._assembler = Assembler(config.traces)
-        self._journal = Journal(spool, self._assembler, config.traces.idle_timeout) if spool is not None else None
+        self._conversations = conversations = Conversations(config.conversations, journaled=spool is not None)
+        lifetime = config.traces.idle_timeout
+        self._journal = Journal(spool, self._assembler, conversations, lifetime) if spool is not None else None
         self._spans, self._events = Batch("traces"), Batch("logs")
         self._redaction = Redaction(config.redact)
         self._counter = VerdictCounter(telemetry)
         telemetry.traces_open.set_function(lambda: len(self._assembler))
+        telemetry.conversations_open.set_function(lambda: len(conversations))
         self.use(rules)
 
     def use(self, rules: Rules) -> None:
         """Score by these rules from now on, open traces too."""
         route, intent = tuple(self._context.route), tuple(self._context.intent)
-        self._rules = rules.set
+        self._rules, self._gathers = rules.set, rules.set.has("conversation")
         self._settings = ContextSettings(route, intent, user_input=self._user_input or bool(rules.set.intents))
         wanted = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes)
         self._decoder = Decoder(wanted, dialects.ATTRIBUTE_PREFIXES, dialects.SCOPES)
@@ -218,22 +224,32 @@ class Pipeline:
             if self._clock.now() - now > budget:
                 self._flush(now)
                 return 0.0
+        for conversation, reason in self._conversations.due(now):
+            self._conclude(conversation, reason)
+            if self._clock.now() - now > budget:
+                self._flush(now)
+                return 0.0
         self._flush(now)
         if self._journal is not None:
             self._journal.sweep(now)
-        deadlines = (self._assembler.next_deadline(), self._spans.due, self._events.due)
+        waiting = (self._assembler, self._conversations)
+        deadlines = (*[part.next_deadline() for part in waiting], self._spans.due, self._events.due)
         return max(0.0, min((deadline for deadline in deadlines if deadline is not None), default=now + 1.0) - now)
 
     def evict(self, count: int = 100) -> None:
-        """Release the oldest traces, as they are, because memory is short."""
+        """Release the oldest traces and conversations, as they are, because memory is short."""
         for trace in self._assembler.open_traces()[:count]:
             self._release(trace, "evicted")
+        for conversation in self._conversations.open()[:count]:
+            self._conclude(conversation, "evicted")
         self.flush()
 
     def drain(self, release: str) -> None:
-        """Release every open trace, as it is, for ``release`` ("shutdown" or "end_of_input")."""
+        """Release every open trace and conversation, as it is, for ``release`` ("shutdown" or "end_of_input")."""
         for trace in self._assembler.open_traces():
             self._release(trace, release)
+        for conversation in self._conversations.open():
+            self._conclude(conversation, release)
         self.flush()
 
     def flush(self) -> None:
@@ -246,33 +262,13 @@ class Pipeline:
         """Bring back the traces that were open, as far as the spool can be read; says how many."""
         if self._journal is None:
             return 0
-        now = self._clock.now()
-        unreadable = self._journal.restore_finished(now)
-        for row, kind, packed in self._journal.records():
-            try:
-                record = read_record(row, kind, packed)
-                self._replay(record, now)
-                self._journal.restored(record, now)
-            except (ValueError, DecodeError):
-                self._journal.discard(row)
-                unreadable += 1
+        unreadable = bring_back(
+            self._journal, self._assembler, self._conversations, self._decoder, self._add_log, self._clock.now()
+        )
         if unreadable:
             _log.error("%d records of the spool cannot be read; they are left out", unreadable)
             self._telemetry.child(self._telemetry.dropped_spans, "spool", "unreadable").inc(unreadable)
         return len(self._assembler)
-
-    def _replay(self, record: Record, now: float) -> None:
-        """Do again what ``receive`` did with these spans; those that passed through have left."""
-        self._assembler.link(record.links, now)
-        if record.kind == LOG:
-            self._add_log(record.frame, record.raws[0], now)
-            return
-        for raw, span in zip(record.raws, self._decoder.spans(record.raws, record.frame), strict=True):
-            reading = dialects.read(span) if span is not None else None
-            if span is None or reading is None or reading is IGNORED:
-                continue
-            if record.kind == SPANS or (reading.role == Role.OTHER and not self._assembler.closed(span.trace_id)):
-                self._assembler.add(span.trace_id, reading.span_id, reading, raw, record.frame, now)
 
     # ---- one trace
 
@@ -295,7 +291,7 @@ class Pipeline:
         try:
             return reconstruct(trace.trace_id, list(trace.readings.values()), trace.parents(), self._settings)
         except Exception:  # noqa: BLE001 - whatever a stranger sent, other traces go on, and this one is still delivered
-            self._report_bug("trace %s could not be reconstructed", trace)
+            self._report_bug("trace %s could not be reconstructed", trace.trace_id.hex())
             return []
 
     def _finish(self, trace: Trace, runs: list[Run], release: str) -> None:
@@ -303,15 +299,35 @@ class Pipeline:
         now = self._clock.now()
         try:
             verdicts, spans, events = self._judge(trace, runs, release)
+            gathered = list(gather(trace, runs, verdicts)) if self._gathers else []
         except Exception:  # noqa: BLE001 - a bug in a scorer, or a trace nobody thought of, must not end the process
-            self._report_bug("trace %s could not be scored; its spans leave as they came", trace)
-            verdicts, events = [], []
+            self._report_bug("trace %s could not be scored; its spans leave as they came", trace.trace_id.hex())
+            verdicts, events, gathered = [], [], []
             spans = [(frame, self._redaction.span(raw)) for _, raw, frame in trace.held_spans()]
         self._assembler.close(trace)
         if self._journal is not None:
             self._journal.close(trace)
         for frame, span in spans:
             self._spans.add(frame, span, now)
+        self._give_out(verdicts, events, now)
+        for run in gathered:
+            self._conversations.add(run, now)
+        while (conversation := self._conversations.over_limit()) is not None:
+            self._conclude(conversation, "evicted")
+
+    def _conclude(self, conversation: Conversation, release: str) -> None:
+        """Score a conversation, send the events, count. Its spans have left with the verdicts of its runs."""
+        try:
+            verdicts, events = self._judge_conversation(conversation, release)
+        except Exception:  # noqa: BLE001 - as for a trace
+            self._report_bug("conversation %s could not be scored", conversation.key.conversation_id)
+            verdicts, events = [], []
+        if conversation.revision == 0:
+            self._telemetry.child(self._telemetry.conversations, release).inc()
+        self._conversations.close(conversation, release)
+        self._give_out(verdicts, events, self._clock.now())
+
+    def _give_out(self, verdicts: list[Verdict], events: _Framed, now: float) -> None:
         for frame, event in events:
             self._events.add(frame, event, now)
         for verdict in verdicts:
@@ -329,13 +345,22 @@ class Pipeline:
             spans.append((frame, self._redaction.span(annotate(raw, attributes) if attributes else raw)))
         events: _Framed = []
         for verdict in verdicts:
-            frame = _events_frame(trace.frame_of(verdict.run.span_id))
-            for event in evaluation_events(verdict, self._clock.wall_ns()):
-                events.append((frame, self._redaction.log_record(event)))
+            events += self._events_of(verdict, _events_frame(trace.frame_of(verdict.run.span_id)))
         return verdicts, spans, events
 
-    def _report_bug(self, message: str, trace: Trace) -> None:
-        _log.exception(message, trace.trace_id.hex())
+    def _judge_conversation(self, conversation: Conversation, release: str) -> tuple[list[Verdict], _Framed]:
+        runs, resource = read(conversation)
+        complete, revision = conversation.complete(release), conversation.revision
+        verdicts = verdicts_of_conversation(runs, self._rules, release, complete=complete, revision=revision)
+        frame = events_frame(resource, _SCOPE, __version__)
+        return verdicts, [event for verdict in verdicts for event in self._events_of(verdict, frame)]
+
+    def _events_of(self, verdict: Verdict, frame: lazy.Frame) -> _Framed:
+        now_ns = self._clock.wall_ns()
+        return [(frame, self._redaction.log_record(event)) for event in evaluation_events(verdict, now_ns)]
+
+    def _report_bug(self, message: str, which: str) -> None:
+        _log.exception(message, which)
         self._telemetry.child(self._telemetry.runs_unscored, "internal").inc()
 
     # ---- out

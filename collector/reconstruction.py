@@ -13,7 +13,7 @@ from scorers.intents import FoundIntent
 from scorers.trajectory import ToolCall, Trajectory
 
 from .ancestry import Ancestry
-from .drafts import Call
+from .drafts import Call, Members
 from .processors.context import ContextSettings, describe
 from .processors.merging import resolve
 from .processors.ordering import arrange
@@ -49,6 +49,8 @@ class Run:
     """The execution span of each call, None where there is none to annotate."""
     started_by: bytes | None
     """The tool execution, of the parent run, inside of which this run happened."""
+    start_ns: int = 0
+    """When its anchor began, or the first span seen of it."""
     found_intent: FoundIntent | None = None
     """What the user's words showed, where no attribute said the intent and somebody looked."""
     answers: Sequence[object] = ()
@@ -83,9 +85,15 @@ def reconstruct(
             context.agent, context.conversation_id, context.route, context.intent, context.user_input, context.response_id,
             context.service, context.dialect, context.attributes,
             _trajectory(calls, not incomplete, context.user_input, unsure_steps), incomplete,
-            tuple([call.span_id for call in calls]), members.outer_id,
+            tuple([call.span_id for call in calls]), members.outer_id, _start_of(members),
         ))  # fmt: skip
     return runs
+
+
+def _start_of(members: Members) -> int:
+    if members.anchor is not None:
+        return members.anchor.start_ns
+    return min([spans[0].start_ns for spans in members.executions] + [model.start_ns for model in members.models])
 
 
 def join_runs(runs: Iterable[Run]) -> tuple[Trajectory, tuple[bytes | None, ...]]:
@@ -95,9 +103,7 @@ def join_runs(runs: Iterable[Run]) -> tuple[Trajectory, tuple[bytes | None, ...]
     """
     calls: list[Call] = []
     unsure_calls: list[Call] = []
-    ordered = sorted(
-        runs, key=lambda run: (run.trajectory.calls[0].start_ns if run.trajectory.calls else 0, run.span_id)
-    )
+    ordered = sorted(runs, key=lambda run: (run.start_ns, run.span_id))
     turns = 0
     for run in ordered:
         for call, span_id in zip(run.trajectory.calls, run.held_spans, strict=True):

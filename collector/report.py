@@ -14,7 +14,7 @@ Row = dict[str, Any]
 
 
 def row_of(verdict: Verdict) -> Row:
-    """One agent run as ``toolscore score --format jsonl`` prints it."""
+    """What one rule says of an agent run, or of the trace or conversation that begins with it."""
     run, outcomes = verdict.run, verdict.outcomes() if verdict.rule else None
     row = {
         "trace_id": run.trace_id.hex(),
@@ -45,6 +45,10 @@ def row_of(verdict: Verdict) -> Row:
     }
     if run.found_intent is not None:
         row["intent_reason"] = run.found_intent.reason
+    if verdict.scope != "run":
+        row["scope"] = verdict.scope
+    if verdict.shadow:
+        row["shadow"] = True
     return row
 
 
@@ -68,8 +72,30 @@ def _call(call: ToolCall, outcome: str | None) -> Row:
 
 
 def jsonl(rows: Sequence[Row]) -> str:
-    """One JSON object a line."""
-    return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+    """One JSON object a line, one line an agent run.
+
+    What other rules than the one in force for the run say (on its trace, on its conversation, a shadow rule) stands under
+    ``also`` of the run they are anchored at.
+    """
+    lines: list[Row] = []
+    line_of: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        anchor = (row["trace_id"], row["span_id"])
+        if _is_plain(row):
+            lines.append(line := dict(row))
+            line_of[anchor] = line
+        else:
+            told = {"scope": row.get("scope", "run"), "shadow": row.get("shadow", False)}
+            line_of[anchor].setdefault("also", []).append({**told, **{name: row[name] for name in _ALSO}})
+    return "".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in lines)
+
+
+_ALSO = ("complete", "release", "tool_calls", "rule", "evaluations")
+
+
+def _is_plain(row: Row) -> bool:
+    """Whether it is the row of the run itself, of which each run has one."""
+    return "scope" not in row and "shadow" not in row
 
 
 def markdown(rows: Sequence[Row]) -> str:
@@ -78,7 +104,7 @@ def markdown(rows: Sequence[Row]) -> str:
     for row in rows:
         calls = ", ".join(call["name"] for call in row["tool_calls"])
         for evaluation in row["evaluations"] or [None]:
-            cells = [row["agent"] or "", row["rule"] or "no rule", calls, *_cells(evaluation)]
+            cells = [row["agent"] or "", _rule(row) or "no rule", calls, *_cells(evaluation)]
             lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
     return "\n".join([*lines, "", _summary(rows), ""])
 
@@ -92,7 +118,7 @@ def table(rows: Sequence[Row]) -> str:
     for row in rows:
         calls = "\n".join(_sketch(call) for call in row["tool_calls"])
         for evaluation in row["evaluations"] or [None]:
-            shown.add_row(row["agent"] or row["trace_id"][:8], row["rule"] or "-", calls, *_cells(evaluation))
+            shown.add_row(row["agent"] or row["trace_id"][:8], _rule(row) or "-", calls, *_cells(evaluation))
     console = Console()
     with console.capture() as captured:
         console.print(shown)
@@ -101,7 +127,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def junit(rows: Sequence[Row]) -> str:
-    """JUnit XML: a test case for each evaluation, a failure for each that failed, a skip for each incomplete run."""
+    """JUnit XML: a test case for each evaluation, a failure for each that failed, a skip for each that counts for nothing."""
     suite = ElementTree.Element("testsuite", name="toolscore")
     tests = failures = skipped = 0
     for row in rows:
@@ -109,9 +135,10 @@ def junit(rows: Sequence[Row]) -> str:
             tests += 1
             name = f"{row['rule']} / {evaluation['name']} / {row['trace_id']}:{row['span_id']}"
             case = ElementTree.SubElement(suite, "testcase", classname=row["agent"] or "agent", name=name)
-            if not row["complete"]:
+            if not _is_counted(row):
                 skipped += 1
-                ElementTree.SubElement(case, "skipped", message="the run is incomplete")
+                why = "the rule is on trial" if row.get("shadow") else f"the {row.get('scope', 'run')} is incomplete"
+                ElementTree.SubElement(case, "skipped", message=why)
             elif evaluation["label"] != "pass":
                 failures += 1
                 ElementTree.SubElement(case, "failure", message=evaluation["explanation"], type=evaluation["label"])
@@ -128,16 +155,30 @@ FORMATS: dict[str, Callable[[Sequence[Row]], str]] = {
 
 
 def mean_score(rows: Sequence[Row]) -> float | None:
-    """The mean of the primary scores of complete runs; None where there is none. An error counts as 0."""
-    values = [row["evaluations"][0]["value"] or 0.0 for row in rows if row["evaluations"] and row["complete"]]
+    """The mean of the primary scores of complete runs, traces and conversations; None where there is none.
+
+    An error counts as 0, a shadow rule not at all.
+    """
+    values = [row["evaluations"][0]["value"] or 0.0 for row in rows if row["evaluations"] and _is_counted(row)]
     return sum(values) / len(values) if values else None
+
+
+def _is_counted(row: Row) -> bool:
+    return row["complete"] and not row.get("shadow")
+
+
+def _rule(row: Row) -> str:
+    """The rule, and what it is about where that is not the run."""
+    of = [row["scope"]] if "scope" in row else []
+    about = ", ".join([*of, "shadow"] if row.get("shadow") else of)
+    return f"{row['rule']} ({about})" if about else row["rule"] or ""
 
 
 def _summary(rows: Sequence[Row]) -> str:
     mean = mean_score(rows)
-    labels = [row["evaluations"][0]["label"] for row in rows if row["evaluations"] and row["complete"]]
+    labels = [row["evaluations"][0]["label"] for row in rows if row["evaluations"] and _is_counted(row)]
     score = f"mean score {mean:.3f}" if mean is not None else "nothing scored"
-    return f"{len(rows)} runs, {labels.count('pass')} pass, {labels.count('fail')} fail, {score}"
+    return f"{sum(map(_is_plain, rows))} runs, {labels.count('pass')} pass, {labels.count('fail')} fail, {score}"
 
 
 def _cells(evaluation: Row | None) -> tuple[str, str, str, str]:

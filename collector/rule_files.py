@@ -82,10 +82,6 @@ def _compile(document: Document, file: RuleFile) -> list[CompiledRule]:
     if embed is None and only_examples:
         told = f"nothing but examples shows this intent, and {embeddings.MISSING}"
         raise document.error((("intents", at, "examples"), told) for at in only_examples)
-    across = [at for at, rule in enumerate(file.rules) if rule.scope == "conversation"]
-    if across:  # better said than never scored
-        told = "rules across the traces of a conversation are not scored yet; use run or trace"
-        raise document.error((("rules", at, "scope"), told) for at in across)
     try:
         return compile_rules(file, embed=embed)
     except RuleError as error:

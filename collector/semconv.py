@@ -49,6 +49,7 @@ EXCEPTION_TYPE: Final = "exception.type"
 EXCEPTION_MESSAGE: Final = "exception.message"
 HTTP_ROUTE: Final = "http.route"
 URL_PATH: Final = "url.path"
+SERVICE_NAMESPACE: Final = "service.namespace"
 SESSION_ID: Final = "session.id"
 
 HOST_NAMES: Final = ("k8s.node.name", "host.id", "host.name", "service.instance.id", "service.name")
@@ -66,6 +67,7 @@ TOOLSCORE_EXTRA_TOOLS: Final = "toolscore.extra_tools"
 TOOLSCORE_OUTCOME: Final = "toolscore.outcome"
 TOOLSCORE_SCORER_VERSION: Final = "toolscore.scorer.version"
 TOOLSCORE_REVISION: Final = "toolscore.revision"
+TOOLSCORE_SCOPE: Final = "toolscore.scope"
 
 # --- what we write under standard names
 EVENT_EVALUATION_RESULT: Final = "gen_ai.evaluation.result"

@@ -51,6 +51,8 @@ METRICS: tuple[tuple[str, type, tuple[str, ...], str], ...] = (
     ("spool_capacity_bytes", Gauge, (), "Bytes of the spool beyond which senders are asked to slow down."),
     ("spool_failures", Counter, (), "Times the spool could not be written, or was found damaged at start."),
     ("traces_open", Gauge, (), "Traces being assembled."),
+    ("conversations_open", Gauge, (), "Conversations whose runs are being gathered."),
+    ("conversations", Counter, ("release",), "Conversations that got their verdict, by reason of release."),
     ("late_spans", Counter, (), "Spans that came after their trace's verdict."),
     ("dropped_spans", Counter, ("stage", "reason"), "Spans not forwarded, on purpose or not."),
     ("unread_spans", Counter, ("scope",), "Spans that look like an agent's and that no dialect could read."),
@@ -83,6 +85,8 @@ class Telemetry:
     spool_capacity_bytes: Gauge
     spool_failures: Counter
     traces_open: Gauge
+    conversations_open: Gauge
+    conversations: Counter
     late_spans: Counter
     dropped_spans: Counter
     unread_spans: Counter

@@ -25,7 +25,7 @@ class Verdict:
     digest: str | None = None
     evaluations: Sequence[Evaluation] = ()
     scope: str = "run"
-    """``trace`` where the calls of all runs of a trace were scored together."""
+    """``trace`` where the calls of all runs of a trace were scored together, ``conversation`` those of all its traces."""
     shadow: bool = False
     """The rule is on trial: exported as event and, under labels of its own, as metric; nothing is written on spans."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests import otlp_data as data
@@ -20,7 +21,9 @@ from tests.sinks import OtlpSink
 RULES = """
 rules:
   - {name: orders, match: {agent: helper}, expect: {sequence: [look_up, refund]}, pass: 0.9}
+  - {name: talks, scope: conversation, expect: {sequence: [look_up, refund]}, pass: 0.9}
 """
+SCOPES = (None, "conversation")  # each run is a conversation of its own: it has an event of either rule
 KILLS = int(os.environ.get("TOOLSCORE_KILLS", "8"))  # a long run is the same test with more of them
 CLIENTS = 3
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -42,7 +45,8 @@ def run_of(choice: random.Random) -> tuple[bytes, list[list[Span]]]:
         data.tool(3, 1, choice.choice(["refund", "pay"]), 0.2, trace_id),
     ]
     plain = [data.span(number, 2, "GET", 0.1, trace_id) for number in range(10, 14)]
-    return trace_id, [[tools[0], *plain[:2]], [tools[1], *plain[2:]], [data.agent(1, trace_id=trace_id)]]
+    agent = data.agent(1, trace_id=trace_id, gen_ai__conversation__id=trace_id.hex())
+    return trace_id, [[tools[0], *plain[:2]], [tools[1], *plain[2:]], [agent]]
 
 
 def client(seed: int, port: int, stop: threading.Event, sent: Sent) -> None:
@@ -75,7 +79,10 @@ def test_killed_again_and_again_it_loses_and_changes_nothing() -> None:
     with OtlpSink() as sink:
         exporter = {"endpoint": sink.endpoint, "tls": {"insecure": True}}
         traces = {"settle": "500ms", "idle_timeout": "3s"}
-        with CollectorProcess(RULES, exporter, traces=traces, spool={"path": "spool"}) as collector:
+        talks = {"idle_timeout": "500ms"}
+        with CollectorProcess(
+            RULES, exporter, traces=traces, conversations=talks, spool={"path": "spool"}
+        ) as collector:
             clients = [threading.Thread(target=client, args=(n, collector.grpc, stop, sent)) for n in range(CLIENTS)]
             for thread in clients:
                 thread.start()
@@ -91,20 +98,25 @@ def test_killed_again_and_again_it_loses_and_changes_nothing() -> None:
         check(sink, sent)
 
 
-def missing(sink: OtlpSink, sent: Sent) -> set[tuple[bytes, bytes]]:
+def missing(sink: OtlpSink, sent: Sent) -> set[tuple[Any, ...]]:
     arrived = {(span.trace_id, span.span_id) for span in sink.spans()}
-    judged = {(record.trace_id, record.span_id) for record in sink.records()}
-    return (sent.spans - arrived) | (sent.whole - judged)
+    judged = {(record.trace_id, record.span_id, scope_of(record)) for record in sink.records()}
+    return (sent.spans - arrived) | ({(*anchor, scope) for anchor in sent.whole for scope in SCOPES} - judged)
+
+
+def scope_of(record: LogRecord) -> str | None:
+    scope: str | None = data.values_of(record).get("toolscore.scope")
+    return scope
 
 
 def check(sink: OtlpSink, sent: Sent) -> None:
     events = defaultdict(list)
     for record in sink.records():
         said = data.values_of(record)
-        events[record.trace_id, said["toolscore.revision"]].append(record.SerializeToString())
+        events[record.trace_id, scope_of(record), said["toolscore.revision"]].append(record.SerializeToString())
         assert said["toolscore.complete"] is True
     assert all(len(set(copies)) == 1 for copies in events.values()), "what is sent again is the same, byte for byte"
-    assert {revision for _, revision in events} == {0}
+    assert {revision for _, _, revision in events} == {0}
     copies: dict[tuple[bytes, bytes], set[bytes]] = defaultdict(set)
     for span in sink.spans():
         copies[span.trace_id, span.span_id].add(span.SerializeToString())

@@ -39,6 +39,7 @@ def _usual_attributes(verdict: Verdict, evaluation: Evaluation) -> Attributes:
         (semconv.TOOLSCORE_COMPLETE, verdict.complete),
         (semconv.TOOLSCORE_REVISION, verdict.revision),
         (semconv.AGENT_NAME, verdict.run.agent),
+        (semconv.TOOLSCORE_SCOPE, None if verdict.scope == "run" else verdict.scope),
         (semconv.TOOLSCORE_RULE, verdict.rule),
         (semconv.TOOLSCORE_RULE_DIGEST, verdict.digest),
         (semconv.ERROR_TYPE, score.details.get("error.type")),

@@ -1,8 +1,8 @@
 """Select the rule of each run, score it, and say whether that is new.
 
-A run is scored by the first rule of scope ``run`` that matches it, a trace by the first of scope ``trace``; shadow rules
-are selected beside them and never displace them. A run that was scored before is scored again only when late spans
-changed its calls, and then as a further revision.
+A run is scored by the first rule of scope ``run`` that matches it, a trace by the first of scope ``trace``, a conversation
+by the first of its scope that matches its first run; shadow rules are selected beside them and never displace them. A run
+that was scored before is scored again only when late spans changed its calls, and then as a further revision.
 """
 
 from __future__ import annotations
@@ -40,9 +40,21 @@ def verdicts_of(trace: Trace, runs: Sequence[Run], rules: RuleSet, release: str)
     return verdicts
 
 
+def verdicts_of_conversation(
+    runs: Sequence[Run], rules: RuleSet, release: str, *, complete: bool, revision: int
+) -> list[Verdict]:
+    """The verdicts of a conversation on all its runs, which come in order of start; none where no rule is about it."""
+    ruled = _judge(_join(runs), rules, "conversation", release, complete, revision)
+    return [verdict for verdict in ruled if verdict.rule is not None]
+
+
+def tenant_of(run: Run) -> str | None:
+    """Whose run it is, where the sender said so."""
+    return next((str(run.attributes[name]) for name in TENANT_ATTRIBUTES if name in run.attributes), None)
+
+
 def _judge(run: Run, rules: RuleSet, scope: str, release: str, complete: bool, revision: int) -> Iterator[Verdict]:
-    tenant = next((str(run.attributes[name]) for name in TENANT_ATTRIBUTES if name in run.attributes), None)
-    context = Context(run.route, run.intent, run.agent, run.service, tenant, run.attributes)
+    context = Context(run.route, run.intent, run.agent, run.service, tenant_of(run), run.attributes)
     in_force = rules.select(context, scope)
     if in_force is None:
         yield Verdict(run, release, complete, revision, scope=scope)
@@ -59,7 +71,7 @@ def _find_intent(run: Run, rules: RuleSet) -> None:
 
 
 def _join(runs: Sequence[Run]) -> Run:
-    """The trace as one run, anchored where its outermost, earliest run is."""
+    """Several runs as one, anchored where the outermost, earliest of them is."""
     anchor = next((run for run in runs if run.parent_span_id is None), runs[0])
     trajectory, held_spans = join_runs(runs)
     return replace(anchor, trajectory=trajectory, held_spans=held_spans)

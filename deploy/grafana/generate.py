@@ -237,6 +237,15 @@ HEALTH: Sequence[Panel] = (
     one("toolscore_spool_failures_total", "instance", "cps", "Spool failures", "Writes that failed."),
     Panel("Open traces", "Being assembled.", [Query(f"toolscore_traces_open{{{COLLECTOR}}}", "{{instance}}")], width=8),
     Panel(
+        "Open conversations",
+        "Whose runs are being gathered. None where no rule is about conversations.",
+        [Query(f"toolscore_conversations_open{{{COLLECTOR}}}", "{{instance}}")],
+        width=8,
+    ),
+    one(
+        "toolscore_conversations_total", "release", "cps", "Conversations over", "By why; evicted ones are incomplete."
+    ),
+    Panel(
         "Time to reconstruct and score a trace",
         "Median and the slowest hundredth.",
         [

@@ -33,9 +33,11 @@ rules:
 class Life:
     """A pipeline over a spool, written when the test says so; ``crash`` forgets all that was not."""
 
-    def __init__(self, folder: Path, **traces: Any) -> None:
-        self.folder, self.traces = folder, traces
-        (folder / "rules.yaml").write_text(RULES)
+    def __init__(
+        self, folder: Path, rules: str = RULES, conversations: dict[str, Any] | None = None, **traces: Any
+    ) -> None:
+        self.folder, self.config = folder, {"traces": traces, "conversations": conversations or {}}
+        (folder / "rules.yaml").write_text(rules)
         self.clock = ManualClock()
         self.sent: list[tuple[str, bytes]] = []
         self.file: SpoolFile | None = None
@@ -46,7 +48,7 @@ class Life:
         self.file = SpoolFile(self.folder / "spool", fsync=False)
         self.spool = Spool(self.file, 1 << 30, self.telemetry)
         self.outbox = Outbox(SendingQueue(), self.spool)
-        config = Config.model_validate({"traces": self.traces})
+        config = Config.model_validate(self.config)
         clock = Clock(self.clock.now, self.clock.wall_ns)
         rules = load_rules([self.folder / "rules.yaml"])
         self.pipeline = Pipeline(config, rules, self.telemetry, self.outbox, clock, spool=self.spool)

@@ -37,6 +37,34 @@ def test_jsonl_is_one_object_a_line() -> None:
     assert [json.loads(line) for line in report.jsonl(ROWS).splitlines()] == ROWS
 
 
+def test_what_other_rules_say_stands_on_the_line_of_the_run() -> None:
+    shadow, talk = (
+        report.row_of(verdict_of("search", shadow=True)),
+        report.row_of(verdict_of("a", scope="conversation")),
+    )
+    first, second = (json.loads(line) for line in report.jsonl([BAD, shadow, GOOD, talk]).splitlines())
+    assert (first.pop("also")[0]["shadow"], first) == (True, BAD)
+    (also,) = second.pop("also")
+    assert ((also["scope"], also["rule"], [call["name"] for call in also["tool_calls"]]), second) == (
+        ("conversation", "weather", ["a"]),
+        GOOD,
+    )
+
+
+def test_conversations_count_and_shadow_rules_do_not() -> None:
+    failed = {"label": "fail", "value": 0.0}
+    rows = [
+        GOOD,
+        report.row_of(verdict_of(scope="conversation", **failed)),
+        report.row_of(verdict_of(shadow=True, **failed)),
+    ]
+    assert report.mean_score(rows) == 0.5
+    assert "1 runs, 1 pass, 1 fail, mean score 0.500" in report.markdown(rows)
+    assert "weather (conversation)" in report.markdown(rows)
+    suite = ElementTree.fromstring(report.junit(rows))
+    assert [[child.tag for child in case] for case in suite] == [[], ["failure"], ["skipped"]]
+
+
 def test_the_table_names_calls_outcomes_and_reasons() -> None:
     text = report.table(ROWS)
     for word in ("search", "extra", "0.500", "because", "4 runs, 1 pass, 1 fail, mean score 0.750"):

@@ -55,10 +55,6 @@ MISTAKES = [
         "a.yaml:3: rules.0.scorers.0: unknown scorer evalight; did you mean evalite?",
     ),
     ("rules: [\n", "a.yaml:2: not YAML"),
-    (
-        "rules:\n  - name: x\n    scope: conversation\n",
-        "a.yaml:3: rules.0.scope: rules across the traces of a conversation",
-    ),
 ]
 
 

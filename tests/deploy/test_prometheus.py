@@ -25,7 +25,9 @@ from tests.deploy.prometheus_server import PrometheusServer
 from tests.deploy.queries import RULE_FILES, filled_in, panel_expressions, rule_expressions
 from tests.sinks import OtlpSink
 
-RULES = (DEPLOY / "config" / "rules.yaml").read_text("utf-8")
+CONVERSATIONS = {"name": "talks", "scope": "conversation", "expect": {"max_calls": 99}}
+RULES = yaml.safe_load((DEPLOY / "config" / "rules.yaml").read_text("utf-8"))
+RULES = yaml.safe_dump(RULES | {"rules": [*RULES["rules"], CONVERSATIONS]})
 OBJECTIVES = {
     "objectives": [{"rule": "refund", "accuracy": 0.95}, {"accuracy": 0.9}],
     "accuracy": {"for": "3s", "keep_firing_for": "1s", "windows": [{"over": "12s", "recovery": "4s"}]},
@@ -69,7 +71,8 @@ def sink() -> Iterator[OtlpSink]:
 def collector(sink: OtlpSink) -> Iterator[CollectorProcess]:
     exporter = {"endpoint": sink.endpoint, "tls": {"insecure": True}}
     traces = {"settle": "300ms", "idle_timeout": "2s"}
-    with CollectorProcess(RULES, exporter, traces=traces, spool={"path": "spool", "max_size_mib": 16}) as process:
+    sections = {"conversations": {"idle_timeout": "1s"}, "spool": {"path": "spool", "max_size_mib": 16}}
+    with CollectorProcess(RULES, exporter, traces=traces, **sections) as process:
         yield process
 
 
@@ -105,10 +108,11 @@ def post(collector: CollectorProcess, body: bytes) -> None:
 def odd_traffic(collector: CollectorProcess, number: int) -> None:
     """What makes the rarer metrics move: no rule, twice, late, unreadable, refused, too many labels, wrong rules."""
     trace = bytes([number]) * 16
+    talk = {"gen_ai__conversation__id": f"c-{number}"}
     words = '[{"role": "user", "parts": [{"type": "text", "content": "I want my money back"}]}]'
     request = data.traces(
         data.tool(2, 1, "search", trace_id=trace),
-        data.agent(1, trace_id=trace, toolscore__route="/unknown", gen_ai__input__messages=words),
+        data.agent(1, trace_id=trace, toolscore__route="/unknown", gen_ai__input__messages=words, **talk),
     ).SerializeToString()
     scored = collector.metric('toolscore_runs_unscored_total{reason="no_rule"}')
     post(collector, request)

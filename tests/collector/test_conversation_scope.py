@@ -1,0 +1,309 @@
+"""Rules about conversations: several traces scored as one trajectory, by the pipeline and across restarts."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from collector import gathered
+from collector.rule_files import check_rules, load_rules
+from collector.spool_file import Change
+from tests import otlp_data as data
+from tests.collector.test_journal import Life, _folder
+from tests.collector.test_pipeline import Bench
+
+RULES = """
+rules:
+  - {name: turn, match: {agent: helper}, expect: {max_calls: 9}}
+  - {name: order, scope: conversation, match: {agent: helper}, expect: {sequence: [look_up, refund]}, pass: 0.9}
+tests:
+  - {name: fine, rule: order, context: {agent: helper}, calls: [look_up, refund], passes: true}
+  - {name: half, rule: order, calls: [refund], passes: false}
+"""
+SHADOW = RULES.replace("name: order,", "name: order, shadow: true,")
+QUIET = 400.0  # seconds after which a conversation is over
+
+
+def turn(number: int, *tools: str, conversation: str = "c-1", agent: str = "helper", **values: Any) -> list[Span]:
+    """One trace of one conversation, ``number`` minutes after the first."""
+    trace_id, at = number.to_bytes(16, "big"), 60.0 * number
+    calls = [data.tool(2 + n, 1, name, at + 0.1 * (n + 1), trace_id) for n, name in enumerate(tools)]
+    said = {"gen_ai__conversation__id": conversation, **values}
+    return [*calls, data.agent(1, name=agent, at=at, trace_id=trace_id, **said)]
+
+
+def events(bench: Bench) -> list[dict[str, Any]]:
+    """What was said about conversations."""
+    said = [(event, data.values_of(event)) for event in bench.out("logs")]
+    return [
+        {**values, "trace": event.trace_id[-1], "span": event.span_id[-1]}
+        for event, values in said
+        if values.get("toolscore.scope") == "conversation"
+    ]
+
+
+def talk(bench: Bench, *turns: list[Span], pause: float = 60.0) -> None:
+    for spans in turns:
+        bench.send(*spans)
+        bench.wait(pause)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path, RULES)
+
+
+def test_the_traces_of_a_conversation_are_one_trajectory(bench: Bench) -> None:
+    talk(bench, turn(1, "look_up"), turn(2), turn(3, "refund"))
+    assert bench.value("conversations_open") == 1
+    assert events(bench) == []
+    bench.wait(QUIET)
+    (event,) = events(bench)
+    assert (event["toolscore.rule"], event["gen_ai.evaluation.score.value"], event["toolscore.complete"]) == (
+        "order",
+        1.0,
+        True,
+    )
+    assert (event["gen_ai.conversation.id"], event["trace"], event["span"]) == ("c-1", 1, 1), (
+        "anchored at its first run"
+    )
+    assert bench.value("conversations_open") == 0
+    assert bench.value("conversations_total", release="idle") == 1
+    labels = {"rule": "order", "route": "", "intent": "", "scorer": "trajectory"}
+    assert bench.value("evaluations_total", **labels, label="pass") == 1
+    assert bench.value("runs_total", release="root") == 3, "what is counted a run is counted once"
+
+
+def test_turns_are_in_order_of_time_however_they_come(bench: Bench) -> None:
+    bench.send(*turn(2, "refund"), *turn(1, "look_up"))
+    bench.wait(QUIET)
+    assert [(event["gen_ai.evaluation.score.value"], event["trace"]) for event in events(bench)] == [(1.0, 1)]
+
+
+def test_conversations_tenants_and_services_are_kept_apart(bench: Bench) -> None:
+    talk(bench, turn(1, "look_up"), turn(2, "refund", conversation="c-2"), turn(3, "refund", tenant__id="blue"))
+    bench.pipeline.receive("traces", data.traces(*turn(4, "refund"), service="other").SerializeToString(), "grpc")
+    bench.wait(QUIET)
+    assert [event["gen_ai.evaluation.score.label"] for event in events(bench)] == ["fail"] * 4
+
+
+def test_the_first_run_selects_the_rule(bench: Bench) -> None:
+    talk(bench, turn(1, "look_up", agent="router"), turn(2, "refund"))
+    bench.wait(QUIET)
+    assert events(bench) == []
+    assert bench.value("conversations_total", release="idle") == 1
+
+
+def test_runs_of_nested_agents_are_in_it(bench: Bench) -> None:
+    inner = [
+        data.agent(5, parent=2, name="specialist", at=60.2, trace_id=bytes(15) + b"\1"),
+        data.tool(6, 5, "refund", at=60.3, trace_id=bytes(15) + b"\1"),
+    ]
+    talk(bench, [*turn(1, "look_up"), *inner])
+    bench.wait(QUIET)
+    assert [event["gen_ai.evaluation.score.value"] for event in events(bench)] == [1.0]
+
+
+def test_a_later_turn_revises_the_verdict_and_counts_for_nothing(bench: Bench) -> None:
+    talk(bench, turn(1, "look_up"), pause=QUIET)
+    talk(bench, turn(2, "refund"), pause=QUIET)
+    assert [(e["toolscore.revision"], e["gen_ai.evaluation.score.label"]) for e in events(bench)] == [
+        (0, "fail"),
+        (1, "pass"),
+    ]
+    labels = {"rule": "order", "route": "", "intent": "", "scorer": "trajectory"}
+    counted = [bench.value("evaluations_total", **labels, label=label) for label in ("pass", "fail", "revised")]
+    assert counted == [0, 1, 1]
+    assert bench.value("conversations_total", release="idle") == 1
+
+
+def test_a_late_span_of_a_turn_revises_it_too(bench: Bench) -> None:
+    talk(bench, turn(1, "look_up"), pause=QUIET)
+    bench.send(data.tool(9, 1, "refund", at=60.5, trace_id=bytes(15) + b"\1"))
+    bench.wait(QUIET)
+    assert [event["gen_ai.evaluation.score.label"] for event in events(bench)] == ["fail", "pass"]
+
+
+def test_an_incomplete_turn_makes_it_incomplete(bench: Bench) -> None:
+    orphan = data.tool(2, 1, "refund", at=120.0, trace_id=b"o" * 16, gen_ai__conversation__id="c-1")
+    talk(bench, turn(1, "look_up"), [orphan])
+    bench.wait(QUIET)
+    (event,) = events(bench)
+    assert (event["toolscore.complete"], event["gen_ai.evaluation.score.value"]) == (False, 1.0)
+
+
+def test_too_many_evict_the_one_quiet_longest_and_label_it(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, RULES, conversations={"max_open": 1})
+    talk(bench, turn(1, "look_up"), turn(2, "look_up", conversation="c-2"))
+    bench.pipeline.flush()
+    (event,) = events(bench)
+    assert (event["gen_ai.conversation.id"], event["toolscore.complete"]) == ("c-1", False)
+    assert bench.value("conversations_total", release="evicted") == 1
+    labels = {"rule": "order", "route": "", "intent": "", "scorer": "trajectory"}
+    assert bench.value("evaluations_total", **labels, label="incomplete") == 1
+
+
+def test_a_shadow_rule_is_exported_under_its_own_label(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SHADOW)
+    talk(bench, turn(1, "look_up"), turn(2, "refund"), pause=QUIET)
+    labels = {"rule": "order", "route": "", "intent": "", "scorer": "trajectory"}
+    assert bench.value("evaluations_total", **labels, label="shadow_fail") == 1
+    assert len(events(bench)) == 2
+
+
+def test_draining_and_evicting_score_conversations_too(tmp_path: Path) -> None:
+    for release in ("shutdown", "end_of_input", "evicted"):
+        bench = Bench(tmp_path, RULES)
+        bench.send(*turn(1, "look_up"), *turn(2, "refund"))
+        if release == "evicted":
+            bench.pipeline.evict()
+        else:
+            bench.pipeline.drain(release)
+        found = [verdict for verdict in bench.verdicts if verdict.scope == "conversation"]
+        assert [(verdict.release, verdict.complete) for verdict in found] == [(release, release == "end_of_input")]
+
+
+def test_nothing_is_gathered_where_no_rule_is_about_conversations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(gathered, "write", never)
+    bench = Bench(tmp_path, RULES.replace("scope: conversation, ", ""))
+    talk(bench, turn(1, "look_up"))
+    assert (len(bench.verdicts), bench.value("conversations_open")) == (1, 0)
+    assert bench.value("runs_unscored_total", reason="internal") == 0
+
+
+def test_a_conversation_that_cannot_be_scored_is_counted_and_harms_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk(bench, turn(1, "look_up"))
+    for conversation in bench.pipeline._conversations.open():
+        for run in conversation.runs.values():
+            run.record = b"damaged"
+    bench.wait(QUIET)
+    assert (events(bench), bench.value("conversations_open")) == ([], 0)
+    assert bench.value("runs_unscored_total", reason="internal") == 1
+
+
+def test_rule_files_test_such_rules(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    report, passed = check_rules([tmp_path / "rules.yaml"])
+    assert (passed, "2 of 2 tests pass" in report) == (True, True)
+    assert load_rules([tmp_path / "rules.yaml"]).set.has("conversation")
+
+
+# --- across restarts, with a spool
+
+
+def of_conversations(life: Life) -> list[tuple[Any, ...]]:
+    names = ("gen_ai.conversation.id", "toolscore.revision", "gen_ai.evaluation.score.value", "log.record.uid")
+    about = [event for event in life.events() if event.get("toolscore.scope") == "conversation"]
+    return sorted(tuple(event[name] for name in names) for event in about)
+
+
+def test_a_restart_between_two_turns_changes_nothing(tmp_path: Path) -> None:
+    plain, crashed = Life(_folder(tmp_path, "plain"), RULES), Life(_folder(tmp_path, "crashed"), RULES)
+    for life in (plain, crashed):
+        life.send(*turn(1, "look_up"))
+        life.settle()
+        if life is crashed:
+            life.crash()
+        life.send(*turn(2, "refund"))
+        life.settle()
+        if life is crashed:
+            life.crash()
+        life.settle(QUIET)
+        life.close()
+    assert of_conversations(crashed) == of_conversations(plain)
+    assert [event[2] for event in of_conversations(plain)] == [1.0]
+
+
+def test_a_verdict_from_before_a_restart_is_not_given_again_but_revised(tmp_path: Path) -> None:
+    life = Life(tmp_path, RULES)
+    life.send(*turn(1, "look_up"))
+    life.settle(QUIET)
+    life.crash()
+    life.settle(QUIET)
+    life.send(*turn(2, "refund"))
+    life.settle(QUIET)
+    assert [event[1] for event in of_conversations(life)] == [0, 1]
+    life.close()
+
+
+def test_a_crash_before_the_verdict_was_queued_makes_it_again(tmp_path: Path) -> None:
+    life = Life(tmp_path, RULES)
+    life.send(*turn(1, "look_up"))
+    life.settle()
+    life.wait(QUIET)
+    life.crash()
+    life.settle(QUIET)
+    assert [event[1] for event in of_conversations(life)] == [0]
+    life.close()
+
+
+def test_conversations_forgotten_leave_nothing_behind(tmp_path: Path) -> None:
+    life = Life(tmp_path, RULES, {"remember": 1})
+    for number in range(1, 5):
+        life.send(*turn(number, "look_up", conversation=f"c-{number}"))
+        life.settle(QUIET)
+    life.settle()
+    assert life.rows()[0] == 2, "the run and the mark of the one remembered"
+    life.close()
+
+
+def test_damaged_records_of_conversations_are_left_out_and_counted(tmp_path: Path) -> None:
+    life = Life(tmp_path, RULES)
+    life.send(*turn(1, "look_up"))
+    life.settle()
+    change = Change()
+    change.inserts["inbox"] = [(900, 3, b"{"), (901, 4, b"[]"), (902, 3, b"\xff")]
+    assert life.file is not None
+    life.file.apply(change)
+    life.crash()
+    labels = {"stage": "spool", "reason": "unreadable"}
+    assert life.telemetry.registry.get_sample_value("toolscore_dropped_spans_total", labels) == 3
+    life.settle(QUIET)
+    assert [event[0] for event in of_conversations(life)] == ["c-1"]
+    life.close()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_whenever_crashes_come_conversations_are_the_same(
+    tmp_path_factory: pytest.TempPathFactory, choice: random.Random
+) -> None:
+    """Turns of two conversations, cut into requests anywhere, with a crash before or after any of them."""
+    folder, quiet = tmp_path_factory.mktemp("lives"), {"idle_timeout": 20}
+    lives = [Life(_folder(folder, name), RULES, quiet) for name in ("plain", "crashed")]
+    plain, crashed = lives
+    for number in range(1, 6):
+        spans = turn(number, *choice.choices(["look_up", "refund"], k=2), conversation=f"c-{number % 2}")
+        choice.shuffle(spans)
+        while spans:
+            batch, spans = spans[: (size := choice.randint(1, 3))], spans[size:]
+            for life in lives:
+                life.send(*batch)
+                if life is crashed and choice.random() < 0.3:  # before it was durable: not acknowledged, so sent again
+                    life.crash()
+                    life.send(*batch)
+                life.write()
+                if life is crashed and choice.random() < 0.3:
+                    life.crash()
+        if choice.random() < 0.6:
+            for life in lives:
+                life.settle()
+    for life in lives:
+        life.settle()
+        life.settle(25)
+        life.close()
+    assert of_conversations(crashed) == of_conversations(plain)
+    assert {event[0] for event in of_conversations(plain)} == {"c-0", "c-1"}
