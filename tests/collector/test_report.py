@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from xml.etree import ElementTree
 
 from collector import report
@@ -52,7 +53,7 @@ def test_what_other_rules_say_stands_on_the_line_of_the_run() -> None:
 
 
 def test_conversations_count_and_shadow_rules_do_not() -> None:
-    failed = {"label": "fail", "value": 0.0}
+    failed: dict[str, Any] = {"label": "fail", "value": 0.0}
     rows = [
         GOOD,
         report.row_of(verdict_of(scope="conversation", **failed)),

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -108,7 +109,7 @@ def post(collector: CollectorProcess, body: bytes) -> None:
 def odd_traffic(collector: CollectorProcess, number: int) -> None:
     """What makes the rarer metrics move: no rule, twice, late, unreadable, refused, too many labels, wrong rules."""
     trace = bytes([number]) * 16
-    talk = {"gen_ai__conversation__id": f"c-{number}"}
+    talk: dict[str, Any] = {"gen_ai__conversation__id": f"c-{number}"}
     words = '[{"role": "user", "parts": [{"type": "text", "content": "I want my money back"}]}]'
     request = data.traces(
         data.tool(2, 1, "search", trace_id=trace),
