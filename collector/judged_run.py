@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collector.definitions import tool_definitions
+from collector.indexed import unfold
 from collector.reconstruction import Run
+from collector.response import response_text
 from scorers.judge import JudgedRun
 
 
 def judged_run(run: Run) -> JudgedRun:
     """The run as a judge may see it: bounded, and None for whatever nobody recorded. Never raises on odd input."""
-    return JudgedRun(run.trajectory, run.user_input)
+    answers = (text for answer in run.answers if (text := response_text(unfold(answer))) is not None)
+    tools = tool_definitions(map(unfold, run.definitions))
+    return JudgedRun(run.trajectory, run.user_input, next(answers, None), tools or None)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from collector import __version__, dialects
+from collector import __version__, content, dialects
 from collector.batch import Batch
 from collector.component import Rejected, Signal
 from collector.config import Config
@@ -106,9 +106,16 @@ class Pipeline:
         """Score by these rules from now on, open traces too."""
         route, intent = tuple(self._context.route), tuple(self._context.intent)
         self._rules, self._gathers = rules.set, rules.set.has("conversation")
-        self._settings = ContextSettings(route, intent, user_input=self._user_input or bool(rules.set.intents))
+        asks = rules.set.asks()
+        heard = self._user_input or asks or bool(rules.set.intents)
+        self._settings = ContextSettings(route, intent, user_input=heard, content=asks)
         wanted = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes)
-        self._decoder = Decoder(wanted, dialects.ATTRIBUTE_PREFIXES, dialects.SCOPES)
+        prefixes = dialects.ATTRIBUTE_PREFIXES
+        self._read, self._read_log = dialects.read, dialects.read_log
+        if asks:  # costly, and of no use to anybody else
+            self._read, self._read_log = content.read, content.read_log
+            wanted, prefixes = wanted | content.ATTRIBUTES, (*prefixes, *content.PREFIXES)
+        self._decoder = Decoder(wanted, prefixes, dialects.SCOPES)
 
     # ---- in: called by receivers
 
@@ -161,7 +168,7 @@ class Pipeline:
                 keep.add(index)
                 taken.undecodable += 1
                 continue
-            reading = dialects.read(span)
+            reading = self._read(span)
             if reading is None:
                 scope_name = self._telemetry.label("scope", span.scope.name)
                 self._telemetry.child(self._telemetry.unread_spans, scope_name).inc()
@@ -204,7 +211,7 @@ class Pipeline:
     def _add_log(self, frame: lazy.Frame, raw: bytes, now: float) -> bytes:
         """Give one log record to its trace; says the trace's id, b"" where the record is not of interest."""
         record = self._decoder.log_record(raw, frame)
-        reading = dialects.read_log(record) if len(record.trace_id) == _TRACE_ID_SIZE else None
+        reading = self._read_log(record) if len(record.trace_id) == _TRACE_ID_SIZE else None
         if reading is None:
             return b""
         key = int.from_bytes(blake2b(raw, digest_size=8).digest())  # the same after a restart, which hash() is not
@@ -262,9 +269,9 @@ class Pipeline:
         """Bring back the traces that were open, as far as the spool can be read; says how many."""
         if self._journal is None:
             return 0
-        unreadable = bring_back(
-            self._journal, self._assembler, self._conversations, self._decoder, self._add_log, self._clock.now()
-        )
+        now = self._clock.now()
+        parts = self._journal, self._assembler, self._conversations
+        unreadable = bring_back(*parts, self._decoder, self._read, self._add_log, now)
         if unreadable:
             _log.error("%d records of the spool cannot be read; they are left out", unreadable)
             self._telemetry.child(self._telemetry.dropped_spans, "spool", "unreadable").inc(unreadable)

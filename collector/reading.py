@@ -48,6 +48,16 @@ class Role(IntEnum):
 
 
 @dataclass(slots=True)
+class Content:
+    """What only a judge is told of a span, as the wire held it."""
+
+    answer: Any = None
+    """Where the last words of the agent, or of its model, may be found."""
+    offered: Any = None
+    """Where definitions of the tools it was offered may be found."""
+
+
+@dataclass(slots=True)
 class Reading:
     """One span as an agent run sees it. Times are Unix nanoseconds; None is "the sender did not say"."""
 
@@ -83,6 +93,8 @@ class Reading:
     """Where the user's words may be found, as the wire held it."""
     attributes: Mapping[str, Any] = field(default_factory=lambda: _NO_ATTRIBUTES)
     """AGENT and OTHER: the attributes that route, intent and rules may look at."""
+    content: Content | None = None
+    """Only where a judge may be asked about the run."""
 
     @property
     def held(self) -> bool:
@@ -165,3 +177,10 @@ class Dialect:
     whole_scopes: tuple[str, ...] = ()
     """Scopes whose every span matters, with every attribute: some spans there have neither marker nor known names."""
     read_log: Callable[[LogRecord], Reading | None] | None = None
+    answers: tuple[str, ...] = ()
+    """Attributes that hold what an agent or model answered, read only where a judge may be asked; the most exact first.
+    One that ends with a dot is the beginning of several."""
+    offers: tuple[str, ...] = ()
+    """Attributes that hold the definitions of the tools it could call, likewise."""
+    requests: tuple[str, ...] = ()
+    """Attributes that hold a whole request to a model with the definitions in it."""

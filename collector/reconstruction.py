@@ -86,6 +86,7 @@ def reconstruct(
             context.service, context.dialect, context.attributes,
             _trajectory(calls, not incomplete, context.user_input, unsure_steps), incomplete,
             tuple([call.span_id for call in calls]), members.outer_id, _start_of(members),
+            None, context.answers, context.definitions,
         ))  # fmt: skip
     return runs
 

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from collector import dialects, gathered
+from collector import gathered
 from collector.errors import DecodeError
 from collector.journal import GATHERED, LOG, MARK, SPANS, Journal, Record, read_record
 from collector.otlp.decode import Decoder
 from collector.otlp.lazy import Frame
 from collector.processors.assembler import Assembler
 from collector.processors.conversations import Conversations
-from collector.reading import IGNORED, Role
+from collector.reading import IGNORED, Reading, Role
+from collector.span import Span
+
+Read = Callable[[Span], Reading | None]
+"""How a span is read: ``dialects.read``, or one that keeps more."""
 
 AddLog = Callable[[Frame, bytes, float], bytes]
 """How a log record is given to its trace."""
 
 
 def bring_back(
-    journal: Journal, assembler: Assembler, conversations: Conversations, decoder: Decoder, add_log: AddLog, now: float
+    journal: Journal,
+    assembler: Assembler,
+    conversations: Conversations,
+    decoder: Decoder,
+    read: Read,
+    add_log: AddLog,
+    now: float,
 ) -> int:
     """Fill assembler and conversations; says how many records could not be read and are left out."""
     unreadable = journal.restore_finished(now)
@@ -30,7 +40,7 @@ def bring_back(
                 conversations.restore(gathered.restore(packed, row), now)
             else:
                 record = read_record(row, kind, packed)
-                _replay(record, assembler, decoder, add_log, now)
+                _replay(record, assembler, decoder, read, add_log, now)
                 journal.restored(record, now)
         except (ValueError, DecodeError):
             journal.discard(row)
@@ -38,14 +48,14 @@ def bring_back(
     return unreadable
 
 
-def _replay(record: Record, assembler: Assembler, decoder: Decoder, add_log: AddLog, now: float) -> None:
+def _replay(record: Record, assembler: Assembler, decoder: Decoder, read: Read, add_log: AddLog, now: float) -> None:
     """Do again what was done when these spans were received; those that passed through have left."""
     assembler.link(record.links, now)
     if record.kind == LOG:
         add_log(record.frame, record.raws[0], now)
         return
     for raw, span in zip(record.raws, decoder.spans(record.raws, record.frame), strict=True):
-        reading = dialects.read(span) if span is not None else None
+        reading = read(span) if span is not None else None
         if span is None or reading is None or reading is IGNORED:
             continue
         if record.kind == SPANS or (reading.role == Role.OTHER and not assembler.closed(span.trace_id)):

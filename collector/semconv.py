@@ -22,6 +22,7 @@ RESPONSE_ID: Final = "gen_ai.response.id"
 TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
 TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
+TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
 TOOL_NAME: Final = "gen_ai.tool.name"
 WORKFLOW_NAME: Final = "gen_ai.workflow.name"
 

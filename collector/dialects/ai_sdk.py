@@ -88,4 +88,6 @@ DIALECT: Final = Dialect(
         semconv.ERROR_TYPE,
     }),
     prefixes=(_METADATA_PREFIX,),
+    answers=("ai.response.text", "ai.result.text"),
+    offers=("ai.prompt.tools",),
 )  # fmt: skip

@@ -81,4 +81,5 @@ DIALECT: Final = Dialect(
     read=read,
     markers=(b"tool.name",),
     attributes=frozenset({*_KINDS, *_TOOL_NAMES, *_CALL_IDS, *_INPUTS, *_OUTPUTS, *_AGENT_NAMES, *_SESSIONS}),
+    answers=_OUTPUTS,
 )

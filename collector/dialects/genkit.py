@@ -72,4 +72,6 @@ DIALECT: Final = Dialect(
     read=read,
     markers=(b"genkit:metadata:subtype",),
     attributes=frozenset({_SUBTYPE, _NAME, _INPUT, _OUTPUT, _STATE, _SESSION, semconv.ERROR_TYPE}),
+    answers=(_OUTPUT,),
+    requests=(_INPUT,),
 )

@@ -87,4 +87,6 @@ DIALECT: Final = Dialect(
         _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE, _SESSION, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.TOOL_NAME,
         semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
     }),
+    answers=(_RESPONSE,),
+    requests=(_REQUEST,),
 )  # fmt: skip

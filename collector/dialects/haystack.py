@@ -111,4 +111,6 @@ DIALECT: Final = Dialect(
         _TOOL_ERROR, _TOOL_INPUT, _AGENT_INPUT, _COMPONENT_NAME, _COMPONENT_INPUT, _COMPONENT_OUTPUT, _PIPELINE_INPUT,
         semconv.ERROR_TYPE,
     }),
+    answers=("haystack.agent.output", _LLM_OUTPUT, _COMPONENT_OUTPUT, "haystack.pipeline.output_data"),
+    offers=("haystack.agent.tools",),
 )  # fmt: skip

@@ -84,4 +84,5 @@ DIALECT: Final = Dialect(
     read=read,
     markers=(b"langfuse.observation.type",),
     attributes=frozenset({_INPUT, _OUTPUT, _LEVEL, _CALL_ID, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, semconv.ERROR_TYPE}),
+    answers=(_OUTPUT,),
 )

@@ -82,4 +82,5 @@ DIALECT: Final = Dialect(
     attributes=frozenset({
         _INPUT, _OUTPUT, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
     }),
+    answers=(_OUTPUT,),
 )  # fmt: skip

@@ -60,4 +60,6 @@ DIALECT: Final = Dialect(
     whole_scopes=(_SCOPE,),
     read=read,
     attributes=frozenset({*_OUTPUTS, *_INPUTS, *_RESPONSE_IDS, semconv.ERROR_TYPE}),
+    answers=_OUTPUTS,
+    offers=tuple(f"llm.{provider}.tools" for provider in _PROVIDERS),
 )

@@ -94,4 +94,6 @@ DIALECT: Final = Dialect(
         {_NAME, _INPUT, _ERROR, _GROUP, _RESPONSE, _RAW_INPUT, semconv.OPERATION_NAME, semconv.ERROR_TYPE}
     ),
     whole_scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE),
+    answers=(_RESPONSE, "final_result"),
+    offers=("model_request_parameters",),
 )

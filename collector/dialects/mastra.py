@@ -89,4 +89,5 @@ DIALECT: Final = Dialect(
         semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_RESULT,
         semconv.CONVERSATION_ID, semconv.ERROR_TYPE,
     }),
+    answers=("mastra.agent_run.output", _STEP_OUTPUT, _OUTPUT),
 )  # fmt: skip

@@ -77,4 +77,6 @@ DIALECT: Final = Dialect(
     read=read,
     markers=(b"mlflow.spanType",),
     attributes=frozenset({_INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _METADATA, semconv.ERROR_TYPE}),
+    answers=(_OUTPUT,),
+    offers=("mlflow.chat.tools",),
 )

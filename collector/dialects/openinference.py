@@ -178,4 +178,6 @@ DIALECT: Final = Dialect(
         semconv.SESSION_ID, semconv.ERROR_TYPE,
     }),
     prefixes=_OUTPUT_PREFIXES,
+    answers=("llm.output_messages.", _OUTPUT),
+    offers=("llm.tools.", "llm.invocation_parameters"),
 )  # fmt: skip

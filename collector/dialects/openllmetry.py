@@ -210,4 +210,6 @@ DIALECT: Final = Dialect(
         semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, semconv.ERROR_TYPE,
     }),
     prefixes=(_ASSOCIATION, *_MESSAGE_PREFIXES),
+    answers=("gen_ai.completion.", _OUTPUT, "gen_ai.task.output", "crewai.crew.result"),
+    offers=("llm.request.functions.", "crewai.agent.tools"),
 )  # fmt: skip

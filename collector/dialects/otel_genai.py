@@ -183,4 +183,6 @@ DIALECT: Final = Dialect(
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, _STRANDS_STATUS,
     }),
     read_log=read_log,
+    answers=(semconv.OUTPUT_MESSAGES, "gen_ai.workflow.output"),
+    offers=(semconv.TOOL_DEFINITIONS, "gen_ai.agent.tools"),
 )  # fmt: skip

@@ -80,4 +80,6 @@ DIALECT: Final = Dialect(
         _AGENT_NAME, *_TRANSCRIPTS, _ARGUMENTS, _EVENTS, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
         semconv.TOOL_CALL_ARGUMENTS, semconv.ERROR_TYPE,
     }),
+    answers=("final_result",),
+    offers=("model_request_parameters",),
 )  # fmt: skip

@@ -28,6 +28,8 @@ class ContextSettings:
     """How far the clocks of two hosts may be apart."""
     user_input: bool = True
     """Whether somebody wants the user's words: reading them costs as much as the rest of the run."""
+    content: bool = False
+    """Whether somebody wants what the agent answered, and what tools it was offered."""
 
 
 @dataclass(slots=True)
@@ -44,6 +46,8 @@ class Context:
     dialect: str
     attributes: Mapping[str, Any]
     """The anchor's short attributes over those of its resource: what a rule may match on."""
+    answers: Sequence[object] = ()
+    definitions: Sequence[object] = ()
 
 
 def describe(run: Members, ancestry: Ancestry, settings: ContextSettings) -> Context:
@@ -55,6 +59,7 @@ def describe(run: Members, ancestry: Ancestry, settings: ContextSettings) -> Con
     witness = anchor if anchor is not None and is_agent else (_members(run) or own)[0]
     sources = [reading.attributes for reading in own + above]
     sources.append(witness.resource.attributes)
+    told = [*own, *_latest_first(run.models), *(above if run.parent is None else ())] if settings.content else []
     return Context(
         _first_text(sources, settings.route),
         _first_text(sources, settings.intent),
@@ -65,11 +70,17 @@ def describe(run: Members, ancestry: Ancestry, settings: ContextSettings) -> Con
         witness.resource.service,
         witness.dialect or _known("dialect", _members(run)) or "",
         _merged(witness.resource, own),
+        [reading.content.answer for reading in told if reading.content is not None and reading.content.answer],
+        [reading.content.offered for reading in told if reading.content is not None and reading.content.offered],
     )
 
 
 def _members(run: Members) -> list[Reading]:
     return [*[spans[0] for spans in run.executions], *run.models]
+
+
+def _latest_first(models: Iterable[Reading]) -> list[Reading]:
+    return sorted(models, key=lambda model: model.start_ns, reverse=True)
 
 
 def _known(field: str, readings: Iterable[Reading]) -> str | None:

@@ -51,6 +51,7 @@ def _attach(spans: dict[bytes, Reading], span_id: bytes, events: list[Reading]) 
         for event in unique.values():
             model.user_input = model.user_input or event.user_input
             model.conversation_id = model.conversation_id or event.conversation_id
+            model.content = model.content or event.content
             model.results = (*(model.results or ()), *(event.results or ())) or None
         return
     for number, event in enumerate(unique.values()):

@@ -74,7 +74,9 @@ def _join(runs: Sequence[Run]) -> Run:
     """Several runs as one, anchored where the outermost, earliest of them is."""
     anchor = next((run for run in runs if run.parent_span_id is None), runs[0])
     trajectory, held_spans = join_runs(runs)
-    return replace(anchor, trajectory=trajectory, held_spans=held_spans)
+    answers = next((run.answers for run in reversed(runs) if run.parent_span_id is None), anchor.answers)
+    definitions = [definition for run in runs for definition in run.definitions]
+    return replace(anchor, trajectory=trajectory, held_spans=held_spans, answers=answers, definitions=definitions)
 
 
 def _revision(trace: Trace, key: bytes, run: Run) -> int | None:

@@ -1,0 +1,37 @@
+"""Attributes that number the parts of one value in their names: ``llm.tools.0.tool.json_schema``, ``llm.tools.1. ...``."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+MAX_PARTS: Final = 16
+MAX_ATTRIBUTES: Final = 4_096
+
+
+class Indexed(dict[str, Any]):
+    """Attributes of one prefix, by their whole names."""
+
+
+def unfold(value: object) -> object:
+    """The value whose parts ``Indexed`` attributes are: objects by name, lists by number. Anything else as it is."""
+    if not isinstance(value, Indexed):
+        return value
+    root: dict[str, Any] = {}
+    for name, leaf in list(value.items())[:MAX_ATTRIBUTES]:
+        parts = name.split(".")
+        at = root
+        for part in parts[: MAX_PARTS - 1] if len(parts) > MAX_PARTS else parts[:-1]:
+            inner = at.get(part)
+            if not isinstance(inner, dict):
+                inner = at[part] = {}
+            at = inner
+        at.setdefault(parts[-1], leaf)
+    return _listed(root)
+
+
+def _listed(node: Any) -> Any:
+    if not isinstance(node, dict):
+        return node
+    if node and all(key.isdecimal() and len(key) <= 4 for key in node):
+        return [_listed(node[key]) for key in sorted(node, key=int)]
+    return {key: _listed(inner) for key, inner in node.items()}
