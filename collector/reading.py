@@ -102,11 +102,15 @@ class Reading:
         return self.role == Role.AGENT or self.role == Role.TOOL
 
 
+def has_remote_parent(span: Span) -> bool:
+    """Whether its parent, if it has one, runs in another process."""
+    return span.remote_parent is True or (span.remote_parent is None and span.kind in _REMOTE_KINDS)
+
+
 def reading_of(span: Span, role: Role, dialect: str) -> Reading:
     """A reading with what every span tells: ids, times, and whether it failed."""
     reading = Reading(
-        span.span_id, span.parent_span_id, span.start_ns, span.end_ns, role, dialect, span.resource,
-        span.remote_parent is True or (span.remote_parent is None and span.kind in _REMOTE_KINDS),
+        span.span_id, span.parent_span_id, span.start_ns, span.end_ns, role, dialect, span.resource, has_remote_parent(span)
     )  # fmt: skip
     error_type = span.attributes.get(semconv.ERROR_TYPE)
     if span.status == STATUS_ERROR or error_type is not None:

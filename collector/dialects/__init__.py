@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from collector import semconv
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, fill, reading_of
+from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, fill, has_remote_parent, reading_of
 from collector.span import LogRecord, Span
 
 from . import (
@@ -62,7 +62,7 @@ MARKERS: Final[tuple[bytes, ...]] = (
     *dict.fromkeys(marker for dialect in DIALECTS for marker in dialect.markers),
     semconv.HTTP_ROUTE.encode(),
 )
-"""A span that matters to a run contains one of these, or has no parent, or is of one of the SCOPES."""
+"""A span that matters to a run contains one of these, or has no parent in its process, or is of one of the SCOPES."""
 
 SCOPES: Final[frozenset[str]] = frozenset(scope for dialect in DIALECTS for scope in dialect.whole_scopes)
 """Scopes whose spans all matter, and with all their attributes: some have no marker, some any attribute as argument."""
@@ -79,7 +79,7 @@ def read(span: Span) -> Reading | None:
     """What ``span`` means for an agent run.
 
     None: it carries some marker and no dialect understands it (a blind spot, to be counted). ``IGNORED``: understood,
-    and not needed. A root, or a server span with a route, is at least context.
+    and not needed. A root, the first span of a process, or a server span with a route, is at least context.
     """
     attributes = span.attributes
     if span.scope.name not in _BY_SCOPE and _OTHER_KEYS.isdisjoint(
@@ -90,7 +90,7 @@ def read(span: Span) -> Reading | None:
         reading = _read_mixed(span)
     if reading is None:
         reading = generic.read(span)
-    if not span.parent_span_id or semconv.HTTP_ROUTE in attributes:
+    if not span.parent_span_id or semconv.HTTP_ROUTE in attributes or has_remote_parent(span):
         if reading is None or reading is IGNORED:
             reading = reading_of(span, Role.OTHER, "")
         if not reading.attributes:

@@ -23,6 +23,11 @@ from collector.otlp import schema
 _TRACE_TAG, _SPAN_TAG, _PARENT_TAG = b"\n\x10", b"\x12\x08", b'"\x08'
 _unpack_ids = struct.Struct("2s16s2s8s2s8s").unpack_from
 _NO_PARENT = bytes(8)
+# How it ends one that has flags:  85 01 <four bytes>; 0x100 in them says that 0x200 tells whether the parent is remote.
+_FLAGS_TAG, _LOCAL_END = b"\x85\x01", b"\x01\0\0"
+_REMOTE_ENDS = frozenset(_FLAGS_TAG + bytes([trace_flags, 3, 0, 0]) for trace_flags in range(4))
+_CALLED = frozenset({2, 5})  # kinds server and consumer: called from elsewhere
+_NAME = 38  # where the name of a span with a parent begins: 2a <size> <name> 30 <kind>
 _COMMONEST = b"gen_ai."  # in nearly every span that matters, whatever its dialect
 _MAX_KNOWN_SCOPES = 4096
 
@@ -110,7 +115,7 @@ class Interest:
 
 
 def split(raw: bytes, interest: Interest) -> Split:
-    """Split a trace request. A span is wanted when it is of interest or has no parent.
+    """Split a trace request. A span is wanted when it is of interest, has no parent, or one in another process.
 
     Raises DecodeError where the request is not protobuf; a span that is not is wanted, and decoding it will tell.
     """
@@ -124,17 +129,23 @@ def split(raw: bytes, interest: Interest) -> Split:
 
 
 def _roots(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> list[int]:
-    """The indexes of spans without a parent; adds every span's parent link to ``links``. The hot loop: one turn a span."""
+    """The indexes of spans without a parent in their own process; adds every span's parent link to ``links``.
+
+    The hot loop: one turn a span.
+    """
     roots = []
     for index, span in enumerate(spans):
         try:
             trace_tag, trace_id, span_tag, span_id, parent_tag, parent_id = _unpack_ids(span)
             in_order = trace_tag == _TRACE_TAG and span_tag == _SPAN_TAG and parent_tag == _PARENT_TAG
-        except struct.error:  # shorter than its ids
+            entered = (
+                span[-3:] != _LOCAL_END and (span[-3] == 3 or span[41 + span[39]] in _CALLED) and _is_entered(span)
+            )
+        except (struct.error, IndexError):  # shorter than what is looked at
             in_order = False
         if not in_order:
             try:
-                trace_id, span_id, parent_id = _parse_ids(span)
+                trace_id, span_id, parent_id, entered = _parse_ids(span)
             except ProtobufError:
                 roots.append(index)
                 continue
@@ -143,14 +154,24 @@ def _roots(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> list[int]
             links[trace_id] = [span_id, parent_id]
         else:
             known += (span_id, parent_id)
-        if parent_id == _NO_PARENT:
+        if entered or parent_id == _NO_PARENT:
             roots.append(index)
     return roots
 
 
-def _parse_ids(raw: bytes) -> tuple[bytes, bytes, bytes]:
+def _is_entered(span: bytes) -> bool:
+    """Whether its parent runs in another process, by its flags; by its kind where it has none and a name under 128 bytes."""
+    end = span[-6:]
+    if end.startswith(_FLAGS_TAG):
+        return end in _REMOTE_ENDS
+    kind = _NAME + 2 + span[_NAME + 1]
+    return span[_NAME : _NAME + 1] == b"*" and span[kind : kind + 1] == b"0" and span[kind + 1] in _CALLED
+
+
+def _parse_ids(raw: bytes) -> tuple[bytes, bytes, bytes, bool]:
     span = schema.Span.FromString(raw)
-    return span.trace_id, span.span_id[:8].ljust(8, b"\0"), span.parent_span_id[:8].ljust(8, b"\0")
+    remote = bool(span.flags & 0x200) if span.flags & 0x100 else span.kind in _CALLED
+    return span.trace_id, span.span_id[:8].ljust(8, b"\0"), span.parent_span_id[:8].ljust(8, b"\0"), remote
 
 
 def parent_links(packed: bytes) -> dict[bytes, bytes]:

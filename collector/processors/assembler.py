@@ -239,7 +239,9 @@ class Assembler:
         trace = self._open.get(trace_id)
         if trace is None:
             if reading.role == Role.OTHER and trace_id not in self._closed:
-                self._unclaimed.entry(trace_id, now).roots.append(reading)
+                roots = self._unclaimed.entry(trace_id, now).roots
+                if len(roots) < self._config.max_spans:
+                    roots.append(reading)
                 return Disposition.FORWARD
             trace = self._reopen(trace_id, key, now) or self._begin(trace_id, now)
         if key in trace.readings or key in trace.seen:

@@ -183,6 +183,39 @@ def test_the_route_of_a_server_span_that_comes_later_is_waited_for(tmp_path: Pat
     ]
 
 
+def called(number: int, parent: int, kind: Span.SpanKind.ValueType, flags: int) -> Span:
+    """What a service does first when it is called: nothing in it is about agents, nor has it a route."""
+    span = data.span(number, parent, name="Agent/Run")
+    span.kind, span.flags = kind, flags
+    return span
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [called(7, 99, Span.SPAN_KIND_SERVER, 0), called(7, 99, Span.SPAN_KIND_INTERNAL, 0x301)],
+    ids=["by kind", "by flags"],
+)
+def test_a_caller_that_never_comes_here_is_not_waited_for(tmp_path: Path, entry: Span) -> None:
+    tools = (data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "send_email", at=0.2))
+    bench = Bench(tmp_path, RULES.replace("{agent: helper}", "{}"))
+    bench.send(*tools, data.agent(1, parent=7), entry)
+    bench.wait(3)
+    assert [(verdict.release, verdict.complete) for verdict in bench.verdicts] == [("root", True)]
+    without_agent = Bench(tmp_path, RULES.replace("{agent: helper}", "{}"))
+    without_agent.send(data.tool(2, 7, "get_weather", at=0.1), data.tool(3, 7, "send_email", at=0.2), entry)
+    without_agent.wait(3)
+    (verdict,) = without_agent.verdicts
+    assert (verdict.release, verdict.complete, verdict.run.span_id) == ("root", True, data.span_id(7))
+
+
+def test_a_caller_in_the_same_process_is_waited_for(bench: Bench) -> None:
+    bench.send(*GOOD_RUN[:-1], data.agent(1, parent=7), called(7, 99, Span.SPAN_KIND_SERVER, 0x101))
+    bench.wait(5)
+    assert bench.verdicts == []
+    bench.wait(30)
+    assert [(verdict.release, verdict.complete) for verdict in bench.verdicts] == [("idle", True)]
+
+
 def test_a_late_call_revises_the_event_and_counts_once(bench: Bench) -> None:
     bench.send(data.tool(2, 1, "get_weather", at=0.1), data.agent(1))
     bench.wait(3)

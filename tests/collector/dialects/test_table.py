@@ -65,6 +65,12 @@ def test_a_server_span_with_a_route_is_context() -> None:
     assert (reading.role, reading.attributes) == (Role.OTHER, {"http.route": "/chat"})
 
 
+def test_a_span_called_from_another_process_is_context() -> None:
+    reading = dialects.read(span("Agent/Run", 2, 1, kind=2, remote=None, attributes={"rpc.system": "grpc"}))
+    assert reading is not None
+    assert (reading.role, reading.remote_parent) == (Role.OTHER, True)
+
+
 def test_a_blind_spot_is_none() -> None:
     assert dialects.read(span("x", 2, 1, attributes={"gen_ai.system": "openai"})) is None
 

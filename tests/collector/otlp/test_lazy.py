@@ -41,6 +41,35 @@ def test_a_marker_is_found_beside_spans_of_the_commonest_one_and_without_any() -
     assert wanted_ids(mixed.SerializeToString()) == [data.span_id(3), data.span_id(4)]
 
 
+LONG = "a name of more than a hundred and twenty-seven characters, " * 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags", "name", "wanted"),
+    [
+        ("SERVER", 0, "rpc", True),
+        ("CONSUMER", 0, "rpc", True),
+        ("CLIENT", 0, "rpc", False),
+        ("INTERNAL", 0x301, "rpc", True),
+        ("SERVER", 0x300, "rpc", True),
+        ("SERVER", 0x300, LONG, True),
+        ("SERVER", 0x101, "rpc", False),
+        ("SERVER", 0x100, "rpc", False),
+        ("INTERNAL", 0x1, "rpc", False),
+        ("SERVER", 0, "", False),
+        ("SERVER", 0, LONG, False),
+    ],
+)
+def test_a_span_called_from_another_process_is_wanted(kind: str, flags: int, name: str, wanted: bool) -> None:
+    span = data.span(2, parent=1, name=name)
+    span.kind, span.flags = Span.SpanKind.Value(f"SPAN_KIND_{kind}"), flags
+    in_order = data.traces(span).SerializeToString()
+    assert bool(wanted_ids(in_order)) is wanted
+    if name == "rpc" and flags != 1:
+        span.trace_state = "a=b"  # moves what follows, so that it is parsed
+        assert bool(wanted_ids(data.traces(span).SerializeToString())) is wanted
+
+
 def test_every_span_of_certain_scopes_is_wanted() -> None:
     request = data.traces(data.span(2, parent=1), data.span(3, parent=1), scope="google.adk")
     assert wanted_ids(request.SerializeToString()) == [data.span_id(2), data.span_id(3)]
