@@ -6,7 +6,7 @@ Every span is walked once, iteratively, so a trace of 100,000 spans in one line,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .reading import Reading, Role
 
@@ -14,8 +14,7 @@ MAX_CONTEXT_STEPS = 256
 """How far above an anchor its context is looked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Above:
+class Above(NamedTuple):
     """What is above a span."""
 
     agent: Reading | None

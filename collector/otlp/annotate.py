@@ -15,6 +15,7 @@ AttributeValue = str | bool | int | float | tuple[str, ...]
 Attributes = tuple[tuple[str, AttributeValue], ...]
 """Names and values as a tuple: most runs of a rule say the same, and what was said before is not encoded again."""
 
+_ONE_BYTE = 128  # lengths below this take one byte
 _INFO, _WARN = 9, 13  # SeverityNumber of an evaluation, and of one that failed to run
 
 
@@ -69,6 +70,10 @@ def _record_attributes(attributes: Attributes) -> bytes:
 
 
 def _key_value(key: str, value: AttributeValue) -> bytes:
+    if isinstance(value, str):
+        name, text = key.encode(), value.encode()
+        if len(name) < _ONE_BYTE and len(text) < _ONE_BYTE - 2:  # nearly all are: 0a <key> 12 <value: 0a <text>>
+            return b"\n%c%b\x12%c\n%c%b" % (len(name), name, len(text) + 2, len(text), text)
     return KeyValue(key=key, value=_any_value(value)).SerializeToString()
 
 

@@ -7,7 +7,8 @@ is skipped without looking at its value. Invalid UTF-8 is replaced, values neste
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from google.protobuf.message import DecodeError as ProtobufError
 
@@ -18,18 +19,19 @@ from collector.span import LogRecord, Resource, Scope, Span, SpanEvent
 
 _MAX_DEPTH = 32  # agent arguments nest a few levels; protobuf itself stops at 100
 _MAX_EVENTS = 256  # the SDKs' default limit is 128 a span
-_MAX_VALUES = 64  # of one key
+_MAX_VALUES = 64  # remembered of one key
 _MAX_CACHED = 4096  # keys and frames come from senders, so what we remember of them is bounded
 _KEY_TAG, _STRING_TAG = 0x0A, 0x0A  # of KeyValue.key and of AnyValue.string_value
 _ONE_BYTE = 128  # lengths below this take one byte
 _HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200  # span flags, opentelemetry-proto trace/v1
 
 
-class _Wanted(NamedTuple):
-    """A key that is wanted, and the first few of its values: names and kinds repeat, and are kept once."""
+@dataclass(slots=True)
+class _Wanted:
+    """A key that is wanted, and how many of its values may still be remembered."""
 
     name: str
-    values: dict[bytes, str]
+    values_left: int = _MAX_VALUES
 
 
 class _Keys(dict[bytes, _Wanted | None]):
@@ -38,11 +40,13 @@ class _Keys(dict[bytes, _Wanted | None]):
     def __init__(self, attributes: Iterable[str] | None, prefixes: Iterable[str] = ()) -> None:
         super().__init__()
         self._exact, self._prefixes = None if attributes is None else frozenset(attributes), tuple(prefixes)
+        self.known: dict[bytes, tuple[str, str]] = {}
+        """The first few texts of each key, by the whole attribute as it stands on the wire: names and kinds repeat."""
 
     def __missing__(self, key: bytes) -> _Wanted | None:
         text = key.decode("utf-8", "replace")
         is_wanted = self._exact is None or text in self._exact or text.startswith(self._prefixes)
-        wanted = _Wanted(text, {}) if is_wanted else None
+        wanted = _Wanted(text) if is_wanted else None
         if len(self) < _MAX_CACHED and len(key) < _ONE_BYTE:
             self[key] = wanted
         return wanted
@@ -144,7 +148,11 @@ def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
     checked; an item in another order of fields has a key that nobody wants, or goes the long way.
     """
     found: dict[str, Any] = {}
+    known = keys.known
     for item in items:
+        if len(item) < _ONE_BYTE and item in known:
+            name, found[name] = known[item]
+            continue
         try:
             end = item[1] + 2
             wanted = keys[item[2:end]]
@@ -152,13 +160,10 @@ def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
                 continue
             text = item[end + 4 :]
             if wanted and len(text) == item[end + 3] == item[end + 1] - 2 and item[end + 2] == _STRING_TAG:
-                name, values = wanted
-                value = values.get(text)
-                if value is None:
-                    value = text.decode()
-                    if len(values) < _MAX_VALUES:
-                        values[text] = value
-                found[name] = value
+                value = found[wanted.name] = text.decode()
+                if wanted.values_left and len(item) < _ONE_BYTE and len(known) < _MAX_CACHED:
+                    wanted.values_left -= 1
+                    known[item] = wanted.name, value
                 continue
         except (IndexError, UnicodeDecodeError):
             pass

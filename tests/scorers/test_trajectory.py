@@ -26,3 +26,5 @@ def test_a_run_without_calls_is_data() -> None:
 def test_runs_do_not_change() -> None:
     with pytest.raises(FrozenInstanceError):
         Trajectory().complete = False  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        ToolCall("a").name = "b"  # type: ignore[misc]
