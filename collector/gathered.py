@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Final
 
 from collector.processors.assembler import Trace
@@ -24,7 +23,6 @@ _PLAIN: Final = (
     "agent", "conversation_id", "route", "intent", "user_input", "response_id", "service", "dialect", "attributes",
     "incomplete", "start_ns",
 )  # fmt: skip
-_CALL: Final = tuple(field.name for field in fields(ToolCall))
 _UNREADABLE = "a gathered run is damaged"
 
 
@@ -90,7 +88,7 @@ def _start(run: Run) -> tuple[int, bytes]:
 def write(key: Key, run: Run, resource: bytes, *, complete: bool) -> bytes:
     """A run of a conversation as bytes for ``read``; ``resource`` is that of its anchor, as it came."""
     found = run.found_intent
-    calls = [[getattr(call, name) for name in _CALL] for call in run.trajectory.calls]
+    calls = [list(call) for call in run.trajectory.calls]
     written = {
         "key": key,
         "ids": [run.trace_id.hex(), run.span_id.hex(), _hex(run.parent_span_id), _hex(run.started_by)],
@@ -113,7 +111,10 @@ def _text(written: Mapping[str, Any], barest: Mapping[str, Any]) -> bytes:
 
 
 def _without_values(call: Sequence[Any]) -> list[Any]:
-    return [None if name in ("arguments", "arguments_text") else value for name, value in zip(_CALL, call, strict=True)]
+    return [
+        None if name in ("arguments", "arguments_text") else value
+        for name, value in zip(ToolCall._fields, call, strict=True)
+    ]
 
 
 def restore(record: bytes, row: int) -> Gathered:
@@ -141,7 +142,7 @@ def _parse(record: bytes) -> Mapping[str, Any]:
 def _run(written: Mapping[str, Any]) -> Run:
     try:
         trace_id, span_id, parent, started_by = written["ids"]
-        calls = [ToolCall(**dict(zip(_CALL, call, strict=True))) for call in written["calls"]]
+        calls = [ToolCall(*call) for call in written["calls"]]
         plain = {name: written[name] for name in _PLAIN}
         plain["incomplete"] = tuple(plain["incomplete"])
         plain["conversation_id"] = Key(*written["key"]).conversation_id
