@@ -16,7 +16,8 @@ Prose and code differ:
 - The documentation describes a tool as ``{name, description}``; the code prints its ``id``, so that the judge reads
   ``undefined: ...``. Give ``{id, description}``.
 
-The model sees names only, no arguments or results. The wording of the questions is ours, their content the original's.
+The model sees names only, no arguments or results. The wording of the questions is ours, their content the original's,
+but that what run and tools say is quoted and cut: it is as JSON would write it, so that no text begins a line of its own.
 The original also mends JSON that ends early, unless the model says that it ran out of tokens; here it is refused.
 """
 
@@ -29,6 +30,7 @@ from typing import Any
 from pydantic import Field
 
 from scorers.judge import AnswerError, JudgedRun, JudgeRequest, Questions, ToolDefinition, read_answer
+from scorers.quoting import clip, quote
 from scorers.score import Score
 from scorers.systems.calls import Call
 from scorers.systems.formulas import round_to_cents
@@ -36,6 +38,11 @@ from scorers.systems.system import Options, OriginalError, SystemScorer, read_op
 
 NAME = "mastra_llm"
 VERSION = "@mastra/evals@1.10.2"
+
+MAX_WORDS = 8_192
+"""Characters of the user's request, of the agent's response, and of the names called."""
+MAX_EVALUATIONS = 16_384
+MAX_TOOLS, MAX_NAME, MAX_DESCRIPTION = 128, 128, 1_000
 
 ANALYSIS_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -65,8 +72,8 @@ why, name tools that were needed and not called, judge alike in every case, and 
 ANALYSIS_QUESTION = """\
 Did the agent choose its tools well for this request?
 
-USER REQUEST: "{user_input}"
-AGENT RESPONSE: "{agent_response}"
+USER REQUEST: {user_input}
+AGENT RESPONSE: {agent_response}
 TOOLS ACTUALLY CALLED: {called}
 
 TOOL REFERENCE:
@@ -94,7 +101,7 @@ Judge every tool called, or, where none was, whether that was the right decision
 REASON_QUESTION = """\
 Explain this judgement of an agent's tools in ONE SENTENCE.
 
-User request: "{user_input}"
+User request: {user_input}
 Score: {score:g}/1
 Tools judged: {evaluations}
 Missing tools: {missing}
@@ -153,10 +160,14 @@ def analysis_request(
 ) -> JudgeRequest:
     """The first question: a judgement of every call, by tool name."""
     reference = "\n".join(
-        f"{tool.get('id', 'undefined')}: {tool.get('description', 'undefined')}" for tool in available_tools
+        f"{_line(tool.get('id', 'undefined'), MAX_NAME)}: {_line(tool.get('description', 'undefined'), MAX_DESCRIPTION)}"
+        for tool in available_tools[:MAX_TOOLS]
     )
     question = ANALYSIS_QUESTION.format(
-        user_input=user_input, agent_response=agent_response, called=", ".join(called) or "None", reference=reference
+        user_input=quote(clip(user_input, MAX_WORDS)),
+        agent_response=quote(clip(agent_response, MAX_WORDS)),
+        called=_line(", ".join(called), MAX_WORDS) or "None",
+        reference=reference,
     )
     return JudgeRequest(INSTRUCTIONS, question, ANALYSIS_SCHEMA)
 
@@ -164,10 +175,10 @@ def analysis_request(
 def reason_request(user_input: str, analysis: Mapping[str, Any]) -> JudgeRequest:
     """The second question: one sentence on the score of an analysis."""
     question = REASON_QUESTION.format(
-        user_input=user_input,
+        user_input=quote(clip(user_input, MAX_WORDS)),
         score=analysis_score(analysis),
-        evaluations=json.dumps(analysis["evaluations"], ensure_ascii=False, separators=(",", ":")),
-        missing=json.dumps(analysis.get("missingTools", []), ensure_ascii=False, separators=(",", ":")),
+        evaluations=_compact(analysis["evaluations"]),
+        missing=_compact(analysis.get("missingTools", [])),
     )
     return JudgeRequest(INSTRUCTIONS, question)
 
@@ -206,6 +217,15 @@ def _verdict(analysis: Mapping[str, Any], reason: str) -> Score:
 
 def _appropriate(analysis: Mapping[str, Any]) -> int:
     return sum(one["wasAppropriate"] for one in analysis["evaluations"])
+
+
+def _line(text: object, limit: int) -> str:
+    """A text that stays on its line."""
+    return quote(clip(str(text), limit))[1:-1]
+
+
+def _compact(value: object) -> str:
+    return clip(json.dumps(value, ensure_ascii=False, separators=(",", ":")), MAX_EVALUATIONS)
 
 
 def _as_tool(tool: ToolDefinition) -> dict[str, str]:
