@@ -88,6 +88,8 @@ def _score(options: argparse.Namespace) -> int:
     rules = load_rules(rule_paths(options.rules))
     rows = [report.row_of(verdict) for verdict in score_files(options.paths, rules)]
     sys.stdout.write(report.FORMATS[options.format](rows))
+    for rule, scorer in rules.judges({row["rule"] for row in rows}):
+        print(f"left out: {scorer} of rule {rule}, which asks a model; only `toolscore run` does", file=sys.stderr)
     mean = report.mean_score(rows)
     if options.fail_under is None or (mean is not None and mean >= options.fail_under):
         return GOOD
@@ -113,10 +115,9 @@ def _check(options: argparse.Namespace) -> int:
 
 def _schema(options: argparse.Namespace) -> int:
     from collector.config import Config  # noqa: PLC0415
-    from scorers import RuleFile  # noqa: PLC0415
+    from scorers.rule_schema import rule_schema  # noqa: PLC0415
 
-    model = RuleFile if options.what == "rules" else Config
-    print(json.dumps(model.model_json_schema(), indent=2))
+    print(json.dumps(rule_schema() if options.what == "rules" else Config.model_json_schema(), indent=2))
     return GOOD
 
 

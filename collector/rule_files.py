@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,12 @@ class Rules:
     def attributes(self) -> frozenset[str]:
         """The span attributes some rule looks at."""
         return frozenset(key for rule in self.set.rules for key in rule.rule.match.attributes)
+
+    def judges(self, names: Container[str]) -> Iterator[tuple[str, str]]:
+        """Of the rules with these names: rule and scorer, for each scorer that asks a model."""
+        for rule in self.set.rules:
+            if rule.rule.name in names:
+                yield from ((rule.rule.name, judge.name) for judge in rule.judges)
 
 
 NO_RULES = Rules(RuleSet())
@@ -64,6 +70,10 @@ def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
         passed = passed and not failures
         lines.append(f"{path}: {len(file.rules)} rules, {len(results) - len(failures)} of {len(results)} tests pass")
         lines += [f"{path}: {failure.text}" for failure in failures]
+        lines += [
+            f"{path}: {scorer} of rule {rule} asks a model, which only `toolscore run` does: it is not tested"
+            for rule, scorer in rules.judges({rule.name for rule in file.rules})
+        ]
         if embeddings.installed() is None and any(intent.examples for intent in file.intents):
             lines.append(f"{path}: the examples of its intents are not read: {embeddings.MISSING}")
     return "\n".join(lines) or "no rule files", passed

@@ -1,8 +1,9 @@
 """Running a rule file's own ``tests:``, and showing what differs where one fails.
 
 A test passes when the rule's primary scorer labels its calls as ``passes`` says, gives the ``score`` where the test names
-one (to three decimals), and when the rule is the one selected for the ``context`` where the test gives one. A scorer's
-error, or an ambiguous order, is neither a pass nor a fail: no test expects it.
+one (to three decimals), and when the rule is the one selected for the ``context`` where the test gives one. Where the
+primary scorer asks a model, the first that does not takes its place. A scorer's error, or an ambiguous order, is neither
+a pass nor a fail: no test expects it.
 """
 
 from __future__ import annotations
@@ -106,7 +107,10 @@ def _run(test: RuleTest, compiled: dict[str, CompiledRule], rules: RuleSet) -> R
     trajectory = trajectory_of(test.calls)
     if reason := _misselected(test, rule, rules):
         return RuleTestResult(test.name, test.rule, reason)
-    reason = _misjudged(test, rule.evaluate(trajectory)[0].score)
+    evaluations = rule.evaluate(trajectory)
+    if not evaluations:
+        return RuleTestResult(test.name, test.rule, "every scorer of the rule asks a model, and a test asks nobody")
+    reason = _misjudged(test, evaluations[0].score)
     if not reason:
         return RuleTestResult(test.name, test.rule)
     try:

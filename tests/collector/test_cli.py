@@ -109,3 +109,40 @@ def test_run_with_a_wrong_configuration_is_code_2(folder: Path, capsys: pytest.C
     (folder / "collector.yaml").write_text("traces: {settle: soon}\n")
     assert main(["run", "--config", str(folder / "collector.yaml")]) == 2
     assert "is not a duration" in capsys.readouterr().err
+
+
+JUDGED = """
+rules:
+  - name: weather
+    expect: {sequence: [get_weather, send_email]}
+    scorers: [trajectory, {system: tool_choice, name: meaning, rubric: Mail what was asked for.}]
+  - name: unused
+    match: {agent: nobody}
+    scorers: [mastra_llm]
+tests:
+  - {name: fine, rule: weather, calls: [get_weather, send_email], passes: true}
+"""
+
+
+@pytest.mark.parametrize("form", ["jsonl", "table"])
+def test_score_asks_no_model_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    (folder / "rules.yaml").write_text(JUDGED)
+    assert main(["score", "--rules", str(folder / "rules.yaml"), "--format", form, str(folder)]) == 0
+    told = capsys.readouterr()
+    assert told.err == "left out: meaning of rule weather, which asks a model; only `toolscore run` does\n"
+    assert "meaning" not in told.out
+
+
+def test_check_tests_no_model_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "rules.yaml").write_text(JUDGED)
+    assert main(["check", str(folder / "rules.yaml")]) == 0
+    told = capsys.readouterr().out
+    assert "1 of 1 tests pass" in told
+    assert "meaning of rule weather asks a model, which only `toolscore run` does: it is not tested" in told
+    assert "mastra_llm of rule unused asks a model" in told
+
+
+def test_check_validates_the_options_of_a_judge(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "rules.yaml").write_text(JUDGED.replace("rubric:", "rubrik:"))
+    assert main(["check", str(folder / "rules.yaml")]) == 1
+    assert "rules.yaml:5: rules.0.scorers.1: tool_choice has no option 'rubrik'" in capsys.readouterr().err

@@ -139,3 +139,20 @@ def test_calls_of_a_test_become_a_run() -> None:
         ("e", {}, 3),
     ]
     assert [(call.status, call.executed) for call in calls][3] == ("error", False)
+
+
+@pytest.mark.parametrize(
+    ("scorers", "reason"),
+    [
+        (["tool_choice"], "every scorer of the rule asks a model, and a test asks nobody"),
+        (["tool_choice", "trajectory"], ""),
+        (["trajectory", "tool_choice"], ""),
+    ],
+)
+def test_a_scorer_that_asks_a_model_is_not_tested(scorers: list[str], reason: str) -> None:
+    document = {
+        "rules": [{"name": "r", "match": {}, "expect": {"sequence": ["a"]}, "scorers": scorers}],
+        "tests": [{"name": "t", "rule": "r", "calls": ["a"], "passes": True}],
+    }
+    (only,) = run_tests(parse_rules(document), load_rules(document))
+    assert only.reason == reason

@@ -1,0 +1,65 @@
+"""The JSON Schema of rule files takes what we take, and shows what scorers there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from scorers import RuleError, load_rules
+from scorers.registry import JUDGES, SCORERS
+from scorers.rule_schema import JUDGE_OPTIONS, rule_schema
+
+SCHEMA = Draft202012Validator(rule_schema())
+
+TOOL = {"name": "search", "description": "finds", "parameters": {"type": "object"}}
+GOOD: list[Any] = [
+    "trajectory",
+    "tool_choice",
+    {"system": "evalite", "mode": "flexible"},
+    {
+        "system": "tool_choice",
+        "name": "meaning",
+        "sample_rate": 0.1,
+        "rubric": "Look first.",
+        "available_tools": [TOOL],
+    },
+    {"system": "mastra_llm", "availableTools": [{"id": "search", "description": "finds"}]},
+]
+BAD: list[Any] = [
+    "tool_chioce",
+    {"system": "evalight"},
+    {"system": "evalite", "sample_rate": 0.1},
+    {"system": "tool_choice", "sample_rate": 2},
+    {"system": "tool_choice", "rubrik": "Look first."},
+    {"system": "tool_choice", "rubric": 7},
+    {"system": "tool_choice", "rubric": "x" * 4_001},
+    {"system": "tool_choice", "available_tools": ["search"]},
+    {"system": "tool_choice", "available_tools": [{"description": "finds"}]},
+    {"system": "tool_choice", "available_tools": [{**TOOL, "schema": {}}]},
+    {"system": "mastra_llm", "judge": "fine"},
+]
+
+
+def file(scorer: Any) -> dict[str, Any]:
+    return {"rules": [{"name": "r", "match": {}, "expect": {"tool": "a"}, "scorers": [scorer]}]}
+
+
+@pytest.mark.parametrize("scorer", GOOD, ids=str)
+def test_takes_what_we_take(scorer: Any) -> None:
+    SCHEMA.validate(file(scorer))
+    load_rules(file(scorer))
+
+
+@pytest.mark.parametrize("scorer", BAD, ids=str)
+def test_refuses_what_we_refuse(scorer: Any) -> None:
+    assert not SCHEMA.is_valid(file(scorer))
+    with pytest.raises(RuleError):
+        load_rules(file(scorer))
+
+
+def test_names_every_scorer() -> None:
+    by_name, _ = SCHEMA.schema["$defs"]["ScorerRef"]["anyOf"]  # type: ignore[index]
+    assert set(by_name["enum"]) == {*SCORERS, *JUDGES}
+    assert JUDGE_OPTIONS.keys() == JUDGES.keys()
