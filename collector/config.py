@@ -105,6 +105,8 @@ class GrpcServer(Section):
     auth: BearerAuth | None = None
     max_recv_msg_size_mib: int = Field(64, ge=1, le=1024)
     max_concurrent_streams: int = Field(256, ge=1)
+    max_connections: int = Field(1024, ge=1)
+    read_timeout: Duration = 30.0
 
 
 class HttpServer(Section):

@@ -5,6 +5,7 @@
     └── CollectorError           a request was not taken; retryable unless a subclass says otherwise
         ├── RefusedError         we are full: slow down, then retry
         ├── UnavailableError     we are starting or stopping: retry
+        ├── TooSlowError         the request did not arrive in time
         └── PermanentError       the same input will always fail: do not retry
             ├── UnauthenticatedError no token, or a wrong one
             ├── DecodeError      not OTLP
@@ -47,6 +48,12 @@ class UnavailableError(CollectorError):
     reason = "unavailable"
 
 
+class TooSlowError(CollectorError):
+    """The request did not arrive in time."""
+
+    reason = "too_slow"
+
+
 class PermanentError(CollectorError):
     """The same input will always fail. The sender must not retry."""
 
@@ -72,7 +79,7 @@ class TooLargeError(PermanentError):
 
 
 class UnsupportedError(PermanentError):
-    """A content type, encoding, method, path or pace we do not take; ``http_status`` says which (404, 405, 408, 415)."""
+    """A content type, encoding, method or path we do not take; ``http_status`` says which (404, 405, 415)."""
 
     reason = "unsupported"
 

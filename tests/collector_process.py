@@ -31,16 +31,29 @@ def free_port() -> int:
 class CollectorProcess:
     """A collector on free ports with ``rules``, exporting to ``exporter``; use as a context manager.
 
+    ``grpc`` and ``http`` are further settings of the receivers, ``sections`` of the configuration.
+
     ``ready_seconds`` is how long it took to be ready, ``log`` what it wrote on stderr, ``pid`` its process.
     """
 
-    def __init__(self, rules: str, exporter: dict[str, Any] | None, **sections: Any) -> None:
+    def __init__(
+        self,
+        rules: str,
+        exporter: dict[str, Any] | None,
+        *,
+        grpc: dict[str, Any] | None = None,
+        http: dict[str, Any] | None = None,
+        **sections: Any,
+    ) -> None:
         self.grpc, self.http, self.metrics_port, self.admin = (free_port() for _ in range(4))
         self._folder = tempfile.TemporaryDirectory(prefix="toolscore-")
         self.folder = Path(self._folder.name)
         self.rules = self.folder / "rules.yaml"
         self.rules.write_text(rules)
-        protocols = {"grpc": {"endpoint": f"127.0.0.1:{self.grpc}"}, "http": {"endpoint": f"127.0.0.1:{self.http}"}}
+        protocols = {
+            "grpc": {"endpoint": f"127.0.0.1:{self.grpc}", **(grpc or {})},
+            "http": {"endpoint": f"127.0.0.1:{self.http}", **(http or {})},
+        }
         config = {
             "receivers": {"otlp": {"protocols": protocols}},
             "rules": ["rules.yaml"],

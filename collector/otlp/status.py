@@ -25,6 +25,7 @@ from collector.errors import (
     PermanentError,
     RefusedError,
     TooLargeError,
+    TooSlowError,
     UnauthenticatedError,
     UnavailableError,
     UnsupportedError,
@@ -39,6 +40,7 @@ _STATUSES: tuple[tuple[type[CollectorError], grpc.StatusCode, int], ...] = (
     (PermanentError, grpc.StatusCode.INVALID_ARGUMENT, 400),
     (RefusedError, grpc.StatusCode.RESOURCE_EXHAUSTED, 429),
     (UnavailableError, grpc.StatusCode.UNAVAILABLE, 503),
+    (TooSlowError, grpc.StatusCode.DEADLINE_EXCEEDED, 408),
     (CollectorError, grpc.StatusCode.UNAVAILABLE, 503),
 )
 

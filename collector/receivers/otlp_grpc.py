@@ -6,6 +6,7 @@ Configuration: ``receivers.otlp.protocols.grpc``. Refuses what the pipeline refu
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -17,7 +18,7 @@ import grpc.aio
 from collector.component import SIGNALS, Intake, Signal
 from collector.config import GrpcServer, ServerTls
 from collector.credentials import BearerTokens, Files, read, server_context
-from collector.errors import CollectorError, ConfigError, RefusedError
+from collector.errors import CollectorError, ConfigError, DecodeError, RefusedError, TooSlowError
 from collector.otlp import status
 
 _log = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ class OtlpGrpcReceiver:
         options = [
             ("grpc.max_receive_message_length", self._config.max_recv_msg_size_mib << 20),
             ("grpc.max_concurrent_streams", self._config.max_concurrent_streams),
+            ("grpc.max_allowed_incoming_connections", self._config.max_connections),
             ("grpc.max_metadata_size", _MAX_METADATA),
             ("grpc.absolute_max_metadata_size", _MAX_METADATA),
             ("grpc.server_handshake_timeout_ms", 10_000),
@@ -51,7 +53,8 @@ class OtlpGrpcReceiver:
         ]
         server = grpc.aio.server(options=options)
         for signal in SIGNALS:
-            method = grpc.unary_unary_rpc_method_handler(self._handler(signal))
+            # On the wire a stream of one message is a unary call; served as a stream, the message waits for the token.
+            method = grpc.stream_unary_rpc_method_handler(self._handler(signal))
             server.add_generic_rpc_handlers(
                 (grpc.method_handlers_generic_handler(_SERVICES[signal], {"Export": method}),)
             )
@@ -78,17 +81,28 @@ class OtlpGrpcReceiver:
         if server is not None:
             await server.stop(self._grace)
 
-    def _handler(self, signal: Signal) -> Callable[[bytes, grpc.aio.ServicerContext[Any, Any]], Awaitable[bytes]]:
-        async def export(request: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
+    def _handler(self, signal: Signal) -> Callable[[Any, grpc.aio.ServicerContext[Any, Any]], Awaitable[bytes]]:
+        async def export(_: Any, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
             try:
                 self._tokens.check(_authorization(context))
-                rejected = await self._intake.take(signal, request, "grpc")
+                rejected = await self._intake.take(signal, await self._read(context), "grpc")
             except CollectorError as error:
                 self._intake.refuse("grpc", error)
                 await context.abort(status.grpc_code(error), str(error), _trailers(error))
             return status.partial_success(signal, rejected) if rejected else b""
 
         return export
+
+    async def _read(self, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
+        """The message. Raises TooSlowError at the time limit: half a message occupies memory while it is waited for."""
+        try:
+            async with asyncio.timeout(self._config.read_timeout):
+                message: Any = await context.read()
+        except TimeoutError:
+            raise TooSlowError(f"the message did not arrive in {self._config.read_timeout:g} s") from None
+        if not isinstance(message, bytes):
+            raise DecodeError("the call ended without a message")
+        return message
 
 
 def _trailers(error: CollectorError) -> tuple[tuple[str, bytes], ...]:

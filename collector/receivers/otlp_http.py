@@ -20,6 +20,7 @@ from collector.errors import (
     DecodeError,
     RefusedError,
     TooLargeError,
+    TooSlowError,
     UnauthenticatedError,
     UnsupportedError,
 )
@@ -111,7 +112,7 @@ class OtlpHttpReceiver:
                     if size > self._limit:
                         raise too_large
         except TimeoutError:
-            raise UnsupportedError(f"the body did not arrive in {self._config.read_timeout:g} s", 408) from None
+            raise TooSlowError(f"the body did not arrive in {self._config.read_timeout:g} s") from None
         return b"".join(parts)
 
 

@@ -23,7 +23,7 @@ from tests.bench.load import RULES, SPANS_PER_REQUEST, attribute, request
 from tests.bench.sink import Sink
 from tests.collector_process import CollectorProcess, wait_for
 
-_RATE = 26_000  # spans a second of the reference mix: half of what a busy two-core machine takes
+RATE = 26_000  # spans a second of the reference mix: half of what a busy two-core machine takes
 _HUGE = 100_000
 _EVERY = 10.0  # seconds between lines
 
@@ -134,7 +134,7 @@ def main() -> None:
         ) as collector:
             choice, port = Random(3), collector.grpc
             senders = [
-                Sender(port, _stream(), SPANS_PER_REQUEST, _RATE / SPANS_PER_REQUEST, stop),
+                Sender(port, _stream(), SPANS_PER_REQUEST, RATE / SPANS_PER_REQUEST, stop),
                 Sender(port, never_complete(choice), 50, 10, stop),
                 Sender(port, huge(choice), 500, 2, stop),
                 Sender(port, one_for_ever(choice), 4, 5, stop),

@@ -162,7 +162,7 @@ def test_a_body_that_never_comes_is_given_up_on() -> None:
         await receiver.shutdown()
 
     asyncio.run(run())
-    assert intake.refused == [("http", "unsupported")]
+    assert intake.refused == [("http", "too_slow")]
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,71 @@
+"""The backend away under load: ``python -m tests.bench.outage [SECONDS]`` prints what /metrics says, once a second.
+
+The reference mix at a steady rate into a collector with a spool, its limits the defaults. After twenty seconds the backend
+refuses everything for ``SECONDS`` (60); the run ends when the queue is empty again. Every acknowledged span should arrive.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+from tests.bench.end_to_end import _collector, _rss_mib, _stream
+from tests.bench.load import SPANS_PER_REQUEST
+from tests.bench.sink import Sink
+from tests.bench.soak import RATE, Sender
+from tests.collector_process import CollectorProcess, wait_for
+
+_BEFORE, _AFTER = 20, 20  # seconds of load before the outage and after it
+_COLUMNS = {
+    "queue": 'toolscore_exporter_queue_size{exporter="otlp"}',
+    "spool MiB": "toolscore_spool_bytes",
+    "open": "toolscore_traces_open",
+    "accepted": 'toolscore_receiver_accepted_spans_total{receiver="otlp",transport="grpc"}',
+    "sent": 'toolscore_exporter_sent_spans_total{exporter="otlp"}',
+    "failed": 'toolscore_exporter_send_failed_spans_total{exporter="otlp"}',
+    "refused": 'toolscore_receiver_refused_spans_total{receiver="otlp",transport="grpc",reason="overload"}',
+}
+
+
+def main() -> None:
+    """Run from the command line."""
+    outage = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
+    stop = threading.Event()
+    with Sink() as sink, _collector(sink, {"path": "spool"}) as collector:
+        sender = Sender(collector.grpc, _stream(), SPANS_PER_REQUEST, RATE / SPANS_PER_REQUEST, stop)
+        sender.start()
+        print("| s | backend | RSS MiB | " + " | ".join(_COLUMNS) + " |")
+        begun, there = time.monotonic(), True
+        while (passed := time.monotonic() - begun) < _BEFORE + outage + _AFTER or _queue(collector) > 10:
+            if there and _BEFORE <= passed < _BEFORE + outage:
+                sink.go_away()
+                there = False
+            elif not there and passed >= _BEFORE + outage:
+                sink.come_back()
+                there = True
+            if passed > _BEFORE + outage + _AFTER:
+                stop.set()
+            _row(collector, passed, there)
+            time.sleep(max(0.0, begun + int(passed) + 1 - time.monotonic()))
+        stop.set()
+        sender.join()
+        wait_for(lambda: collector.metric(_COLUMNS["open"]) + _queue(collector) == 0, 0.5, patience=120.0)
+        code, (arrived, events, _) = collector.stop(), sink.counts()
+        print(f"{sender.acknowledged:,} spans acknowledged, {arrived:,} arrived with {events:,} events, exit {code}")
+
+
+def _queue(collector: CollectorProcess) -> float:
+    return collector.metric(_COLUMNS["queue"])
+
+
+def _row(collector: CollectorProcess, passed: float, there: bool) -> None:
+    series = dict(line.rsplit(" ", 1) for line in collector.get("/metrics").splitlines() if not line.startswith("#"))
+    said = {name: float(series.get(key, 0)) for name, key in _COLUMNS.items()}
+    said["spool MiB"] /= 1 << 20
+    cells = " | ".join(f"{value:,.0f}" for value in said.values())
+    print(f"| {passed:.0f} | {'there' if there else 'away'} | {_rss_mib(collector):.0f} | {cells} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+"""The gRPC listener against senders that are slow, greedy or talk nonsense."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+
+from collector.component import Rejected, Signal
+from collector.config import GrpcServer
+from collector.receivers.otlp_grpc import OtlpGrpcReceiver
+from tests import otlp_data as data
+from tests.http2 import PREFACE, Http2Sender, frame, message, status
+from tests.sinks import RecordingIntake
+
+REQUEST = data.traces(data.span(1)).SerializeToString()
+_EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+
+
+def serve(intake: RecordingIntake, scenario: Callable[[int], Awaitable[None]], **config: Any) -> None:
+    """Run ``scenario`` against a receiver's port."""
+
+    async def run() -> None:
+        receiver = OtlpGrpcReceiver(GrpcServer.model_validate({"endpoint": "127.0.0.1:0", **config}), intake, grace=0.1)
+        await receiver.start()
+        try:
+            async with asyncio.timeout(30):
+                await scenario(receiver.port)
+        finally:
+            await receiver.shutdown()
+
+    asyncio.run(run())
+
+
+async def send(port: int, request: bytes = REQUEST, **options: Any) -> grpc.StatusCode:
+    settings = [("grpc.max_send_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", settings) as channel:
+        try:
+            await channel.unary_unary(_EXPORT, None, None)(request, timeout=20, **options)
+        except grpc.aio.AioRpcError as error:
+            return error.code()
+        return grpc.StatusCode.OK
+
+
+SLOW = {"no message": b"", "half a prefix": b"\0\0", "half a message": message(b"half", 1 << 20)}
+
+
+@pytest.mark.parametrize("begun", SLOW.values(), ids=list(SLOW))
+def test_a_message_that_does_not_come_is_given_up_on(begun: bytes) -> None:
+    intake = RecordingIntake()
+
+    async def scenario(port: int) -> None:
+        sender = await Http2Sender.connect(port)
+        sender.begin(1)
+        sender.send(1, begun)
+        assert status(await sender.outcome(1)) == grpc.StatusCode.DEADLINE_EXCEEDED.value[0]
+        sender.begin(3)
+        sender.send(3, message(REQUEST), end=True)
+        assert await sender.outcome(3)
+        sender.close()
+
+    serve(intake, scenario, read_timeout="50ms")
+    assert intake.refused == [("grpc", "too_slow")]
+    assert [request for _, request, _ in intake.received] == [REQUEST]
+
+
+def test_a_message_that_drips_is_given_up_on_all_the_same() -> None:
+    intake = RecordingIntake()
+
+    async def scenario(port: int) -> None:
+        sender = await Http2Sender.connect(port)
+
+        async def drip() -> None:
+            while True:
+                sender.send(1, b"x")
+                await asyncio.sleep(0.01)
+
+        sender.begin(1)
+        sender.send(1, message(b"", 1 << 20))
+        dripping = asyncio.create_task(drip())
+        assert status(await sender.outcome(1)) == grpc.StatusCode.DEADLINE_EXCEEDED.value[0]
+        dripping.cancel()
+        sender.close()
+
+    serve(intake, scenario, read_timeout="200ms")
+    assert intake.received == []
+
+
+@pytest.mark.parametrize("token", [(), ((b"authorization", b"Bearer wrong"),)], ids=["none", "wrong"])
+def test_without_the_token_no_message_is_waited_for(token: tuple[tuple[bytes, bytes], ...]) -> None:
+    intake = RecordingIntake()
+
+    async def scenario(port: int) -> None:
+        sender = await Http2Sender.connect(port)
+        sender.begin(1, *token)
+        assert status(await sender.outcome(1)) == grpc.StatusCode.UNAUTHENTICATED.value[0]
+        sender.close()
+
+    serve(intake, scenario, auth={"bearer_token": "s3cret"})
+    assert intake.refused == [("grpc", "unauthenticated")]
+
+
+def test_a_call_without_a_message_is_refused() -> None:
+    intake = RecordingIntake()
+
+    async def scenario(port: int) -> None:
+        sender = await Http2Sender.connect(port)
+        sender.begin(1)
+        sender.send(1, b"", end=True)
+        assert status(await sender.outcome(1)) == grpc.StatusCode.INVALID_ARGUMENT.value[0]
+        sender.close()
+
+    serve(intake, scenario)
+    assert intake.refused == [("grpc", "decode")]
+
+
+def test_too_many_headers_are_refused_and_the_next_call_works() -> None:
+    intake = RecordingIntake()
+
+    async def scenario(port: int) -> None:
+        many = tuple((f"x-{number}", "y" * 1000) for number in range(20))
+        assert await send(port, metadata=many) is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert await send(port, metadata=many[:5]) is grpc.StatusCode.OK
+
+    serve(intake, scenario)
+    assert len(intake.received) == 1
+
+
+class _Slow(RecordingIntake):
+    """Takes its time, and notes how many requests there were at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = self.most = 0
+        self.third, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
+        self.now += 1
+        if self.now == 3:
+            self.third.set()
+        self.most = max(self.most, self.now)
+        await self.go_on.wait()
+        self.now -= 1
+        return await super().take(signal, request, transport)
+
+
+def test_calls_beyond_the_limit_of_a_connection_wait_or_are_told_to_come_again() -> None:
+    intake = _Slow()
+
+    async def scenario(port: int) -> None:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            export = channel.unary_unary(_EXPORT, None, None)
+            calls = [asyncio.ensure_future(export(REQUEST, timeout=20)) for _ in range(10)]
+            await intake.third.wait()
+            intake.go_on.set()
+            answers = await asyncio.gather(*calls, return_exceptions=True)
+        failed = [answer.code() for answer in answers if isinstance(answer, grpc.aio.AioRpcError)]
+        assert set(failed) <= {grpc.StatusCode.UNAVAILABLE}
+        assert len(intake.received) == 10 - len(failed)
+
+    serve(intake, scenario, max_concurrent_streams=3)
+    assert intake.most == 3
+
+
+def test_connections_beyond_the_limit_are_closed_and_the_others_served() -> None:
+    async def scenario(port: int) -> None:
+        first = [await Http2Sender.connect(port) for _ in range(3)]
+        for sender in first:
+            sender.begin(1)
+            sender.send(1, message(REQUEST), end=True)
+            assert await sender.outcome(1)
+        fourth = await Http2Sender.connect(port)
+        fourth.begin(1)
+        fourth.send(1, message(REQUEST), end=True)
+        assert await fourth.outcome(1) == b""
+        first[0].begin(3)
+        first[0].send(3, message(REQUEST), end=True)
+        assert await first[0].outcome(3)
+        for sender in (*first, fourth):
+            sender.close()
+
+    serve(RecordingIntake(), scenario, max_connections=3)
+
+
+NONSENSE = {
+    "http/1.1": b"POST /v1/traces HTTP/1.1\r\nhost: x\r\n\r\n",
+    "tls": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 20,
+    "zeros": bytes(100_000),
+    "an unknown frame": PREFACE + frame(4, 0, 0) + frame(0xEE, 0xFF, 1, b"?" * 100),
+    "data on a stream that is not": PREFACE + frame(4, 0, 0) + frame(0, 1, 7, b"?"),
+    "headers that are not HPACK": PREFACE + frame(4, 0, 0) + frame(1, 5, 1, b"\xff" * 200),
+    "a frame longer than allowed": PREFACE + frame(4, 0, 0) + frame(0, 0, 1, bytes(1 << 17)),
+    "settings of half a setting": PREFACE + frame(4, 0, 0, b"\0\3\0"),
+}
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=list(NONSENSE))
+def test_nonsense_harms_nobody(nonsense: bytes) -> None:
+    intake = RecordingIntake()
+
+    async def scenario(port: int) -> None:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(nonsense)
+        assert await send(port) is grpc.StatusCode.OK
+        writer.close()
+
+    serve(intake, scenario)
+    assert len(intake.received) == 1

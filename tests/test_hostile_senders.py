@@ -1,0 +1,144 @@
+"""A running collector against senders who mean harm: bombs, noise on every listener, texts that blow up regexes."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from tests import otlp_data as data
+from tests.collector_process import CollectorProcess, wait_for
+from tests.http2 import PREFACE, frame, message
+from tests.sinks import OtlpSink
+
+RULES = r"""
+rules:
+  - {name: never, match: {agent: {regex: "^(h|h|he|el|l|o|.)*r$"}}, expect: {any_order: []}}
+  - name: evil
+    match: {}
+    expect:
+      sequence: [{tool: look_up, arguments: {text: {regex: "^(a+)+$"}}}]
+    pass: 0.9
+intents:
+  - {name: greedy, regex: "(x+x+)+y"}
+"""
+LIMIT_MIB = 8
+BOMB = bytes(256 << 20)
+_EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+
+
+@pytest.fixture(scope="module")
+def sink() -> Iterator[OtlpSink]:
+    with OtlpSink() as sink:
+        yield sink
+
+
+@pytest.fixture(scope="module")
+def collector(sink: OtlpSink) -> Iterator[CollectorProcess]:
+    limits = {"max_recv_msg_size_mib": LIMIT_MIB}, {"max_request_body_size_mib": LIMIT_MIB}
+    exporter, traces = {"endpoint": sink.endpoint, "tls": {"insecure": True}}, {"settle": "100ms"}
+    with CollectorProcess(RULES, exporter, grpc=limits[0], http=limits[1], traces=traces) as process:
+        yield process
+
+
+def peak_mib(process: CollectorProcess) -> int:
+    """The most memory the process ever had."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
+    assert found
+    return int(found[1]) >> 10
+
+
+def by_grpc(process: CollectorProcess, request: bytes, compression: grpc.Compression | None = None) -> str:
+    options = [("grpc.max_send_message_length", -1)]
+    with grpc.insecure_channel(f"127.0.0.1:{process.grpc}", options) as channel:
+        try:
+            channel.unary_unary(_EXPORT, None, None)(request, timeout=30, compression=compression)
+        except grpc.RpcError as error:
+            return str(error.code().name)
+        return "OK"
+
+
+def by_http(process: CollectorProcess, request: bytes, **headers: str) -> int:
+    url = f"http://127.0.0.1:{process.http}/v1/traces"
+    asked = urllib.request.Request(url, request, {"content-type": "application/x-protobuf", **headers})
+    try:
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_gzip_bombs_are_refused_before_they_are_unpacked(collector: CollectorProcess) -> None:
+    before = peak_mib(collector)
+    assert by_grpc(collector, BOMB, grpc.Compression.Gzip) == "RESOURCE_EXHAUSTED"
+    assert by_http(collector, gzip.compress(BOMB, 1), **{"content-encoding": "gzip"}) == 413
+    assert peak_mib(collector) - before < 4 * LIMIT_MIB
+    works(collector)
+
+
+def works(process: CollectorProcess) -> None:
+    """Every listener takes good requests."""
+    request = data.traces(data.span(1, parent=9)).SerializeToString()
+    assert by_grpc(process, request) == "OK"
+    assert by_http(process, request) == 200
+    assert process.get("/readyz", process.admin).startswith("ok")
+    assert "toolscore_traces_open" in process.get("/metrics")
+
+
+def noise(choice: random.Random) -> bytes:
+    """Bytes that begin like something, and go on like nothing."""
+    request = data.traces(data.agent(1), data.tool(2, 1, "look_up")).SerializeToString()
+    junk = choice.randbytes(choice.randrange(2000))
+    good = bytearray(
+        choice.choice(
+            (
+                PREFACE + frame(4, 0, 0) + frame(1, 4, 1, junk[:200]) + frame(0, 1, 1, message(request)),
+                b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n"
+                + junk,
+                b"GET /metrics HTTP/1.1\r\nhost: x\r\naccept: " + junk[:50] + b"\r\n\r\n",
+                PREFACE
+                + b"".join(frame(choice.randrange(12), junk[0] if junk else 0, 1, junk[:50]) for _ in range(20)),
+                junk,
+            )
+        )
+    )
+    for _ in range(choice.randrange(4)):
+        good[choice.randrange(len(good))] = choice.randrange(256)
+    return bytes(good)
+
+
+def test_any_bytes_into_any_listener(collector: CollectorProcess) -> None:
+    choice = random.Random(3)
+    open_files = len(list(Path(f"/proc/{collector.pid}/fd").iterdir()))
+    for _ in range(150):
+        for port in (collector.grpc, collector.http, collector.metrics_port, collector.admin):
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+                connection.sendall(noise(choice))
+                connection.settimeout(0.002)
+                try:
+                    connection.recv(1 << 16)
+                except OSError:  # no answer yet, or hung up: both are fine
+                    continue
+    works(collector)
+    wait_for(lambda: len(list(Path(f"/proc/{collector.pid}/fd").iterdir())) <= open_files + 5)
+    assert "Traceback" not in collector.log
+
+
+def test_a_rule_with_an_evil_regex_takes_linear_time(collector: CollectorProcess, sink: OtlpSink) -> None:
+    trace_id = b"evil" * 4
+    arguments = '{"text": "' + "a" * 20_000 + '!"}'
+    words = '[{"role": "user", "parts": [{"type": "text", "content": "' + "x" * 1_500 + '"}]}]'
+    agent = data.agent(1, name="hello" * 20, trace_id=trace_id, gen_ai__input__messages=words)
+    tool = data.tool(2, 1, "look_up", trace_id=trace_id, gen_ai__tool__call__arguments=arguments)
+    assert by_grpc(collector, data.traces(tool, agent).SerializeToString()) == "OK"
+    wait_for(lambda: any(record.trace_id == trace_id for record in sink.records()), patience=5.0)
+    (event,) = [data.values_of(record) for record in sink.records() if record.trace_id == trace_id]
+    assert (event["toolscore.rule"], event["gen_ai.evaluation.score.label"]) == ("evil", "fail")
