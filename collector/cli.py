@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,11 +71,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its core writes a line for each malformed header it is sent
     from collector.config import load_config  # noqa: PLC0415
     from collector.service import configure_logging, serve  # noqa: PLC0415
 
     config = load_config(options.config)
-    configure_logging()
+    configure_logging(config.service.telemetry.logs.level)
     asyncio.run(serve(config))
     return GOOD
 

@@ -55,6 +55,11 @@ def _host_port(value: Any) -> Any:
     return f"{host or '0.0.0.0'}:{port}"  # noqa: S104 - ":4317" means every address, as in the Collector
 
 
+def _lower(value: Any) -> Any:
+    """``INFO`` is written in the OpenTelemetry Collector's examples as often as ``info``."""
+    return value.lower() if isinstance(value, str) else value
+
+
 Listen = Annotated[str, BeforeValidator(_host_port)]
 
 
@@ -303,6 +308,32 @@ class Admin(Section):
     endpoint: Listen = "127.0.0.1:13133"
 
 
+class OwnLogs(Section):
+    """What the collector writes on stderr: JSON, one object a line."""
+
+    level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
+
+
+class OwnMetrics(OtlpExporter):
+    """Where the metrics of /metrics are sent as well, every ``interval``."""
+
+    interval: Duration = Field(60.0, gt=0)
+
+
+class OwnTelemetry(Section):
+    """What the collector tells of itself, beside /metrics. Traces and metrics have the keys of ``exporters.otlp``."""
+
+    logs: OwnLogs = OwnLogs()
+    traces: OtlpExporter | None = None
+    metrics: OwnMetrics | None = None
+
+
+class Service(Section):
+    """The collector as a process."""
+
+    telemetry: OwnTelemetry = OwnTelemetry()
+
+
 class Config(Section):
     """The whole configuration of ``toolscore run``."""
 
@@ -316,6 +347,7 @@ class Config(Section):
     redact: Redact = Redact()
     exporters: Exporters = Exporters()
     admin: Admin = Admin()
+    service: Service = Service()
 
 
 def load_config(path: Path) -> Config:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from collector.config import Config
 from collector.http_server import HttpServer, Receive, Scope, Send, respond
@@ -54,8 +55,13 @@ class AdminServer:
 
 
 def _shown(config: Config) -> bytes:
-    shown = config.model_dump(mode="json")
-    if shown["exporters"]["otlp"]:
-        shown["exporters"]["otlp"]["headers"] = dict.fromkeys(shown["exporters"]["otlp"]["headers"], "…")
+    shown = _masked(config.model_dump(mode="json"))
     shown["spool"] = shown["spool"] or "memory"
     return json.dumps(shown, indent=2).encode()
+
+
+def _masked(shown: Any) -> Any:
+    """Header values, which may be secrets, are not shown, wherever there are headers."""
+    if not isinstance(shown, dict):
+        return shown
+    return {key: dict.fromkeys(value, "…") if key == "headers" else _masked(value) for key, value in shown.items()}

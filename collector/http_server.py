@@ -51,8 +51,9 @@ class _Connection(H11Protocol):
         self._look_at_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
         self._head_is_there()
+        self._unset_keepalive_if_required()  # uvicorn 0.54 leaves the timer, and all it holds, to run out after a reset
+        super().connection_lost(exc)
 
     def _look_at_head(self) -> None:
         """The first byte starts the clock, only the whole head stops it. Idle connections are uvicorn's business."""

@@ -29,6 +29,9 @@ class Outgoing:
     size: int = 0
     failing_since: float | None = None
     """When the first attempt to deliver it failed, on the exporter's clock."""
+    attempts: int = 0
+    tried_ns: int = 0
+    """When it was tried first, in Unix nanoseconds."""
 
     def put_away(self) -> None:
         """Leave the payload to the spool."""

@@ -7,13 +7,13 @@ import contextlib
 import gc
 import json
 import logging
-import random
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from collector import own_metrics
 from collector.admission import Admission
 from collector.component import Component
 from collector.config import Config
@@ -24,6 +24,8 @@ from collector.exporters.prometheus import PrometheusExporter
 from collector.health import AdminServer, Health
 from collector.memory import MemoryLimiter
 from collector.outbox import Outbox
+from collector.own_spans import OwnSpans
+from collector.own_telemetry import OwnTelemetry
 from collector.pipeline import Clock, Pipeline
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
@@ -36,6 +38,7 @@ from collector.verdict import Verdict
 _log = logging.getLogger(__name__)
 _LONGEST_NAP = 0.05  # seconds: how late a trace's verdict may be
 _LONGEST_SETTLE = 5.0  # seconds of the shutdown that open traces get to settle
+_OWN_SPANS_EVERY = 5.0  # seconds between requests with our own spans, as in the SDKs
 _RULE_CHECK = 2.0  # seconds between looks at the rule files
 
 
@@ -45,12 +48,13 @@ class Service:
     def __init__(self, config: Config, on_verdict: Callable[[Verdict], None] | None = None) -> None:
         """Raises ConfigError where rules or configuration are wrong."""
         self._config = config
+        self._spans = OwnSpans(enabled=config.service.telemetry.traces is not None)
         self.telemetry = Telemetry(config.exporters.prometheus.max_label_values)
         self._rule_state = _rule_state(config.rules)
         rules = self._load_rules()
         otlp = config.exporters.otlp
         self._spool = _open_spool(config, self.telemetry)
-        outbox = Outbox(otlp.sending_queue, self._spool) if otlp else None
+        outbox = self._outbox = Outbox(otlp.sending_queue, self._spool) if otlp else None
         clock = Clock(time.monotonic, time.time_ns)
         self.pipeline = Pipeline(config, rules, self.telemetry, outbox, clock, on_verdict, spool=self._spool)
         self._recover(outbox)
@@ -67,24 +71,39 @@ class Service:
         self._receivers: list[Component] = [part for part in (self.grpc, self.http) if part is not None]
         self._exporters: list[Component] = []
         if otlp is not None and outbox is not None:
-            self._exporters.append(OtlpExporter(otlp, outbox, self.telemetry, random.random))
+            self._exporters.append(OtlpExporter(otlp, outbox, self.telemetry, spans=self._spans))
         self._stores: list[Component] = [self._spool] if self._spool is not None else []
-        self._servers: list[Component] = [self.prometheus, self.admin]
+        self._servers: list[Component] = [*self._own_telemetry(), self.prometheus, self.admin]
 
     def _recover(self, outbox: Outbox | None) -> None:
         if self._spool is None:
             _log.warning("spool: memory: what is acknowledged and not delivered yet is lost when this process dies")
             return
-        traces = self.pipeline.recover()
-        if outbox is not None:
-            outbox.recover()
+        with self._spans.during("recover") as told:
+            traces = told["toolscore.traces"] = self.pipeline.recover()
+            if outbox is not None:
+                outbox.recover()
+                told["toolscore.requests"] = len(outbox)
         _log.info("resumed %d open traces and %d requests from the spool", traces, len(outbox) if outbox else 0)
+
+    def _own_telemetry(self) -> Iterator[Component]:
+        """What tells of the collector itself, where that is configured."""
+        own, registry, begun = self._config.service.telemetry, self.telemetry.registry, time.time_ns()
+        if own.traces is not None:
+            yield OwnTelemetry("traces", own.traces, _OWN_SPANS_EVERY, self._spans.collect, self.telemetry)
+        if own.metrics is not None:
+
+            async def collect() -> tuple[bytes, int]:  # on a thread, because many series take a while to write
+                return await asyncio.to_thread(own_metrics.encode, registry, begun, time.time_ns()), 0
+
+            yield OwnTelemetry("metrics", own.metrics, own.metrics.interval, collect, self.telemetry)
 
     async def start(self) -> None:
         """Start downstream first. Raises ConfigError, with everything stopped again, where a part cannot start."""
         try:
-            for part in reversed([*self._receivers, *self._exporters, *self._stores, *self._servers]):
-                await part.start()
+            with self._spans.during("start"):
+                for part in reversed([*self._receivers, *self._exporters, *self._stores, *self._servers]):
+                    await part.start()
         except ConfigError:
             await self.shutdown()
             raise
@@ -108,12 +127,16 @@ class Service:
     async def shutdown(self) -> None:
         """Stop upstream first. Open traces get their verdict before the exporters drain, or wait in the spool."""
         ran, self.health.running = self.health.running, False
-        await _shut_down(self._receivers)
-        if self._spool is None:
-            self.pipeline.drain("shutdown")
-        elif ran:
-            await self._settle(self._spool)
-        await _shut_down([*self._exporters, *self._stores, *self._servers])
+        with self._spans.during("drain") as told:
+            await _shut_down(self._receivers)
+            if self._spool is None:
+                self.pipeline.drain("shutdown")
+            elif ran:
+                await self._settle(self._spool)
+            told["toolscore.requests"] = len(self._outbox) if self._outbox is not None else 0
+            await _shut_down([*self._exporters, *self._stores])
+            told["toolscore.requests.left"] = len(self._outbox) if self._outbox is not None else 0
+        await _shut_down(self._servers)
 
     async def _settle(self, spool: Spool) -> None:
         """Give traces that are whole the time to settle; the others go on after the next start."""
@@ -131,7 +154,8 @@ class Service:
     def reload(self) -> None:
         """Read the rules again; where they are wrong the old ones stay in force, and that is counted."""
         try:
-            self.pipeline.use(self._load_rules())
+            with self._spans.during("reload rules"):
+                self.pipeline.use(self._load_rules())
         except ConfigError as error:
             self.telemetry.rules_reload_failures.inc()
             _log.error("rules refused, the old ones stay in force:\n%s", error)
@@ -212,9 +236,16 @@ class _JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def configure_logging() -> None:
-    """Structured logs, one JSON object a line, on stderr."""
+def _not_a_hang_up(record: logging.LogRecord) -> bool:
+    """gRPC writes a traceback for each sender that does not wait for its answer."""
+    return "ExecuteBatchError" not in str(record.msg)
+
+
+def configure_logging(level: str = "info") -> None:
+    """Structured logs, one JSON object a line, on stderr; nothing that senders could make it write once a request."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonFormatter())
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    logging.basicConfig(level=level.upper(), handlers=[handler])
     logging.getLogger("uvicorn").setLevel(logging.ERROR)  # it tells of each start and end, and of each bad request
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of each request
+    logging.getLogger("grpc._cython.cygrpc").addFilter(_not_a_hang_up)

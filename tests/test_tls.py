@@ -184,7 +184,7 @@ def test_the_exporter_shows_who_it_is(kind: str, own: str | None, delivered: int
         settings = {"endpoint": f"{scheme}localhost:{backend.port}", "tls": files.client("ours", own)}
         config = OtlpConfig.model_validate({**settings, "retry_on_failure": {"enabled": False}})
         outbox = Outbox(config.sending_queue)
-        exporter = OtlpExporter(config, outbox, Telemetry(), lambda: 0.5, drain=5.0)
+        exporter = OtlpExporter(config, outbox, Telemetry(), drain=5.0)
         await exporter.start()
         outbox.put(Outgoing("traces", REQUEST, 1))
         await exporter.shutdown()
@@ -206,7 +206,7 @@ def test_the_exporter_takes_up_a_renewed_certificate(files: Files) -> None:
             {"endpoint": f"localhost:{backend.port}", "tls": tls, "retry_on_failure": {"initial_interval": "50ms"}}
         )
         outbox = Outbox(config.sending_queue)
-        exporter = OtlpExporter(config, outbox, Telemetry(), lambda: 0.5)
+        exporter = OtlpExporter(config, outbox, Telemetry())
         await exporter.start()
         outbox.put(Outgoing("traces", REQUEST, 1))
         await asyncio.sleep(0.2)
@@ -222,4 +222,4 @@ def test_the_exporter_takes_up_a_renewed_certificate(files: Files) -> None:
 def test_an_unusable_certificate_of_the_exporter_stops_the_start(files: Files) -> None:
     missing = OtlpConfig.model_validate({"endpoint": "x:1", "tls": {"ca_file": files.folder / "nowhere.pem"}})
     with pytest.raises(ConfigError, match=r"exporters.otlp.tls.ca_file: .*nowhere.pem cannot be read"):
-        asyncio.run(OtlpExporter(missing, Outbox(missing.sending_queue), Telemetry(), lambda: 0.5).start())
+        asyncio.run(OtlpExporter(missing, Outbox(missing.sending_queue), Telemetry()).start())

@@ -3,7 +3,7 @@
 Configuration: ``exporters.otlp``. A request that fails is retried when OTLP says it may be, waiting as long as the
 backend asks (RetryInfo, Retry-After) or else with doubling, jittered back-off, and goes to the end of the queue, so that
 one the backend chokes on holds up no other; a request the backend will never take is given up on at once and counted.
-Own metrics: sent, failed, queue size and capacity, label ``exporter="otlp"``.
+Own metrics: sent, failed, queue size and capacity, label ``exporter``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import asyncio
 import contextlib
 import gzip
 import logging
+import random
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import grpc
@@ -26,10 +28,10 @@ from collector.credentials import Files, read
 from collector.errors import ConfigError
 from collector.otlp import status
 from collector.outbox import Outbox, Outgoing
+from collector.own_spans import OwnSpans
 from collector.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
-_NAME = "otlp"
 _PATIENCE = 300.0  # seconds a request in memory is retried by default, as in the OpenTelemetry Collector
 _LONGEST_PAUSE = 300.0  # seconds, whatever a backend asks for
 _DETAILS = "grpc-status-details-bin"
@@ -163,30 +165,44 @@ def transport(config: OtlpConfig) -> Transport:
     return HttpTransport(config) if config.endpoint.startswith(("http://", "https://")) else GrpcTransport(config)
 
 
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Where time comes from, and the jitter, from 0 to 1."""
+
+    random: Callable[[], float] = random.random
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+REAL = Timing()
+
+
 class OtlpExporter:
-    """Sends what is in the outbox, ``num_consumers`` requests at a time. ``random`` gives the jitter, from 0 to 1."""
+    """Sends what is in the outbox, ``num_consumers`` requests at a time. ``name`` is what its metrics call it."""
 
     def __init__(
         self,
         config: OtlpConfig,
         outbox: Outbox,
         telemetry: Telemetry,
-        random: Callable[[], float],
+        timing: Timing = Timing(),
         drain: float = 10.0,
-        now: Callable[[], float] = time.monotonic,
+        name: str = "otlp",
+        spans: OwnSpans | None = None,
     ) -> None:
-        self._config, self._outbox, self._random, self._drain, self._now = config, outbox, random, drain, now
+        self._config, self._outbox, self._timing, self._drain = config, outbox, timing, drain
+        self._spans = spans or OwnSpans()
         self._retry = config.retry_on_failure
         patience = self._retry.max_elapsed_time
         self._patience = patience if patience is not None else (0.0 if outbox.durable else _PATIENCE)
         self._failing = False
         files = (config.tls.ca_file, config.tls.cert_file, config.tls.key_file)
-        self._files = Files(files, config.tls.reload_interval, now)
-        self._sent = telemetry.child(telemetry.exporter_sent_spans, _NAME)
-        self._failed = telemetry.child(telemetry.exporter_send_failed_spans, _NAME)
+        self._files = Files(files, config.tls.reload_interval, timing.now)
+        self._sent = telemetry.child(telemetry.exporter_sent_spans, name)
+        self._failed = telemetry.child(telemetry.exporter_send_failed_spans, name)
         self._dropped = telemetry.child(telemetry.dropped_spans, "exporter", "shutdown")
-        telemetry.child(telemetry.exporter_queue_capacity, _NAME).set(outbox.capacity)
-        telemetry.child(telemetry.exporter_queue_size, _NAME).set_function(lambda: len(outbox))
+        telemetry.child(telemetry.exporter_queue_capacity, name).set(outbox.capacity)
+        telemetry.child(telemetry.exporter_queue_size, name).set_function(lambda: len(outbox))
         self._consumers: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -225,21 +241,25 @@ class OtlpExporter:
                 if self._gives_up(outgoing, error):
                     self._failed.inc(_spans(outgoing))
                     _log.error("gave up on %d %s: %s", outgoing.items, outgoing.signal, error)
+                    self._spans.exported(outgoing, str(error))
                     self._outbox.done(outgoing)
                     continue
                 asked = error.retry_after
-                pause = min(asked, _LONGEST_PAUSE) if asked is not None else wait * (0.5 + self._random())
+                pause = min(asked, _LONGEST_PAUSE) if asked is not None else wait * (0.5 + self._timing.random())
                 self._tell(outgoing, pause, error)
                 self._outbox.again(outgoing)
                 wait = min(wait * 2, self._retry.max_interval)
-                await asyncio.sleep(pause)
+                await self._timing.sleep(pause)
             else:
                 wait = self._retry.initial_interval
+                self._spans.exported(outgoing, rejected.message if rejected else "")
                 self._outbox.done(outgoing)
                 self._count(outgoing, rejected)
 
     async def _send(self, outgoing: Outgoing) -> Rejected:
         """Deliver once; whatever goes wrong is a DeliveryError."""
+        outgoing.attempts += 1
+        outgoing.tried_ns = outgoing.tried_ns or time.time_ns()
         if not outgoing.here:
             raise DeliveryError("the spool lost the request", retryable=False)
         if self._files.changed():
@@ -263,7 +283,7 @@ class OtlpExporter:
     def _gives_up(self, outgoing: Outgoing, error: DeliveryError) -> bool:
         if not error.retryable or not self._retry.enabled:
             return True
-        now = self._now()
+        now = self._timing.now()
         if outgoing.failing_since is None:
             outgoing.failing_since = now
         return bool(self._patience) and now - outgoing.failing_since >= self._patience

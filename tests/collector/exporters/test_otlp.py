@@ -17,7 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from collector.config import HttpServer as HttpConfig
 from collector.config import OtlpExporter as OtlpConfig
-from collector.exporters.otlp import OtlpExporter
+from collector.exporters.otlp import OtlpExporter, Timing
 from collector.outbox import Outbox, Outgoing
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.telemetry import Telemetry
@@ -25,10 +25,13 @@ from tests import otlp_data as data
 from tests.sinks import OtlpSink, RecordingIntake
 
 REQUEST = data.traces(data.span(1), data.span(2)).SerializeToString()
+STEADY = Timing(lambda: 0.5)
 FAST = {"initial_interval": "1ms", "max_interval": "2ms"}
 
 
-def export(endpoint: str, count: int = 1, drain: float = 10.0, **config: Any) -> tuple[dict[str, float], Outbox]:
+def export(
+    endpoint: str, count: int = 1, drain: float = 10.0, timing: Timing = STEADY, **config: Any
+) -> tuple[dict[str, float], Outbox]:
     """Send ``count`` requests of two spans; says what the exporter counted."""
 
     async def run() -> tuple[dict[str, float], Outbox]:
@@ -36,7 +39,7 @@ def export(endpoint: str, count: int = 1, drain: float = 10.0, **config: Any) ->
             {"endpoint": endpoint, "tls": {"insecure": True}, "retry_on_failure": FAST, **config}
         )
         outbox, telemetry = Outbox(settings.sending_queue), Telemetry()
-        exporter = OtlpExporter(settings, outbox, telemetry, lambda: 0.5, drain)
+        exporter = OtlpExporter(settings, outbox, telemetry, timing, drain)
         for _ in range(count):
             outbox.put(Outgoing("traces", REQUEST, 2))
         await exporter.start()
@@ -79,6 +82,8 @@ RETRYABLE = ("CANCELLED", "DEADLINE_EXCEEDED", "ABORTED", "OUT_OF_RANGE", "UNAVA
 FINAL = (
     "INVALID_ARGUMENT",
     "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "FAILED_PRECONDITION",
     "PERMISSION_DENIED",
     "UNAUTHENTICATED",
     "UNIMPLEMENTED",
@@ -86,6 +91,10 @@ FINAL = (
     "UNKNOWN",
     "RESOURCE_EXHAUSTED",
 )
+
+
+def test_every_code_is_in_one_of_the_tables() -> None:
+    assert sorted([*RETRYABLE, *FINAL, "OK"]) == sorted(code.name for code in grpc.StatusCode)
 
 
 @pytest.mark.parametrize("code", RETRYABLE)
@@ -107,6 +116,52 @@ def test_an_overloaded_backend_that_says_when_is_asked_again() -> None:
     with OtlpSink([fail(grpc.StatusCode.RESOURCE_EXHAUSTED, retry_ms=1)]) as sink:
         counted, _ = export(sink.endpoint)
     assert (sink.calls, counted["sent"]) == (2, 2)
+
+
+class Pauses(list[float]):
+    """The pauses an exporter makes, without making them."""
+
+    async def sleep(self, seconds: float) -> None:
+        self.append(seconds)
+        await asyncio.sleep(0)
+
+    @property
+    def timing(self) -> Timing:
+        return Timing(lambda: 0.5, sleep=self.sleep)
+
+
+@pytest.mark.parametrize("code", [*RETRYABLE, "RESOURCE_EXHAUSTED"])
+@pytest.mark.parametrize(("asked_ms", "waited"), [(7_500, 7.5), (0, 0.0), (86_400_000, 300.0)])
+def test_a_backend_that_says_when_is_asked_again_then(code: str, asked_ms: int, waited: float) -> None:
+    pauses = Pauses()
+    with OtlpSink([fail(grpc.StatusCode[code], asked_ms)] * 2) as sink:
+        counted, _ = export(sink.endpoint, timing=pauses.timing)
+    assert (pauses, sink.calls, counted["sent"]) == ([waited, waited], 3, 2)
+
+
+@pytest.mark.parametrize("code", [code for code in FINAL if code != "RESOURCE_EXHAUSTED"])
+def test_a_final_answer_stays_final_whatever_it_says_of_time(code: str) -> None:
+    pauses = Pauses()
+    with OtlpSink([fail(grpc.StatusCode[code], 10)]) as sink:
+        counted, _ = export(sink.endpoint, timing=pauses.timing)
+    assert (pauses, sink.calls, counted["send_failed"]) == ([], 1, 2)
+
+
+def test_without_being_told_it_waits_twice_as_long_each_time() -> None:
+    pauses = Pauses()
+    retry = {"initial_interval": "1s", "max_interval": "5s"}
+    with OtlpSink([fail(grpc.StatusCode.UNAVAILABLE)] * 5) as sink:
+        export(sink.endpoint, timing=pauses.timing, retry_on_failure=retry, sending_queue={"num_consumers": 1})
+    assert pauses == [1.0, 2.0, 4.0, 5.0, 5.0]
+
+
+@pytest.mark.parametrize(("random", "waited"), [(0.0, 0.5), (0.9, 1.4)])
+def test_the_wait_is_scattered(random: float, waited: float) -> None:
+    pauses = Pauses()
+    with OtlpSink([fail(grpc.StatusCode.UNAVAILABLE)]) as sink:
+        timing = Timing(lambda: random, sleep=pauses.sleep)
+        export(sink.endpoint, timing=timing, retry_on_failure={"initial_interval": "1s"})
+    assert sum(pauses) == pytest.approx(waited)
 
 
 def test_retrying_ends_after_max_elapsed_time() -> None:
@@ -141,7 +196,7 @@ def test_http_takes_the_same_road(compression: str) -> None:
             {"endpoint": f"http://127.0.0.1:{receiver.port}/", "compression": compression}
         )
         outbox, telemetry = Outbox(settings.sending_queue), Telemetry()
-        exporter = OtlpExporter(settings, outbox, telemetry, lambda: 0.5)
+        exporter = OtlpExporter(settings, outbox, telemetry)
         await exporter.start()
         outbox.put(Outgoing("traces", REQUEST, 2))
         outbox.put(Outgoing("logs", b"", 0))

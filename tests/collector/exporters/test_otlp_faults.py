@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from pathlib import Path
@@ -12,7 +13,7 @@ import grpc
 import pytest
 
 from collector.config import OtlpExporter as OtlpConfig
-from collector.exporters.otlp import OtlpExporter
+from collector.exporters.otlp import REAL, OtlpExporter, Timing
 from collector.http_server import HttpServer, Receive, Scope, Send, respond
 from collector.otlp.status import retry_after
 from collector.outbox import Outbox, Outgoing
@@ -42,7 +43,7 @@ class Backend:
         await respond(send, status, b"", "application/x-protobuf", headers)
 
 
-def deliver(backend: Backend, count: int = 1, **retry: Any) -> float:
+def deliver(backend: Backend, count: int = 1, timing: Timing = REAL, **retry: Any) -> float:
     """Send ``count`` requests; says how many spans were given up."""
 
     async def run() -> float:
@@ -57,7 +58,7 @@ def deliver(backend: Backend, count: int = 1, **retry: Any) -> float:
             }
         )
         outbox, telemetry = Outbox(config.sending_queue), Telemetry()
-        exporter = OtlpExporter(config, outbox, telemetry, lambda: 0.5)
+        exporter = OtlpExporter(config, outbox, telemetry, timing)
         await exporter.start()
         for number in range(count):
             outbox.put(Outgoing("traces", b"%d" % number, 1))
@@ -110,15 +111,24 @@ def test_retry_after(header: str | None, seconds: float | None) -> None:
     assert retry_after(header, NOW) == seconds
 
 
-def test_http_waits_as_long_as_the_backend_asks() -> None:
-    backend = Backend([(503, ((b"retry-after", b"1"),))])
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+@pytest.mark.parametrize(
+    ("said", "least", "most"),
+    [(b"7", 7, 7), (b"100000", 300, 300), (b"date", 85, 90), (b"soon", 0.001, 0.001), (b"", 0.001, 0.001)],
+    ids=["seconds", "a day", "a date", "nonsense", "nothing"],
+)
+def test_http_waits_as_long_as_the_backend_asks(status: int, said: bytes, least: float, most: float) -> None:
+    pauses: list[float] = []
 
-    async def timed() -> float:
-        begun = asyncio.get_running_loop().time()
-        await asyncio.to_thread(deliver, backend)
-        return asyncio.get_running_loop().time() - begun
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
 
-    assert asyncio.run(timed()) >= 1
+    header = formatdate(time.time() + 90, usegmt=True).encode() if said == b"date" else said
+    backend = Backend([(status, ((b"retry-after", header),))])
+    assert deliver(backend, timing=Timing(lambda: 0.5, sleep=sleep)) == 0
+    assert backend.taken == [b"0"]
+    assert len(pauses) == 1
+    assert least <= pauses[0] <= most
 
 
 def test_a_slow_backend_is_a_deadline_and_tried_again() -> None:
@@ -146,7 +156,7 @@ def grpc_delivery(endpoint: str, **settings: Any) -> int:
         tls = {"insecure": True}
         config = OtlpConfig.model_validate({"endpoint": endpoint, "tls": tls, "retry_on_failure": retry, **settings})
         outbox = Outbox(config.sending_queue)
-        exporter = OtlpExporter(config, outbox, Telemetry(), lambda: 0.5)
+        exporter = OtlpExporter(config, outbox, Telemetry())
         await exporter.start()
         outbox.put(Outgoing("traces", b"x", 1))
         await exporter.shutdown()
@@ -167,7 +177,7 @@ def with_spool(folder: Path, scenario: Callable[[Spool, Outbox, OtlpExporter], A
         spool = Spool(SpoolFile(folder), 1 << 30, Telemetry())
         outbox = Outbox(config.sending_queue, spool)
         ticks = iter(range(10**9))
-        exporter = OtlpExporter(config, outbox, Telemetry(), lambda: 0.5, drain=0.3, now=lambda: next(ticks) * 60.0)
+        exporter = OtlpExporter(config, outbox, Telemetry(), Timing(lambda: 0.5, lambda: next(ticks) * 60.0), drain=0.3)
         await spool.start()
         outbox.recover()
         await exporter.start()
