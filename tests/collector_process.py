@@ -41,8 +41,8 @@ class CollectorProcess:
         rules: str,
         exporter: dict[str, Any] | None,
         *,
-        grpc: dict[str, Any] | None = None,
-        http: dict[str, Any] | None = None,
+        grpc: Any = None,
+        http: Any = None,
         **sections: Any,
     ) -> None:
         self.grpc, self.http, self.metrics_port, self.admin = (free_port() for _ in range(4))
