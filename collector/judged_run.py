@@ -11,6 +11,6 @@ from scorers.judge import JudgedRun
 
 def judged_run(run: Run) -> JudgedRun:
     """The run as a judge may see it: bounded, and None for whatever nobody recorded. Never raises on odd input."""
-    answers = (text for answer in run.answers if (text := response_text(unfold(answer))) is not None)
-    tools = tool_definitions(map(unfold, run.definitions))
+    answers = (text for content in run.contents if (text := response_text(unfold(content.answer))) is not None)
+    tools = tool_definitions(unfold(content.offered) for content in run.contents)
     return JudgedRun(run.trajectory, run.user_input, next(answers, None), tools or None)

@@ -18,7 +18,7 @@ from .processors.context import ContextSettings, describe
 from .processors.merging import resolve
 from .processors.ordering import arrange
 from .processors.runs import group, join
-from .reading import Reading
+from .reading import Content, Reading
 
 __all__ = ["ContextSettings", "Run", "join_runs", "reconstruct"]
 
@@ -53,10 +53,8 @@ class Run:
     """When its anchor began, or the first span seen of it."""
     found_intent: FoundIntent | None = None
     """What the user's words showed, where no attribute said the intent and somebody looked."""
-    answers: Sequence[object] = ()
-    """Where its final answer may be found, the most telling first, as the wire held it; empty unless a judge is asked."""
-    definitions: Sequence[object] = ()
-    """Where the tools it was offered may be found, likewise."""
+    contents: Sequence[Content] = ()
+    """Where its last words and its tools may be found, the most telling first; empty unless a judge may be asked."""
 
 
 def reconstruct(
@@ -86,7 +84,7 @@ def reconstruct(
             context.service, context.dialect, context.attributes,
             _trajectory(calls, not incomplete, context.user_input, unsure_steps), incomplete,
             tuple([call.span_id for call in calls]), members.outer_id, _start_of(members),
-            None, context.answers, context.definitions,
+            None, context.contents,
         ))  # fmt: skip
     return runs
 

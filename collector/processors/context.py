@@ -12,7 +12,7 @@ from typing import Any
 from collector import semconv
 from collector.ancestry import Ancestry
 from collector.drafts import Members
-from collector.reading import Reading, Role
+from collector.reading import Content, Reading, Role
 from collector.span import Resource
 from collector.userinput import user_text
 from collector.values import name_of
@@ -46,8 +46,7 @@ class Context:
     dialect: str
     attributes: Mapping[str, Any]
     """The anchor's short attributes over those of its resource: what a rule may match on."""
-    answers: Sequence[object] = ()
-    definitions: Sequence[object] = ()
+    contents: Sequence[Content]
 
 
 def describe(run: Members, ancestry: Ancestry, settings: ContextSettings) -> Context:
@@ -59,7 +58,6 @@ def describe(run: Members, ancestry: Ancestry, settings: ContextSettings) -> Con
     witness = anchor if anchor is not None and is_agent else (_members(run) or own)[0]
     sources = [reading.attributes for reading in own + above]
     sources.append(witness.resource.attributes)
-    told = [*own, *_latest_first(run.models), *(above if run.parent is None else ())] if settings.content else []
     return Context(
         _first_text(sources, settings.route),
         _first_text(sources, settings.intent),
@@ -70,8 +68,7 @@ def describe(run: Members, ancestry: Ancestry, settings: ContextSettings) -> Con
         witness.resource.service,
         witness.dialect or _known("dialect", _members(run)) or "",
         _merged(witness.resource, own),
-        [reading.content.answer for reading in told if reading.content is not None and reading.content.answer],
-        [reading.content.offered for reading in told if reading.content is not None and reading.content.offered],
+        _contents(own, run, above) if settings.content else (),
     )
 
 
@@ -79,8 +76,10 @@ def _members(run: Members) -> list[Reading]:
     return [*[spans[0] for spans in run.executions], *run.models]
 
 
-def _latest_first(models: Iterable[Reading]) -> list[Reading]:
-    return sorted(models, key=lambda model: model.start_ns, reverse=True)
+def _contents(own: Iterable[Reading], run: Members, above: Iterable[Reading]) -> list[Content]:
+    latest_first = sorted(run.models, key=lambda model: model.start_ns, reverse=True)
+    told = (*own, *latest_first, *(above if run.parent is None else ()))
+    return [reading.content for reading in told if reading.content is not None]
 
 
 def _known(field: str, readings: Iterable[Reading]) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from collector.processors.assembler import Trace
+from collector.reading import Content
 from collector.reconstruction import Run, join_runs
 from collector.verdict import Verdict
 from scorers import Context, RuleSet
@@ -74,9 +75,10 @@ def _join(runs: Sequence[Run]) -> Run:
     """Several runs as one, anchored where the outermost, earliest of them is."""
     anchor = next((run for run in runs if run.parent_span_id is None), runs[0])
     trajectory, held_spans = join_runs(runs)
-    answers = next((run.answers for run in reversed(runs) if run.parent_span_id is None), anchor.answers)
-    definitions = [definition for run in runs for definition in run.definitions]
-    return replace(anchor, trajectory=trajectory, held_spans=held_spans, answers=answers, definitions=definitions)
+    last = next((run for run in reversed(runs) if run.parent_span_id is None), anchor)
+    others = [Content(None, told.offered) for run in runs if run is not last for told in run.contents if told.offered]
+    contents = [*last.contents, *others]
+    return replace(anchor, trajectory=trajectory, held_spans=held_spans, contents=contents)
 
 
 def _revision(trace: Trace, key: bytes, run: Run) -> int | None:

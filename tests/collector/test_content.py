@@ -112,7 +112,7 @@ def test_definitions_every_request_repeats_are_kept_once() -> None:
 
 def test_a_run_keeps_nothing_unless_asked_to() -> None:
     run = run_of(agent_span(attributes={"gen_ai.output.messages": ANSWER}), settings=ContextSettings())
-    assert (run.answers, run.definitions) == ([], [])
+    assert run.contents == ()
 
 
 def test_what_is_decoded_for_a_judge_is_not_decoded_else() -> None:

@@ -129,7 +129,7 @@ def test_without_a_judge_nothing_of_it_is_kept(tmp_path: Path) -> None:
     recorded.unpack(tmp_path)
     for name in EXAMPLES:
         for run, judged in outermost(tmp_path / name, NO_RULES):
-            assert (run.answers, run.definitions, judged.response, judged.tools) == ([], [], None, None)
+            assert (run.contents, judged.response, judged.tools) == ((), None, None)
 
 
 def test_a_judge_changes_no_trajectory(runs: Mapping[str, list[tuple[Run, JudgedRun]]], tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from collector.processors.assembler import Trace
 from collector.processors.scoring import verdicts_of
+from collector.reading import Content
 from collector.verdict import Verdict
 from scorers import FoundIntent, RuleSet, compile_rules, load_rules, parse_rules
 from tests.collector.verdicts import run_of
@@ -111,3 +112,17 @@ def test_words_are_embedded_only_where_nobody_said_the_intent() -> None:
     rule_set = RuleSet(compile_rules(file), file.intents, embed)
     judge(rule_set, run_of(user_input="one", intent="said"), run_of(user_input=None), run_of(user_input="two"))
     assert embedded == ["money back", "two"]
+
+
+def test_a_whole_trace_ends_with_its_last_outermost_run_and_offered_what_any_did() -> None:
+    first = run_of("a", span_id=b"1" * 8, contents=[Content("Let me see.", "tools of the first")])
+    inner = run_of("b", span_id=b"2" * 8, parent_span_id=b"3" * 8, contents=[Content("inner words", "inner tools")])
+    last = run_of("c", span_id=b"3" * 8, contents=[Content("Done.", None), Content("before", "tools of the last")])
+    whole = judge(rules({"scope": "trace"}), first, inner, last)[-1]
+    assert whole.scope == "trace"
+    assert whole.run.contents == [
+        Content("Done.", None),
+        Content("before", "tools of the last"),
+        Content(None, "tools of the first"),
+        Content(None, "inner tools"),
+    ]
