@@ -10,6 +10,7 @@ import logging
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -248,4 +249,5 @@ def configure_logging(level: str = "info") -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler])
     logging.getLogger("uvicorn").setLevel(logging.ERROR)  # it tells of each start and end, and of each bad request
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of each request
+    warnings.simplefilter("ignore", SyntaxWarning)  # of texts that senders wrote as Python literals
     logging.getLogger("grpc._cython.cygrpc").addFilter(_not_a_hang_up)

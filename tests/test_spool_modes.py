@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import resource
 import signal
 import sqlite3
+import threading
 import urllib.error
 from pathlib import Path
 from typing import Any
@@ -27,8 +29,12 @@ WHOLE, OPEN = b"w" * 16, b"o" * 16
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
-def collector(endpoint: str, **sections: Any) -> CollectorProcess:
+QUEUE = 'toolscore_exporter_queue_size{exporter="otlp"}'
+
+
+def collector(endpoint: str, sending_queue: dict[str, Any] | None = None, **sections: Any) -> CollectorProcess:
     exporter = {"endpoint": endpoint, "tls": {"insecure": True}, "retry_on_failure": {"max_interval": "200ms"}}
+    exporter["sending_queue"] = sending_queue or {}
     settings = {"traces": {"settle": "300ms", "idle_timeout": "1h"}, "spool": {"path": "spool"}, **sections}
     return CollectorProcess(RULES, exporter, **settings)
 
@@ -61,14 +67,60 @@ def test_a_backend_that_is_away_gets_everything_once_it_is_back() -> None:
     with collector(f"127.0.0.1:{port}") as process:
         for number in range(50):
             assert send(process, data.span(number + 1, parent=999)) is grpc.StatusCode.OK
-        assert process.metric('toolscore_exporter_queue_size{exporter="otlp"}') == 50
+        assert process.metric(QUEUE) == 50
         assert process.stop() == 0, "a stop does not wait for a backend that does not answer"
         assert "waiting in the spool" in process.log
         process.start()
         with OtlpSink(port=port) as sink:
             wait_for(lambda: len(sink.spans()) >= 50)
             assert {span.span_id for span in sink.spans()} == {data.span_id(number + 1) for number in range(50)}
-            wait_for(lambda: process.metric('toolscore_exporter_queue_size{exporter="otlp"}') == 0)
+            wait_for(lambda: process.metric(QUEUE) == 0)
+
+
+class Load(threading.Thread):
+    """Sends spans one by one until it is stopped, and notes which were acknowledged and what it was told."""
+
+    def __init__(self, process: CollectorProcess) -> None:
+        super().__init__(daemon=True)
+        self._process, self._stop_event = process, threading.Event()
+        self.acknowledged: set[bytes] = set()
+        self.told: set[grpc.StatusCode] = set()
+
+    def run(self) -> None:
+        for number in itertools.count(1):
+            if self._stop_event.is_set():
+                return
+            self.told.add(code := send(self._process, data.span(number, parent=1 << 40)))
+            if code is grpc.StatusCode.OK:
+                self.acknowledged.add(data.span_id(number))
+
+    def stop(self) -> None:
+        self._stop_event.set()
+        self.join()
+
+
+@pytest.mark.parametrize("capacity", [10_000, 20])
+def test_an_outage_under_load_is_a_queue_that_grows_and_empties(capacity: int) -> None:
+    away = threading.Event()
+
+    def answer(context: grpc.ServicerContext) -> bytes:
+        return bytes(context.abort(grpc.StatusCode.UNAVAILABLE, "away")) if away.is_set() else b""
+
+    queue = {"sending_queue": {"queue_size": capacity}}
+    with OtlpSink(itertools.repeat(answer)) as sink, collector(sink.endpoint, **queue) as process:
+        load = Load(process)
+        load.start()
+        wait_for(sink.spans)
+        away.set()
+        full = min(60, capacity)
+        wait_for(lambda: process.metric(QUEUE) >= full)
+        wait_for(lambda: capacity > full or grpc.StatusCode.RESOURCE_EXHAUSTED in load.told)
+        away.clear()
+        wait_for(lambda: process.metric(QUEUE) < full / 2)
+        load.stop()
+        wait_for(lambda: load.acknowledged <= {span.span_id for span in sink.spans()})
+        assert load.told == {grpc.StatusCode.OK} | ({grpc.StatusCode.RESOURCE_EXHAUSTED} if capacity == full else set())
+        assert process.metric('toolscore_exporter_send_failed_spans_total{exporter="otlp"}') == 0
 
 
 def test_a_disk_that_cannot_be_written_is_back_pressure_not_the_end() -> None:
