@@ -11,9 +11,11 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from collector.judged_run import last_words
 from collector.processors.assembler import Trace
 from collector.processors.conversations import Conversation, Gathered, Key
 from collector.processors.scoring import tenant_of
+from collector.reading import Content
 from collector.reconstruction import Run
 from collector.semconv import SERVICE_NAMESPACE
 from collector.verdict import Verdict
@@ -93,6 +95,7 @@ def write(key: Key, run: Run, resource: bytes, *, complete: bool) -> bytes:
         "key": key,
         "ids": [run.trace_id.hex(), run.span_id.hex(), _hex(run.parent_span_id), _hex(run.started_by)],
         **{name: getattr(run, name) for name in _PLAIN},
+        "last_words": last_words(run),
         "found_intent": None if found is None else [found.name, found.by, found.reason],
         "unsure_steps": sorted(run.trajectory.unsure_steps),
         "resource": b64encode(resource).decode(),
@@ -146,7 +149,7 @@ def _run(written: Mapping[str, Any]) -> Run:
         plain = {name: written[name] for name in _PLAIN}
         plain["incomplete"] = tuple(plain["incomplete"])
         plain["conversation_id"] = Key(*written["key"]).conversation_id
-        found = written["found_intent"]
+        found, words = written["found_intent"], written.get("last_words")
         return Run(
             trace_id=bytes.fromhex(trace_id),
             span_id=bytes.fromhex(span_id),
@@ -157,6 +160,7 @@ def _run(written: Mapping[str, Any]) -> Run:
             ),
             held_spans=tuple([_bytes(call.span_id) for call in calls]),
             found_intent=None if found is None else FoundIntent(*found),
+            contents=() if words is None else (Content({"text": words}),),
             **plain,
         )
     except (KeyError, TypeError) as error:

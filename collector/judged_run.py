@@ -9,8 +9,13 @@ from collector.response import response_text
 from scorers.judge import JudgedRun
 
 
+def last_words(run: Run) -> str | None:
+    """What the agent answered in the end, where somebody recorded it and a judge may be asked."""
+    answers = (text for content in run.contents if (text := response_text(unfold(content.answer))) is not None)
+    return next(answers, None)
+
+
 def judged_run(run: Run) -> JudgedRun:
     """The run as a judge may see it: bounded, and None for whatever nobody recorded. Never raises on odd input."""
-    answers = (text for content in run.contents if (text := response_text(unfold(content.answer))) is not None)
     tools = tool_definitions(unfold(content.offered) for content in run.contents)
-    return JudgedRun(run.trajectory, run.user_input, next(answers, None), tools or None)
+    return JudgedRun(run.trajectory, run.user_input, last_words(run), tools or None)

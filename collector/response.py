@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from .messages import may_hold_calls
 from .values import MAX_REPR, name_of, parse_any, parse_repr
 
 MAX_CHARS: Final = 8_192
@@ -27,6 +28,8 @@ _OUTPUT_KEYS: Final = (
     "choices", "candidates", "update", "chat_message", "raw", "value", "data", "kwargs", "_content", "output_messages",
     "completion", "gen_ai", "llm",
 )  # fmt: skip
+
+_WORDS: Final = ("text", "content")
 
 # Objects as Python reprs: LangChain's message, Agno's and AutoGen's results. The words are the last literal so named.
 _REPR_WORDS: Final = re.compile(r"""\b(?:content|text)=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
@@ -69,12 +72,19 @@ def _text_of_object(value: Mapping[Any, Any], depth: int) -> str | None:
         inner = value.get(key)
         if inner:
             text = _text(inner, depth + 1)
+            if text is None and key in _WORDS and isinstance(inner, str):
+                text = _structured(inner)
             if text is not None:
                 return text
     if len(value) == 1:  # a wrapper by a name of the user's own
         (inner,) = value.values()
         return _text(inner, depth + 1) if isinstance(inner, (Mapping, list)) else None
     return None
+
+
+def _structured(words: str) -> str | None:
+    """A message that says nothing but JSON: an answer in a form the agent was asked for."""
+    return words.strip() if words[:1] in ("{", "[") and len(words) > 2 and not may_hold_calls(words) else None
 
 
 def _text_of_list(items: Sequence[Any], depth: int) -> str | None:

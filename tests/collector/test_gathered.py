@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.gathered import conversations_of, gather, read, restore, write
+from collector.judged_run import judged_run
 from collector.otlp.lazy import Frame
 from collector.processors.assembler import Trace
 from collector.processors.conversations import Conversation, Key
+from collector.reading import Content
 from collector.reconstruction import Run
 from collector.verdict import Verdict
 from scorers import FoundIntent, ToolCall, Trajectory
@@ -44,6 +46,13 @@ def test_everything_of_a_run_comes_back() -> None:
         started_by=span_id(9), found_intent=FoundIntent("refund", "keyword", "keyword 'back'"),
     )  # fmt: skip
     assert again(run) == run
+
+
+def test_of_what_a_judge_is_told_the_last_words_are_kept() -> None:
+    messages = [{"role": "assistant", "content": '{"city": "Rome"}'}]
+    judged = judged_run(again(run_of(contents=[Content(messages, ["search"])])))
+    assert (judged.response, judged.tools) == ('{"city": "Rome"}', None)
+    assert again(run_of()).contents == ()
 
 
 def test_a_run_belongs_to_the_conversation_it_was_gathered_for() -> None:

@@ -87,6 +87,14 @@ def test_the_last_answer_is_the_answer_and_what_was_said_before_a_call_stands_in
     assert response_text([first, {"role": "assistant", "parts": [CALL]}]) == "Let me see."
 
 
+def test_an_answer_in_json_is_an_answer_and_an_envelope_without_words_is_none() -> None:
+    answer = '{"city": "Rome", "degrees": 4}'
+    assert response_text([{"role": "assistant", "content": answer}]) == answer
+    assert response_text([{"role": "assistant", "parts": [{"type": "text", "content": answer}]}]) == answer
+    assert response_text('{"finishReason": "stop", "usage": {"tokens": 4}}') is None
+    assert response_text([{"role": "assistant", "content": "[]"}]) is None
+
+
 def test_parts_are_joined_and_long_answers_cut() -> None:
     assert response_text([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]) == "a\nb"
     assert response_text("x" * 100_000) == "x" * MAX_CHARS

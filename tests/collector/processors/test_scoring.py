@@ -114,6 +114,17 @@ def test_words_are_embedded_only_where_nobody_said_the_intent() -> None:
     assert embedded == ["money back", "two"]
 
 
+def test_the_request_of_a_whole_trace_is_all_that_was_asked() -> None:
+    asked = [
+        run_of("a", span_id=b"1" * 8, user_input="Find order 42"),
+        run_of("b", span_id=b"2" * 8, user_input="inner", parent_span_id=b"1" * 8),
+        run_of("c", span_id=b"3" * 8, user_input="Find order 42"),
+        run_of("d", span_id=b"4" * 8, user_input="Refund it"),
+    ]
+    assert judge(rules({"scope": "trace"}), *asked)[-1].run.user_input == "Find order 42\n\nRefund it"
+    assert judge(rules({"scope": "trace"}), run_of("a"))[-1].run.user_input is None
+
+
 def test_a_whole_trace_ends_with_its_last_outermost_run_and_offered_what_any_did() -> None:
     first = run_of("a", span_id=b"1" * 8, contents=[Content("Let me see.", "tools of the first")])
     inner = run_of("b", span_id=b"2" * 8, parent_span_id=b"3" * 8, contents=[Content("inner words", "inner tools")])
