@@ -62,7 +62,6 @@ class Span:
     remote_parent: bool | None
     attributes: Mapping[str, Any]
     events: Sequence[SpanEvent]
-    links: Sequence[tuple[bytes, bytes]]
     resource: Resource
     scope: Scope
 

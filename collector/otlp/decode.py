@@ -84,7 +84,7 @@ class Decoder:
 
     def _span(self, raw: bytes, resource: Resource, scope: Scope, keys: _Keys) -> Span:
         span = schema.Span.FromString(raw)
-        events, links, flags, status = span.events, span.links, span.flags, span.status
+        events, flags, status = span.events, span.flags, span.status
         code, message = _status(status) if status else (0, "")
         parent = span.parent_span_id
         if parent == self._parent:  # siblings come together, and an open trace keeps the id of each one's parent
@@ -103,7 +103,6 @@ class Decoder:
             bool(flags & _IS_REMOTE) if flags & _HAS_IS_REMOTE else None,
             _attributes(span.attributes, keys),
             [_event(event, keys) for event in events[:_MAX_EVENTS]] if events else (),
-            [_link(link) for link in links[:_MAX_EVENTS]] if links else (),
             resource,
             scope,
         )
@@ -182,11 +181,6 @@ def _event(raw: bytes, keys: _Keys) -> SpanEvent:
 def _status(raw: bytes) -> tuple[int, str]:
     status = schema.Status.FromString(raw)
     return status.code, status.message.decode("utf-8", "replace")
-
-
-def _link(raw: bytes) -> tuple[bytes, bytes]:
-    link = schema.Link.FromString(raw)
-    return link.trace_id, link.span_id
 
 
 def _key_value(raw: bytes, depth: int) -> tuple[str, Any]:

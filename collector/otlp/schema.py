@@ -41,12 +41,10 @@ _MESSAGES: dict[str, tuple[tuple[str, int, Any, Any], ...]] = {
         ("end_ns", 8, _FIXED64, _ONE),
         ("attributes", 9, _BYTES, _MANY),
         ("events", 11, _BYTES, _MANY),
-        ("links", 13, _BYTES, _MANY),
         ("status", 15, _BYTES, _ONE),
         ("flags", 16, _FIXED32, _ONE),
     ),
     "Event": (("time_ns", 1, _FIXED64, _ONE), ("name", 2, _BYTES, _ONE), ("attributes", 3, _BYTES, _MANY)),
-    "Link": (("trace_id", 1, _BYTES, _ONE), ("span_id", 2, _BYTES, _ONE)),
     "Status": (("message", 2, _BYTES, _ONE), ("code", 3, _INT32, _ONE)),
     "LogRecord": (
         ("time_ns", 1, _FIXED64, _ONE),
@@ -98,7 +96,6 @@ Resource = _TYPES["Resource"]
 Scope = _TYPES["Scope"]
 Span = _TYPES["Span"]
 Event = _TYPES["Event"]
-Link = _TYPES["Link"]
 Status = _TYPES["Status"]
 LogRecord = _TYPES["LogRecord"]
 KeyValue = _TYPES["KeyValue"]

@@ -43,7 +43,6 @@ def test_everything_a_dialect_may_ask_for() -> None:
     span = data.span(2, parent=1, name="execute_tool x", at=1.5, wanted="yes", unwanted="no")
     span.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message="declined"))
     span.events.add(name="exception", time_unix_nano=5, attributes=data.attributes({"wanted": 1, "unwanted": 2}))
-    span.links.add(trace_id=b"t" * 16, span_id=b"s" * 8)
     span.flags = 0x300
     decoded = decode_one(span)
     assert (decoded.trace_id, decoded.span_id, decoded.parent_span_id) == (data.TRACE, data.span_id(2), data.span_id(1))
@@ -57,7 +56,6 @@ def test_everything_a_dialect_may_ask_for() -> None:
     assert [(event.name, event.time_ns, event.attributes) for event in decoded.events] == [
         ("exception", 5, {"wanted": 1})
     ]
-    assert decoded.links == [(b"t" * 16, b"s" * 8)]
     assert (decoded.resource.service, decoded.scope.name) == ("shop", "agents")
 
 
