@@ -1,4 +1,5 @@
-"""Mutated real requests against the whole pipeline: ``python -m tests.fuzz [COUNT] [SEED]`` prints what came of them.
+"""Mutated real requests against the whole pipeline, which dies now and then and comes back from its spool:
+``python -m tests.fuzz [COUNT] [SEED]`` prints what came of them.
 
 Every request gives verdicts or a CollectorError; any other exception is a bug and stops the run with the seed that repeats it.
 """
@@ -23,14 +24,19 @@ from collector.outbox import Outbox
 from collector.pipeline import Clock, Pipeline
 from collector.receivers.otlp_http import gunzip
 from collector.rule_files import load_rules
+from collector.spool import Spool
+from collector.spool_file import Change, SpoolFile
 from collector.telemetry import Telemetry
 from tests import recorded
 
 _LIMIT = 64 << 20
 _LARGEST = 40_000  # bytes of a request worth mutating: more of them in the same time
+_WRITE, _CRASH = 50, 2_000  # requests between transactions, and between crashes
 RULES = """
 rules:
   - {name: any, match: {}, expect: {any_order: [get_weather], allow_extra: ["*"]}, pass: 0.9}
+  - {name: all, match: {}, scope: trace, expect: {any_order: [get_weather], allow_extra: ["*"]}, pass: 0.9}
+  - {name: talk, match: {}, scope: conversation, expect: {any_order: [get_weather], allow_extra: ["*"]}, pass: 0.9}
 intents:
   - {name: weather, keywords: [weather], regex: "rain(s|ed)?"}
 """
@@ -78,16 +84,50 @@ _MUTATIONS: tuple[Mutation, ...] = (_flip, _cut, _splice, _lengths, _texts, lamb
 
 
 class Target:
-    """A pipeline, and a clock that goes on a little with each request."""
+    """A pipeline with a spool, and a clock that goes on a little with each request."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "rules.yaml").write_text(RULES)
-        self.seconds, self.outcomes = 0.0, Counter[str]()
-        self.telemetry, self.outbox = Telemetry(), Outbox(SendingQueue())
+        self.seconds, self.outcomes, self.telemetry = 0.0, Counter[str](), Telemetry()
         traces = {"settle": "1s", "idle_timeout": "2s", "max_open": 500, "remember": 200, "max_spans": 300}
+        limits = {"idle_timeout": "3s", "max_open": 100}
+        self._config = Config.model_validate({"traces": traces, "conversations": limits})
+        self._rules, self._folder = load_rules([folder / "rules.yaml"]), folder / "spool"
+        self._begin()
+
+    def _begin(self) -> None:
+        self._file = SpoolFile(self._folder, fsync=False)
+        self._spool = Spool(self._file, 1 << 40, self.telemetry)
+        self._outbox = Outbox(SendingQueue(), self._spool)
         clock = Clock(lambda: self.seconds, lambda: int(self.seconds * 1e9))
-        config, rules = Config.model_validate({"traces": traces}), load_rules([folder / "rules.yaml"])
-        self.pipeline = Pipeline(config, rules, self.telemetry, self.outbox, clock, user_input=True)
+        parts = self._config, self._rules, self.telemetry, self._outbox, clock
+        self.pipeline = Pipeline(*parts, user_input=True, spool=self._spool)
+
+    def write(self) -> None:
+        """What the spool's writer and an exporter with a quick backend do."""
+        change, then = self._spool._pending, self._spool._then
+        self._spool._pending, self._spool._then = Change(), []
+        self._file.apply(change)
+        for callback in then:
+            callback()
+        self._spool.drop("outbox", [outgoing.row for outgoing in self._outbox._waiting])
+        self._outbox._waiting.clear()
+        self._outbox._bytes = 0
+
+    def crash(self) -> None:
+        """Die, and come back from the spool: all of it can be read, and what was open is."""
+        self.write()
+        before = self.pipeline._assembler.open_traces()
+        self._file.close()
+        self._begin()
+        self.pipeline.recover()
+        assert {trace.trace_id for trace in before} <= {
+            trace.trace_id for trace in self.pipeline._assembler.open_traces()
+        }
+        assert not self._value("toolscore_dropped_spans_total", stage="spool", reason="unreadable")
+
+    def _value(self, series: str, **labels: str) -> float:
+        return self.telemetry.registry.get_sample_value(series, labels) or 0.0
 
     def take(self, signal: Signal, body: bytes, as_json: bool, zipped: bool) -> None:
         """What a receiver does with a body."""
@@ -100,11 +140,10 @@ class Target:
         else:
             self.outcomes["taken"] += 1
         self.pipeline.advance(budget=60.0)
-        self.outbox._waiting.clear()
 
     def internal(self) -> float:
         """Runs that could not be rebuilt because of an exception: bugs."""
-        return self.telemetry.registry.get_sample_value("toolscore_runs_unscored_total", {"reason": "internal"}) or 0.0
+        return self._value("toolscore_runs_unscored_total", reason="internal")
 
 
 def corpus(folder: Path) -> list[tuple[Signal, bytes, bool]]:
@@ -126,12 +165,18 @@ def fuzz(count: int, seed: int, folder: Path) -> Target:
         choice = random.Random(seed * 1_000_003 + number)
         signal, body, as_json = choice.choice(bodies)
         zipped = choice.random() < 0.02
+        if choice.random() < 0.02:
+            signal, as_json = "metrics", False  # a body that is not what the path says
         mutated = choice.choice(_MUTATIONS)(choice, gzip.compress(body, 1) if zipped else body)
         try:
             target.take(signal, mutated, as_json, zipped)
         except Exception:
             print(f"request {number} of seed {seed}")
             raise
+        if number % _WRITE == _WRITE - 1:
+            target.write()
+        if number % _CRASH == _CRASH - 1:
+            target.crash()
         if number % 50_000 == 0:
             give_back()
             print(f"{number:>9,}  {resident_bytes() >> 20} MiB  {dict(target.outcomes)}", flush=True)

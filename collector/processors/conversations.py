@@ -13,6 +13,7 @@ One owner, no locks; time is an argument.
 from __future__ import annotations
 
 import heapq
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -88,7 +89,8 @@ class Conversations:
         self._config, self._journaled = config, journaled
         self._open: dict[Key, Conversation] = {}
         self._over: dict[Key, Conversation] = {}
-        self._deadlines: list[tuple[float, Key]] = []
+        self._deadlines: list[tuple[float, int, Key]] = []
+        self._scheduled = itertools.count()  # keys have no order among themselves: a tenant may be None
         self._size = 0
         self.changes: list[Change] = []
 
@@ -116,7 +118,7 @@ class Conversations:
     def due(self, now: float) -> Iterator[tuple[Conversation, str]]:
         """The conversations whose time has come, and why; ``close`` each."""
         while self._deadlines and self._deadlines[0][0] <= now:
-            at, key = heapq.heappop(self._deadlines)
+            at, _, key = heapq.heappop(self._deadlines)
             conversation = self._open.get(key)
             if conversation is None or conversation.due != at:
                 continue
@@ -173,12 +175,13 @@ class Conversations:
         self._size += len(run.record)
 
     def restore_mark(self, record: bytes, row: int, now: float) -> None:
-        """Take what was noted of a conversation. Raises ValueError where it is damaged, or of none that is known."""
+        """Take what was noted of a conversation. Raises ValueError where it is damaged."""
         written = json.loads(record)
         try:
             key, revision = Key(*written["key"]), int(written["revision"])
             truncated, is_over = bool(written["truncated"]), bool(written["is_over"])
-            conversation = self._open.get(key) or self._over[key]
+            # Runs from before the mark may all have been gathered again since: then they come after it.
+            conversation = self._open.get(key) or self._over.get(key) or self._awaken(key, now)
         except (KeyError, TypeError) as error:
             raise ValueError("the mark of a conversation is damaged") from error
         if conversation.mark is not None:
@@ -207,7 +210,7 @@ class Conversations:
 
     def _schedule(self, conversation: Conversation, at: float) -> None:
         conversation.due = at
-        heapq.heappush(self._deadlines, (at, conversation.key))
+        heapq.heappush(self._deadlines, (at, next(self._scheduled), conversation.key))
 
     def _remember(self, conversation: Conversation) -> None:
         self._over[conversation.key] = conversation

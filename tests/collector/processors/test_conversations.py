@@ -191,6 +191,23 @@ def test_one_opened_again_is_open_after_a_restart_and_one_cut_short_is_incomplet
     assert (conversation.revision, conversation.complete(release)) == (2, False)
 
 
+def test_one_whose_only_run_was_gathered_again_keeps_its_revision_over_a_restart() -> None:
+    table = conversations(journaled=True)
+    table.add(run(1), 0)
+    close_due(table, 10)
+    table.add(run(1, calls=2), 11)
+    table = restored(table, 100)
+    ((conversation, _),) = close_due(table, 110)
+    assert (conversation.revision, conversation.calls, len(conversation.runs)) == (2, 2, 1)
+
+
+def test_conversations_of_tenants_and_of_none_may_be_due_at_the_same_instant() -> None:
+    table = conversations()
+    for number, tenant in enumerate((None, "blue", None, "red")):
+        table.add(run(number, Key(tenant, None if tenant else "shop", "c-1" if tenant else f"c-{number}")), 0)
+    assert len(close_due(table, 10)) == 4
+
+
 def test_nothing_is_kept_of_what_is_forgotten() -> None:
     table = conversations(journaled=True, remember=1)
     for number in (1, 2, 3):

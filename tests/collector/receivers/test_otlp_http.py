@@ -145,19 +145,27 @@ def test_partial_success_in_both_encodings() -> None:
     exchange(RecordingIntake(Rejected(3, "bad ids")), talk)
 
 
-def test_a_body_that_never_comes_is_given_up_on() -> None:
+@pytest.mark.parametrize("drips", [False, True])
+def test_a_body_that_never_comes_is_given_up_on(drips: bool) -> None:
     intake = RecordingIntake()
 
     async def run() -> None:
         receiver = OtlpHttpReceiver(
-            HttpConfig.model_validate({"endpoint": "127.0.0.1:0", "read_timeout": "50ms"}), intake
+            HttpConfig.model_validate({"endpoint": "127.0.0.1:0", "read_timeout": "100ms"}), intake
         )
         await receiver.start()
         reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
-        writer.write(
-            b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\ncontent-length: 9\r\n\r\nab"
-        )
+
+        async def drip() -> None:
+            while drips:
+                writer.write(b"x")
+                await asyncio.sleep(0.01)
+
+        head = b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n"
+        writer.write(head + b"content-length: 9999\r\n\r\nab")
+        dripping = asyncio.create_task(drip())
         assert b" 408 " in await reader.readline()
+        dripping.cancel()
         writer.close()
         await receiver.shutdown()
 
