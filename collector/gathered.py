@@ -14,12 +14,12 @@ from typing import Any, Final
 from collector.judged_run import last_words
 from collector.processors.assembler import Trace
 from collector.processors.conversations import Conversation, Gathered, Key
-from collector.processors.scoring import tenant_of
+from collector.processors.scoring import arguments_to_embed, tenant_of, verdicts_of_conversation
 from collector.reading import Content
 from collector.reconstruction import Run
 from collector.semconv import SERVICE_NAMESPACE
 from collector.verdict import Verdict
-from scorers import FoundIntent, ToolCall, Trajectory
+from scorers import FoundIntent, RuleSet, ToolCall, Trajectory
 
 _PLAIN: Final = (
     "agent", "conversation_id", "route", "intent", "user_input", "response_id", "service", "dialect", "attributes",
@@ -126,6 +126,18 @@ def restore(record: bytes, row: int) -> Gathered:
     run = _run(written)
     complete = written["complete"] is True
     return Gathered(Key(*written["key"]), run.trace_id + run.span_id, len(run.trajectory.calls), complete, record, row)
+
+
+def judge(conversation: Conversation, rules: RuleSet, release: str) -> tuple[list[Verdict], bytes]:
+    """The verdicts of a conversation, and the resource of the run it is anchored at. Raises ValueError as ``read``."""
+    runs, resource = read(conversation)
+    complete, revision = conversation.complete(release), conversation.revision
+    return verdicts_of_conversation(runs, rules, release, complete=complete, revision=revision), resource
+
+
+def texts_to_embed(conversation: Conversation, rules: RuleSet) -> Iterator[str]:
+    """The arguments that are embedded to score a conversation. Raises ValueError as ``read``, when it is asked."""
+    yield from arguments_to_embed(read(conversation)[0], rules, ("conversation",))
 
 
 def read(conversation: Conversation) -> tuple[list[Run], bytes]:

@@ -11,31 +11,29 @@ With a spool, what one call takes in and gives out is recorded in one piece, and
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from collector import __version__, content, dialects
+from collector import content, dialects
 from collector.batch import Batch
 from collector.component import Rejected, Signal
 from collector.config import Config
 from collector.errors import CollectorError, DecodeError
-from collector.exporters.evaluation_events import evaluation_events
 from collector.exporters.prometheus import VerdictCounter
-from collector.gathered import gather, read
+from collector.gathered import gather, judge, texts_to_embed
 from collector.journal import Journal, Kept
 from collector.otlp import lazy
-from collector.otlp.annotate import annotate, events_frame
 from collector.otlp.decode import Decoder
 from collector.outbox import Outbox, Outgoing
-from collector.processors.annotation import span_attributes
 from collector.processors.assembler import Assembler, Disposition, Due, Trace
 from collector.processors.conversations import Conversation, Conversations
-from collector.processors.scoring import TENANT_ATTRIBUTES, verdicts_of, verdicts_of_conversation
+from collector.processors.scoring import TENANT_ATTRIBUTES, arguments_to_embed, verdicts_of, words_to_embed
 from collector.reading import IGNORED, Reading, Role
 from collector.reconstruction import ContextSettings, Run, reconstruct
 from collector.recovery import bring_back
 from collector.redaction import Redaction
+from collector.results import Framed, Results
 from collector.rule_files import Rules
 from collector.spool import Spool
 from collector.telemetry import Telemetry
@@ -47,9 +45,6 @@ _SCOPE = "toolscore"
 _LOG_MARKER = b"gen_ai."
 _INTEREST = lazy.Interest(dialects.MARKERS, dialects.SCOPES)
 _TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; nothing can be joined by them
-
-
-_Framed = list[tuple[lazy.Frame, bytes]]
 
 
 @dataclass(slots=True)
@@ -97,10 +92,16 @@ class Pipeline:
         self._journal = Journal(spool, self._assembler, conversations, lifetime) if spool is not None else None
         self._spans, self._events = Batch("traces"), Batch("logs")
         self._redaction = Redaction(config.redact)
+        self._results = Results(self._redaction, clock.wall_ns)
         self._counter = VerdictCounter(telemetry)
         telemetry.traces_open.set_function(lambda: len(self._assembler))
         telemetry.conversations_open.set_function(lambda: len(conversations))
+        self._ahead: Callable[[Iterable[str]], float] | None = None
         self.use(rules)
+
+    def embed_ahead(self, ahead: Callable[[Iterable[str]], float]) -> None:
+        """Let ``ahead`` embed texts before traces are scored; it says in how many seconds they will be, 0 for now."""
+        self._ahead = ahead
 
     def use(self, rules: Rules) -> None:
         """Score by these rules from now on, open traces too."""
@@ -232,7 +233,7 @@ class Pipeline:
                 self._flush(now)
                 return 0.0
         for conversation, reason in self._conversations.due(now):
-            self._conclude(conversation, reason)
+            self._look_at_conversation(conversation, reason)
             if self._clock.now() - now > budget:
                 self._flush(now)
                 return 0.0
@@ -280,14 +281,31 @@ class Pipeline:
     # ---- one trace
 
     def _look_at(self, trace: Trace, due: Due) -> None:
-        if due is not Due.SETTLED:
-            self._release(trace, due.value)
-            return
         runs = self._reconstruct(trace)
-        if any(run.incomplete for run in runs):
+        if due is Due.SETTLED and any(run.incomplete for run in runs):
             self._assembler.wait(trace)
+        elif self._rules.embeds and (wait := self._wait_for_texts(runs)):
+            self._assembler.postpone(trace, self._clock.now() + wait)
         else:
             self._finish(trace, runs, due.value)
+
+    def _look_at_conversation(self, conversation: Conversation, release: str) -> None:
+        if self._rules.embeds and (wait := self._wait_for(texts_to_embed(conversation, self._rules))):
+            self._conversations.postpone(conversation, self._clock.now() + wait)
+        else:
+            self._conclude(conversation, release)
+
+    def _wait_for_texts(self, runs: list[Run]) -> float:
+        """Words first: which rule looks at which arguments may depend on the intent they show."""
+        words = self._wait_for(words_to_embed(runs, self._rules))
+        return words or self._wait_for(arguments_to_embed(runs, self._rules, ("run", "trace")))
+
+    def _wait_for(self, texts: Iterable[str]) -> float:
+        """In how many seconds these texts should be embedded; 0 where nobody embeds ahead, or all of them are."""
+        try:
+            return self._ahead(texts) if self._ahead is not None else 0.0
+        except Exception:  # noqa: BLE001 - scoring meets it again, and reports it
+            return 0.0
 
     def _release(self, trace: Trace, release: str) -> None:
         self._finish(trace, self._reconstruct(trace), release)
@@ -305,7 +323,8 @@ class Pipeline:
         """Score the runs, annotate and send the held spans, send the events, count."""
         now = self._clock.now()
         try:
-            verdicts, spans, events = self._judge(trace, runs, release)
+            verdicts = verdicts_of(trace, runs, self._rules, release)
+            spans, events = self._results.of_trace(trace, verdicts)
             gathered = list(gather(trace, runs, verdicts)) if self._gathers else []
         except Exception:  # noqa: BLE001 - a bug in a scorer, or a trace nobody thought of, must not end the process
             self._report_bug("trace %s could not be scored; its spans leave as they came", trace.trace_id.hex())
@@ -325,7 +344,8 @@ class Pipeline:
     def _conclude(self, conversation: Conversation, release: str) -> None:
         """Score a conversation, send the events, count. Its spans have left with the verdicts of its runs."""
         try:
-            verdicts, events = self._judge_conversation(conversation, release)
+            verdicts, resource = judge(conversation, self._rules, release)
+            events = self._results.of_conversation(verdicts, resource)
         except Exception:  # noqa: BLE001 - as for a trace
             self._report_bug("conversation %s could not be scored", conversation.key.conversation_id)
             verdicts, events = [], []
@@ -334,37 +354,13 @@ class Pipeline:
         self._conversations.close(conversation, release)
         self._give_out(verdicts, events, self._clock.now())
 
-    def _give_out(self, verdicts: list[Verdict], events: _Framed, now: float) -> None:
+    def _give_out(self, verdicts: list[Verdict], events: Framed, now: float) -> None:
         for frame, event in events:
             self._events.add(frame, event, now)
         for verdict in verdicts:
             self._counter.count(verdict)
             if self._on_verdict is not None:
                 self._on_verdict(verdict)
-
-    def _judge(self, trace: Trace, runs: list[Run], release: str) -> tuple[list[Verdict], _Framed, _Framed]:
-        """The verdicts, the held spans as they leave, and the events; nothing of it has happened yet."""
-        verdicts = verdicts_of(trace, runs, self._rules, release)
-        added = span_attributes(verdicts)
-        spans: _Framed = []
-        for span_id, raw, frame in trace.held_spans():
-            attributes = added.get(span_id)
-            spans.append((frame, self._redaction.span(annotate(raw, attributes) if attributes else raw)))
-        events: _Framed = []
-        for verdict in verdicts:
-            events += self._events_of(verdict, _events_frame(trace.frame_of(verdict.run.span_id)))
-        return verdicts, spans, events
-
-    def _judge_conversation(self, conversation: Conversation, release: str) -> tuple[list[Verdict], _Framed]:
-        runs, resource = read(conversation)
-        complete, revision = conversation.complete(release), conversation.revision
-        verdicts = verdicts_of_conversation(runs, self._rules, release, complete=complete, revision=revision)
-        frame = events_frame(resource, _SCOPE, __version__)
-        return verdicts, [event for verdict in verdicts for event in self._events_of(verdict, frame)]
-
-    def _events_of(self, verdict: Verdict, frame: lazy.Frame) -> _Framed:
-        now_ns = self._clock.wall_ns()
-        return [(frame, self._redaction.log_record(event)) for event in evaluation_events(verdict, now_ns)]
 
     def _report_bug(self, message: str, which: str) -> None:
         _log.exception(message, which)
@@ -390,8 +386,3 @@ class Pipeline:
 def _context_last(item: tuple[int, bytes, Reading]) -> bool:
     """Roots after what they enclose, so that a root knows whether its trace is about agents at all."""
     return item[2].role == Role.OTHER
-
-
-def _events_frame(evaluated: lazy.Frame | None) -> lazy.Frame:
-    """Events go under the resource of the evaluated run, where it is known."""
-    return events_frame(evaluated.resource if evaluated else b"", _SCOPE, __version__)

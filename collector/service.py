@@ -19,6 +19,8 @@ from collector.admission import Admission
 from collector.component import Component
 from collector.config import Config
 from collector.documents import rule_paths
+from collector.embedding_queue import EmbeddingQueue
+from collector.embeddings import installed
 from collector.errors import CollectorError, ConfigError
 from collector.exporters.otlp import OtlpExporter
 from collector.exporters.prometheus import PrometheusExporter
@@ -58,6 +60,9 @@ class Service:
         outbox = self._outbox = Outbox(otlp.sending_queue, self._spool) if otlp else None
         clock = Clock(time.monotonic, time.time_ns)
         self.pipeline = Pipeline(config, rules, self.telemetry, outbox, clock, on_verdict, spool=self._spool)
+        self._embedding = EmbeddingQueue(found) if (found := installed()) is not None else None
+        if self._embedding is not None:
+            self.pipeline.embed_ahead(self._embedding.ahead)
         self._recover(outbox)
         self._memory = MemoryLimiter(config.memory_limiter, time.monotonic)
         intake = Admission(self.pipeline, outbox, self._spool, self._memory)
@@ -73,7 +78,7 @@ class Service:
         self._exporters: list[Component] = []
         if otlp is not None and outbox is not None:
             self._exporters.append(OtlpExporter(otlp, outbox, self.telemetry, spans=self._spans))
-        self._stores: list[Component] = [self._spool] if self._spool is not None else []
+        self._stores: list[Component] = [part for part in (self._spool, self._embedding) if part is not None]
         self._servers: list[Component] = [*self._own_telemetry(), self.prometheus, self.admin]
 
     def _recover(self, outbox: Outbox | None) -> None:

@@ -159,8 +159,8 @@ def equal(expected: Any, value: Any) -> bool:
     return type(expected) is type(value) and bool(expected == value)
 
 
-def _text(value: Any) -> str | None:
-    """The value as text matchers read it."""
+def text_of(value: Any) -> str | None:
+    """The value as text matchers read it; None where they never hold for it."""
     if isinstance(value, str):
         return value if len(value) <= MAX_TEXT else None
     if isinstance(value, bool):
@@ -176,12 +176,12 @@ def _number(value: Any) -> bool:
 
 def _regex(pattern: Regex, _: Embed | None) -> Test:
     expression = compile_regex(pattern.regex)
-    return lambda value: (text := _text(value)) is not None and found(expression, text)
+    return lambda value: (text := text_of(value)) is not None and found(expression, text)
 
 
 def _fuzzy(pattern: Fuzzy, _: Embed | None) -> Test:
     similarity, wanted, cutoff = _RATIOS[pattern.ratio], pattern.fuzzy.casefold(), pattern.threshold * 100 - 1e-9
-    return lambda value: (text := _text(value)) is not None and similarity(wanted, text.casefold()) >= cutoff
+    return lambda value: (text := text_of(value)) is not None and similarity(wanted, text.casefold()) >= cutoff
 
 
 def _semantic(pattern: Semantic, embed: Embed | None) -> Test:
@@ -190,7 +190,7 @@ def _semantic(pattern: Semantic, embed: Embed | None) -> Test:
     wanted, threshold = tuple(embed(pattern.semantic)), pattern.threshold
 
     def means(value: Any) -> bool:
-        text = _text(value)
+        text = text_of(value)
         return text is not None and _cosine(wanted, embed(text)) >= threshold
 
     return means

@@ -13,12 +13,13 @@ from pydantic import BaseModel
 from scorers import registry, trajectory_scorer
 from scorers.arguments import Embed
 from scorers.flattening import check_flattening, expected_calls, made_calls
-from scorers.intents import FoundIntent, build_classifier
+from scorers.intents import MAX_WORDS, FoundIntent, build_classifier
 from scorers.judge import JudgeScorer
 from scorers.parsing import Problem, RuleError, nearest, parse_rules
 from scorers.rules import Intent, Rule, RuleFile, ScorerRef
 from scorers.score import Score, error_score
 from scorers.selection import Context, RuleIndex
+from scorers.semantics import SemanticTexts
 from scorers.trajectory import Trajectory
 from scorers.trajectory_scorer import TrajectoryScorer
 
@@ -69,6 +70,7 @@ class CompiledRule:
         self.rule = rule
         self.digest = digest(rule)
         self._native = _build_native(rule, embed)
+        self.semantic_texts = SemanticTexts(rule)
         self._systems: dict[str, tuple[registry.Scorer, str]] = {}
         self._judges: list[RuleJudge] = []
         problems = []
@@ -198,6 +200,10 @@ class RuleSet:
             for shadow in (False, True)
         }
         self._find_intent = build_classifier(self.intents, embed)
+        self._by_expression = build_classifier(self.intents)
+        self._by_example = embed is not None and any(intent.examples for intent in self.intents)
+        self.embeds = self._by_example or any(rule.semantic_texts for rule in self.rules)
+        """Whether scoring may embed texts of a run."""
 
     def select(self, context: Context, scope: str = "run", *, shadow: bool = False) -> CompiledRule | None:
         """The first rule of this scope that matches; of the shadow rules, which never displace others, if asked."""
@@ -214,6 +220,12 @@ class RuleSet:
     def find_intent(self, words: str) -> FoundIntent:
         """The intent a user's words show, and by what."""
         return self._find_intent(words)
+
+    def words_to_embed(self, words: str) -> str | None:
+        """What ``find_intent`` embeds of these words; None where it embeds nothing."""
+        if not self._by_example or not words.strip() or self._by_expression(words).name is not None:
+            return None
+        return words[:MAX_WORDS]
 
 
 def compile_rules(file: RuleFile, *, embed: Embed | None = None) -> list[CompiledRule]:

@@ -290,6 +290,10 @@ class Assembler:
         trace.waits = True
         self._schedule(trace, self._deadline(trace))
 
+    def postpone(self, trace: Trace, at: float) -> None:
+        """Its verdict cannot be made yet: ``due`` will name it again."""
+        self._schedule(trace, at)
+
     def over_limit(self) -> Trace | None:
         """The oldest trace, when there are too many or they hold too much: release it as evicted."""
         too_much = self.held_bytes > self._config.max_held_mib << 20

@@ -14,7 +14,7 @@ from collector.processors.assembler import Trace
 from collector.reading import Content
 from collector.reconstruction import Run, join_runs
 from collector.verdict import Verdict
-from scorers import Context, RuleSet
+from scorers import CompiledRule, Context, RuleSet
 
 TENANT_ATTRIBUTES = ("toolscore.tenant", "tenant.id")
 _WHOLE_TRACE = b""  # where the verdict of a whole trace is noted among those of its runs
@@ -49,20 +49,44 @@ def verdicts_of_conversation(
     return [verdict for verdict in ruled if verdict.rule is not None]
 
 
+def words_to_embed(runs: Sequence[Run], rules: RuleSet) -> Iterator[str]:
+    """The users' words that are embedded to find the intents of these runs."""
+    for run in runs:
+        if run.intent is None and run.user_input and (words := rules.words_to_embed(run.user_input)) is not None:
+            yield words
+
+
+def arguments_to_embed(runs: Sequence[Run], rules: RuleSet, scopes: Sequence[str]) -> Iterator[str]:
+    """The arguments that are embedded to score these runs; best asked for when their intents are known."""
+    for run in runs:
+        _find_intent(run, rules)
+    for scope in scopes:
+        if any(rule.semantic_texts for rule in rules.rules if rule.rule.scope == scope):
+            for run in runs if scope == "run" else [_join(runs)] if runs else ():
+                for rule in _rules_for(run, rules, scope):
+                    if rule is not None:
+                        yield from rule.semantic_texts.of(run.trajectory)
+
+
 def tenant_of(run: Run) -> str | None:
     """Whose run it is, where the sender said so."""
     return next((str(run.attributes[name]) for name in TENANT_ATTRIBUTES if name in run.attributes), None)
 
 
 def _judge(run: Run, rules: RuleSet, scope: str, release: str, complete: bool, revision: int) -> Iterator[Verdict]:
-    context = Context(run.route, run.intent, run.agent, run.service, tenant_of(run), run.attributes)
-    in_force = rules.select(context, scope)
+    in_force, on_trial = _rules_for(run, rules, scope)
     if in_force is None:
         yield Verdict(run, release, complete, revision, scope=scope)
-    for rule in (in_force, rules.select(context, scope, shadow=True)):
+    for rule in (in_force, on_trial):
         if rule is not None:
             evaluations, shadow = rule.evaluate(run.trajectory), rule.rule.shadow
             yield Verdict(run, release, complete, revision, rule.rule.name, rule.digest, evaluations, scope, shadow)
+
+
+def _rules_for(run: Run, rules: RuleSet, scope: str) -> tuple[CompiledRule | None, CompiledRule | None]:
+    """The rule in force, and the shadow rule."""
+    context = Context(run.route, run.intent, run.agent, run.service, tenant_of(run), run.attributes)
+    return rules.select(context, scope), rules.select(context, scope, shadow=True)
 
 
 def _find_intent(run: Run, rules: RuleSet) -> None:

@@ -1,0 +1,52 @@
+"""What leaves of a trace or conversation that has its verdicts: annotated spans, and events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from collector import __version__
+from collector.exporters.evaluation_events import evaluation_events
+from collector.otlp.annotate import annotate, events_frame
+from collector.otlp.lazy import Frame
+from collector.processors.annotation import span_attributes
+from collector.processors.assembler import Trace
+from collector.redaction import Redaction
+from collector.verdict import Verdict
+
+_SCOPE = "toolscore"
+
+Framed = list[tuple[Frame, bytes]]
+"""Spans or log records, each with what surrounds it."""
+
+
+class Results:
+    """Writes results, without what must not leave. ``wall_ns`` says the time, in Unix nanoseconds."""
+
+    def __init__(self, redaction: Redaction, wall_ns: Callable[[], int]) -> None:
+        self._redaction, self._wall_ns = redaction, wall_ns
+
+    def of_trace(self, trace: Trace, verdicts: list[Verdict]) -> tuple[Framed, Framed]:
+        """The held spans as they leave, and the events."""
+        added = span_attributes(verdicts)
+        spans: Framed = []
+        for span_id, raw, frame in trace.held_spans():
+            attributes = added.get(span_id)
+            spans.append((frame, self._redaction.span(annotate(raw, attributes) if attributes else raw)))
+        events: Framed = []
+        for verdict in verdicts:
+            evaluated = trace.frame_of(verdict.run.span_id)
+            events += self._events([verdict], evaluated.resource if evaluated else b"")
+        return spans, events
+
+    def of_conversation(self, verdicts: Iterable[Verdict], resource: bytes) -> Framed:
+        """The events of a conversation; ``resource`` is that of the run it is anchored at."""
+        return self._events(verdicts, resource)
+
+    def _events(self, verdicts: Iterable[Verdict], resource: bytes) -> Framed:
+        """Events go under the resource of the evaluated run, where it is known."""
+        frame = events_frame(resource, _SCOPE, __version__)
+        return [
+            (frame, self._redaction.log_record(event))
+            for verdict in verdicts
+            for event in evaluation_events(verdict, self._wall_ns())
+        ]
