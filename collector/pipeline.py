@@ -41,7 +41,6 @@ from collector.verdict import Verdict
 
 _log = logging.getLogger(__name__)
 _RECEIVER = "otlp"
-_SCOPE = "toolscore"
 _LOG_MARKER = b"gen_ai."
 _INTEREST = lazy.Interest(dialects.MARKERS, dialects.SCOPES)
 _TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; nothing can be joined by them

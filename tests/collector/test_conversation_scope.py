@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector import gathered
+from collector import embeddings, gathered
 from collector.rule_files import check_rules, load_rules
 from collector.spool_file import Change
 from tests import otlp_data as data
@@ -192,6 +193,27 @@ def test_a_conversation_that_cannot_be_scored_is_counted_and_harms_nothing(
     bench.wait(QUIET)
     assert (events(bench), bench.value("conversations_open")) == ([], 0)
     assert bench.value("runs_unscored_total", reason="internal") == 1
+
+
+def test_a_conversation_waits_for_the_texts_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embeddings, "installed", lambda: lambda _: [1.0])
+    tool = "{tool: look_up, arguments: {q: {semantic: where is it}}}"
+    bench = Bench(tmp_path, RULES.replace("sequence: [look_up, refund]", f"sequence: [{tool}, refund]"))
+    asked, wait = set[str](), [1.0]
+
+    def ahead(texts: Iterable[str]) -> float:
+        found = set(texts)
+        asked.update(found)
+        return wait[0] if found else 0.0
+
+    bench.pipeline.embed_ahead(ahead)
+    first = turn(1, "look_up")
+    first[0].attributes.extend(data.attributes({"gen_ai.tool.call.arguments": '{"q": "my parcel"}'}))
+    talk(bench, first, turn(2, "refund"), pause=QUIET)
+    assert (asked, events(bench)) == ({"my parcel"}, [])
+    wait[0] = 0.0
+    bench.wait(2)
+    assert [event["gen_ai.evaluation.score.value"] for event in events(bench)] == [1.0]
 
 
 def test_rule_files_test_such_rules(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector import pipeline
+from collector import embeddings, pipeline
 from collector.config import Config, SendingQueue
 from collector.errors import CollectorError, DecodeError
 from collector.otlp import lazy
@@ -305,6 +306,47 @@ def test_an_attribute_that_is_none_is_kept_and_does_no_harm(bench: Bench) -> Non
 def _with_span(raw: bytes) -> bytes:
     """A request with one span of any bytes."""
     return lazy.join([(lazy.Frame(b"", b""), [raw])])
+
+
+def test_a_trace_waits_for_the_texts_it_needs_and_leaves_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words first, since they show the intent that selects the rule; then the argument that rule looks at."""
+    known: set[str] = set()
+    asked: list[set[str]] = []
+
+    def ahead(texts: Iterable[str]) -> float:
+        unknown = set(texts) - known
+        asked.append(unknown)
+        return 0.5 if unknown else 0.0
+
+    monkeypatch.setattr(embeddings, "installed", lambda: lambda text: [1.0, 0.0] if "back" in text else [0.0, 1.0])
+    means = {"tool": "note", "arguments": {"text": {"semantic": "give it back"}}}
+    rule = {"name": "refund", "match": {"intent": "refund"}, "expect": {"sequence": [means]}}
+    rules = {"rules": [rule], "intents": [{"name": "refund", "examples": ["money back"]}]}
+    bench = Bench(tmp_path, json.dumps(rules))
+    bench.pipeline.embed_ahead(ahead)
+    words = '[{"role": "user", "parts": [{"type": "text", "content": "I want it back"}]}]'
+    note = data.tool(2, 1, "note", at=0.1, gen_ai__tool__call__arguments='{"text": "take it back"}')
+    bench.send(note, data.agent(1, gen_ai__input__messages=words))
+    bench.wait(3)
+    assert (bench.out(), asked[-1]) == ([], {"I want it back"})
+    known.add("I want it back")
+    bench.wait(1)
+    assert (bench.out(), asked[-1]) == ([], {"take it back"})
+    known.add("take it back")
+    bench.wait(1)
+    assert [verdict.evaluations[0].score.value for verdict in bench.verdicts] == [1.0]
+    assert len(bench.out()) == 2
+
+
+def test_who_drains_waits_for_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embeddings, "installed", lambda: lambda _: [1.0])
+    bench = Bench(tmp_path, "intents: [{name: refund, examples: [money back]}]")
+    bench.pipeline.embed_ahead(lambda _: 1.0)
+    bench.send(*GOOD_RUN)
+    bench.wait(10)
+    assert bench.verdicts == []
+    bench.pipeline.drain("shutdown")
+    assert len(bench.verdicts) == 1
 
 
 def test_a_bug_in_a_scorer_costs_the_verdict_and_nothing_else(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
