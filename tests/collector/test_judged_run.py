@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from collector.indexed import Indexed
 from collector.judged_run import judged_run
 from collector.offline import score_files
+from collector.reading import Content
 from collector.reconstruction import Run
 from collector.rule_files import NO_RULES, Rules
 from scorers import load_rules
 from scorers.judge import JudgedRun
+from scorers.tool_choice import create_judge
 from tests import recorded
 from tests.builders import agent_span, run_of, tool_span, user
+from tests.collector.test_messages import json_values
 
 JUDGED = Rules(load_rules({"rules": [{"name": "r", "match": {}, "scorers": ["tool_choice"]}]}))
 
@@ -137,3 +145,30 @@ def test_a_judge_changes_no_trajectory(runs: Mapping[str, list[tuple[Run, Judged
     for name in EXAMPLES:
         plain = [run.trajectory for run, _ in outermost(tmp_path / name, NO_RULES)]
         assert [run.trajectory for run, _ in runs[name]] == plain
+
+
+def test_every_recorded_run_can_be_asked_about(runs: Mapping[str, list[tuple[Run, JudgedRun]]]) -> None:
+    longest = 0
+    for found in runs.values():
+        for _, judged in found:
+            if judged.user_input is None:
+                continue
+            questions = create_judge().judge(judged)
+            request = next(questions)
+            numbers = range(1, len(judged.trajectory.calls) + 1)
+            calls = {"calls": [{"call": at, "reason": "", "verdict": "appropriate"} for at in numbers]}
+            told = {"reason": "", "missing_tools": [], "clarification": "not_asked"}
+            with pytest.raises(StopIteration) as done:
+                questions.send({**(calls if numbers else {}), **told})
+            assert done.value.value.value == 1.0
+            longest = max(longest, len(request.user))
+    assert longest < 12_000  # of the limit of about 110,000
+
+
+@given(
+    json_values, json_values, st.sampled_from(["gen_ai.output.messages", "output.value", "gen_ai.completion.0.content"])
+)
+def test_odd_records_give_a_run_that_can_be_asked_about(answer: Any, offered: Any, name: str) -> None:
+    contents = [Content(answer, offered), Content(Indexed({name: answer}), Indexed({"llm.tools.0.tool": offered}))]
+    judged = judged_run(replace(run_of(agent_span(), tool_span("weather")), contents=contents, user_input="Rome?"))
+    assert next(create_judge().judge(judged)).schema
