@@ -14,7 +14,7 @@ from typing import Final
 
 from collector.ancestry import Ancestry
 from collector.drafts import Members
-from collector.reading import Reading, Role
+from collector.reading import Content, Reading, Role
 
 HANDOFF_NS: Final = 5_000_000
 """How long before an agent's run the span of the handoff to it may end."""
@@ -51,7 +51,9 @@ def _attach(spans: dict[bytes, Reading], span_id: bytes, events: list[Reading]) 
         for event in unique.values():
             model.user_input = model.user_input or event.user_input
             model.conversation_id = model.conversation_id or event.conversation_id
-            model.content = model.content or event.content
+            if event.content is not None:
+                known = model.content or Content()
+                model.content = Content(known.answer or event.content.answer, known.offered or event.content.offered)
             model.results = (*(model.results or ()), *(event.results or ())) or None
         return
     for number, event in enumerate(unique.values()):

@@ -12,15 +12,29 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
+from collector.judged_run import judged_run
 from collector.offline import score_files
 from collector.reconstruction import Run
-from collector.rule_files import NO_RULES
+from collector.rule_files import Rules
+from scorers import load_rules
 from tests import marked, recorded
 from tests.collector.corpus_limits import LIMITS
 from tests.collector.test_corpus import NO_CONTENT, Truth, differences, executed
 
+JUDGED = Rules(load_rules({"rules": [{"name": "judged", "match": {}, "scorers": ["tool_choice"]}]}))
 README = Path(__file__).parents[2] / "collector" / "README.md"
-FACETS = ("names", "arguments", "errors", "order", "concurrency", "call ids", "nesting", "user input")
+FACETS = (
+    "names",
+    "arguments",
+    "errors",
+    "order",
+    "concurrency",
+    "call ids",
+    "nesting",
+    "user input",
+    "last words",
+    "tools",
+)
 
 # What was written down as the instrumentation's name where it is that of the recording.
 _INSTRUMENTATIONS = {
@@ -55,7 +69,7 @@ def readings(folder: Path) -> Iterator[Reading]:
     """Every recorded run in ``folder``, read by the collector and compared with what happened."""
     for name in recorded.names():
         truth = recorded.truth(folder / name)
-        runs = [verdict.run for verdict in score_files([folder / name], NO_RULES)]
+        runs = [verdict.run for verdict in score_files([folder / name], JUDGED)]
         has_content = not any(word in name for word in NO_CONTENT)
         wrong = set(differences(truth, runs, has_content))
         facets = _facets(truth, runs, has_content, wrong)
@@ -65,6 +79,9 @@ def readings(folder: Path) -> Iterator[Reading]:
 def _facets(truth: Truth, runs: Sequence[Run], has_content: bool, wrong: set[str]) -> dict[str, bool | None]:
     calls = truth["tool_calls"]
     heard = any(run.user_input is not None for run in runs)
+    judged = [judged_run(run) for run in runs]
+    said = any(run.response is not None for run in judged)
+    offered = {tool.name for run in judged for tool in run.tools or ()}
     shown = {
         "names": bool(calls),
         "arguments": bool(calls) and has_content,
@@ -74,9 +91,13 @@ def _facets(truth: Truth, runs: Sequence[Run], has_content: bool, wrong: set[str
         "call ids": bool(calls),
         "nesting": len(truth.get("agent_names") or ()) > 1,
         "user input": has_content or heard,
+        "last words": has_content or said,
+        "tools": bool(calls),
     }
     agrees = {facet: facet.replace(" ", "_") not in wrong for facet in FACETS}
     agrees["concurrency"] = not wrong & {"order", "steps"}
+    agrees["last words"] = said
+    agrees["tools"] = offered.issuperset(call.name for call, _ in executed(truth, runs))
     agrees["call ids"] = _has_ids(truth, runs)
     return {facet: agrees[facet] if shown[facet] else None for facet in FACETS}
 

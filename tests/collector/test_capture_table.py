@@ -32,7 +32,8 @@ def test_every_run_is_in_the_table_once(found: list[Reading]) -> None:
         ("py-google-genai-oi-multi", {"order": True, "concurrency": False, "call ids": False}),
         ("py-langgraph-official-nocontent-multi", {"arguments": None, "user input": None, "names": True}),
         ("py-langgraph-splunk-nested", {"nesting": False, "arguments": True}),
-        ("js-ai6-notools", {"names": None, "order": None, "user input": True}),
+        ("js-ai6-notools", {"names": None, "order": None, "user input": True, "last words": True, "tools": None}),
+        ("py-autogen-oi-fail", {"last words": True, "tools": False}),
     ],
 )
 def test_a_run_shows_what_its_spans_hold(found: list[Reading], name: str, facets: dict[str, bool | None]) -> None:
@@ -46,4 +47,4 @@ def test_a_cell_counts_only_the_runs_that_can_show_it() -> None:
         Reading("b", "f 1", "i", True, False, {**dict.fromkeys(capture_table.FACETS, None), "names": False}),
     ]
     row = table(members).splitlines()[-1]
-    assert row == "| f 1 | i | 1 of 2 | 1 of 2 | yes | yes | yes | yes | yes | yes | yes |  |"
+    assert row == "| f 1 | i | 1 of 2 | 1 of 2 | yes | yes | yes | yes | yes | yes | yes | yes | yes |  |"

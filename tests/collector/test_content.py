@@ -12,6 +12,7 @@ import pytest
 from collector import content, dialects
 from collector.content import ATTRIBUTES, MAX_ANSWER, MAX_OFFERED, PREFIXES
 from collector.indexed import Indexed
+from collector.processors.runs import join
 from collector.reading import Content
 from collector.reconstruction import ContextSettings
 from collector.span import LogRecord, Span
@@ -59,6 +60,16 @@ def test_answers_in_log_events() -> None:
     details = {"gen_ai.output.messages": ANSWER}
     assert content_of(log("gen_ai.client.inference.operation.details", 3, attributes=details)) == Content(ANSWER)
     assert content_of(log("gen_ai.user.message", 3, {"content": "Rome?"})) is None
+
+
+def test_a_log_event_adds_to_what_its_span_told() -> None:
+    asked = content.read(model_span(attributes={"gen_ai.tool.definitions": TOOLS}))
+    told = content.read_log(log("gen_ai.choice", 3, {"message": {"content": "Sunny."}}))
+    assert asked is not None
+    assert told is not None
+    (span_id,) = joined = join([asked, told])
+    assert joined[span_id].content == Content({"message": {"content": "Sunny."}}, TOOLS)
+    assert asked.content == Content(None, TOOLS)
 
 
 def test_numbered_attributes_are_kept_together() -> None:
