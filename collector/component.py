@@ -8,12 +8,23 @@ its producer, and stopped upstream first, so that every producer can drain into 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from collector.errors import CollectorError
+from scorers.judge import JudgeRequest
 
 Signal = Literal["traces", "logs", "metrics"]
 SIGNALS: tuple[Signal, ...] = ("traces", "logs", "metrics")
+
+
+@dataclass(slots=True)
+class Clock:
+    """Where time comes from: ``now`` is monotonic seconds, ``wall_ns`` Unix nanoseconds."""
+
+    now: Callable[[], float]
+    wall_ns: Callable[[], int]
 
 
 class Component(Protocol):
@@ -49,3 +60,25 @@ class Intake(Protocol):
 
     def refuse(self, transport: str, error: CollectorError) -> None:
         """Count a request that was not taken, whoever found out."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAnswer:
+    """What a judge answered. ``tokens`` are those of question and answer; None where it did not count them."""
+
+    text: str
+    tokens: int | None
+
+
+class Judge(Protocol):
+    """A model that can be asked."""
+
+    @property
+    def identity(self) -> str:
+        """Changes whenever its answers may."""
+
+    async def ask(self, request: JudgeRequest) -> JudgeAnswer:
+        """Ask once. Raises JudgeError."""
+
+    async def close(self) -> None:
+        """Give its connections back."""

@@ -5,47 +5,21 @@ The words are the OpenTelemetry Collector's where it has them. Unknown keys are 
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
-    PlainSerializer,
     SecretStr,
     ValidationError,
-    ValidationInfo,
-    WithJsonSchema,
     model_validator,
 )
 
 from collector.documents import Document, Where, environment, load_yaml, nearest
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-
-
-def _seconds(value: Any) -> Any:
-    """Go-style durations: "500ms", "2s", "1m30s"; a bare number is seconds."""
-    if not isinstance(value, str):
-        return value
-    parts = _DURATION.findall(value)
-    if not parts or "".join(number + unit for number, unit in parts) != value:
-        raise ValueError(f"{value!r} is not a duration such as 500ms, 2s, 10m or 1m30s")
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
-
-
-Duration = Annotated[
-    float,
-    BeforeValidator(_seconds),
-    PlainSerializer(lambda seconds: f"{seconds:g}s", return_type=str),
-    Field(ge=0),
-    WithJsonSchema({"type": ["string", "number"], "examples": ["500ms", "2s", "10m"]}),
-]
+from collector.judge_settings import Judge
+from collector.settings import Duration, LocalPath, Section, Tls
 
 
 def _host_port(value: Any) -> Any:
@@ -61,20 +35,6 @@ def _lower(value: Any) -> Any:
 
 
 Listen = Annotated[str, BeforeValidator(_host_port)]
-
-
-class Section(BaseModel):
-    """A part of the configuration. Unknown keys are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def _beside(path: Path, info: ValidationInfo) -> Path:
-    """Relative paths are relative to the configuration file."""
-    return info.context / path if info.context else path
-
-
-LocalPath = Annotated[Path, AfterValidator(_beside)]
 
 
 class ServerTls(Section):
@@ -182,22 +142,6 @@ class Context(Section):
 
     route: list[str] = ["toolscore.route", "http.route"]
     intent: list[str] = ["toolscore.intent", "gen_ai.workflow.name"]
-
-
-class Tls(Section):
-    """Client TLS. ``insecure`` sends in clear text; ``cert_file`` and ``key_file`` show who we are."""
-
-    insecure: bool = False
-    ca_file: LocalPath | None = None
-    cert_file: LocalPath | None = None
-    key_file: LocalPath | None = None
-    reload_interval: Duration = 30.0
-
-    @model_validator(mode="after")
-    def _pair(self) -> Tls:
-        if (self.cert_file is None) != (self.key_file is None):
-            raise ValueError("cert_file and key_file go together")
-        return self
 
 
 class RetryOnFailure(Section):
@@ -345,6 +289,7 @@ class Config(Section):
     spool: Annotated[Spool | None, BeforeValidator(_spool)] = Field(None, json_schema_extra=_also_memory)
     memory_limiter: MemoryLimiter = MemoryLimiter()
     redact: Redact = Redact()
+    judge: Judge | None = None
     exporters: Exporters = Exporters()
     admin: Admin = Admin()
     service: Service = Service()

@@ -2,6 +2,7 @@
 
     ToolscoreError
     ├── ConfigError              a configuration or rule file is wrong: shown to its author, exit code 1 or 2
+    ├── JudgeError               a judge gave no answer; its reason says whether asking again can help
     └── CollectorError           a request was not taken; retryable unless a subclass says otherwise
         ├── RefusedError         we are full: slow down, then retry
         ├── UnavailableError     we are starting or stopping: retry
@@ -17,6 +18,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 
 class ToolscoreError(Exception):
     """Root of all errors raised on purpose."""
@@ -24,6 +27,26 @@ class ToolscoreError(Exception):
 
 class ConfigError(ToolscoreError):
     """A configuration or rule file is wrong. The message names file, line and fix; one line a mistake."""
+
+
+JudgeReason = Literal[
+    "timeout", "rate_limited", "server", "connection", "refused", "invalid", "unsupported", "circuit_open"
+]
+
+
+class JudgeError(ToolscoreError):
+    """A judge gave no usable answer. ``reason`` is from a closed set: it becomes a metric label and an ``error.type``.
+
+    timeout, rate_limited, server, connection: asking again may help. refused: it never will. invalid: it answered
+    something else. unsupported: ask the same at once, it will be put another way. circuit_open: nobody was asked.
+    ``retry_after`` is what the judge asked for, in seconds; ``charged`` whether the model may have worked for it.
+    """
+
+    def __init__(
+        self, reason: JudgeReason, message: str, *, retry_after: float | None = None, charged: bool = True
+    ) -> None:
+        super().__init__(message)
+        self.reason, self.retry_after, self.charged = reason, retry_after, charged
 
 
 class CollectorError(ToolscoreError):

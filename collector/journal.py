@@ -46,6 +46,17 @@ Kept = list[tuple[Frame, dict[bytes, list[bytes]]]]
 """Of each scope of a request, the raw spans that were read, by trace id."""
 
 
+class Closed(NamedTuple):
+    """A trace as it was when it was closed: its old and new mark, and the rows that were its."""
+
+    trace: Trace
+    before: int
+    mark: int
+    record: bytes
+    rows: Sequence[int]
+    context: Sequence[int]
+
+
 class Journal:
     """Records what one pipeline takes and finishes. ``lifetime``: seconds for which a trace may stay without an agent."""
 
@@ -53,7 +64,8 @@ class Journal:
         self._spool, self._assembler, self._lifetime = spool, assembler, lifetime
         self._conversations = conversations
         self._context: dict[int, float] = {}
-        self._done: list[tuple[Trace, int, int, bytes, Sequence[int]]] = []
+        self._closed: dict[int, Closed] = {}
+        self._done: list[Closed] = []
         self._next_sweep = 0.0
 
     # ---- in
@@ -107,21 +119,28 @@ class Journal:
 
     # ---- out
 
-    def close(self, trace: Trace) -> None:
-        """The trace was closed. Its records stay until ``settle``: what was made of it has not been queued yet."""
+    def close(self, trace: Trace) -> Closed:
+        """The trace was closed. Its records stay until ``left`` and ``settle``: nothing made of it was queued yet."""
         before, trace.mark = trace.mark, self._spool.next_id()
-        self._done.append((trace, before, trace.mark, _mark(trace), trace.rows))
+        closed = Closed(trace, before, trace.mark, _mark(trace), trace.rows, trace.context)
+        self._closed[closed.mark] = closed
         trace.rows, trace.context = (), ()
+        return closed
+
+    def left(self, closed: Closed) -> None:
+        """What was made of the trace is on its way, and queued by the next ``settle``."""
+        del self._closed[closed.mark]
+        self._done.append(closed)
 
     def settle(self) -> None:
         """All that was made of closed traces is queued now, or was in this same step: their records may go."""
         done, self._done = self._done, []
-        for trace, before, mark, record, rows in done:
-            self._spool.drop("inbox", rows)
-            if before:
-                self._spool.drop("finished", [before])
-            if self._assembler.remembers(trace):
-                self._spool.finish(mark, record)
+        for closed in done:
+            self._spool.drop("inbox", closed.rows)
+            if closed.before:
+                self._spool.drop("finished", [closed.before])
+            if self._assembler.remembers(closed.trace):
+                self._spool.finish(closed.mark, closed.record)
         if self._assembler.forgotten:
             self._spool.drop("finished", self._assembler.forgotten)
             self._assembler.forgotten = []
@@ -138,6 +157,7 @@ class Journal:
             return
         self._next_sweep = now + self._lifetime
         needed = {row for trace in self._assembler.open_traces() for row in trace.context}
+        needed.update(row for closed in self._closed.values() for row in closed.context)
         gone = [row for row, since in self._context.items() if now - since > 2 * self._lifetime and row not in needed]
         for row in gone:
             del self._context[row]

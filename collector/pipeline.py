@@ -13,19 +13,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 
 from collector import content, dialects
-from collector.batch import Batch
-from collector.component import Rejected, Signal
+from collector.component import Clock, Rejected, Signal
 from collector.config import Config
+from collector.departures import Departure, Departures
 from collector.errors import CollectorError, DecodeError
 from collector.exporters.prometheus import VerdictCounter
 from collector.gathered import gather, judge, texts_to_embed
 from collector.journal import Journal, Kept
+from collector.judging.desk import Job, JudgeDesk
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
 from collector.outbox import Outbox, Outgoing
+from collector.processors.annotation import judged_attributes
 from collector.processors.assembler import Assembler, Disposition, Due, Trace
 from collector.processors.conversations import Conversation, Conversations
 from collector.processors.scoring import TENANT_ATTRIBUTES, arguments_to_embed, verdicts_of, words_to_embed
@@ -33,25 +36,19 @@ from collector.reading import IGNORED, Reading, Role
 from collector.reconstruction import ContextSettings, Run, reconstruct
 from collector.recovery import bring_back
 from collector.redaction import Redaction
-from collector.results import Framed, Results
+from collector.results import Results, resource_of
 from collector.rule_files import Rules
 from collector.spool import Spool
 from collector.telemetry import Telemetry
 from collector.verdict import Verdict
+
+__all__ = ["Clock", "Pipeline"]
 
 _log = logging.getLogger(__name__)
 _RECEIVER = "otlp"
 _LOG_MARKER = b"gen_ai."
 _INTEREST = lazy.Interest(dialects.MARKERS, dialects.SCOPES)
 _TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; nothing can be joined by them
-
-
-@dataclass(slots=True)
-class Clock:
-    """Where time comes from: ``now`` is monotonic seconds, ``wall_ns`` Unix nanoseconds."""
-
-    now: Callable[[], float]
-    wall_ns: Callable[[], int]
 
 
 @dataclass(slots=True)
@@ -89,9 +86,10 @@ class Pipeline:
         self._conversations = conversations = Conversations(config.conversations, journaled=spool is not None)
         lifetime = config.traces.idle_timeout
         self._journal = Journal(spool, self._assembler, conversations, lifetime) if spool is not None else None
-        self._spans, self._events = Batch("traces"), Batch("logs")
         self._redaction = Redaction(config.redact)
         self._results = Results(self._redaction, clock.wall_ns)
+        self._departures = Departures(outbox, self._journal, self._redaction, config)
+        self._desk: JudgeDesk | None = None
         self._counter = VerdictCounter(telemetry)
         telemetry.traces_open.set_function(lambda: len(self._assembler))
         telemetry.conversations_open.set_function(lambda: len(conversations))
@@ -117,6 +115,11 @@ class Pipeline:
             wanted, prefixes = wanted | content.ATTRIBUTES, (*prefixes, *content.PREFIXES)
         self._decoder = Decoder(wanted, prefixes, dialects.SCOPES)
 
+    def judge_at(self, desk: JudgeDesk) -> None:
+        """Have runs judged there, where their rules say so; nobody waits for it but for ``judge.hold``."""
+        self._desk = desk
+        desk.deliver_to(self._take_judgement)
+
     # ---- in: called by receivers
 
     def receive(self, signal: Signal, request: bytes, transport: str) -> Rejected:
@@ -128,7 +131,7 @@ class Pipeline:
             request = self._redaction.logs(request) if self._redaction.pass_through else request
         else:
             lazy.check(request)
-        self._send(Outgoing(signal, request, 0))
+        self._departures.send(Outgoing(signal, request, 0))
         return Rejected()
 
     def refuse(self, transport: str, error: CollectorError) -> None:
@@ -146,9 +149,9 @@ class Pipeline:
         if split.span_count and taken.undecodable == split.span_count:
             raise DecodeError("no span of the request could be read")
         if taken.kept_back == 0 and not self._redaction.pass_through:
-            self._send(Outgoing("traces", request, split.span_count))
+            self._departures.send(Outgoing("traces", request, split.span_count))
         elif taken.forwarded:
-            self._send(Outgoing("traces", lazy.join(taken.forward), taken.forwarded))
+            self._departures.send(Outgoing("traces", lazy.join(taken.forward), taken.forwarded))
         accepted = self._telemetry.child(self._telemetry.receiver_accepted_spans, _RECEIVER, transport)
         accepted.inc(split.span_count - taken.undecodable)
         if self._journal is not None:
@@ -236,11 +239,12 @@ class Pipeline:
             if self._clock.now() - now > budget:
                 self._flush(now)
                 return 0.0
+        self._departures.advance(now)
         self._flush(now)
         if self._journal is not None:
             self._journal.sweep(now)
-        waiting = (self._assembler, self._conversations)
-        deadlines = (*[part.next_deadline() for part in waiting], self._spans.due, self._events.due)
+        waiting = (self._assembler, self._conversations, self._departures)
+        deadlines = [part.next_deadline() for part in waiting]
         return max(0.0, min((deadline for deadline in deadlines if deadline is not None), default=now + 1.0) - now)
 
     def evict(self, count: int = 100) -> None:
@@ -257,10 +261,11 @@ class Pipeline:
             self._release(trace, release)
         for conversation in self._conversations.open():
             self._conclude(conversation, release)
-        self.flush()
+        self._flush(float("inf"))
 
     def flush(self) -> None:
-        """Send what verdicts were written on, without waiting for more."""
+        """Send what verdicts were written on, without waiting for more, nor for a judge."""
+        self._departures.advance(float("inf"))
         self._flush(float("inf"))
 
     # ---- after a restart: called by the service before anything else
@@ -329,12 +334,13 @@ class Pipeline:
             self._report_bug("trace %s could not be scored; its spans leave as they came", trace.trace_id.hex())
             verdicts, events, gathered = [], [], []
             spans = [(frame, self._redaction.span(raw)) for _, raw, frame in trace.held_spans()]
+        departure = Departure(trace.trace_id, spans, events)
+        self._ask(verdicts, departure, partial(resource_of, trace))
+        departure.span_ids = [span_id for span_id, _, _ in trace.held_spans()] if departure.judgements else ()
         self._assembler.close(trace)
-        if self._journal is not None:
-            self._journal.close(trace)
-        for frame, span in spans:
-            self._spans.add(frame, span, now)
-        self._give_out(verdicts, events, now)
+        departure.closed = self._journal.close(trace) if self._journal is not None else None
+        self._departures.add(departure, now)
+        self._count(verdicts)
         for run in gathered:
             self._conversations.add(run, now)
         while (conversation := self._conversations.over_limit()) is not None:
@@ -344,22 +350,36 @@ class Pipeline:
         """Score a conversation, send the events, count. Its spans have left with the verdicts of its runs."""
         try:
             verdicts, resource = judge(conversation, self._rules, release)
-            events = self._results.of_conversation(verdicts, resource)
+            events = self._results.events(verdicts, resource)
+            self._ask(verdicts, Departure(b"", [], []), lambda _: resource)
         except Exception:  # noqa: BLE001 - as for a trace
             self._report_bug("conversation %s could not be scored", conversation.key.conversation_id)
             verdicts, events = [], []
         if conversation.revision == 0:
             self._telemetry.child(self._telemetry.conversations, release).inc()
         self._conversations.close(conversation, release)
-        self._give_out(verdicts, events, self._clock.now())
+        self._departures.add_events(events, self._clock.now())
+        self._count(verdicts)
 
-    def _give_out(self, verdicts: list[Verdict], events: Framed, now: float) -> None:
-        for frame, event in events:
-            self._events.add(frame, event, now)
+    def _count(self, verdicts: list[Verdict]) -> None:
         for verdict in verdicts:
             self._counter.count(verdict)
             if self._on_verdict is not None:
                 self._on_verdict(verdict)
+
+    def _ask(self, verdicts: list[Verdict], departure: Departure, resource: Callable[[Verdict], bytes]) -> None:
+        """Have runs judged whose rules want that; ``resource`` is what events of a verdict go under."""
+        for verdict in verdicts:
+            if verdict.judges and self._desk is not None:
+                departure.judgements += self._desk.take(verdict, resource(verdict), departure)
+
+    def _take_judgement(self, job: Job, judgement: Verdict | None) -> None:
+        """A judge's verdict came, or will not: count it, send it."""
+        events = self._results.events([judgement], job.resource) if judgement is not None else []
+        attributes = judged_attributes(judgement) if judgement is not None else {}
+        if judgement is not None:
+            self._counter.count(judgement)
+        self._departures.judged(job.departure, events, attributes, self._clock.now(), awaited=job.awaited)
 
     def _report_bug(self, message: str, which: str) -> None:
         _log.exception(message, which)
@@ -368,18 +388,8 @@ class Pipeline:
     # ---- out
 
     def _flush(self, now: float) -> None:
-        """Send both batches when either should leave: with that, all that was made of closed traces is on its way."""
         self._counter.flush()
-        if self._spans.ready(now) or self._events.ready(now):
-            for batch in (self._spans, self._events):
-                if (outgoing := batch.take()) is not None:
-                    self._send(outgoing)
-        if self._journal is not None and self._spans.due is None and self._events.due is None:
-            self._journal.settle()
-
-    def _send(self, outgoing: Outgoing) -> None:
-        if self._outbox is not None:
-            self._outbox.put(outgoing)
+        self._departures.flush(now)
 
 
 def _context_last(item: tuple[int, bytes, Reading]) -> bool:

@@ -26,7 +26,7 @@ class Redaction:
         keys = [_compile(translate(glob).replace(r"\Z", r"\z")) for glob in config.attributes]
         patterns = [_compile(pattern) for pattern in config.patterns]
         self.pass_through = config.pass_through and bool(keys or patterns)
-        self._active = bool(keys or patterns)
+        self.active = bool(keys or patterns)
         self._known: dict[bytes, bool] = {}
 
         def hides(key: bytes) -> bool:
@@ -42,23 +42,29 @@ class Redaction:
                 text = expression.sub(MASK, text)
             return text
 
-        self._masked = masked
+        self._masked, self._hides = masked, hides
         self._wire = Wire(hides, masked)
 
     def span(self, raw: bytes) -> bytes:
         """A span as it may leave."""
-        return self._wire.span(raw) if self._active else raw
+        return self._wire.span(raw) if self.active else raw
 
     def log_record(self, raw: bytes) -> bytes:
         """A log record, or an evaluation event, as it may leave."""
-        return self._wire.log_record(raw) if self._active else raw
+        return self._wire.log_record(raw) if self.active else raw
 
     def logs(self, request: bytes) -> bytes:
         """A whole request of log records as it may leave. Raises DecodeError."""
         return lazy.join((frame, [self.log_record(raw) for raw in records]) for frame, records in lazy.peel(request))
 
+    def hides(self, attribute: str) -> bool:
+        """Whether the values of this attribute must not leave."""
+        return self._hides(attribute.encode())
+
     def text(self, text: str) -> str:
         """A text for people, such as what a user said, as it may be shown."""
+        if not self.active:
+            return text
         return self._masked(text.encode("utf-8", "replace")).decode("utf-8", "replace")
 
 

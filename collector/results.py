@@ -19,6 +19,12 @@ Framed = list[tuple[Frame, bytes]]
 """Spans or log records, each with what surrounds it."""
 
 
+def resource_of(trace: Trace, verdict: Verdict) -> bytes:
+    """The resource of the evaluated run, where it is known."""
+    evaluated = trace.frame_of(verdict.run.span_id)
+    return evaluated.resource if evaluated else b""
+
+
 class Results:
     """Writes results, without what must not leave. ``wall_ns`` says the time, in Unix nanoseconds."""
 
@@ -34,16 +40,11 @@ class Results:
             spans.append((frame, self._redaction.span(annotate(raw, attributes) if attributes else raw)))
         events: Framed = []
         for verdict in verdicts:
-            evaluated = trace.frame_of(verdict.run.span_id)
-            events += self._events([verdict], evaluated.resource if evaluated else b"")
+            events += self.events([verdict], resource_of(trace, verdict))
         return spans, events
 
-    def of_conversation(self, verdicts: Iterable[Verdict], resource: bytes) -> Framed:
-        """The events of a conversation; ``resource`` is that of the run it is anchored at."""
-        return self._events(verdicts, resource)
-
-    def _events(self, verdicts: Iterable[Verdict], resource: bytes) -> Framed:
-        """Events go under the resource of the evaluated run, where it is known."""
+    def events(self, verdicts: Iterable[Verdict], resource: bytes) -> Framed:
+        """The events alone; ``resource`` is that of the evaluated run, which they go under."""
         frame = events_frame(resource, _SCOPE, __version__)
         return [
             (frame, self._redaction.log_record(event))

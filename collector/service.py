@@ -7,6 +7,7 @@ import contextlib
 import gc
 import json
 import logging
+import random
 import signal
 import sys
 import time
@@ -14,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from collector import own_metrics
+from collector import judges, own_metrics
 from collector.admission import Admission
 from collector.component import Component
 from collector.config import Config
@@ -25,6 +26,8 @@ from collector.errors import CollectorError, ConfigError
 from collector.exporters.otlp import OtlpExporter
 from collector.exporters.prometheus import PrometheusExporter
 from collector.health import AdminServer, Health
+from collector.judging.asking import Surroundings
+from collector.judging.desk import JudgeDesk
 from collector.memory import MemoryLimiter
 from collector.outbox import Outbox
 from collector.own_spans import OwnSpans
@@ -32,6 +35,7 @@ from collector.own_telemetry import OwnTelemetry
 from collector.pipeline import Clock, Pipeline
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
+from collector.redaction import Redaction
 from collector.rule_files import Rules, load_rules
 from collector.spool import Spool
 from collector.spool_file import SpoolFile
@@ -60,6 +64,8 @@ class Service:
         outbox = self._outbox = Outbox(otlp.sending_queue, self._spool) if otlp else None
         clock = Clock(time.monotonic, time.time_ns)
         self.pipeline = Pipeline(config, rules, self.telemetry, outbox, clock, on_verdict, spool=self._spool)
+        self.desk = self._open_desk()
+        self.pipeline.judge_at(self.desk)
         self._embedding = EmbeddingQueue(found) if (found := installed()) is not None else None
         if self._embedding is not None:
             self.pipeline.embed_ahead(self._embedding.ahead)
@@ -80,6 +86,12 @@ class Service:
             self._exporters.append(OtlpExporter(otlp, outbox, self.telemetry, spans=self._spans))
         self._stores: list[Component] = [part for part in (self._spool, self._embedding) if part is not None]
         self._servers: list[Component] = [*self._own_telemetry(), self.prometheus, self.admin]
+
+    def _open_desk(self) -> JudgeDesk:
+        config = self._config.judge
+        judge = judges.build(config) if config is not None else None
+        around = Surroundings(time.monotonic, time.time, asyncio.sleep, random.random)
+        return JudgeDesk(config, judge, Redaction(self._config.redact), self.telemetry, around)
 
     def _recover(self, outbox: Outbox | None) -> None:
         if self._spool is None:
@@ -108,7 +120,7 @@ class Service:
         """Start downstream first. Raises ConfigError, with everything stopped again, where a part cannot start."""
         try:
             with self._spans.during("start"):
-                for part in reversed([*self._receivers, *self._exporters, *self._stores, *self._servers]):
+                for part in reversed([*self._receivers, self.desk, *self._exporters, *self._stores, *self._servers]):
                     await part.start()
         except ConfigError:
             await self.shutdown()
@@ -131,26 +143,29 @@ class Service:
         self._stopping.set()
 
     async def shutdown(self) -> None:
-        """Stop upstream first. Open traces get their verdict before the exporters drain, or wait in the spool."""
+        """Stop upstream first. Open traces get their verdict before the judge and then the exporters drain, or wait in the
+        spool."""
         ran, self.health.running = self.health.running, False
         with self._spans.during("drain") as told:
             await _shut_down(self._receivers)
             if self._spool is None:
                 self.pipeline.drain("shutdown")
             elif ran:
-                await self._settle(self._spool)
+                await self._settle()
+            await _shut_down([self.desk])
+            self.pipeline.flush()
+            if self._spool is not None and ran:
+                with contextlib.suppress(CollectorError):
+                    await self._spool.stored()
             told["toolscore.requests"] = len(self._outbox) if self._outbox is not None else 0
             await _shut_down([*self._exporters, *self._stores])
             told["toolscore.requests.left"] = len(self._outbox) if self._outbox is not None else 0
         await _shut_down(self._servers)
 
-    async def _settle(self, spool: Spool) -> None:
+    async def _settle(self) -> None:
         """Give traces that are whole the time to settle; the others go on after the next start."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._advance_for_ever(), min(self._config.traces.settle, _LONGEST_SETTLE))
-        self.pipeline.flush()
-        with contextlib.suppress(CollectorError):
-            await spool.stored()
 
     async def _advance_for_ever(self) -> None:
         while True:
@@ -170,6 +185,8 @@ class Service:
 
     def _load_rules(self) -> Rules:
         rules = load_rules(rule_paths(self._config.rules))
+        if rules.set.asks() and self._config.judge is None:
+            _log.warning("some rules have scorers that ask a model, and there is no `judge:` to ask: those say nothing")
         self.telemetry.rules_info.clear()
         for file, digest in rules.files:
             self.telemetry.rules_info.labels(file, digest).set(1)
@@ -253,6 +270,7 @@ def configure_logging(level: str = "info") -> None:
     handler.setFormatter(_JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler])
     logging.getLogger("uvicorn").setLevel(logging.ERROR)  # it tells of each start and end, and of each bad request
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of each request
+    for client in ("httpx", "httpx2"):
+        logging.getLogger(client).setLevel(logging.WARNING)  # they tell of each request
     warnings.simplefilter("ignore", SyntaxWarning)  # of texts that senders wrote as Python literals
     logging.getLogger("grpc._cython.cygrpc").addFilter(_not_a_hang_up)

@@ -17,6 +17,7 @@ OVERFLOW = "__other__"
 _MAX_LABEL_LENGTH = 128
 _SCORE_BUCKETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _SECONDS_BUCKETS = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+_REQUEST_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0)
 
 # name (counters get _total), type, labels, help. tests/collector/test_telemetry.py compares it with /metrics.
 METRICS: tuple[tuple[str, type, tuple[str, ...], str], ...] = (
@@ -50,6 +51,20 @@ METRICS: tuple[tuple[str, type, tuple[str, ...], str], ...] = (
     ("spool_bytes", Gauge, (), "Bytes of the spool in use."),
     ("spool_capacity_bytes", Gauge, (), "Bytes of the spool beyond which senders are asked to slow down."),
     ("spool_failures", Counter, (), "Times the spool could not be written, or was found damaged at start."),
+    ("judge_requests", Counter, ("rule", "outcome"), "Requests to the judge, every attempt, by what came of them."),
+    ("judge_tokens", Counter, ("rule",), "Tokens of questions and answers, as the judge counted them."),
+    ("judge_skipped", Counter, ("rule", "reason"), "Judgements that were due and not made, by reason."),
+    ("judge_request_seconds", Histogram, (), "Time of one request to the judge."),
+    ("judge_queue_size", Gauge, (), "Judgements waiting."),
+    ("judge_queue_capacity", Gauge, (), "Judgements that may wait."),
+    ("judge_circuit", Gauge, ("state",), "1 for the state the judge's circuit breaker is in."),
+    ("judge_cache_hits", Counter, ("rule",), "Answers that nobody had to be asked for."),
+    (
+        "judge_agreement",
+        Counter,
+        ("rule", "scorer", "deterministic", "judge"),
+        "Judgements, by what the rule's own scorer says and what the judge says.",
+    ),
     ("traces_open", Gauge, (), "Traces being assembled."),
     ("conversations_open", Gauge, (), "Conversations whose runs are being gathered."),
     ("conversations", Counter, ("release",), "Conversations that got their verdict, by reason of release."),
@@ -84,6 +99,15 @@ class Telemetry:
     spool_bytes: Gauge
     spool_capacity_bytes: Gauge
     spool_failures: Counter
+    judge_requests: Counter
+    judge_tokens: Counter
+    judge_skipped: Counter
+    judge_request_seconds: Histogram
+    judge_queue_size: Gauge
+    judge_queue_capacity: Gauge
+    judge_circuit: Gauge
+    judge_cache_hits: Counter
+    judge_agreement: Counter
     traces_open: Gauge
     conversations_open: Gauge
     conversations: Counter
@@ -98,7 +122,11 @@ class Telemetry:
     def __init__(self, max_label_values: int = 200) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self.registry)
-        buckets = {"evaluation_score": _SCORE_BUCKETS, "scoring_seconds": _SECONDS_BUCKETS}
+        buckets = {
+            "evaluation_score": _SCORE_BUCKETS,
+            "scoring_seconds": _SECONDS_BUCKETS,
+            "judge_request_seconds": _REQUEST_BUCKETS,
+        }
         for name, kind, labels, documentation in METRICS:
             options: dict[str, Any] = {"buckets": buckets[name]} if name in buckets else {}
             setattr(self, name, kind(f"toolscore_{name}", documentation, labels, registry=self.registry, **options))

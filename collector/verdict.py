@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from collector.reconstruction import Run
 from scorers import Evaluation
+from scorers.evaluation import RuleJudge
 
 
 @dataclass(slots=True)
@@ -28,6 +29,10 @@ class Verdict:
     """``trace`` where the calls of all runs of a trace were scored together, ``conversation`` those of all its traces."""
     shadow: bool = False
     """The rule is on trial: exported as event and, under labels of its own, as metric; nothing is written on spans."""
+    judges: Sequence[RuleJudge] = ()
+    """The scorers of the rule that ask a model, and so have not said anything yet."""
+    judged: bool = False
+    """What one of them said, later: the run and its calls are counted already."""
 
     def outcomes(self) -> Sequence[str]:
         """What became of each call of the run, by the primary scorer; ``unscored`` where it judges no single call."""

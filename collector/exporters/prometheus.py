@@ -72,7 +72,7 @@ class VerdictCounter:
             self._count_evaluations(verdict, "revised")
         elif verdict.shadow:
             self._count_evaluations(verdict, "shadow_{}")
-        elif verdict.scope != "run":  # its runs and their calls are counted already
+        elif verdict.judged or verdict.scope != "run":  # its runs and their calls are counted already
             self._count_evaluations(verdict, "" if verdict.complete else "incomplete")
         else:
             self._add(telemetry.runs, (verdict.release,))

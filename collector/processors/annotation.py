@@ -34,6 +34,18 @@ def _anchor_attributes(verdict: Verdict, rule: str) -> dict[str, AttributeValue]
         attributes[semconv.TOOLSCORE_INTENT] = run.intent
     if run.found_intent is not None:
         attributes[semconv.TOOLSCORE_INTENT_REASON] = run.found_intent.reason
+    return attributes | _scores(verdict)
+
+
+def judged_attributes(judgement: Verdict) -> dict[bytes, Attributes]:
+    """What a judgement adds to the anchor, which has the rest, where that still waits."""
+    if judgement.shadow or judgement.scope != "run":
+        return {}
+    return {judgement.run.span_id: tuple(_scores(judgement).items())}
+
+
+def _scores(verdict: Verdict) -> dict[str, AttributeValue]:
+    attributes: dict[str, AttributeValue] = {}
     for evaluation in verdict.evaluations:
         score = evaluation.score
         if score.value is not None:

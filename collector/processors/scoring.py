@@ -80,7 +80,8 @@ def _judge(run: Run, rules: RuleSet, scope: str, release: str, complete: bool, r
     for rule in (in_force, on_trial):
         if rule is not None:
             evaluations, shadow = rule.evaluate(run.trajectory), rule.rule.shadow
-            yield Verdict(run, release, complete, revision, rule.rule.name, rule.digest, evaluations, scope, shadow)
+            name, judges = rule.rule.name, rule.judges
+            yield Verdict(run, release, complete, revision, name, rule.digest, evaluations, scope, shadow, judges)
 
 
 def _rules_for(run: Run, rules: RuleSet, scope: str) -> tuple[CompiledRule | None, CompiledRule | None]:

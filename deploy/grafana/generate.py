@@ -36,6 +36,7 @@ COLLECTOR = 'job=~"$job", instance=~"$instance"'
 COUNTED = f'toolscore_evaluations_total{{{CHOSEN}, label=~"pass|fail"}}'
 PASSED = f'toolscore_evaluations_total{{{CHOSEN}, label="pass"}}'
 ROUTE = "rule, route, intent, scorer"
+AGREEMENT = 'toolscore_judge_agreement_total{rule=~"$rule", scorer=~"$scorer"'
 OBJECTIVE = 'rule:toolscore_objective:ratio{rule=~"$rule", scorer=~"$scorer"}'
 
 
@@ -64,6 +65,12 @@ class Panel:
 def rate(metric: str, by: str, matchers: str = COLLECTOR) -> str:
     """Per second, summed by the labels."""
     return f"sum by ({by}) (rate({metric}{{{matchers}}}[$__rate_interval]))"
+
+
+def share(title: str, size: str, capacity: str, description: str) -> Panel:
+    """A panel of how much of something bounded is in use."""
+    query = Query(f"{size}{{{COLLECTOR}}} / {capacity}{{{COLLECTOR}}}", "{{instance}}")
+    return Panel(title, description, [query], unit="percentunit", width=8, most=1)
 
 
 def one(metric: str, by: str, unit: str, title: str, description: str) -> Panel:
@@ -189,6 +196,20 @@ ACCURACY: Sequence[Panel] = (
         unit="cps",
     ),
     Panel(
+        "Judge agrees with the rules",
+        "Of the runs that the rules pass, and of those they fail: the share that the judge finds the same way.",
+        [
+            Query(
+                f'sum by (rule, scorer) (increase({AGREEMENT}, deterministic="{label}", judge="{label}"}}[$__range]))'
+                f' / sum by (rule, scorer) (increase({AGREEMENT}, deterministic="{label}"}}[$__range]))',
+                f"{{{{rule}}}} {{{{scorer}}}}: {label}",
+            )
+            for label in ("pass", "fail")
+        ],
+        unit="percentunit",
+        most=1,
+    ),
+    Panel(
         "Intents",
         "Looked for in the user's words where no attribute says them, by what showed them; none where nothing did.",
         [Query("sum by (by) (rate(toolscore_intents_total[$__rate_interval]))", "{{by}}")],
@@ -209,30 +230,17 @@ HEALTH: Sequence[Panel] = (
     ),
     one("toolscore_dropped_spans_total", "stage, reason", "cps", "Dropped spans", "Duplicates are dropped on purpose."),
     one("toolscore_late_spans_total", "instance", "cps", "Late spans", "Came after their trace's verdict."),
-    Panel(
+    share(
         "Sending queue",
+        "toolscore_exporter_queue_size",
+        "toolscore_exporter_queue_capacity",
         "Share in use; at 1 senders are told to slow down.",
-        [
-            Query(
-                f"toolscore_exporter_queue_size{{{COLLECTOR}}} / toolscore_exporter_queue_capacity{{{COLLECTOR}}}",
-                "{{instance}}",
-            )
-        ],
-        unit="percentunit",
-        width=8,
-        most=1,
     ),
-    Panel(
+    share(
         "Spool",
+        "toolscore_spool_bytes",
+        "toolscore_spool_capacity_bytes",
         "Share in use; at 1 senders are told to slow down. Empty where the spool is memory.",
-        [
-            Query(
-                f"toolscore_spool_bytes{{{COLLECTOR}}} / toolscore_spool_capacity_bytes{{{COLLECTOR}}}", "{{instance}}"
-            )
-        ],
-        unit="percentunit",
-        width=8,
-        most=1,
     ),
     one("toolscore_spool_failures_total", "instance", "cps", "Spool failures", "Writes that failed."),
     Panel("Open traces", "Being assembled.", [Query(f"toolscore_traces_open{{{COLLECTOR}}}", "{{instance}}")], width=8),
@@ -258,6 +266,35 @@ HEALTH: Sequence[Panel] = (
     one("toolscore_unread_spans_total", "scope", "cps", "Unread spans", "Look like an agent's; no dialect reads them."),
     one("toolscore_label_overflow_total", "label", "cps", "Label overflow", "Samples that went to __other__."),
     one("toolscore_rules_reload_failures_total", "instance", "cps", "Refused rules", "The old ones stay in force."),
+    one("toolscore_judge_requests_total", "outcome", "cps", "Judge requests", "Every attempt, by what came of it."),
+    one("toolscore_judge_tokens_total", "rule", "cps", "Judge tokens", "Of questions and answers, a second, by rule."),
+    one(
+        "toolscore_judge_skipped_total", "rule, reason", "cps", "Not judged", "Judgements due and not made, by reason."
+    ),
+    one("toolscore_judge_cache_hits_total", "rule", "cps", "Judge cache", "Answers nobody had to be asked for."),
+    Panel(
+        "Judge request time",
+        "Median and the slowest twentieth; spans do not wait for it.",
+        [
+            Query(f"histogram_quantile({share}, {rate('toolscore_judge_request_seconds_bucket', 'le')})", name)
+            for share, name in ((0.5, "median"), (0.95, "slowest 5 %"))
+        ],
+        unit="s",
+        width=8,
+    ),
+    share(
+        "Judge queue",
+        "toolscore_judge_queue_size",
+        "toolscore_judge_queue_capacity",
+        "Share in use; at 1 further judgements are skipped.",
+    ),
+    Panel(
+        "Judge circuit",
+        "1 for the state it is in; while it is open nobody is asked.",
+        [Query(f"max by (instance, state) (toolscore_judge_circuit{{{COLLECTOR}}})", "{{instance}} {{state}}")],
+        width=8,
+        most=1,
+    ),
     Panel(
         "Rules in force",
         "More than one digest of a file: replicas disagree.",

@@ -106,7 +106,7 @@ def collector_config(
         for item in items
         if item["kind"] == "ConfigMap" and item["metadata"]["name"].endswith(name)
     ]
-    for secret in ("TOOLSCORE_HEADER_0", "TOOLSCORE_TOKEN"):
+    for secret in ("TOOLSCORE_HEADER_0", "TOOLSCORE_TOKEN", "TOOLSCORE_JUDGE_API_KEY"):
         monkeypatch.setenv(secret, "Bearer x")
     (folder / "rules").mkdir()
     for item in items:

@@ -25,6 +25,7 @@ from tests.deploy.manifests import (
 from tests.deploy.programs import CHART, DEPLOY, must_run, must_run_python, program, run, same_files
 
 CASES = sorted((CHART / "ci").glob("*-values.yaml"))
+JUDGE = ["config.judge.endpoint=http://a/v1", "config.judge.model=m"]
 KUBE = ("--kube-version", "1.31.0")
 OTHER_RULES = "rules: [{name: other, match: {}, expect: {sequence: [b]}}]\n"
 
@@ -106,6 +107,9 @@ def test_the_defaults_render_and_are_valid(tmp_path: Path, monkeypatch: pytest.M
             ["routing=loadBalancer", "config.receivers.otlp.protocols.grpc.auth.bearer_token=${env:TOKEN}"],
             "speak to the replicas in clear text",
         ),
+        ([*JUDGE, "config.judge.api_key=s3cret"], "name that in judgeApiKey"),
+        ([*JUDGE, "config.judge.headers.X-Api-Key=s3cret"], "from a Secret"),
+        (["judgeApiKey.secret=a"], "nobody to show it to"),
         (["mod=sidecar"], "Additional property mod is not allowed"),
         (["config.traces.setle=3s"], "Additional property setle is not allowed"),
         (["mode=daemonset"], "mode must be one of"),

@@ -24,11 +24,18 @@ from tests.collector_process import CollectorProcess, wait_for
 from tests.deploy.programs import DEPLOY, must_run, must_run_python, program, run
 from tests.deploy.prometheus_server import PrometheusServer
 from tests.deploy.queries import RULE_FILES, filled_in, panel_expressions, rule_expressions
+from tests.judge_server import JudgeServer, says
 from tests.sinks import OtlpSink
 
 CONVERSATIONS = {"name": "talks", "scope": "conversation", "expect": {"max_calls": 99}}
+JUDGED = {
+    "name": "judged",
+    "match": {"route": "/judged"},
+    "expect": {"sequence": ["search"]},
+    "scorers": ["trajectory", {"system": "mastra_llm", "sample_rate": 1}],
+}
 RULES = yaml.safe_load((DEPLOY / "config" / "rules.yaml").read_text("utf-8"))
-RULES = yaml.safe_dump(RULES | {"rules": [*RULES["rules"], CONVERSATIONS]})
+RULES = yaml.safe_dump(RULES | {"rules": [JUDGED, *RULES["rules"], CONVERSATIONS]})
 OBJECTIVES = {
     "objectives": [{"rule": "refund", "accuracy": 0.95}, {"accuracy": 0.9}],
     "accuracy": {"for": "3s", "keep_firing_for": "1s", "windows": [{"over": "12s", "recovery": "4s"}]},
@@ -73,8 +80,10 @@ def collector(sink: OtlpSink) -> Iterator[CollectorProcess]:
     exporter = {"endpoint": sink.endpoint, "tls": {"insecure": True}}
     traces = {"settle": "300ms", "idle_timeout": "2s"}
     sections = {"conversations": {"idle_timeout": "1s"}, "spool": {"path": "spool", "max_size_mib": 16}}
-    with CollectorProcess(RULES, exporter, traces=traces, **sections) as process:
-        yield process
+    with JudgeServer(lambda _: says('{"evaluations": []}')) as server:
+        judge = {"endpoint": server.endpoint, "model": "small"}
+        with CollectorProcess(RULES, exporter, traces=traces, judge=judge, **sections) as process:
+            yield process
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +129,7 @@ def odd_traffic(collector: CollectorProcess, number: int) -> None:
     post(collector, request)
     wait_for(lambda: collector.metric('toolscore_runs_unscored_total{reason="no_rule"}') > scored)
     post(collector, data.traces(data.tool(3, 1, "search", trace_id=trace)).SerializeToString())
+    judged_traffic(collector, number)
     post(collector, data.traces(data.span(9, 1, trace_id=trace, gen_ai__odd="?"), scope="new-sdk").SerializeToString())
     labelled = [
         data.agent(index + 1, trace_id=bytes([number, index]) * 8, toolscore__route=f"/{index}")
@@ -132,6 +142,20 @@ def odd_traffic(collector: CollectorProcess, number: int) -> None:
     collector.rules.write_text(f"rules: {number}")
     wait_for(lambda: collector.metric("toolscore_rules_reload_failures_total") > failures)
     collector.rules.write_text(RULES)
+
+
+def judged_traffic(collector: CollectorProcess, number: int) -> None:
+    """Runs that pass and fail their rule, are judged, from the cache too, and one that is revised and judged no more."""
+    for index, (tool, label) in enumerate((("search", "pass"), ("delete", "fail")), 1):
+        compared = f'{{deterministic="{label}",judge="pass",rule="judged",scorer="mastra_llm"}}'
+        for again in (0, 1):
+            trace = bytes([again, index, number, 9] * 4)
+            before = collector.metric(f"toolscore_judge_agreement_total{compared}")
+            spans = data.tool(2, 1, tool, trace_id=trace), data.agent(1, trace_id=trace, toolscore__route="/judged")
+            post(collector, data.traces(*spans).SerializeToString())
+            wait_for(lambda b=before, c=compared: collector.metric(f"toolscore_judge_agreement_total{c}") > b)
+        post(collector, data.traces(data.tool(4, 1, "find", trace_id=trace)).SerializeToString())
+    assert collector.metric('toolscore_judge_cache_hits_total{rule="judged"}') > 0
 
 
 def test_the_alert_follows_quality(

@@ -23,5 +23,8 @@
 {{- end -}}
 {{- $_ := set $own.exporters "otlp" (dict "headers" $headers) -}}
 {{- end -}}
+{{- if .Values.judgeApiKey.secret -}}
+{{- $_ := set $own "judge" (dict "api_key" "${env:TOOLSCORE_JUDGE_API_KEY}") -}}
+{{- end -}}
 {{- toYaml (mergeOverwrite (deepCopy .Values.config) $own) -}}
 {{- end -}}

@@ -16,6 +16,15 @@ env:
         name: {{ $entry.secret }}
         key: {{ $entry.key }}
   {{- end }}
+  {{- with .Values.judgeApiKey }}
+  {{- if .secret }}
+  - name: TOOLSCORE_JUDGE_API_KEY
+    valueFrom:
+      secretKeyRef:
+        name: {{ .secret }}
+        key: {{ .key }}
+  {{- end }}
+  {{- end }}
   {{- with .Values.extraEnv }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

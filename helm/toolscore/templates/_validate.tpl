@@ -51,6 +51,18 @@
 {{- fail "config.receivers has tls or auth, and routing is loadBalancer: the load balancers speak to the replicas in clear text. Fence the replicas in with networkPolicy, or choose routing: external." -}}
 {{- end -}}
 {{- end -}}
+{{- $judgeKey := dig "judge" "api_key" "" .Values.config -}}
+{{- if and $judgeKey (not (contains "${env:" $judgeKey)) -}}
+{{- fail "config.judge.api_key would stand readable in a ConfigMap: put it in a Secret and name that in judgeApiKey." -}}
+{{- end -}}
+{{- range $name, $value := dig "judge" "headers" (dict) .Values.config -}}
+{{- if and (regexMatch "(?i)authorization|api-?key|token|secret" $name) (not (contains "${env:" $value)) -}}
+{{- fail (printf "config.judge.headers.%s would stand readable in a ConfigMap: write ${env:NAME} and give it in extraEnv from a Secret." $name) -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.judgeApiKey.secret (not (dig "judge" "endpoint" "" .Values.config)) -}}
+{{- fail "judgeApiKey is set without config.judge: there is nobody to show it to." -}}
+{{- end -}}
 {{- if and .Values.exporterHeaders (not (dig "exporters" "otlp" "endpoint" "" .Values.config)) -}}
 {{- fail "exporterHeaders are set without config.exporters.otlp.endpoint: there is nobody to send them to." -}}
 {{- end -}}

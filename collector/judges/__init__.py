@@ -1,0 +1,20 @@
+"""Models that can be asked. One file each; `build` is the only place that knows them all."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from collector.component import Judge
+from collector.errors import ConfigError
+from collector.judge_settings import Judge as JudgeConfig
+
+MISSING = "`judge:` needs the extra judge: pip install 'toolscore[judge]'"
+
+
+def build(config: JudgeConfig) -> Judge:
+    """The judge that is configured. Raises ConfigError where what it needs is not installed, or a file cannot be used."""
+    if importlib.util.find_spec("openai") is None:
+        raise ConfigError(MISSING)
+    from collector.judges.openai import OpenAIJudge  # noqa: PLC0415 - half a second that only those with a judge pay
+
+    return OpenAIJudge(config)

@@ -1,0 +1,73 @@
+"""What may be asked within a minute and a UTC day, held exactly: set aside before, settled after.
+
+Days and minutes are those of the wall clock. A clock set back opens no new one. The budget is this process's, and begins
+anew with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from collector.judge_settings import Budget as BudgetConfig
+
+
+@dataclass(slots=True)
+class _Window:
+    seconds: int
+    max_requests: int
+    max_tokens: int
+    number: int = -1
+    requests: int = 0
+    tokens: int = 0
+
+    def roll(self, now: float) -> None:
+        number = int(now // self.seconds)
+        if number > self.number:
+            self.number, self.requests, self.tokens = number, 0, 0
+
+    def has_room(self, tokens: int) -> bool:
+        return self.requests < self.max_requests and self.tokens + tokens <= self.max_tokens
+
+
+@dataclass(slots=True)
+class Reservation:
+    """One request's share of each window."""
+
+    windows: Sequence[tuple[_Window, int]]
+    tokens: int
+
+    def settle(self, tokens: int) -> None:
+        """It took so many tokens in truth."""
+        for window, number in self.windows:
+            if window.number == number:
+                window.tokens += tokens - self.tokens
+        self.tokens = tokens
+
+    def cancel(self) -> None:
+        """It was never sent."""
+        self.settle(0)
+        for window, number in self.windows:
+            if window.number == number:
+                window.requests -= 1
+
+
+class Budget:
+    """The windows of one process; ``now`` is Unix seconds."""
+
+    def __init__(self, config: BudgetConfig) -> None:
+        self._windows = (
+            _Window(60, config.requests_per_minute, config.tokens_per_minute),
+            _Window(86_400, config.requests_per_day, config.tokens_per_day),
+        )
+
+    def reserve(self, tokens: int, now: float) -> Reservation | None:
+        """Room for one request of at most ``tokens`` in every window; None where there is none."""
+        for window in self._windows:
+            window.roll(now)
+        if not all(window.has_room(tokens) for window in self._windows):
+            return None
+        for window in self._windows:
+            window.requests += 1
+            window.tokens += tokens
+        return Reservation([(window, window.number) for window in self._windows], tokens)

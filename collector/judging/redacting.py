@@ -1,0 +1,97 @@
+"""What a judge may not see: configuration ``redact`` holds for it as for everybody else outside.
+
+Its patterns are applied to every text of the run and once more to the question made of them. Where one of its globs
+hides an attribute in which a dialect finds the user's words, the answer, the arguments or the tools, the judge gets none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from collector.redaction import Redaction
+from scorers.judge import JudgedRun, JudgeRequest, ToolDefinition
+from scorers.trajectory import ToolCall
+
+_DEPTH = 32
+# Where dialects find these; a glob that hides one of them means them all, however this run was recorded.
+_INPUTS = (
+    "gen_ai.input.messages", "gen_ai.prompt", "gen_ai.prompt.0.content", "gen_ai.event.content", "input.value", "input",
+    "llm.input_messages", "llm.input_messages.0.message.content", "traceloop.entity.input", "ai.prompt",
+    "ai.prompt.messages", "mlflow.spanInputs", "langfuse.observation.input", "lmnr.span.input", "genkit:input",
+    "haystack.agent.input", "mastra.agent_run.input", "gcp.vertex.agent.llm_request", "pydantic_ai.all_messages",
+    "all_messages_events", "llm.openai.messages", "content", "message", "raw_input",
+)  # fmt: skip
+_RESPONSES = (
+    "gen_ai.output.messages", "gen_ai.completion", "gen_ai.completion.0.content", "output.value", "output", "response",
+    "llm.output_messages", "llm.output_messages.0.message.content", "traceloop.entity.output", "ai.response.text",
+    "mlflow.spanOutputs", "langfuse.observation.output", "lmnr.span.output", "genkit:output", "mastra.model_step.output",
+    "gcp.vertex.agent.llm_response", "pydantic_ai.all_messages", "all_messages_events", "llm.openai.choices",
+    "final_result", "content", "message",
+)  # fmt: skip
+_ARGUMENTS = (
+    "gen_ai.tool.call.arguments", "gen_ai.tool.input", "gen_ai.output.messages", "input.value", "traceloop.entity.input",
+    "ai.toolCall.args", "ai.response.toolCalls", "tool_arguments", "tool.arguments", "tool.input", "tool.parameters",
+    "arguments", "function.args", "function.kwargs", "gcp.vertex.agent.tool_call_args", "mlflow.spanInputs",
+    "langfuse.observation.input", "lmnr.span.input", "genkit:input", "haystack.agent.step.tool.input", "raw_input",
+)  # fmt: skip
+_TOOLS = ("gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools", "gen_ai.request.tools")
+
+
+class JudgeRedaction:
+    """Takes out of runs and questions what must not leave."""
+
+    def __init__(self, redaction: Redaction) -> None:
+        self._redaction = redaction
+        self._no_input, self._no_response, self._no_arguments, self._no_tools = (
+            any(redaction.hides(name) for name in names) for names in (_INPUTS, _RESPONSES, _ARGUMENTS, _TOOLS)
+        )
+
+    def run(self, run: JudgedRun) -> JudgedRun:
+        """The run as it may leave."""
+        if not self._redaction.active:
+            return run
+        trajectory = run.trajectory
+        calls = [self._call(call) for call in trajectory.calls]
+        user_input = None if self._no_input else self._text(run.user_input)
+        tools = None if self._no_tools or run.tools is None else self._tools(run.tools)
+        return replace(
+            run,
+            trajectory=replace(trajectory, calls=calls, user_input=None),
+            user_input=user_input,
+            response=None if self._no_response else self._text(run.response),
+            tools=tools,
+        )
+
+    def request(self, request: JudgeRequest) -> JudgeRequest:
+        """The question as it may leave: what a pattern could not see in pieces."""
+        if not self._redaction.active:
+            return request
+        return replace(request, user=self._redaction.text(request.user))
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        arguments = None if self._no_arguments or call.arguments is None else self._plain(call.arguments, 0)
+        text = None if self._no_arguments else self._text(call.arguments_text)
+        name, error_type = self._redaction.text(call.name), self._text(call.error_type)
+        return call._replace(name=name, arguments=arguments, arguments_text=text, error_type=error_type)
+
+    def _tools(self, tools: Iterable[ToolDefinition]) -> list[ToolDefinition]:
+        text = self._redaction.text
+        return [
+            ToolDefinition(text(tool.name), text(tool.description), self._plain(tool.parameters, 0)) for tool in tools
+        ]
+
+    def _text(self, text: str | None) -> str | None:
+        return None if text is None else self._redaction.text(text)
+
+    def _plain(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return self._redaction.text(value)
+        if depth >= _DEPTH:
+            return None
+        if isinstance(value, Mapping):
+            return {self._redaction.text(str(key)): self._plain(inner, depth + 1) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._plain(inner, depth + 1) for inner in value]
+        return value

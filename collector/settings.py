@@ -1,0 +1,71 @@
+"""What the sections of the configuration are made of: durations, paths, TLS, and that unknown keys are refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+
+
+def _seconds(value: Any) -> Any:
+    """Go-style durations: "500ms", "2s", "1m30s"; a bare number is seconds."""
+    if not isinstance(value, str):
+        return value
+    parts = _DURATION.findall(value)
+    if not parts or "".join(number + unit for number, unit in parts) != value:
+        raise ValueError(f"{value!r} is not a duration such as 500ms, 2s, 10m or 1m30s")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+Duration = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    PlainSerializer(lambda seconds: f"{seconds:g}s", return_type=str),
+    Field(ge=0),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["500ms", "2s", "10m"]}),
+]
+
+
+class Section(BaseModel):
+    """A part of the configuration. Unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _beside(path: Path, info: ValidationInfo) -> Path:
+    """Relative paths are relative to the configuration file."""
+    return info.context / path if info.context else path
+
+
+LocalPath = Annotated[Path, AfterValidator(_beside)]
+
+
+class Tls(Section):
+    """Client TLS. ``insecure`` sends in clear text; ``cert_file`` and ``key_file`` show who we are."""
+
+    insecure: bool = False
+    ca_file: LocalPath | None = None
+    cert_file: LocalPath | None = None
+    key_file: LocalPath | None = None
+    reload_interval: Duration = 30.0
+
+    @model_validator(mode="after")
+    def _pair(self) -> Tls:
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("cert_file and key_file go together")
+        return self

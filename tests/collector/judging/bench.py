@@ -1,0 +1,143 @@
+"""A pipeline with a judge at a scripted server: real requests over real sockets, time moved by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from collector import judges
+from collector.config import Config, SendingQueue
+from collector.judging.asking import Surroundings
+from collector.judging.desk import JudgeDesk
+from collector.outbox import Outbox
+from collector.pipeline import Clock, Pipeline
+from collector.redaction import Redaction
+from collector.rule_files import load_rules
+from collector.telemetry import Telemetry
+from tests import otlp_data as data
+from tests.judge_server import JudgeServer, Question, Reply, says
+from tests.sinks import ManualClock
+
+RULES = """
+rules:
+  - name: weather
+    match: {agent: helper}
+    expect: {sequence: [get_weather, send_email]}
+    scorers: [trajectory, {system: mastra_llm, sample_rate: 1}]
+"""
+REASON = "It did what was asked."
+
+
+def analysis(*appropriate: bool, missing: tuple[str, ...] = ()) -> Reply:
+    """Mastra's first answer."""
+    evaluations = [{"toolCalled": "t", "wasAppropriate": one, "reasoning": "so"} for one in appropriate]
+    return says(json.dumps({"evaluations": evaluations, "missingTools": list(missing)}))
+
+
+def approves(question: Question) -> Reply:
+    """A judge that finds every run good."""
+    return analysis(True, True) if asks_for_analysis(question) else says(REASON)
+
+
+def asks_for_analysis(question: Question) -> bool:
+    """Whether this is Mastra's first question."""
+    return "ONE SENTENCE" not in question["messages"][1]["content"]
+
+
+class JudgeBench:
+    """Everything around one judge in reach. Sleeping moves the clock."""
+
+    def __init__(self, folder: Path, endpoint: str, rules: str, judge: dict[str, Any], config: dict[str, Any]) -> None:
+        path = folder / "rules.yaml"
+        path.write_text(rules)
+        section = {"endpoint": endpoint, "model": "small", "timeout": "5s", "max_concurrency": 1, **judge}
+        settings = Config.model_validate({"judge": section, **config})
+        assert settings.judge is not None
+        self.clock, self.telemetry, self.slept = ManualClock(), Telemetry(), list[float]()
+        self.outbox = Outbox(SendingQueue())
+        self.around = Surroundings(self.clock.now, self.clock.now, self._sleep, lambda: 0.5)
+        client = judges.build(settings.judge)
+        self.desk = JudgeDesk(settings.judge, client, Redaction(settings.redact), self.telemetry, self.around)
+        clock = Clock(self.clock.now, self.clock.wall_ns)
+        self.pipeline = Pipeline(settings, load_rules([path]), self.telemetry, self.outbox, clock)
+        self.pipeline.judge_at(self.desk)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.clock.seconds += seconds
+
+    def send(self, *spans: Span) -> None:
+        self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, in the small steps in which a service advances."""
+        until = self.clock.seconds + seconds
+        while self.clock.seconds < until:
+            self.clock.seconds += 0.25
+            self.pipeline.advance()
+
+    async def judge(self, *spans: Span) -> None:
+        """Send a run, let it settle, and have it judged."""
+        self.send(*spans)
+        self.wait(3)
+        await self.desk.idle()
+        self.pipeline.flush()
+
+    def out(self, signal: str = "traces") -> list[Any]:
+        read: Callable[[bytes], list[Any]] = data.all_spans if signal == "traces" else data.all_records
+        return [item for outgoing in self.outbox.left() if outgoing.signal == signal for item in read(outgoing.payload)]
+
+    def events(self, scorer: str = "mastra_llm") -> list[dict[str, Any]]:
+        """The attributes of one scorer's evaluation events."""
+        events = [data.values_of(record) for record in self.out("logs")]
+        return [event for event in events if event["gen_ai.evaluation.name"] == scorer]
+
+    def value(self, name: str, **labels: str) -> float:
+        return self.telemetry.registry.get_sample_value(f"toolscore_{name}", labels) or 0.0
+
+    def outcomes(self) -> dict[str, float]:
+        """Requests by outcome."""
+        samples = [sample for metric in self.telemetry.judge_requests.collect() for sample in metric.samples]
+        return {sample.labels["outcome"]: sample.value for sample in samples if sample.name.endswith("_total")}
+
+
+@asynccontextmanager
+async def judging(
+    folder: Path, script: Callable[[Question], Reply] = approves, rules: str = RULES, **settings: Any
+) -> AsyncIterator[tuple[JudgeBench, JudgeServer]]:
+    """A bench at a server. ``settings`` are those of ``judge``, but for ``config``, the rest of the configuration."""
+    config = settings.pop("config", {})
+    with JudgeServer(script) as server:
+        bench = JudgeBench(folder, settings.pop("endpoint", server.endpoint), rules, settings, config)
+        await bench.desk.start()
+        try:
+            yield bench, server
+        finally:
+            await bench.desk.shutdown()
+
+
+def good_run(trace: int = 1) -> tuple[Span, ...]:
+    """A run that its rule passes."""
+    return _run(trace, "get_weather", "send_email")
+
+
+def bad_run(trace: int = 1) -> tuple[Span, ...]:
+    """A run that its rule fails."""
+    return _run(trace, "get_weather", "delete_all")
+
+
+def _run(trace: int, *tools: str) -> tuple[Span, ...]:
+    trace_id = trace.to_bytes(16, "big")
+    words = '[{"role": "user", "parts": [{"type": "text", "content": "Mail me the weather, card 4111111111111111"}]}]'
+    calls = [
+        data.tool(
+            2 + at, 1, tool, at=0.1 + at / 10, trace_id=trace_id, gen_ai__tool__call__arguments='{"to": "bob@x.y"}'
+        )
+        for at, tool in enumerate(tools)
+    ]
+    return (*calls, data.agent(1, trace_id=trace_id, gen_ai__input__messages=words))

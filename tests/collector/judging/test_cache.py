@@ -1,0 +1,47 @@
+"""The cache: whose answer, and how many of them."""
+
+from __future__ import annotations
+
+from collector.judge_settings import Cache as CacheConfig
+from collector.judging.cache import Cache, digest
+from scorers.judge import JudgeRequest
+
+
+def test_everything_that_may_change_the_answer_is_in_the_key() -> None:
+    keys = [
+        digest("model", JudgeRequest("a", "b")),
+        digest("other", JudgeRequest("a", "b")),
+        digest("model", JudgeRequest("ab", "")),
+        digest("model", JudgeRequest("a", "b", {})),
+        digest("model", JudgeRequest("a", "b", {"type": "object"})),
+        digest("model", JudgeRequest("a", "\ud800")),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert digest("model", JudgeRequest("a", "b", {"x": 1, "y": 2})) == digest(
+        "model", JudgeRequest("a", "b", {"y": 2, "x": 1})
+    )
+
+
+def test_the_least_recently_used_answer_goes_first() -> None:
+    cache = Cache(CacheConfig(max_entries=2))
+    cache.put(b"1", "one")
+    cache.put(b"2", "two")
+    assert cache.get(b"1") == "one"
+    cache.put(b"3", "three")
+    assert [cache.get(key) for key in (b"1", b"2", b"3")] == ["one", None, "three"]
+
+
+def test_bytes_are_bounded_too() -> None:
+    cache = Cache(CacheConfig(max_entries=100, max_size_mib=1))
+    for number in range(10):
+        cache.put(bytes([number]), "x" * 300_000)
+    assert len(cache) == 3
+    assert cache.bytes <= 1 << 20
+    cache.put(b"huge", "x" * (2 << 20))
+    assert (len(cache), cache.bytes) == (0, 0)
+
+
+def test_none_may_be_kept() -> None:
+    cache = Cache(CacheConfig(max_entries=0))
+    cache.put(b"1", "one")
+    assert cache.get(b"1") is None

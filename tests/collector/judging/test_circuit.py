@@ -1,0 +1,71 @@
+"""The circuit breaker: its table, and when it lets requests through."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.judge_settings import CircuitBreaker
+from collector.judging.circuit import TRANSITIONS, Circuit, Event, State
+
+
+def circuit(failures: int = 3) -> Circuit:
+    return Circuit(CircuitBreaker(failures=failures, cool_down=30))
+
+
+def opened(at: float = 100.0) -> Circuit:
+    found = circuit(1)
+    assert found.admits(at)
+    found.failed(at)
+    return found
+
+
+def test_failures_in_a_row_open_it() -> None:
+    found = circuit()
+    for _ in range(2):
+        found.failed(0.0)
+    found.succeeded()
+    for _ in range(2):
+        found.failed(0.0)
+    assert str(found.state) == str(State.CLOSED)
+    found.failed(0.0)
+    assert str(found.state) == str(State.OPEN)
+    assert not found.admits(29.9)
+
+
+def test_after_the_cool_down_one_at_a_time_may_try() -> None:
+    found = opened()
+    assert found.admits(130.0)
+    assert str(found.state) == str(State.HALF_OPEN)
+    assert not found.admits(131.0)
+    found.succeeded()
+    assert str(found.state) == str(State.CLOSED)
+    assert found.admits(132.0)
+
+
+def test_one_failure_opens_it_again() -> None:
+    found = opened()
+    assert found.admits(130.0)
+    found.failed(131.0)
+    assert str(found.state) == str(State.OPEN)
+    assert not found.admits(160.9)
+    assert found.admits(161.0)
+
+
+def test_who_did_not_find_out_lets_the_next_one_try() -> None:
+    found = opened()
+    assert found.admits(130.0)
+    found.released()
+    assert found.admits(130.0)
+
+
+def test_requests_from_before_it_opened_neither_close_nor_prolong_it() -> None:
+    found = opened()
+    found.succeeded()
+    assert str(found.state) == str(State.OPEN)
+    found.failed(120.0)
+    assert found.admits(130.0)
+
+
+@pytest.mark.parametrize(("state", "event"), [(state, event) for state in State for event in Event], ids=str)
+def test_only_cooling_off_is_bound_to_a_state(state: State, event: Event) -> None:
+    assert (event in TRANSITIONS[state]) == (event is not Event.COOLED or state is State.OPEN)

@@ -1,0 +1,165 @@
+"""A crash while spans wait for their judge: nothing is lost, nothing is doubled, and it is judged after all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from collector.component import JudgeAnswer
+from collector.config import Redact
+from collector.judge_settings import Judge as JudgeConfig
+from collector.judging.asking import Surroundings
+from collector.judging.desk import JudgeDesk
+from collector.redaction import Redaction
+from scorers.judge import JudgeRequest
+from tests import otlp_data as data
+from tests.collector.judging.bench import RULES, bad_run, good_run
+from tests.collector.test_journal import Life
+
+TRACE = (1).to_bytes(16, "big")
+HELD = [data.span_id(number) for number in (1, 2, 3)]
+
+
+class PatientJudge:
+    """Answers when it is told to."""
+
+    identity = "patient"
+
+    def __init__(self) -> None:
+        self.told = asyncio.Event()
+
+    async def ask(self, request: JudgeRequest) -> JudgeAnswer:
+        await self.told.wait()
+        approved = '{"evaluations": [{"toolCalled": "t", "wasAppropriate": true, "reasoning": "so"}]}'
+        return JudgeAnswer(approved if request.schema is not None else "It did.", 10)
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+class JudgedLife(Life):
+    """A life with ``hold``; its judge has to be started in each."""
+
+    def begin(self) -> None:
+        judge = JudgeConfig(endpoint="http://127.0.0.1:1/v1", model="m", hold=20.0)
+        self.config["judge"] = judge.model_dump()
+        super().begin()
+        self.judge = PatientJudge()
+        around = Surroundings(self.clock.now, self.clock.now, asyncio.sleep, lambda: 0.5)
+        self.desk = JudgeDesk(judge, self.judge, Redaction(Redact()), self.telemetry, around)
+        self.pipeline.judge_at(self.desk)
+
+    async def judged(self) -> None:
+        """Let the judge answer whatever it was asked."""
+        self.judge.told.set()
+        await self.desk.idle()
+        self.settle(1)
+
+    def names(self) -> list[str]:
+        return [event["gen_ai.evaluation.name"] for event in self.events()]
+
+    def anchors(self) -> list[float | None]:
+        anchors = [span for span in self.spans() if span.span_id == data.span_id(1)]
+        return [data.values_of(span).get("toolscore.mastra_llm.score") for span in anchors]
+
+
+def live(folder: Path, story: Callable[[JudgedLife], Awaitable[None]]) -> None:
+    async def run() -> None:
+        life = JudgedLife(folder, RULES)
+        await life.desk.start()
+        await story(life)
+        await life.desk.shutdown()
+        life.close()
+
+    asyncio.run(run())
+
+
+def test_spans_and_events_leave_together_once_judged(tmp_path: Path) -> None:
+    async def story(life: JudgedLife) -> None:
+        life.send(*good_run())
+        life.settle()
+        assert life.sent == []
+        assert life.rows() == (1, 0)
+        await life.judged()
+        assert sorted(span.span_id for span in life.spans()) == HELD
+        assert life.anchors() == [1.0]
+        assert life.names() == ["trajectory", "mastra_llm"]
+        assert life.rows() == (0, 1)
+
+    live(tmp_path, story)
+
+
+def test_a_crash_while_they_wait_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    async def story(life: JudgedLife) -> None:
+        life.send(*good_run())
+        life.settle()
+        await life.desk.shutdown()
+        life.crash()
+        await life.desk.start()
+        assert life.resumed == 1
+        life.settle()
+        assert life.sent == []
+        await life.judged()
+        assert sorted(span.span_id for span in life.spans()) == HELD
+        assert life.anchors() == [1.0]
+        assert life.names() == ["trajectory", "mastra_llm"]
+        life.crash()
+        assert life.resumed == 0
+        await life.desk.start()
+        life.send(*good_run())
+        life.settle(60)
+        assert sorted(span.span_id for span in life.spans()) == HELD
+
+    live(tmp_path, story)
+
+
+def test_a_late_span_meanwhile_and_then_a_crash(tmp_path: Path) -> None:
+    """The late call reopens the trace while its first departure waits; neither may drop what belongs to the other."""
+
+    async def story(life: JudgedLife) -> None:
+        life.send(*good_run())
+        life.settle()
+        life.send(data.tool(7, 1, "look_again", at=0.5, trace_id=TRACE))
+        life.write()
+        await life.desk.shutdown()
+        life.crash()
+        await life.desk.start()
+        life.settle(4)
+        await life.judged()
+        life.settle(60)
+        assert {span.span_id for span in life.spans()} >= set(HELD)
+        assert len([span for span in life.spans() if span.span_id in HELD]) == 3
+        assert life.rows() == (0, 1)
+
+    live(tmp_path, story)
+
+
+def test_a_late_span_ends_the_wait_and_what_comes_after_is_kept(tmp_path: Path) -> None:
+    async def story(life: JudgedLife) -> None:
+        life.send(*good_run())
+        life.settle()
+        life.send(data.tool(7, 1, "look_again", at=0.5, trace_id=TRACE))
+        life.settle()
+        assert sorted(span.span_id for span in life.spans()) == [*HELD, data.span_id(7)]
+        await life.judged()
+        assert life.names() == ["trajectory", "trajectory", "mastra_llm"]
+        assert life.rows() == (0, 1)
+        await life.desk.shutdown()
+        life.crash()
+        assert life.resumed == 0
+
+    live(tmp_path, story)
+
+
+def test_after_hold_they_leave_and_the_judgement_follows(tmp_path: Path) -> None:
+    async def story(life: JudgedLife) -> None:
+        life.send(*bad_run())
+        life.settle(25)
+        assert life.anchors() == [None]
+        assert life.names() == ["trajectory"]
+        assert life.rows() == (0, 1)
+        await life.judged()
+        assert life.names() == ["trajectory", "mastra_llm"]
+
+    live(tmp_path, story)

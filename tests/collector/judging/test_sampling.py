@@ -1,0 +1,60 @@
+"""Which verdicts are judged: the same ones everywhere, and as many as were asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.judging.sampling import is_chosen, unfit
+from collector.verdict import Verdict
+from scorers import Evaluation
+from scorers.evaluation import RuleJudge
+from scorers.registry import JUDGES
+from scorers.score import Label, Score
+from tests.builders import agent_span, run_of, span_id, tool_span
+
+
+def verdict(number: int = 1, *labels: Label, complete: bool = True, revision: int = 0) -> Verdict:
+    trace_id = number.to_bytes(16, "big")
+    run = run_of(agent_span(), tool_span("search"))
+    run.trace_id, run.span_id = trace_id, span_id(number)
+    evaluations = [Evaluation("trajectory", Score(None, label, "so"), "1", at == 0) for at, label in enumerate(labels)]
+    return Verdict(run, "root", complete, revision, "any", "digest", evaluations)
+
+
+def judge(rate: float) -> RuleJudge:
+    return RuleJudge("mastra_llm", JUDGES["mastra_llm"](), "1", False, rate, 0.9)
+
+
+@pytest.mark.parametrize("label", ["fail", "ambiguous", "error"])
+def test_what_the_rules_did_not_pass_is_always_judged(label: Label) -> None:
+    assert is_chosen(verdict(1, "pass", label), judge(0.0))
+
+
+@pytest.mark.parametrize("labels", [("pass", "pass"), ()], ids=["passed", "no rules of its own"])
+def test_of_the_rest_the_rate_decides(labels: tuple[Label, ...]) -> None:
+    assert not any(is_chosen(verdict(number, *labels), judge(0.0)) for number in range(1, 200))
+    assert all(is_chosen(verdict(number, *labels), judge(1.0)) for number in range(1, 200))
+    chosen = sum(is_chosen(verdict(number, *labels), judge(0.1)) for number in range(1, 3000))
+    assert 240 < chosen < 360  # 300 expected, standard deviation 16, though the ids are no random numbers
+
+
+def test_a_higher_rate_judges_all_that_a_lower_one_does() -> None:
+    low, high = (
+        {number for number in range(1, 500) if is_chosen(verdict(number, "pass"), judge(rate))} for rate in (0.1, 0.4)
+    )
+    assert low < high
+
+
+def test_runs_of_one_trace_are_chosen_one_by_one() -> None:
+    runs = []
+    for number in range(1, 100):
+        one = verdict(1, "pass")
+        one.run.span_id = span_id(number)
+        runs.append(is_chosen(one, judge(0.5)))
+    assert 30 < sum(runs) < 70
+
+
+def test_who_cannot_be_judged() -> None:
+    assert unfit(verdict()) is None
+    assert unfit(verdict(complete=False)) == "incomplete"
+    assert unfit(verdict(revision=1)) == "revised"
