@@ -344,13 +344,13 @@ class Assembler:
             trace.context = (*trace.context, row)
 
     def restore(self, trace: Trace) -> None:
-        """Remember a trace that was closed before a restart."""
+        """Remember a trace that was closed before a restart, even beyond the limit: it may be about to reopen."""
         trace.state = State.CLOSED
-        self._remember(trace)
+        self._closed[trace.trace_id] = trace
 
     def _remember(self, trace: Trace) -> None:
         self._closed[trace.trace_id] = trace
-        if len(self._closed) > self._config.remember:
+        while len(self._closed) > self._config.remember:
             oldest = self._closed.pop(next(iter(self._closed)))
             if oldest.mark:
                 self.forgotten.append(oldest.mark)

@@ -264,6 +264,24 @@ def test_forgotten_traces_leave_no_mark(tmp_path: Path) -> None:
     life.close()
 
 
+def test_a_reopened_trace_is_known_after_a_restart_however_many_closed_since(tmp_path: Path) -> None:
+    life = Life(tmp_path, remember=2, settle=4.0)
+    life.send(TOOLS[0], data.agent(1))
+    life.settle(6)
+    for trace_id in (b"2" * 16, b"3" * 16):
+        life.send(data.agent(1, trace_id=trace_id))
+    life.wait(2)
+    life.send(TOOLS[1])
+    life.wait(3)
+    life.write()
+    life.crash()
+    life.settle(60)
+    assert len(life.events()) == 3
+    runs = [life.telemetry.registry.get_sample_value("toolscore_runs_total", {"release": r}) for r in ("root", "idle")]
+    assert runs == [None, None], "the call is late, and not a run without an agent"
+    life.close()
+
+
 def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
     life = Life(tmp_path)
     life.send(*GOOD_RUN)
