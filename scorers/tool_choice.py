@@ -34,7 +34,7 @@ NAME: Final = "tool_choice"
 VERSION: Final = "tool_choice@1"
 
 MAX_CALLS: Final = 100
-"""Calls of a run that is judged; a longer one is an error rather than judged in part."""
+"""Calls of a run that is judged; a longer one is not judged at all rather than in part."""
 MAX_RUBRIC: Final = 4_000
 MAX_REASON: Final = 300
 
