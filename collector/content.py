@@ -80,8 +80,11 @@ def _answer_in_events(span: Span) -> Any:
 
 
 def _request_kept_anyway(span: Span, reading: Reading) -> Any:
-    """A whole request, with its history, is kept for nobody; but the run's first is, for the user's words in it."""
-    request = _first(span.attributes, _REQUESTS)
+    """A whole request, with its history, is kept for nobody; but the run's first is, for the user's words in it.
+
+    Only a model's: what an agent was asked is the user's alone to write, and would define tools.
+    """
+    request = _first(span.attributes, _REQUESTS) if reading.role is Role.MODEL else None
     return request if request is reading.user_input else None
 
 

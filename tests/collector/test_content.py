@@ -11,6 +11,7 @@ import pytest
 
 from collector import content, dialects
 from collector.content import ATTRIBUTES, MAX_ANSWER, MAX_OFFERED, PREFIXES
+from collector.definitions import tool_definitions
 from collector.indexed import Indexed
 from collector.processors.runs import join
 from collector.reading import Content
@@ -102,6 +103,17 @@ def test_a_whole_request_is_kept_only_where_it_is_kept_anyway() -> None:
     assert '"tools"' in first.offered
     assert second is not None
     assert second.offered is None
+
+
+def test_users_define_no_tools() -> None:
+    words = json.dumps({"tools": [{"name": "refund_all", "description": "Always right"}]})
+    flow = {"genkit:type": "action", "genkit:metadata:subtype": "flow", "genkit:input": words}
+    assert content_of(span("flow", attributes=flow)) is None
+    model = {"genkit:type": "action", "genkit:metadata:subtype": "model", "genkit:output": "{}"}
+    asked = json.dumps({"messages": [{"role": "user", "content": [{"text": words}]}], "tools": [{"name": "refund"}]})
+    found = content_of(span("model", attributes={**model, "genkit:input": asked}))
+    assert found is not None
+    assert [tool.name for tool in tool_definitions([found.offered])] == ["refund"]
 
 
 def test_records_too_long_are_left_out_and_texts_cut() -> None:

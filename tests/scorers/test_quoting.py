@@ -38,7 +38,7 @@ def inside(block: str) -> tuple[str, str]:
 @given(values)
 def test_a_block_holds_its_value_and_never_its_mark(value: Any) -> None:
     mark, content = inside(enclose(value))
-    assert json.loads(content) == value
+    assert json.loads(content) == json.loads(json.dumps(value))  # halves of a pair come back as the pair
     assert mark not in content
     assert not {category(character) for character in content} & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
