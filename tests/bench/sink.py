@@ -20,7 +20,7 @@ _SERVICES = ("trace.v1.TraceService", "logs.v1.LogsService", "metrics.v1.Metrics
 def _serve(pipe: Connection) -> None:
     counts = dict.fromkeys(_SERVICES, 0)
     arrived: dict[int, int] = {}
-    away = threading.Event()
+    away, lock = threading.Event(), threading.Lock()
 
     def handler(service: str) -> Any:
         def export(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -29,7 +29,9 @@ def _serve(pipe: Connection) -> None:
             now = time.monotonic_ns()
             if service.startswith("trace") and (at := request.find(PROBE)) >= 0:
                 arrived[int(request[at + len(PROBE) : at + len(PROBE) + 8])] = now
-            counts[service] += sum(len(items) for _, items in lazy.peel(request))
+            items = sum(len(items) for _, items in lazy.peel(request))
+            with lock:
+                counts[service] += items
             return b""
 
         return grpc.unary_unary_rpc_method_handler(export)
