@@ -40,7 +40,10 @@ class Surroundings:
 
 
 class LimitError(Exception):
-    """The operator's limits forbid to ask. ``reason`` is from a closed set: it becomes a metric label."""
+    """Not asked, and nobody failed: limits forbid it, or there is nothing to ask.
+
+    ``reason`` is from a closed set: it becomes a metric label.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from collector.redaction import Redaction
 from collector.telemetry import Telemetry
 from collector.verdict import Verdict
 from scorers.evaluation import Evaluation, RuleJudge
-from scorers.judge import JudgeRequest, read_answer
+from scorers.judge import JudgeRequest, Questions, read_answer
 from scorers.score import Score, error_score
 
 DRAIN = 5.0
@@ -190,12 +190,12 @@ class JudgeDesk:
         """Put the scorer's questions to the judge until it has its score."""
         questions = job.judge.scorer.judge(self._redaction.run(judged_run(job.verdict.run)))
         try:
-            answer: Any = None
+            question = _first(questions)
             for _ in range(_MAX_QUESTIONS):
-                question = _next(questions, answer)
                 if isinstance(question, Score):
                     return question
                 answer = await asker.answer(self._redaction.request(question), job.rule)
+                question = _next(questions, answer)
             raise ValueError(f"{job.judge.name} asked more than {_MAX_QUESTIONS} questions")
         finally:
             questions.close()
@@ -231,10 +231,18 @@ class JudgeDesk:
             both[judged == "fail"].inc()
 
 
-def _next(questions: Generator[JudgeRequest, Any, Score], answer: Any) -> JudgeRequest | Score:
+def _first(questions: Questions) -> JudgeRequest | Score:
+    """The first question. Raises LimitError where the scorer has none, because too little was recorded, say."""
+    try:
+        return _next(questions, None)
+    except ValueError as error:
+        raise LimitError("unjudgeable") from error
+
+
+def _next(questions: Questions, answer: Any) -> JudgeRequest | Score:
     """The next question, or the score where there is none."""
     try:
-        return next(questions) if answer is None else questions.send(answer)
+        return questions.send(answer)
     except StopIteration as done:
         score: Score = done.value
         return score

@@ -309,3 +309,25 @@ def test_held_spans_are_redacted_with_what_the_judge_wrote(tmp_path: Path) -> No
     _, bench = held(tmp_path, rules, quotes, hold="10s", config={"redact": {"patterns": ["s3cret"]}})
     assert "s3cret" not in json.dumps(anchor(bench))
     assert "s3cret" not in json.dumps(bench.events())
+
+
+def test_a_run_of_which_too_little_was_recorded_is_skipped(tmp_path: Path) -> None:
+    rules = RULES.replace("mastra_llm", "tool_choice")
+    silent = data.tool(2, 1, "get_weather"), data.agent(1)
+    bench, server = judged(tmp_path, silent, rules=rules)
+    assert bench.events("tool_choice") == []
+    assert server.questions == []
+    assert bench.value("judge_skipped_total", rule="weather", reason="unjudgeable") == 1
+
+
+def test_an_answer_that_makes_no_sense_is_an_error(tmp_path: Path) -> None:
+    """It fits the schema, and says of two calls that both are the first."""
+
+    def confused(_: Question) -> Reply:
+        calls = [{"call": 1, "reason": "so", "verdict": "appropriate"}] * 2
+        return says(json.dumps({"calls": calls, "reason": "so", "missing_tools": [], "clarification": "not_asked"}))
+
+    bench, _ = judged(tmp_path, good_run(), rules=RULES.replace("mastra_llm", "tool_choice"), script=confused)
+    (event,) = bench.events("tool_choice")
+    assert event["gen_ai.evaluation.score.label"] == "error"
+    assert event["error.type"] == "ValueError"
