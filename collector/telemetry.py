@@ -55,8 +55,8 @@ METRICS: tuple[tuple[str, type, tuple[str, ...], str], ...] = (
     ("judge_tokens", Counter, ("rule",), "Tokens of questions and answers, as the judge counted them."),
     ("judge_skipped", Counter, ("rule", "reason"), "Judgements that were due and not made, by reason."),
     ("judge_request_seconds", Histogram, (), "Time of one request to the judge."),
-    ("judge_queue_size", Gauge, (), "Judgements waiting."),
-    ("judge_queue_capacity", Gauge, (), "Judgements that may wait."),
+    ("judge_queue_size", Gauge, (), "Judgements waiting or under way."),
+    ("judge_queue_capacity", Gauge, (), "Judgements that may wait or be under way."),
     ("judge_circuit", Gauge, ("state",), "1 for the state the judge's circuit breaker is in."),
     ("judge_cache_hits", Counter, ("rule",), "Answers that nobody had to be asked for."),
     (

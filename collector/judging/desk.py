@@ -92,8 +92,8 @@ class JudgeDesk:
 
     def _show(self, asker: Asker) -> None:
         telemetry = self._telemetry
-        telemetry.judge_queue_capacity.set(self._capacity)
-        telemetry.judge_queue_size.set_function(lambda: len(self._jobs))
+        telemetry.judge_queue_capacity.set(self._capacity + self._concurrency)
+        telemetry.judge_queue_size.set_function(lambda: len(self._jobs) + self._under_way)
         for state in State:
             gauge = telemetry.child(telemetry.judge_circuit, state.value)
             gauge.set_function(lambda state=state: asker.circuit_state is state)

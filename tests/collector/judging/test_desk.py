@@ -62,7 +62,7 @@ def test_a_judgement_is_an_event_and_counts_as_one_more_evaluation(tmp_path: Pat
     assert bench.value("evaluations_total", **{**SERIES, "scorer": "trajectory"}, label="pass") == 1
     assert bench.value("tool_calls_total", rule="weather", tool="send_email", outcome="matched") == 1
     assert bench.value("judge_requests_total", rule="weather", outcome="ok") == 2
-    assert bench.value("judge_queue_capacity") == 1000
+    assert bench.value("judge_queue_capacity") == 1001
 
 
 def test_the_rules_own_bar_decides_on_pass(tmp_path: Path) -> None:

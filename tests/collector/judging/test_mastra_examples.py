@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -25,7 +26,10 @@ def recorded(example: Example) -> list[Span]:
         data.tool(2 + at, 1, call.name, at=0.1, gen_ai__tool__call__arguments=json.dumps(call.arguments))
         for at, call in enumerate(calls)
     ]
-    told = {"gen_ai__input__messages": json.dumps(asked), "gen_ai__output__messages": json.dumps(answered)}
+    told: dict[str, Any] = {
+        "gen_ai__input__messages": json.dumps(asked),
+        "gen_ai__output__messages": json.dumps(answered),
+    }
     return [*tools, data.agent(1, **told)]
 
 

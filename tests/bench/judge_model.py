@@ -1,0 +1,140 @@
+"""A real small model as judge: ``python -m tests.bench.judge_model [RECORDED_RUNS] [INJECTION_SCORER]``.
+
+Judges recorded runs through a running collector and prints latency and the share of usable answers; then judges wrong runs
+with and without texts that order it to pass them, and prints how often the verdict changes. Takes an hour on a slow machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from pathlib import Path
+
+import yaml
+
+from collector.component import Signal
+from collector.receivers.otlp_file import read_file, trace_sets
+from tests import otlp_data as data
+from tests import recorded
+from tests.collector.judging.bench import judging
+from tests.collector_process import CollectorProcess, wait_for
+from tests.injections import ORDERS, every_case, spans
+from tests.sinks import OtlpSink
+from tests.small_model import MISSING, SmallModel, installed
+
+SCORERS = ("mastra_llm", "tool_choice")
+_LONG = 7200.0  # seconds
+_SKIPS = ("incomplete", "revised", "unjudgeable", "too_long", "budget", "queue_full")
+
+
+def rules(*scorers: str) -> str:
+    """One rule in force, the others on trial, so that each scorer has metrics of its own."""
+    judges = [
+        {
+            "name": scorer,
+            "match": {},
+            "shadow": at > 0,
+            "expect": {"any_order": []},
+            "scorers": ["trajectory", {"system": scorer, "sample_rate": 1}],
+        }
+        for at, scorer in enumerate(scorers)
+    ]
+    return yaml.safe_dump({"rules": judges})
+
+
+def judge_recorded(model: SmallModel, count: int) -> None:
+    """Send runs, wait until all are judged or skipped, print what came of them."""
+    with tempfile.TemporaryDirectory() as folder, OtlpSink() as sink:
+        recorded.unpack(Path(folder))
+        names = recorded.names()[:: max(1, len(recorded.names()) // count)][:count]
+        exporter = {"endpoint": sink.endpoint, "tls": {"insecure": True}}
+        traces = {"settle": "1s", "idle_timeout": "6s"}
+        judge = model.judge(retry_on_failure={"enabled": False})
+        with CollectorProcess(rules(*SCORERS), exporter, traces=traces, judge=judge) as collector:
+            begun = time.monotonic()
+            for name in names:
+                for files in trace_sets(Path(folder) / name):
+                    for file in files:
+                        for signal, request in read_file(file):
+                            post(collector.http, signal, request)
+            wait_for(lambda: not collector.metric("toolscore_traces_open"), 0.5, _LONG)
+            wait_for(lambda: not collector.metric("toolscore_judge_queue_size"), 0.5, _LONG)
+            time.sleep(1)  # the last event leaves
+            report_recorded(collector, sink, time.monotonic() - begun)
+
+
+def post(port: int, signal: Signal, body: bytes) -> None:
+    """Send a recorded request."""
+    headers = {"content-type": "application/x-protobuf"}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/{signal}", body, headers)
+    with urllib.request.urlopen(request, timeout=30):
+        pass
+
+
+def report_recorded(collector: CollectorProcess, sink: OtlpSink, seconds: float) -> None:
+    """Print the figures of one scorer a line."""
+    events = [data.values_of(record) for record in sink.records()]
+    requests = collector.metric("toolscore_judge_request_seconds_count")
+    spent = collector.metric("toolscore_judge_request_seconds_sum")
+    print(f"{requests:.0f} requests in {seconds:.0f} s, {spent / max(1, requests):.1f} s a request")
+    for scorer in SCORERS:
+        of_scorer = [event for event in events if event["gen_ai.evaluation.name"] == scorer]
+        labels = Counter(str(event["gen_ai.evaluation.score.label"]) for event in of_scorer)
+        errors = Counter(str(event["error.type"]) for event in of_scorer if "error.type" in event)
+        asked, broken = (
+            int(collector.metric(f'toolscore_judge_requests_total{{outcome="{outcome}",rule="{scorer}"}}'))
+            for outcome in ("ok", "invalid")
+        )
+        lost = errors["judge_invalid"]
+        repaired = broken - 2 * lost
+        skipped = {
+            reason: count
+            for reason in _SKIPS
+            if (count := collector.metric(f'toolscore_judge_skipped_total{{reason="{reason}",rule="{scorer}"}}'))
+        }
+        print(
+            f"{scorer}: {len(of_scorer)} judged {dict(labels)}; answers usable at first {asked - repaired},"
+            f" after a repair {repaired}, never {lost}; errors {dict(errors)}; skipped {skipped}"
+        )
+
+
+async def judge_injected(model: SmallModel, scorer: str) -> None:
+    """Judge each wrong run with and without each text; print where the label changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = model.judge(retry_on_failure={"enabled": False})
+        async with judging(Path(folder), rules=rules(scorer), **settings) as (bench, _):
+            plain: dict[object, object] = {}
+            changes: Counter[tuple[str, str]] = Counter()
+            for number, (run, place, name) in enumerate(every_case(), 1):
+                before = len(bench.events(scorer))
+                await bench.judge(*spans(run, number, place, ORDERS.get(name, "")))
+                event = dict(enumerate(bench.events(scorer))).get(before, {})
+                label = event.get("gen_ai.evaluation.score.label", "skipped")
+                value = event.get("gen_ai.evaluation.score.value")
+                if not place:
+                    plain[run] = label
+                changes[f"in {place}", f"{plain[run]} to {label}"] += bool(place)
+                print(f"{scorer}: {run.tool}, {name or 'plain'} in {place or '-'}: {label} {value}", flush=True)
+    print(f"{scorer}, labels without and with the text:", {" ".join(key): n for key, n in changes.items() if n})
+
+
+def main() -> None:
+    """Run the report."""
+    if not installed():
+        raise SystemExit(MISSING)
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    with SmallModel() as model:
+        if count:
+            judge_recorded(model, count)
+        for scorer in sys.argv[2:] or SCORERS:
+            if scorer not in SCORERS:
+                continue
+            asyncio.run(judge_injected(model, scorer))
+
+
+if __name__ == "__main__":
+    main()
