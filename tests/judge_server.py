@@ -46,6 +46,13 @@ def words(question: Question) -> str:
     return "\n".join(message["content"] for message in question["messages"])
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """Clients that give up in the middle are part of the tests."""
+
+
 class JudgeServer:
     """Answers each question with ``script(question)``; ``questions`` are all it got, ``headers`` what came with them."""
 
@@ -68,8 +75,7 @@ class JudgeServer:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
+        self._http = _Server(("127.0.0.1", 0), Handler)
         self.endpoint = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests import otlp_data as data
@@ -23,7 +25,7 @@ PATIENCE = 540.0  # on a machine that does much else
 
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not installed(), reason=MISSING)
-def test_a_real_model_judges_a_run(record_property: pytest.RecordProperty) -> None:
+def test_a_real_model_judges_a_run(record_property: Callable[[str, object], None]) -> None:
     with SmallModel() as model, OtlpSink() as sink:
         judge = model.judge(max_tokens=96, retry_on_failure={"enabled": False})
         exporter = {"endpoint": sink.endpoint, "tls": {"insecure": True}}

@@ -30,9 +30,9 @@ def _stream() -> Iterator[bytes]:
         yield from (raw.replace(EPOCH, fresh) for raw in pool)
 
 
-def _collector(sink: Sink, spool: str | dict[str, Any]) -> CollectorProcess:
+def _collector(sink: Sink, spool: str | dict[str, Any], rules: str = RULES, **more: Any) -> CollectorProcess:
     exporter = {"endpoint": f"127.0.0.1:{sink.port}", "tls": {"insecure": True}}
-    return CollectorProcess(RULES, exporter, traces={"settle": "1s", "idle_timeout": "10s"}, spool=spool)
+    return CollectorProcess(rules, exporter, traces={"settle": "1s", "idle_timeout": "10s"}, spool=spool, **more)
 
 
 def _cpu_seconds(collector: CollectorProcess) -> float:
@@ -95,11 +95,16 @@ def _some(flying: set[Any]) -> tuple[int, set[Any]]:
     return len(flying) - len(rest), rest
 
 
-def latency(rate: float, seconds: float = 15.0, spool: str | dict[str, Any] = "memory") -> dict[str, float]:
-    """Milliseconds a pass-through span takes to the sink while ``rate`` spans a second of the mix flow."""
+def latency(
+    rate: float, seconds: float = 15.0, spool: str | dict[str, Any] = "memory", **more: Any
+) -> dict[str, float]:
+    """Milliseconds a pass-through span takes to the sink while ``rate`` spans a second of the mix flow.
+
+    ``more`` are other rules, or further sections of the configuration.
+    """
     with (
         Sink() as sink,
-        _collector(sink, spool) as collector,
+        _collector(sink, spool, **more) as collector,
         grpc.insecure_channel(f"127.0.0.1:{collector.grpc}") as channel,
     ):
         stream, export = _stream(), channel.unary_unary(_TRACES, None, None)

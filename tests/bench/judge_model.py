@@ -107,7 +107,7 @@ async def judge_injected(model: SmallModel, scorer: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = model.judge(retry_on_failure={"enabled": False})
         async with judging(Path(folder), rules=rules(scorer), **settings) as (bench, _):
-            plain: dict[object, object] = {}
+            plain: dict[str, object] = {}
             changes: Counter[tuple[str, str]] = Counter()
             for number, (run, place, name) in enumerate(every_case(), 1):
                 before = len(bench.events(scorer))
@@ -116,8 +116,8 @@ async def judge_injected(model: SmallModel, scorer: str) -> None:
                 label = event.get("gen_ai.evaluation.score.label", "skipped")
                 value = event.get("gen_ai.evaluation.score.value")
                 if not place:
-                    plain[run] = label
-                changes[f"in {place}", f"{plain[run]} to {label}"] += bool(place)
+                    plain[run.tool] = label
+                changes[f"in {place}", f"{plain[run.tool]} to {label}"] += bool(place)
                 print(f"{scorer}: {run.tool}, {name or 'plain'} in {place or '-'}: {label} {value}", flush=True)
     print(f"{scorer}, labels without and with the text:", {" ".join(key): n for key, n in changes.items() if n})
 
