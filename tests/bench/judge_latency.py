@@ -1,6 +1,7 @@
 """What a judge does to the latency of spans: ``python -m tests.bench.judge_latency [SPANS_PER_SECOND]`` prints a line each.
 
-Every run is judged (``sample_rate: 1``), mostly with a budget nobody reaches, by a judge that answers, hangs, fails or is not there.
+Every run is judged (``sample_rate: 1``), mostly with a budget nobody reaches, by a judge that answers, hangs, fails or is
+not there.
 """
 
 from __future__ import annotations

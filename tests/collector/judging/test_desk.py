@@ -331,3 +331,30 @@ def test_an_answer_that_makes_no_sense_is_an_error(tmp_path: Path) -> None:
     (event,) = bench.events("tool_choice")
     assert event["gen_ai.evaluation.score.label"] == "error"
     assert event["error.type"] == "ValueError"
+
+
+def test_traces_and_conversations_are_judged_too(tmp_path: Path) -> None:
+    judge = "scorers: [trajectory, {system: mastra_llm, sample_rate: 1}]"
+    rules = f"""
+rules:
+  - {{name: whole, match: {{}}, scope: trace, expect: {{any_order: []}}, {judge}}}
+  - {{name: talk, match: {{}}, scope: conversation, expect: {{max_calls: 9}}, {judge}}}
+"""
+
+    async def run() -> JudgeBench:
+        config = {"conversations": {"idle_timeout": "5s"}}
+        async with judging(tmp_path, rules=rules, hold="10s", config=config) as (bench, _):
+            for trace in (1, 2):
+                *tools, agent = good_run(trace)
+                agent.attributes.extend(data.attributes({"gen_ai.conversation.id": "c"}))
+                bench.send(*tools, agent)
+            await bench.judge()
+            bench.wait(10)
+            await bench.desk.idle()
+            bench.pipeline.flush()
+        return bench
+
+    bench = asyncio.run(run())
+    assert sorted(str(event["toolscore.rule"]) for event in bench.events()) == ["talk", "whole", "whole"]
+    assert len(bench.out()) == 6
+    assert bench.value("runs_total", release="root") == 2
