@@ -62,7 +62,9 @@ class Judge(Section):
     queue_size: int = Field(1_000, ge=1, description="judgements waiting; further ones are skipped and counted")
     max_tokens: int = Field(1_024, ge=16, description="of one answer")
     extra_body: dict[str, Any] = Field(
-        {}, description="further keys of each request", examples=[{"cache_prompt": False}]
+        {},
+        description="further keys of each request, or others: max_completion_tokens takes the place of max_tokens",
+        examples=[{"cache_prompt": False}],
     )
     budget: Budget = Budget()
     retry_on_failure: JudgeRetry = JudgeRetry()
@@ -75,6 +77,13 @@ class Judge(Section):
         if not endpoint.startswith(("http://", "https://")):
             raise ValueError(f"{endpoint!r} is no base URL, such as https://api.openai.com/v1")
         return endpoint.rstrip("/")
+
+    @field_validator("tls")
+    @classmethod
+    def _is_not_insecure(cls, tls: Tls) -> Tls:
+        if tls.insecure:
+            raise ValueError("insecure says nothing here: the endpoint begins with http:// where nothing is encrypted")
+        return tls
 
     @model_validator(mode="after")
     def _one_key(self) -> Judge:

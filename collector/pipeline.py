@@ -65,8 +65,8 @@ class _Taken:
 class Pipeline:
     """Takes requests in, gives requests out; ``outbox`` is None where nothing is exported but metrics.
 
-    ``on_verdict`` sees every verdict after it was exported. ``user_input`` asks for the user's words even where no
-    intent has to be found in them.
+    ``on_verdict`` sees every verdict after it was exported, but for those of judges. ``user_input`` asks for the user's
+    words even where no intent has to be found in them.
     """
 
     def __init__(

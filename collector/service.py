@@ -134,6 +134,7 @@ class Service:
             pause = min(self.pipeline.advance(), _LONGEST_NAP)
             if self._memory.exceeded():
                 self.pipeline.evict()
+                self.desk.shed()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause) if pause else await asyncio.sleep(0)
         watcher.cancel()

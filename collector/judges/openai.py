@@ -87,7 +87,9 @@ class OpenAIJudge:
         return request.schema is not None and self._schemas.learn(request.schema, _EVENTS[taken, in_words])
 
     async def _post(self, request: JudgeRequest, *, in_words: bool) -> bytes:
-        extra: dict[str, Any] = dict(self._config.extra_body)
+        extra: dict[str, Any] = {"temperature": 0, **self._config.extra_body}
+        if "max_completion_tokens" not in extra:  # what newer models of OpenAI's want, who refuse the other
+            extra.setdefault("max_tokens", self._config.max_tokens)
         user = request.user
         if request.schema is not None and in_words:
             user = f"{user}\n\n{worded(request.schema)}"
@@ -98,8 +100,6 @@ class OpenAIJudge:
         async with self._client.chat.completions.with_streaming_response.create(
             model=self._config.model,
             messages=[{"role": "system", "content": request.system}, {"role": "user", "content": user}],
-            temperature=0,
-            max_tokens=self._config.max_tokens,
             extra_body=extra,
             extra_headers=self._headers,
         ) as response:

@@ -125,6 +125,11 @@ class JudgeDesk:
             judge, self._judge = self._judge, None
             await judge.close()
 
+    def shed(self) -> None:
+        """Skip what waits, because memory is short: each run that waits is kept until it is judged."""
+        while self._jobs:
+            self._skip(self._jobs.popleft(), "memory")
+
     async def idle(self) -> None:
         """Wait until nothing waits and nothing is under way."""
         await self._idle.wait()

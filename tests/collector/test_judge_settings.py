@@ -40,6 +40,7 @@ def test_defaults_are_conservative(tmp_path: Path) -> None:
         ("budget: {requests_per_day: 0}", "greater than or equal to 1"),
         ("max_tokens: 999, budget: {tokens_per_day: 100}", "nothing could ever be asked"),
         ("timeout: 0s", "greater than 0"),
+        ("tls: {insecure: true}", "begins with http://"),
     ],
 )
 def test_mistakes_are_explained(more: str, told: str, tmp_path: Path) -> None:

@@ -85,6 +85,14 @@ def test_a_question_without_a_schema_asks_for_no_format() -> None:
     assert "response_format" not in server.questions[0]
 
 
+def test_newer_names_of_settings_take_the_place_of_older_ones() -> None:
+    with JudgeServer(lambda _: says("because")) as server:
+        asked(config(server.endpoint, extra_body={"max_completion_tokens": 99, "temperature": 1}), PLAIN)
+    (question,) = server.questions
+    assert "max_tokens" not in question
+    assert (question["max_completion_tokens"], question["temperature"]) == (99, 1)
+
+
 def test_nothing_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY"):
         monkeypatch.setenv(name, "somebody-elses")

@@ -141,6 +141,21 @@ def test_a_full_queue_skips_and_says_so(tmp_path: Path) -> None:
     assert bench.value("judge_skipped_total", rule="weather", reason="queue_full") == 3
 
 
+def test_when_memory_is_short_nothing_waits_to_be_judged(tmp_path: Path) -> None:
+    async def run() -> JudgeBench:
+        async with judging(tmp_path, hold="60s") as (bench, server):
+            for number in range(1, 4):
+                bench.send(*good_run(number))
+            bench.wait(3)
+            bench.desk.shed()
+            bench.pipeline.flush()
+            assert len(bench.out()) == 9
+            assert server.questions == []
+        return bench
+
+    assert asyncio.run(run()).value("judge_skipped_total", rule="weather", reason="memory") == 3
+
+
 def test_what_is_not_judged_when_the_process_ends_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("collector.judging.desk.DRAIN", 0.0)
 
