@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from collector.judged_run import last_words
-from collector.processors.assembler import Trace
 from collector.processors.conversations import Conversation, Gathered, Key
 from collector.processors.scoring import arguments_to_embed, tenant_of, verdicts_of_conversation
+from collector.processors.trace import Trace
 from collector.reading import Content
 from collector.reconstruction import Run
 from collector.semconv import SERVICE_NAMESPACE

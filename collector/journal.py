@@ -21,8 +21,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from collector.otlp.lazy import Frame
-from collector.processors.assembler import Assembler, Trace
+from collector.processors.assembler import Assembler
 from collector.processors.conversations import Conversations, Gathered
+from collector.processors.trace import Trace
 from collector.spool import Spool
 
 SPANS, LOG, CONTEXT, GATHERED, MARK = range(5)

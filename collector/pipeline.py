@@ -29,9 +29,10 @@ from collector.otlp import lazy
 from collector.otlp.decode import Decoder
 from collector.outbox import Outbox, Outgoing
 from collector.processors.annotation import judged_attributes
-from collector.processors.assembler import Assembler, Disposition, Due, Trace
+from collector.processors.assembler import Assembler, Disposition, Due
 from collector.processors.conversations import Conversation, Conversations
 from collector.processors.scoring import TENANT_ATTRIBUTES, arguments_to_embed, verdicts_of, words_to_embed
+from collector.processors.trace import Trace
 from collector.reading import IGNORED, Reading, Role
 from collector.reconstruction import ContextSettings, Run, reconstruct
 from collector.recovery import bring_back

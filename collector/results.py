@@ -9,7 +9,7 @@ from collector.exporters.evaluation_events import evaluation_events
 from collector.otlp.annotate import annotate, events_frame
 from collector.otlp.lazy import Frame
 from collector.processors.annotation import span_attributes
-from collector.processors.assembler import Trace
+from collector.processors.trace import Trace
 from collector.redaction import Redaction
 from collector.verdict import Verdict
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from collector.processors.assembler import Trace
+from collector.processors.trace import Trace
 from collector.reading import Content
 from collector.reconstruction import Run, join_runs
 from collector.verdict import Verdict

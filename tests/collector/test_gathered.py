@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from collector.gathered import conversations_of, gather, read, restore, write
 from collector.judged_run import judged_run
 from collector.otlp.lazy import Frame
-from collector.processors.assembler import Trace
 from collector.processors.conversations import Conversation, Key
+from collector.processors.trace import Trace
 from collector.reading import Content
 from collector.reconstruction import Run
 from collector.verdict import Verdict

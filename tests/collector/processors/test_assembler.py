@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.config import Traces
 from collector.otlp.lazy import Frame
-from collector.processors.assembler import TRANSITIONS, Assembler, Disposition, Due, Event, State, Trace
+from collector.processors.assembler import Assembler, Disposition, Due
+from collector.processors.trace import State, Trace
 from collector.reading import Reading, Role
 from collector.span import Resource
 from tests.otlp_data import span_id
@@ -33,19 +33,6 @@ def due(assembler: Assembler, now: float) -> list[tuple[bytes, Due]]:
 
 def opened(assembler: Assembler, trace_id: bytes = TRACE) -> Trace:
     return next(trace for trace in assembler.open_traces() if trace.trace_id == trace_id)
-
-
-@pytest.mark.parametrize("state", list(State))
-@pytest.mark.parametrize("event", list(Event))
-def test_an_event_moves_the_trace_or_raises_and_changes_nothing(state: State, event: Event) -> None:
-    trace = Trace(TRACE, 0.0, 0.0, bytearray(), state)
-    if event in TRANSITIONS[state]:
-        trace.step(event)
-        assert trace.state is TRANSITIONS[state][event]
-    else:
-        with pytest.raises(ValueError, match=f"{event.name} cannot happen to a trace that is {state.name}"):
-            trace.step(event)
-        assert trace.state is state
 
 
 def test_agents_and_tools_are_held_models_and_context_leave() -> None:
@@ -136,18 +123,6 @@ def test_closing_gives_up_the_held_spans_and_a_stale_deadline_does_no_harm() -> 
     assembler.close(trace)
     assert (len(assembler), assembler.held_bytes, list(trace.held_spans())) == (0, 0, [])
     assert due(assembler, 1000) == []
-
-
-def test_each_held_span_keeps_what_surrounded_it() -> None:
-    assembler, elsewhere = Assembler(CONFIG), Frame(b"another resource", b"scope")
-    add(assembler, reading(1), 0)
-    assembler.add(TRACE, span_id(2), reading(2), RAW, elsewhere, 0)
-    add(assembler, reading(3), 0)
-
-    trace = opened(assembler)
-
-    assert [frame for _, _, frame in trace.held_spans()] == [FRAME, elsewhere, FRAME]
-    assert (trace.frame_of(span_id(2)), trace.frame_of(span_id(9))) == (elsewhere, FRAME)
 
 
 def test_a_repeated_held_span_is_dropped_a_repeated_other_one_passes() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from collector.processors.assembler import Trace
 from collector.processors.scoring import verdicts_of
+from collector.processors.trace import Trace
 from collector.reading import Content
 from collector.verdict import Verdict
 from scorers import FoundIntent, RuleSet, compile_rules, load_rules, parse_rules
