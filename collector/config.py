@@ -191,7 +191,9 @@ class Spool(Section):
     With ``fsync`` an acknowledgement survives a power cut; without, it survives the death of the process only.
     """
 
-    path: LocalPath = Field(description="a folder of its own; created where it is missing")
+    path: LocalPath = Field(
+        Path("/var/lib/toolscore"), description="a folder of its own; created where it is missing"
+    )
     max_size_mib: int = Field(1024, ge=16, description="beyond it senders are asked to slow down")
     fsync: bool = True
 
@@ -206,7 +208,6 @@ def _spool(value: Any) -> Any:
 
 def _also_memory(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"const": "memory"}, *(kind for kind in schema["anyOf"] if kind.get("type") != "null")]
-    schema["default"] = "memory"
 
 
 class Exporters(Section):
@@ -286,7 +287,7 @@ class Config(Section):
     traces: Traces = Traces()
     conversations: Conversations = Conversations()
     context: Context = Context()
-    spool: Annotated[Spool | None, BeforeValidator(_spool)] = Field(None, json_schema_extra=_also_memory)
+    spool: Annotated[Spool | None, BeforeValidator(_spool)] = Field(Spool(), json_schema_extra=_also_memory)
     memory_limiter: MemoryLimiter = MemoryLimiter()
     redact: Redact = Redact()
     judge: Judge | None = None

@@ -65,7 +65,10 @@ class SpoolFile:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._path.touch(0o600)  # it holds what users say to agents
         except OSError as error:
-            raise ConfigError(f"spool: {self._path} cannot be written: {error.strerror}") from None
+            raise ConfigError(
+                f"spool: {self._path} cannot be written: {error.strerror}; name another folder with "
+                "spool: {path: FOLDER}, or do without it with spool: memory"
+            ) from None
         self._connection = self._open(fsync)
 
     def _open(self, fsync: bool) -> sqlite3.Connection:

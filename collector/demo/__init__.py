@@ -70,6 +70,7 @@ def _config() -> Config:
             "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": grpc}, "http": {"endpoint": http}}}},
             "rules": [rules],
             "traces": {"settle": "500ms", "idle_timeout": "5s"},
+            "spool": "memory",
             "exporters": {"prometheus": {"endpoint": metrics}},
             "admin": {"endpoint": admin},
         }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import Config, load_config
+from collector.config import Config, Spool, load_config
 from collector.errors import ConfigError
 
 
@@ -120,8 +120,9 @@ exporters: {otlp: {endpoint: "x:1", tls: {ca_file: ca.pem}}}
     assert (config.spool.path, otlp.tls.ca_file) == (tmp_path / "spool", tmp_path / "ca.pem")
 
 
-def test_a_spool_is_durable_unless_told_otherwise_and_memory_is_the_default(tmp_path: Path) -> None:
-    assert load(tmp_path, "").spool is None
+def test_what_waits_is_on_disk_unless_told_otherwise(tmp_path: Path) -> None:
+    assert load(tmp_path, "").spool == Spool(path=Path("/var/lib/toolscore"))
+    assert load(tmp_path, "spool: memory").spool is None
     spool = load(tmp_path, "spool: {path: /var/lib/toolscore, max_size_mib: 64}").spool
     assert spool is not None
     assert (spool.fsync, spool.max_size_mib) == (True, 64)

@@ -42,7 +42,7 @@ def test_ready_only_while_it_runs_and_can_keep_what_it_takes(running: bool, fail
 
 
 def test_the_configuration_without_its_secrets() -> None:
-    answer = ask("/config", Health(), **SECRETS)
+    answer = ask("/config", Health(), **SECRETS, spool="memory")
     assert "s3cret" not in answer.text
     shown = json.loads(answer.text)
     assert list(shown["exporters"]["otlp"]["headers"]) == ["authorization"]

@@ -11,6 +11,7 @@
 {{- $own := dict
       "receivers" (dict "otlp" (dict "protocols" $protocols))
       "rules" $rules
+      "spool" "memory"
       "exporters" (dict "prometheus" (dict "endpoint" (printf "0.0.0.0:%d" (int .Values.ports.metrics))))
       "admin" (dict "endpoint" (printf "0.0.0.0:%d" (int .Values.ports.admin))) -}}
 {{- if .Values.spool.enabled -}}
