@@ -191,9 +191,7 @@ class Spool(Section):
     With ``fsync`` an acknowledgement survives a power cut; without, it survives the death of the process only.
     """
 
-    path: LocalPath = Field(
-        Path("/var/lib/toolscore"), description="a folder of its own; created where it is missing"
-    )
+    path: LocalPath = Field(Path("/var/lib/toolscore"), description="a folder of its own; created where it is missing")
     max_size_mib: int = Field(1024, ge=16, description="beyond it senders are asked to slow down")
     fsync: bool = True
 
