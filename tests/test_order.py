@@ -56,6 +56,7 @@ class Running:
             "receivers": {"otlp": {"protocols": ports}},
             "rules": [self._folder / "rules.yaml"],
             "traces": {"settle": "1s", "idle_timeout": "8s"},
+            "spool": "memory",
             "exporters": {"prometheus": nowhere},
             "admin": nowhere,
         }
