@@ -53,8 +53,8 @@ class SmallModel:
             "model": "gemma-3-270m",
             "timeout": "5m",
             "max_concurrency": 1,
-            "max_tokens": 200,
-            "extra_body": {"cache_prompt": False},
+            "max_tokens": 400,
+            "extra_body": {"cache_prompt": False, "repeat_penalty": 1.2},
             "budget": generous,
             **settings,
         }

@@ -77,7 +77,8 @@ def post(port: int, signal: Signal, body: bytes) -> None:
 
 def report_recorded(collector: CollectorProcess, sink: OtlpSink, seconds: float) -> None:
     """Print the figures of one scorer a line."""
-    events = [data.values_of(record) for record in sink.records()]
+    own = (record for record in sink.records() if record.event_name == "gen_ai.evaluation.result")
+    events = [data.values_of(record) for record in own]
     requests = collector.metric("toolscore_judge_request_seconds_count")
     spent = collector.metric("toolscore_judge_request_seconds_sum")
     print(f"{requests:.0f} requests in {seconds:.0f} s, {spent / max(1, requests):.1f} s a request")
