@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from collector import dialects, pipeline
+from collector import dialects, pipeline, results
 from collector.config import Config, SendingQueue
 from collector.exporters.prometheus import VerdictCounter
 from collector.otlp import lazy
@@ -21,28 +21,29 @@ from collector.rule_files import Rules, load_rules
 from collector.telemetry import Telemetry
 from tests.bench.load import RULES, SPANS_PER_REQUEST, requests
 
+REST = "decode, assemble and other"
 _REQUESTS = 60
 
-# Stage name, and the function of the pipeline's module that does it; nested ones are taken off their callers.
+# Stage name, and the function that does it, in the module that calls it.
 _STAGES: tuple[tuple[str, Any, str], ...] = (
     ("split", lazy, "split"),
     ("join", lazy, "join"),
     ("dialects", dialects, "read"),
     ("reconstruct", pipeline, "reconstruct"),
     ("score", pipeline, "verdicts_of"),
-    ("annotate", pipeline, "annotate"),
-    ("events", pipeline, "evaluation_events"),
+    ("annotate", results, "annotate"),
+    ("events", results, "evaluation_events"),
     ("count", VerdictCounter, "count"),
 )
 
 
-def shares() -> dict[str, float]:
+def shares(requests_sent: int = _REQUESTS) -> dict[str, float]:
     """Share of each stage in the pipeline's own time, without gRPC; timing itself is part of ``other``."""
     spent: dict[str, float] = {}
     with _timed(spent):
-        total = _run(_REQUESTS)
+        total = _run(requests_sent)
     named = {name: seconds / total for name, seconds in spent.items()}
-    return {**named, "decode, assemble and other": 1 - sum(named.values())}
+    return {**named, REST: 1 - sum(named.values())}
 
 
 def microseconds_per_span() -> float:
