@@ -194,6 +194,7 @@ class RuleSet:
         if twice:
             raise RuleError([Problem((), f"two rules are called {name}") for name in twice])
         self.digest = sha256("".join(rule.digest for rule in self.rules).encode()).hexdigest()[:12]
+        self._scopes = frozenset(rule.rule.scope for rule in self.rules)  # asked for at each trace
         self._indexes = {
             (scope, shadow): RuleIndex([r for r in self.rules if (r.rule.scope, r.rule.shadow) == (scope, shadow)])
             for scope in ("run", "trace", "conversation")
@@ -211,7 +212,7 @@ class RuleSet:
 
     def has(self, scope: str) -> bool:
         """Whether any rule scores this scope."""
-        return any(rule.rule.scope == scope for rule in self.rules)
+        return scope in self._scopes
 
     def asks(self) -> bool:
         """Whether any rule has a scorer that asks a model."""
