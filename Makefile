@@ -15,7 +15,7 @@ $(SETUP): requirements.lock pyproject.toml
 	touch $@
 
 demo: $(SETUP)
-	$(BIN)/toolscore demo
+	$(BIN)/rightcall demo
 
 test: $(SETUP)
 	$(BIN)/pytest

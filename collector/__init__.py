@@ -1,3 +1,3 @@
-"""The Toolscore collector: receives OpenTelemetry spans, scores the agent runs in them, exports the scores."""
+"""The Rightcall collector: receives OpenTelemetry spans, scores the agent runs in them, exports the scores."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""``python -m collector`` is the ``toolscore`` command."""
+"""``python -m collector`` is the ``rightcall`` command."""
 
 import sys
 

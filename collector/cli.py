@@ -1,4 +1,4 @@
-"""The ``toolscore`` command: parse arguments, choose the exit code; nothing else.
+"""The ``rightcall`` command: parse arguments, choose the exit code; nothing else.
 
 Exit codes: 0 good, 1 a check failed (score under the bar, invalid rules), 2 wrong usage or unreadable input.
 """
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from collector import __version__
-from collector.errors import ConfigError, ToolscoreError
+from collector.errors import ConfigError, RightcallError
 
 GOOD, FAILED, UNUSABLE = 0, 1, 2
 
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
-    except ToolscoreError as error:
+    except RightcallError as error:
         print(error, file=sys.stderr)
         return UNUSABLE
     except BrokenPipeError:  # the reader, `head` say, has seen enough
@@ -34,9 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="toolscore", description="Scores the tool calls of AI agents from their traces."
+        prog="rightcall", description="Scores the tool calls of AI agents from their traces."
     )
-    parser.add_argument("--version", action="version", version=f"toolscore {__version__}")
+    parser.add_argument("--version", action="version", version=f"rightcall {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="run the collector; SIGTERM drains and exits, SIGHUP reloads the rules")
@@ -91,7 +91,7 @@ def _score(options: argparse.Namespace) -> int:
     rows = [report.row_of(verdict) for verdict in score_files(options.paths, rules)]
     sys.stdout.write(report.FORMATS[options.format](rows))
     for rule, scorer in rules.judges({row["rule"] for row in rows}):
-        print(f"left out: {scorer} of rule {rule}, which asks a model; only `toolscore run` does", file=sys.stderr)
+        print(f"left out: {scorer} of rule {rule}, which asks a model; only `rightcall run` does", file=sys.stderr)
     mean = report.mean_score(rows)
     if options.fail_under is None or (mean is not None and mean >= options.fail_under):
         return GOOD

@@ -140,8 +140,8 @@ class Conversations(Section):
 class Context(Section):
     """Which attributes say route and intent; the first that is present wins."""
 
-    route: list[str] = ["toolscore.route", "http.route"]
-    intent: list[str] = ["toolscore.intent", "gen_ai.workflow.name"]
+    route: list[str] = ["rightcall.route", "http.route"]
+    intent: list[str] = ["rightcall.intent", "gen_ai.workflow.name"]
 
 
 class RetryOnFailure(Section):
@@ -191,7 +191,7 @@ class Spool(Section):
     With ``fsync`` an acknowledgement survives a power cut; without, it survives the death of the process only.
     """
 
-    path: LocalPath = Field(Path("/var/lib/toolscore"), description="a folder of its own; created where it is missing")
+    path: LocalPath = Field(Path("/var/lib/rightcall"), description="a folder of its own; created where it is missing")
     max_size_mib: int = Field(1024, ge=16, description="beyond it senders are asked to slow down")
     fsync: bool = True
 
@@ -278,7 +278,7 @@ class Service(Section):
 
 
 class Config(Section):
-    """The whole configuration of ``toolscore run``."""
+    """The whole configuration of ``rightcall run``."""
 
     receivers: Receivers = Receivers()
     rules: list[LocalPath] = []

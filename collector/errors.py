@@ -1,6 +1,6 @@
 """What can go wrong, and whether trying again can help.
 
-    ToolscoreError
+    RightcallError
     ├── ConfigError              a configuration or rule file is wrong: shown to its author, exit code 1 or 2
     ├── JudgeError               a judge gave no answer; its reason says whether asking again can help
     └── CollectorError           a request was not taken; retryable unless a subclass says otherwise
@@ -21,11 +21,11 @@ from __future__ import annotations
 from typing import Literal
 
 
-class ToolscoreError(Exception):
+class RightcallError(Exception):
     """Root of all errors raised on purpose."""
 
 
-class ConfigError(ToolscoreError):
+class ConfigError(RightcallError):
     """A configuration or rule file is wrong. The message names file, line and fix; one line a mistake."""
 
 
@@ -34,7 +34,7 @@ JudgeReason = Literal[
 ]
 
 
-class JudgeError(ToolscoreError):
+class JudgeError(RightcallError):
     """A judge gave no usable answer. ``reason`` is from a closed set: it becomes a metric label and an ``error.type``.
 
     timeout, rate_limited, server, connection: asking again may help. refused: it never will. invalid: it answered
@@ -49,7 +49,7 @@ class JudgeError(ToolscoreError):
         self.reason, self.retry_after, self.charged = reason, retry_after, charged
 
 
-class CollectorError(ToolscoreError):
+class CollectorError(RightcallError):
     """A request was not taken. ``reason`` is from a closed set: it becomes a metric label."""
 
     reason = "internal"

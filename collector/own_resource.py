@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
 
 
-SCOPE = "toolscore.collector"
+SCOPE = "rightcall.collector"
 """The instrumentation scope of all of it."""
 
 
@@ -21,5 +21,5 @@ def resource() -> Resource:
     """The same for spans and metrics of this process."""
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource  # noqa: PLC0415 - only where it is wanted
 
-    ours = {"service.name": "toolscore", "service.version": __version__, "service.instance.id": str(uuid4())}
+    ours = {"service.name": "rightcall", "service.version": __version__, "service.instance.id": str(uuid4())}
     return Resource.create(ours).merge(OTELResourceDetector().detect())

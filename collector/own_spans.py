@@ -81,8 +81,8 @@ class OwnSpans:
             return
         from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415 - as above
 
-        told = {"toolscore.signal": outgoing.signal, "toolscore.items": outgoing.items, "toolscore.bytes": outgoing.size,
-                "toolscore.attempts": outgoing.attempts}  # fmt: skip
+        told = {"rightcall.signal": outgoing.signal, "rightcall.items": outgoing.items, "rightcall.bytes": outgoing.size,
+                "rightcall.attempts": outgoing.attempts}  # fmt: skip
         span = self._tracer.start_span("export", kind=SpanKind.CLIENT, start_time=outgoing.tried_ns, attributes=told)
         if error:
             span.set_status(Status(StatusCode.ERROR, error))

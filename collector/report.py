@@ -128,7 +128,7 @@ def table(rows: Sequence[Row]) -> str:
 
 def junit(rows: Sequence[Row]) -> str:
     """JUnit XML: a test case for each evaluation, a failure for each that failed, a skip for each that counts for nothing."""
-    suite = ElementTree.Element("testsuite", name="toolscore")
+    suite = ElementTree.Element("testsuite", name="rightcall")
     tests = failures = skipped = 0
     for row in rows:
         for evaluation in row["evaluations"]:

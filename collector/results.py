@@ -13,7 +13,7 @@ from collector.processors.trace import Trace
 from collector.redaction import Redaction
 from collector.verdict import Verdict
 
-_SCOPE = "toolscore"
+_SCOPE = "rightcall"
 
 Framed = list[tuple[Frame, bytes]]
 """Spans or log records, each with what surrounds it."""

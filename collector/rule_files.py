@@ -71,7 +71,7 @@ def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
         lines.append(f"{path}: {len(file.rules)} rules, {len(results) - len(failures)} of {len(results)} tests pass")
         lines += [f"{path}: {failure.text}" for failure in failures]
         lines += [
-            f"{path}: {scorer} of rule {rule} asks a model, which only `toolscore run` does: it is not tested"
+            f"{path}: {scorer} of rule {rule} asks a model, which only `rightcall run` does: it is not tested"
             for rule, scorer in rules.judges({rule.name for rule in file.rules})
         ]
         if embeddings.installed() is None and any(intent.examples for intent in file.intents):

@@ -98,10 +98,10 @@ class Service:
             _log.warning("spool: memory: what is acknowledged and not delivered yet is lost when this process dies")
             return
         with self._spans.during("recover") as told:
-            traces = told["toolscore.traces"] = self.pipeline.recover()
+            traces = told["rightcall.traces"] = self.pipeline.recover()
             if outbox is not None:
                 outbox.recover()
-                told["toolscore.requests"] = len(outbox)
+                told["rightcall.requests"] = len(outbox)
         _log.info("resumed %d open traces and %d requests from the spool", traces, len(outbox) if outbox else 0)
 
     def _own_telemetry(self) -> Iterator[Component]:
@@ -158,9 +158,9 @@ class Service:
             if self._spool is not None and ran:
                 with contextlib.suppress(CollectorError):
                     await self._spool.stored()
-            told["toolscore.requests"] = len(self._outbox) if self._outbox is not None else 0
+            told["rightcall.requests"] = len(self._outbox) if self._outbox is not None else 0
             await _shut_down([*self._exporters, *self._stores])
-            told["toolscore.requests.left"] = len(self._outbox) if self._outbox is not None else 0
+            told["rightcall.requests.left"] = len(self._outbox) if self._outbox is not None else 0
         await _shut_down(self._servers)
 
     async def _settle(self) -> None:

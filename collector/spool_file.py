@@ -22,7 +22,7 @@ from collector.errors import ConfigError
 
 FORMAT = 1
 NAME = "spool.db"
-_APPLICATION = 0x746F6F6C  # "tool": tells our files from other programs' SQLite files
+_APPLICATION = 0x72676874  # "rght": tells our files from other programs' SQLite files
 _PAGE = 16 << 10  # measured against 4 and 64 KiB: the cheapest for rows of one to a hundred kilobytes
 _WAL_PAGES = (64 << 20) // _PAGE  # most rows live for seconds: the longer the log, the fewer ever reach the main file
 _TABLES = """

@@ -1,6 +1,6 @@
 """Our own metrics: one table, one place where label values from strangers are bounded.
 
-Accuracy over a window is ``pass / (pass + fail)`` of ``toolscore_evaluations_total``; incomplete, ambiguous and failed
+Accuracy over a window is ``pass / (pass + fail)`` of ``rightcall_evaluations_total``; incomplete, ambiguous and failed
 evaluations are never counted as pass or fail. In a healthy collector accepted = sent + queued + held + dropped spans.
 """
 
@@ -129,7 +129,7 @@ class Telemetry:
         }
         for name, kind, labels, documentation in METRICS:
             options: dict[str, Any] = {"buckets": buckets[name]} if name in buckets else {}
-            setattr(self, name, kind(f"toolscore_{name}", documentation, labels, registry=self.registry, **options))
+            setattr(self, name, kind(f"rightcall_{name}", documentation, labels, registry=self.registry, **options))
         self._max = max_label_values
         self._seen: dict[str, set[str]] = {"route": set(), "intent": set(), "tool": set(), "scope": set()}
         self._children: dict[tuple[Any, ...], Any] = {}

@@ -340,7 +340,7 @@ class RuleTestCall(Strict):
 
 
 class RuleTest(Strict):
-    """A test of a rule: these calls, does it pass, and with which score. Run by ``toolscore check``."""
+    """A test of a rule: these calls, does it pass, and with which score. Run by ``rightcall check``."""
 
     name: Text
     rule: Identifier

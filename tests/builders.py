@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from collector import dialects
+from collector.config import Config, load_config
 from collector.reading import IGNORED, Reading
 from collector.reconstruction import ContextSettings, Run, reconstruct
 from collector.span import LogRecord, Resource, Scope, Span, SpanEvent
@@ -141,3 +143,10 @@ def read_tool(tool: Span) -> tuple[str | None, str | None, Any, str]:
     """Name, id, arguments and status of the call in a tool span, as its run has them."""
     (call,) = run_of(agent_span(), tool).trajectory.calls
     return call.name, call.id, call.arguments, call.status
+
+
+def load(folder: Path, text: str) -> Config:
+    """A configuration file's content, loaded."""
+    path = folder / "collector.yaml"
+    path.write_text(text)
+    return load_config(path)

@@ -1,4 +1,4 @@
-"""``toolscore run`` in a process of its own, as a user starts it."""
+"""``rightcall run`` in a process of its own, as a user starts it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
+
+import grpc
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from tests import otlp_data as data
 
 _PATIENCE = 20.0
 
@@ -46,7 +51,7 @@ class CollectorProcess:
         **sections: Any,
     ) -> None:
         self.grpc, self.http, self.metrics_port, self.admin = (free_port() for _ in range(4))
-        self._folder = tempfile.TemporaryDirectory(prefix="toolscore-")
+        self._folder = tempfile.TemporaryDirectory(prefix="rightcall-")
         self.folder = Path(self._folder.name)
         self.rules = self.folder / "rules.yaml"
         self.rules.write_text(rules)
@@ -144,3 +149,17 @@ def wait_for(condition: Any, pause: float = 0.05, patience: float = _PATIENCE) -
         if time.monotonic() > until:
             raise TimeoutError("it did not happen")
         time.sleep(pause)
+
+
+_EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+
+
+def send(process: CollectorProcess, *spans: Span) -> grpc.StatusCode:
+    """Send spans over gRPC; the status of the answer."""
+    with grpc.insecure_channel(f"127.0.0.1:{process.grpc}") as channel:
+        try:
+            channel.unary_unary(_EXPORT, None, None)(data.traces(*spans).SerializeToString(), timeout=10)
+        except grpc.RpcError as error:
+            code: grpc.StatusCode = error.code()
+            return code
+    return grpc.StatusCode.OK

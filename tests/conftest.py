@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("toolscore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("toolscore")
+settings.register_profile("rightcall", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("rightcall")

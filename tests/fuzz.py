@@ -123,7 +123,7 @@ class Target:
         self.pipeline.recover()
         after = self.pipeline._assembler
         assert all(after.opened(trace.trace_id) or after.closed(trace.trace_id) for trace in before)
-        assert not self._value("toolscore_dropped_spans_total", stage="spool", reason="unreadable")
+        assert not self._value("rightcall_dropped_spans_total", stage="spool", reason="unreadable")
 
     def _value(self, series: str, **labels: str) -> float:
         return self.telemetry.registry.get_sample_value(series, labels) or 0.0
@@ -142,7 +142,7 @@ class Target:
 
     def internal(self) -> float:
         """Runs that could not be rebuilt because of an exception: bugs."""
-        return self._value("toolscore_runs_unscored_total", reason="internal")
+        return self._value("rightcall_runs_unscored_total", reason="internal")
 
 
 def corpus(folder: Path) -> list[tuple[Signal, bytes, bool]]:

@@ -90,15 +90,15 @@ def post(collector: CollectorProcess, request: ExportTraceServiceRequest) -> Non
 def verdicts(sink: OtlpSink) -> list[dict[str, Any]]:
     """What was said about conversations."""
     said = [(record, data.values_of(record)) for record in sink.records()]
-    return [{**values, "trace": record.trace_id} for record, values in said if values["toolscore.rule"] == "trip"]
+    return [{**values, "trace": record.trace_id} for record, values in said if values["rightcall.rule"] == "trip"]
 
 
 def check(sink: OtlpSink, first: ExportTraceServiceRequest) -> None:
     wait_for(lambda: verdicts(sink), 0.1)
     (verdict,) = verdicts(sink)
     assert (verdict["gen_ai.evaluation.score.value"], verdict["gen_ai.evaluation.score.label"]) == (1.0, "pass")
-    assert (verdict["toolscore.complete"], verdict["toolscore.revision"]) == (True, 0)
-    assert (verdict["gen_ai.conversation.id"], verdict["toolscore.scope"]) == (CONVERSATION, "conversation")
+    assert (verdict["rightcall.complete"], verdict["rightcall.revision"]) == (True, 0)
+    assert (verdict["gen_ai.conversation.id"], verdict["rightcall.scope"]) == (CONVERSATION, "conversation")
     assert verdict["trace"] == data.all_spans(first.SerializeToString())[0].trace_id
 
 
@@ -118,7 +118,7 @@ def test_with_a_crash_between_the_two(sink: OtlpSink, folder: Path) -> None:
         wait_for(sink.records, 0.05)  # the verdict on the first run: the conversation has it
         process.kill()
         process.start()
-        assert process.metric("toolscore_conversations_open") == 1
+        assert process.metric("rightcall_conversations_open") == 1
         export(process, second)
         check(sink, first)
         assert process.stop() == 0

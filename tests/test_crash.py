@@ -24,7 +24,7 @@ rules:
   - {name: talks, scope: conversation, expect: {sequence: [look_up, refund]}, pass: 0.9}
 """
 SCOPES = (None, "conversation")  # each run is a conversation of its own: it has an event of either rule
-KILLS = int(os.environ.get("TOOLSCORE_KILLS", "8"))  # a long run is the same test with more of them
+KILLS = int(os.environ.get("RIGHTCALL_KILLS", "8"))  # a long run is the same test with more of them
 CLIENTS = 3
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
@@ -105,7 +105,7 @@ def missing(sink: OtlpSink, sent: Sent) -> set[tuple[Any, ...]]:
 
 
 def scope_of(record: LogRecord) -> str | None:
-    scope: str | None = data.values_of(record).get("toolscore.scope")
+    scope: str | None = data.values_of(record).get("rightcall.scope")
     return scope
 
 
@@ -113,8 +113,8 @@ def check(sink: OtlpSink, sent: Sent) -> None:
     events = defaultdict(list)
     for record in sink.records():
         said = data.values_of(record)
-        events[record.trace_id, scope_of(record), said["toolscore.revision"]].append(record.SerializeToString())
-        assert said["toolscore.complete"] is True
+        events[record.trace_id, scope_of(record), said["rightcall.revision"]].append(record.SerializeToString())
+        assert said["rightcall.complete"] is True
     assert all(len(set(copies)) == 1 for copies in events.values()), "what is sent again is the same, byte for byte"
     assert {revision for _, _, revision in events} == {0}
     copies: dict[tuple[bytes, bytes], set[bytes]] = defaultdict(set)

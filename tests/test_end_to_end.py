@@ -37,7 +37,7 @@ rules:
     pass: 0.9
 """
 TRACES = {"settle": "300ms", "idle_timeout": "2s"}
-OURS = ("toolscore.", "gen_ai.evaluation.")
+OURS = ("rightcall.", "gen_ai.evaluation.")
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_every_span_arrives_once_scored_and_otherwise_unchanged(
 def test_metrics_tell_pass_from_fail_with_exemplars(sink: OtlpSink, collector: CollectorProcess) -> None:
     trace_id = agent_run(EXPORTERS["grpc"](collector), ("refund_card", "delete_order"))
     series = (
-        'toolscore_evaluations_total{intent="",label="fail",route="/chat/refund",rule="refund",scorer="trajectory"}'
+        'rightcall_evaluations_total{intent="",label="fail",route="/chat/refund",rule="refund",scorer="trajectory"}'
     )
     wait_for(lambda: collector.metric(series) == 1)
     openmetrics = collector.get("/metrics", accept="application/openmetrics-text; version=1.0.0")
@@ -201,7 +201,7 @@ def test_garbage_is_refused_and_counted_and_the_next_good_request_works(collecto
         assert export(good, timeout=5) == b""
     assert post(collector, good) == 200
     for reason, count in (("decode", 3), ("unsupported", 1), ("too_large", 2)):
-        series = f'toolscore_receiver_refused_spans_total{{reason="{reason}",receiver="otlp",transport="http"}}'
+        series = f'rightcall_receiver_refused_spans_total{{reason="{reason}",receiver="otlp",transport="http"}}'
         assert collector.metric(series) == count
 
 
@@ -209,7 +209,7 @@ def test_rules_are_taken_up_while_it_runs_and_bad_ones_refused(sink: OtlpSink) -
     with CollectorProcess(RULES, {"endpoint": sink.endpoint, "tls": {"insecure": True}}, traces=TRACES) as collector:
         collector.rules.write_text(RULES.replace("expect:", "expct:"))
         collector.signal(signal.SIGHUP)
-        wait_for(lambda: collector.metric("toolscore_rules_reload_failures_total") >= 1)
+        wait_for(lambda: collector.metric("rightcall_rules_reload_failures_total") >= 1)
         assert "rules.yaml:5" in collector.log
         collector.rules.write_text(RULES.replace("name: refund", "name: renamed"))
         collector.signal(signal.SIGHUP)

@@ -90,7 +90,7 @@ def works(process: CollectorProcess) -> None:
     assert by_grpc(process, request) == "OK"
     assert by_http(process, request) == 200
     assert process.get("/readyz", process.admin).startswith("ok")
-    assert "toolscore_traces_open" in process.get("/metrics")
+    assert "rightcall_traces_open" in process.get("/metrics")
 
 
 def noise(choice: random.Random) -> bytes:
@@ -140,4 +140,4 @@ def test_a_rule_with_an_evil_regex_takes_linear_time(collector: CollectorProcess
     assert by_grpc(collector, data.traces(tool, agent).SerializeToString()) == "OK"
     wait_for(lambda: any(record.trace_id == trace_id for record in sink.records()), patience=5.0)
     (event,) = [data.values_of(record) for record in sink.records() if record.trace_id == trace_id]
-    assert (event["toolscore.rule"], event["gen_ai.evaluation.score.label"]) == ("evil", "fail")
+    assert (event["rightcall.rule"], event["gen_ai.evaluation.score.label"]) == ("evil", "fail")

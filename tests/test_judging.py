@@ -55,7 +55,7 @@ def test_killed_while_spans_wait_it_loses_none_and_judges_after_all() -> None:
             assert collector.stop() == 0
         anchors = [data.values_of(span) for span in sink.spans() if span.span_id == data.span_id(1)]
         assert Counter(Counter((span.trace_id, span.span_id) for span in sink.spans()).values()) == {1: 6}
-        assert [anchor["toolscore.mastra_llm.label"] for anchor in anchors] == ["pass", "pass"]
+        assert [anchor["rightcall.mastra_llm.label"] for anchor in anchors] == ["pass", "pass"]
         uids = [data.values_of(record)["log.record.uid"] for record in sink.records()]
         assert len(uids) == len(set(uids)) == 4
 
@@ -76,5 +76,5 @@ def test_rules_with_a_judge_load_where_none_is_configured() -> None:
     with CollectorProcess(RULES, None, traces=TRACES) as collector:
         assert "there is no `judge:` to ask" in collector.log
         send(collector, good_run())
-        wait_for(lambda: collector.metric('toolscore_judge_skipped_total{reason="unconfigured",rule="weather"}') == 1)
+        wait_for(lambda: collector.metric('rightcall_judge_skipped_total{reason="unconfigured",rule="weather"}') == 1)
         assert collector.stop() == 0

@@ -84,7 +84,7 @@ class Running:
         assert not self._thread.is_alive()
 
     def open_traces(self) -> float | None:
-        return self.service.telemetry.registry.get_sample_value("toolscore_traces_open")
+        return self.service.telemetry.registry.get_sample_value("rightcall_traces_open")
 
     def by_grpc(self, signal: Signal, body: bytes) -> None:
         service = {"traces": "trace.v1.TraceService", "logs": "logs.v1.LogsService"}[signal]

@@ -12,9 +12,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests import otlp_data as data
-from tests.collector_process import CollectorProcess, wait_for
+from tests.collector_process import CollectorProcess, send, wait_for
 from tests.sinks import OtlpSink
-from tests.test_spool_modes import send
 
 RULES = "rules: [{name: any, match: {}, expect: {any_order: []}}]"
 INSECURE: dict[str, Any] = {"insecure": True}
@@ -26,7 +25,7 @@ def own_spans(sink: OtlpSink) -> list[tuple[str, dict[str, Any]]]:
         for request in sink.requests["traces"]
         for resource in ExportTraceServiceRequest.FromString(request).resource_spans
         for scope in resource.scope_spans
-        if scope.scope.name == "toolscore.collector"
+        if scope.scope.name == "rightcall.collector"
         for span in scope.spans
     ]
 
@@ -43,13 +42,13 @@ def test_what_an_operator_on_call_asks_for() -> None:
             collector.signal(signal.SIGHUP)
             send(collector, data.span(1, parent=9))
             wait_for(backend.spans)
-            wait_for(lambda: _pushed(own, "toolscore_exporter_sent_spans") == 1)
+            wait_for(lambda: _pushed(own, "rightcall_exporter_sent_spans") == 1)
             wait_for(lambda: "rules refused" in collector.log)
             assert collector.stop() == 0
             spans = own_spans(own)
             assert {name for name, _ in spans} == {"recover", "start", "export", "reload rules", "drain"}
-            assert dict(spans)["drain"] == {"toolscore.requests": 0, "toolscore.requests.left": 0}
-            assert dict(spans)["export"]["toolscore.attempts"] == 1
+            assert dict(spans)["drain"] == {"rightcall.requests": 0, "rightcall.requests.left": 0}
+            assert dict(spans)["export"]["rightcall.attempts"] == 1
             assert {metadata["x-key"] for metadata in own.metadata} == {"s3cret"}
             assert all(json.loads(line)["level"] in ("info", "error") for line in collector.log.splitlines())
 

@@ -33,9 +33,9 @@ def test_a_real_model_judges_a_run(record_property: Callable[[str, object], None
             post(collector.http, "traces", data.traces(*spans(WRONG_RUNS[0], 1)).SerializeToString())
             wait_for(lambda: len(sink.records()) == 1 + len(SCORERS), 0.2, PATIENCE)
             events = {e["gen_ai.evaluation.name"]: e for e in map(data.values_of, sink.records())}
-            requests = collector.metric("toolscore_judge_request_seconds_count")
-            seconds = collector.metric("toolscore_judge_request_seconds_sum")
-            tokens = collector.metric('toolscore_judge_tokens_total{rule="any"}')
+            requests = collector.metric("rightcall_judge_request_seconds_count")
+            seconds = collector.metric("rightcall_judge_request_seconds_sum")
+            tokens = collector.metric('rightcall_judge_tokens_total{rule="any"}')
     assert events["trajectory"]["gen_ai.evaluation.score.label"] == "fail"
     for scorer in SCORERS:
         event = events[scorer]

@@ -14,11 +14,10 @@ from typing import Any
 
 import grpc
 import pytest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.spool_file import NAME
 from tests import otlp_data as data
-from tests.collector_process import CollectorProcess, free_port, wait_for
+from tests.collector_process import CollectorProcess, free_port, send, wait_for
 from tests.sinks import OtlpSink
 
 RULES = """
@@ -26,10 +25,7 @@ rules:
   - {name: weather, match: {agent: helper}, expect: {sequence: [get_weather]}, pass: 0.9}
 """
 WHOLE, OPEN = b"w" * 16, b"o" * 16
-_EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-
-
-QUEUE = 'toolscore_exporter_queue_size{exporter="otlp"}'
+QUEUE = 'rightcall_exporter_queue_size{exporter="otlp"}'
 
 
 def collector(endpoint: str, sending_queue: dict[str, Any] | None = None, **sections: Any) -> CollectorProcess:
@@ -37,16 +33,6 @@ def collector(endpoint: str, sending_queue: dict[str, Any] | None = None, **sect
     exporter["sending_queue"] = sending_queue or {}
     settings = {"traces": {"settle": "300ms", "idle_timeout": "1h"}, "spool": {"path": "spool"}, **sections}
     return CollectorProcess(RULES, exporter, **settings)
-
-
-def send(process: CollectorProcess, *spans: Span) -> grpc.StatusCode:
-    with grpc.insecure_channel(f"127.0.0.1:{process.grpc}") as channel:
-        try:
-            channel.unary_unary(_EXPORT, None, None)(data.traces(*spans).SerializeToString(), timeout=10)
-        except grpc.RpcError as error:
-            code: grpc.StatusCode = error.code()
-            return code
-    return grpc.StatusCode.OK
 
 
 def test_stopping_settles_what_is_whole_and_keeps_what_is_open() -> None:
@@ -120,7 +106,7 @@ def test_an_outage_under_load_is_a_queue_that_grows_and_empties(capacity: int) -
         load.stop()
         wait_for(lambda: load.acknowledged <= {span.span_id for span in sink.spans()})
         assert load.told == {grpc.StatusCode.OK} | ({grpc.StatusCode.RESOURCE_EXHAUSTED} if capacity == full else set())
-        assert process.metric('toolscore_exporter_send_failed_spans_total{exporter="otlp"}') == 0
+        assert process.metric('rightcall_exporter_send_failed_spans_total{exporter="otlp"}') == 0
 
 
 def test_a_disk_that_cannot_be_written_is_back_pressure_not_the_end() -> None:
@@ -170,7 +156,7 @@ def test_a_damaged_spool_is_told_counted_and_replaced(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(os.urandom(100_000))
     with collector("127.0.0.1:9", spool={"path": str(tmp_path)}) as process:
         assert "the spool was damaged: moved to" in process.log
-        assert process.metric("toolscore_spool_failures_total") == 1
+        assert process.metric("rightcall_spool_failures_total") == 1
 
 
 def test_memory_mode_says_what_it_risks() -> None:

@@ -1,4 +1,4 @@
-"""``toolscore demo``: recorded agent traffic, over a real OTLP exporter, into a collector started for the purpose."""
+"""``rightcall demo``: recorded agent traffic, over a real OTLP exporter, into a collector started for the purpose."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def replay(
     def finished(attributes: Mapping[str, Any], scope: InstrumentationScope, span: ProtoSpan) -> ReadableSpan:
         own = {key: worded(value) for key, value in _attributes(span.attributes).items()}
         if not span.parent_span_id:
-            own["toolscore.route"] = recording.route
+            own["rightcall.route"] = recording.route
         return ReadableSpan(
             worded(span.name),
             context(span.span_id),

@@ -56,7 +56,7 @@ _BY_SCOPE: Final = {scope: dialect for dialect in DIALECTS for scope in dialect.
 _BY_KEY: Final = tuple((key, dialect) for dialect in DIALECTS for key in dialect.keys)
 _OTHER_KEYS: Final = frozenset(key for key, dialect in _BY_KEY if dialect is not otel_genai.DIALECT)
 _WITH_LOGS: Final = tuple(dialect.read_log for dialect in DIALECTS if dialect.read_log is not None)
-_CONTEXT_ATTRIBUTES: Final = (semconv.HTTP_ROUTE, semconv.URL_PATH, semconv.TOOLSCORE_ROUTE, semconv.TOOLSCORE_INTENT)
+_CONTEXT_ATTRIBUTES: Final = (semconv.HTTP_ROUTE, semconv.URL_PATH, semconv.RIGHTCALL_ROUTE, semconv.RIGHTCALL_INTENT)
 
 MARKERS: Final[tuple[bytes, ...]] = (
     *dict.fromkeys(marker for dialect in DIALECTS for marker in dialect.markers),

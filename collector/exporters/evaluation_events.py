@@ -1,6 +1,6 @@
 """``gen_ai.evaluation.result``: one OTLP log record for each evaluation, joined to the evaluated span.
 
-Semantic conventions 1.41, event ``gen_ai.evaluation.result``; attributes under ``toolscore.`` are ours.
+Semantic conventions 1.41, event ``gen_ai.evaluation.result``; attributes under ``rightcall.`` are ours.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def _usual_attributes(verdict: Verdict, evaluation: Evaluation) -> Attributes:
         (semconv.EVALUATION_SCORE_VALUE, score.value),
         (semconv.EVALUATION_SCORE_LABEL, score.label),
         (semconv.EVALUATION_EXPLANATION, score.explanation),
-        (semconv.TOOLSCORE_SCORER_VERSION, evaluation.version),
-        (semconv.TOOLSCORE_COMPLETE, verdict.complete),
-        (semconv.TOOLSCORE_REVISION, verdict.revision),
+        (semconv.RIGHTCALL_SCORER_VERSION, evaluation.version),
+        (semconv.RIGHTCALL_COMPLETE, verdict.complete),
+        (semconv.RIGHTCALL_REVISION, verdict.revision),
         (semconv.AGENT_NAME, verdict.run.agent),
-        (semconv.TOOLSCORE_SCOPE, None if verdict.scope == "run" else verdict.scope),
-        (semconv.TOOLSCORE_RULE, verdict.rule),
-        (semconv.TOOLSCORE_RULE_DIGEST, verdict.digest),
+        (semconv.RIGHTCALL_SCOPE, None if verdict.scope == "run" else verdict.scope),
+        (semconv.RIGHTCALL_RULE, verdict.rule),
+        (semconv.RIGHTCALL_RULE_DIGEST, verdict.digest),
         (semconv.ERROR_TYPE, score.details.get("error.type")),
     )
     return tuple([(name, value) for name, value in attributes if value is not None])

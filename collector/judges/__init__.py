@@ -8,7 +8,7 @@ from collector.component import Judge
 from collector.errors import ConfigError
 from collector.judge_settings import Judge as JudgeConfig
 
-MISSING = "`judge:` needs the extra judge: pip install 'toolscore[judge]'"
+MISSING = "`judge:` needs the extra judge: pip install 'rightcall[judge]'"
 
 
 def build(config: JudgeConfig) -> Judge:

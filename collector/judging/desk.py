@@ -1,7 +1,7 @@
 """The desk where verdicts wait for a judge: takes them from the pipeline, gives judgements back, never makes it wait.
 
 Configuration: ``judge``. A run that is chosen and not judged for the operator's limits is counted in
-``toolscore_judge_skipped_total``; one the judge failed on gets an ``error`` evaluation. Judgements under way when the
+``rightcall_judge_skipped_total``; one the judge failed on gets an ``error`` evaluation. Judgements under way when the
 process dies are lost and counted nowhere; at a shutdown they get ``DRAIN`` seconds, the rest is skipped.
 """
 

@@ -24,7 +24,7 @@ def annotate(raw: bytes, attributes: Attributes) -> bytes:
 
     Appending a field to a protobuf message is concatenation, so the span's own bytes stay as they were.
     """
-    if b"toolscore." in raw or b"gen_ai.evaluation." in raw:
+    if b"rightcall." in raw or b"gen_ai.evaluation." in raw:
         raw = _without(raw, frozenset(key.encode() for key, _ in attributes))
     return raw + _span_attributes(attributes)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-_PACKAGE = "toolscore.lazy"
+_PACKAGE = "rightcall.lazy"
 _BYTES, _INT32, _FIXED32, _FIXED64, _BOOL, _INT64, _DOUBLE = (
     descriptor_pb2.FieldDescriptorProto.TYPE_BYTES,
     descriptor_pb2.FieldDescriptorProto.TYPE_INT32,
@@ -72,7 +72,7 @@ _MESSAGES: dict[str, tuple[tuple[str, int, Any, Any], ...]] = {
 
 
 def _build() -> dict[str, Any]:
-    file = descriptor_pb2.FileDescriptorProto(name="toolscore/lazy.proto", package=_PACKAGE, syntax="proto3")
+    file = descriptor_pb2.FileDescriptorProto(name="rightcall/lazy.proto", package=_PACKAGE, syntax="proto3")
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
         if name == "AnyValue":

@@ -16,7 +16,7 @@ def span_attributes(verdicts: list[Verdict]) -> dict[bytes, Attributes]:
         added[verdict.run.span_id] = tuple(_anchor_attributes(verdict, verdict.rule).items())
         for span_id, outcome in zip(verdict.run.held_spans, verdict.outcomes(), strict=True):
             if span_id is not None:
-                added[span_id] = (*added.get(span_id, ()), (semconv.TOOLSCORE_OUTCOME, outcome))
+                added[span_id] = (*added.get(span_id, ()), (semconv.RIGHTCALL_OUTCOME, outcome))
     return added
 
 
@@ -24,16 +24,16 @@ def _anchor_attributes(verdict: Verdict, rule: str) -> dict[str, AttributeValue]
     """The rule, every score, and the primary one under its standard name."""
     run = verdict.run
     attributes: dict[str, AttributeValue] = {
-        semconv.TOOLSCORE_COMPLETE: verdict.complete,
-        semconv.TOOLSCORE_RULE: rule,
-        semconv.TOOLSCORE_RULE_DIGEST: verdict.digest or "",
+        semconv.RIGHTCALL_COMPLETE: verdict.complete,
+        semconv.RIGHTCALL_RULE: rule,
+        semconv.RIGHTCALL_RULE_DIGEST: verdict.digest or "",
     }
     if run.route is not None:
-        attributes[semconv.TOOLSCORE_ROUTE] = run.route
+        attributes[semconv.RIGHTCALL_ROUTE] = run.route
     if run.intent is not None:
-        attributes[semconv.TOOLSCORE_INTENT] = run.intent
+        attributes[semconv.RIGHTCALL_INTENT] = run.intent
     if run.found_intent is not None:
-        attributes[semconv.TOOLSCORE_INTENT_REASON] = run.found_intent.reason
+        attributes[semconv.RIGHTCALL_INTENT_REASON] = run.found_intent.reason
     return attributes | _scores(verdict)
 
 
@@ -49,16 +49,16 @@ def _scores(verdict: Verdict) -> dict[str, AttributeValue]:
     for evaluation in verdict.evaluations:
         score = evaluation.score
         if score.value is not None:
-            attributes[f"toolscore.{evaluation.name}.score"] = score.value
-        attributes[f"toolscore.{evaluation.name}.label"] = score.label
+            attributes[f"rightcall.{evaluation.name}.score"] = score.value
+        attributes[f"rightcall.{evaluation.name}.label"] = score.label
         if evaluation.primary:
             attributes[semconv.EVALUATION_NAME] = evaluation.name
             if score.value is not None:
                 attributes[semconv.EVALUATION_SCORE_VALUE] = score.value
             attributes[semconv.EVALUATION_SCORE_LABEL] = score.label
             attributes[semconv.EVALUATION_EXPLANATION] = score.explanation
-            attributes[semconv.TOOLSCORE_MISSING_TOOLS] = tuple(score.missing)
-            attributes[semconv.TOOLSCORE_EXTRA_TOOLS] = _extra_tools(verdict)
+            attributes[semconv.RIGHTCALL_MISSING_TOOLS] = tuple(score.missing)
+            attributes[semconv.RIGHTCALL_EXTRA_TOOLS] = _extra_tools(verdict)
     return attributes
 
 

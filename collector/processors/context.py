@@ -22,8 +22,8 @@ from collector.values import name_of
 class ContextSettings:
     """What a run's context is read from. The names are tried in order."""
 
-    route: Sequence[str] = (semconv.TOOLSCORE_ROUTE, semconv.HTTP_ROUTE)
-    intent: Sequence[str] = (semconv.TOOLSCORE_INTENT, semconv.WORKFLOW_NAME)
+    route: Sequence[str] = (semconv.RIGHTCALL_ROUTE, semconv.HTTP_ROUTE)
+    intent: Sequence[str] = (semconv.RIGHTCALL_INTENT, semconv.WORKFLOW_NAME)
     skew_ns: int = 10_000_000
     """How far the clocks of two hosts may be apart."""
     user_input: bool = True

@@ -16,7 +16,7 @@ from collector.reconstruction import Run, join_runs
 from collector.verdict import Verdict
 from scorers import CompiledRule, Context, RuleSet
 
-TENANT_ATTRIBUTES = ("toolscore.tenant", "tenant.id")
+TENANT_ATTRIBUTES = ("rightcall.tenant", "tenant.id")
 _WHOLE_TRACE = b""  # where the verdict of a whole trace is noted among those of its runs
 
 # A span above the anchor that never came says nothing about the calls below it: everything a run is judged by is there.

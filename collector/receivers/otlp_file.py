@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from collector.component import SIGNALS, Signal
-from collector.errors import CollectorError, ToolscoreError
+from collector.errors import CollectorError, RightcallError
 from collector.otlp import json
 
 _SUFFIXES = (".pb", ".json", ".jsonl")
 _MAX_BYTES = 1 << 30
 
 
-class InputError(ToolscoreError):
+class InputError(RightcallError):
     """A file that is not OTLP, or cannot be read. The message names the file."""
 
 

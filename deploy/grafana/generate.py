@@ -27,17 +27,17 @@ from grafana_foundation_sdk.models.dashboard import (
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 HERE = Path(__file__).resolve().parent
-CHART_FILES = HERE.parent.parent / "helm" / "toolscore" / "files" / "dashboards"
+CHART_FILES = HERE.parent.parent / "helm" / "rightcall" / "files" / "dashboards"
 DATASOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 WIDTH, HEIGHT = 24, 8
 
 CHOSEN = 'rule=~"$rule", route=~"$route", intent=~"$intent", scorer=~"$scorer"'
 COLLECTOR = 'job=~"$job", instance=~"$instance"'
-COUNTED = f'toolscore_evaluations_total{{{CHOSEN}, label=~"pass|fail"}}'
-PASSED = f'toolscore_evaluations_total{{{CHOSEN}, label="pass"}}'
+COUNTED = f'rightcall_evaluations_total{{{CHOSEN}, label=~"pass|fail"}}'
+PASSED = f'rightcall_evaluations_total{{{CHOSEN}, label="pass"}}'
 ROUTE = "rule, route, intent, scorer"
-AGREEMENT = 'toolscore_judge_agreement_total{rule=~"$rule", scorer=~"$scorer"'
-OBJECTIVE = 'rule:toolscore_objective:ratio{rule=~"$rule", scorer=~"$scorer"}'
+AGREEMENT = 'rightcall_judge_agreement_total{rule=~"$rule", scorer=~"$scorer"'
+OBJECTIVE = 'rule:rightcall_objective:ratio{rule=~"$rule", scorer=~"$scorer"}'
 
 
 @dataclass(frozen=True)
@@ -97,14 +97,14 @@ ACCURACY: Sequence[Panel] = (
     Panel(
         "Agent runs",
         "All runs that were assembled, scored or not.",
-        [Query("sum(increase(toolscore_runs_total[$__range]))")],
+        [Query("sum(increase(rightcall_runs_total[$__range]))")],
         kind="stat",
         width=6,
     ),
     Panel(
         "Runs without a verdict",
         "Accuracy says nothing about these.",
-        [Query("sum(increase(toolscore_runs_unscored_total[$__range]))")],
+        [Query("sum(increase(rightcall_runs_unscored_total[$__range]))")],
         kind="stat",
         width=6,
     ),
@@ -112,7 +112,7 @@ ACCURACY: Sequence[Panel] = (
         "Accuracy over an hour",
         "By rule, route and intent, with the objective. Few runs make it jump: see the certainty beside it.",
         [
-            Query(f"route:toolscore_accuracy:ratio1h{{{CHOSEN}}}", "{{rule}} {{route}} {{intent}} {{scorer}}"),
+            Query(f"route:rightcall_accuracy:ratio1h{{{CHOSEN}}}", "{{rule}} {{route}} {{intent}} {{scorer}}"),
             Query(OBJECTIVE, "objective of {{rule}} {{scorer}}"),
         ],
         unit="percentunit",
@@ -122,7 +122,7 @@ ACCURACY: Sequence[Panel] = (
         "The best it can be",
         "Upper Wilson bound over six hours: where it is under the objective, chance does not explain it.",
         [
-            Query(f"route:toolscore_accuracy_upper:ratio6h{{{CHOSEN}}}", "{{rule}} {{route}} {{intent}} {{scorer}}"),
+            Query(f"route:rightcall_accuracy_upper:ratio6h{{{CHOSEN}}}", "{{rule}} {{route}} {{intent}} {{scorer}}"),
             Query(OBJECTIVE, "objective of {{rule}} {{scorer}}"),
         ],
         unit="percentunit",
@@ -131,7 +131,7 @@ ACCURACY: Sequence[Panel] = (
     Panel(
         "Evaluations by label",
         "Dots are single runs: they lead to the trace.",
-        [Query(rate("toolscore_evaluations_total", "label", CHOSEN), "{{label}}", exemplars=True)],
+        [Query(rate("rightcall_evaluations_total", "label", CHOSEN), "{{label}}", exemplars=True)],
         unit="cps",
     ),
     Panel(
@@ -139,7 +139,7 @@ ACCURACY: Sequence[Panel] = (
         "Median and the lowest tenth. Dots are single runs: they lead to the trace.",
         [
             Query(
-                f"histogram_quantile({share}, {rate('toolscore_evaluation_score_bucket', 'le, rule', CHOSEN)})",
+                f"histogram_quantile({share}, {rate('rightcall_evaluation_score_bucket', 'le, rule', CHOSEN)})",
                 f"{name} {{{{rule}}}}",
                 exemplars=True,
             )
@@ -150,7 +150,7 @@ ACCURACY: Sequence[Panel] = (
     Panel(
         "Distribution of scores",
         "How many runs scored how much.",
-        [Query(f"sum by (le) (increase(toolscore_evaluation_score_bucket{{{CHOSEN}}}[$__rate_interval]))", "{{le}}")],
+        [Query(f"sum by (le) (increase(rightcall_evaluation_score_bucket{{{CHOSEN}}}[$__rate_interval]))", "{{le}}")],
         kind="heatmap",
     ),
     Panel(
@@ -169,7 +169,7 @@ ACCURACY: Sequence[Panel] = (
     Panel(
         "Tool calls by outcome",
         "Of the scored runs.",
-        [Query(rate("toolscore_tool_calls_total", "outcome", 'rule=~"$rule"'), "{{outcome}}")],
+        [Query(rate("rightcall_tool_calls_total", "outcome", 'rule=~"$rule"'), "{{outcome}}")],
         unit="cps",
     ),
     Panel(
@@ -177,7 +177,7 @@ ACCURACY: Sequence[Panel] = (
         "In the chosen time, by tool and outcome, the ten most frequent.",
         [
             Query(
-                'topk(10, sum by (rule, tool, outcome) (increase(toolscore_tool_calls_total{rule=~"$rule",'
+                'topk(10, sum by (rule, tool, outcome) (increase(rightcall_tool_calls_total{rule=~"$rule",'
                 ' outcome!~"matched|unscored"}[$__range])))'
             )
         ],
@@ -186,13 +186,13 @@ ACCURACY: Sequence[Panel] = (
     Panel(
         "Runs by release",
         "Why a run was taken as finished.",
-        [Query("sum by (release) (rate(toolscore_runs_total[$__rate_interval]))", "{{release}}")],
+        [Query("sum by (release) (rate(rightcall_runs_total[$__rate_interval]))", "{{release}}")],
         unit="cps",
     ),
     Panel(
         "Runs without a verdict, by reason",
         "no_rule: none matches. incomplete: spans are missing. ambiguous: the unknown order decides. error: a scorer failed.",
-        [Query("sum by (reason) (rate(toolscore_runs_unscored_total[$__rate_interval]))", "{{reason}}")],
+        [Query("sum by (reason) (rate(rightcall_runs_unscored_total[$__rate_interval]))", "{{reason}}")],
         unit="cps",
     ),
     Panel(
@@ -212,71 +212,71 @@ ACCURACY: Sequence[Panel] = (
     Panel(
         "Intents",
         "Looked for in the user's words where no attribute says them, by what showed them; none where nothing did.",
-        [Query("sum by (by) (rate(toolscore_intents_total[$__rate_interval]))", "{{by}}")],
+        [Query("sum by (by) (rate(rightcall_intents_total[$__rate_interval]))", "{{by}}")],
         unit="cps",
     ),
 )
 
 HEALTH: Sequence[Panel] = (
-    one("toolscore_receiver_accepted_spans_total", "transport", "cps", "Accepted spans", "Taken from senders."),
-    one("toolscore_receiver_refused_spans_total", "reason", "cps", "Refused", "Requests not taken, by reason."),
-    one("toolscore_exporter_sent_spans_total", "exporter", "cps", "Sent spans", "Delivered to the backend."),
+    one("rightcall_receiver_accepted_spans_total", "transport", "cps", "Accepted spans", "Taken from senders."),
+    one("rightcall_receiver_refused_spans_total", "reason", "cps", "Refused", "Requests not taken, by reason."),
+    one("rightcall_exporter_sent_spans_total", "exporter", "cps", "Sent spans", "Delivered to the backend."),
     one(
-        "toolscore_exporter_send_failed_spans_total",
+        "rightcall_exporter_send_failed_spans_total",
         "exporter",
         "cps",
         "Given up",
         "Spans not delivered after all retries.",
     ),
-    one("toolscore_dropped_spans_total", "stage, reason", "cps", "Dropped spans", "Duplicates are dropped on purpose."),
-    one("toolscore_late_spans_total", "instance", "cps", "Late spans", "Came after their trace's verdict."),
+    one("rightcall_dropped_spans_total", "stage, reason", "cps", "Dropped spans", "Duplicates are dropped on purpose."),
+    one("rightcall_late_spans_total", "instance", "cps", "Late spans", "Came after their trace's verdict."),
     share(
         "Sending queue",
-        "toolscore_exporter_queue_size",
-        "toolscore_exporter_queue_capacity",
+        "rightcall_exporter_queue_size",
+        "rightcall_exporter_queue_capacity",
         "Share in use; at 1 senders are told to slow down.",
     ),
     share(
         "Spool",
-        "toolscore_spool_bytes",
-        "toolscore_spool_capacity_bytes",
+        "rightcall_spool_bytes",
+        "rightcall_spool_capacity_bytes",
         "Share in use; at 1 senders are told to slow down. Empty where the spool is memory.",
     ),
-    one("toolscore_spool_failures_total", "instance", "cps", "Spool failures", "Writes that failed."),
-    Panel("Open traces", "Being assembled.", [Query(f"toolscore_traces_open{{{COLLECTOR}}}", "{{instance}}")], width=8),
+    one("rightcall_spool_failures_total", "instance", "cps", "Spool failures", "Writes that failed."),
+    Panel("Open traces", "Being assembled.", [Query(f"rightcall_traces_open{{{COLLECTOR}}}", "{{instance}}")], width=8),
     Panel(
         "Open conversations",
         "Whose runs are being gathered. None where no rule is about conversations.",
-        [Query(f"toolscore_conversations_open{{{COLLECTOR}}}", "{{instance}}")],
+        [Query(f"rightcall_conversations_open{{{COLLECTOR}}}", "{{instance}}")],
         width=8,
     ),
     one(
-        "toolscore_conversations_total", "release", "cps", "Conversations over", "By why; evicted ones are incomplete."
+        "rightcall_conversations_total", "release", "cps", "Conversations over", "By why; evicted ones are incomplete."
     ),
     Panel(
         "Time to reconstruct and score a trace",
         "Median and the slowest hundredth.",
         [
-            Query(f"histogram_quantile({share}, {rate('toolscore_scoring_seconds_bucket', 'le')})", name)
+            Query(f"histogram_quantile({share}, {rate('rightcall_scoring_seconds_bucket', 'le')})", name)
             for share, name in ((0.5, "median"), (0.99, "slowest 1 %"))
         ],
         unit="s",
         width=8,
     ),
-    one("toolscore_unread_spans_total", "scope", "cps", "Unread spans", "Look like an agent's; no dialect reads them."),
-    one("toolscore_label_overflow_total", "label", "cps", "Label overflow", "Samples that went to __other__."),
-    one("toolscore_rules_reload_failures_total", "instance", "cps", "Refused rules", "The old ones stay in force."),
-    one("toolscore_judge_requests_total", "outcome", "cps", "Judge requests", "Every attempt, by what came of it."),
-    one("toolscore_judge_tokens_total", "rule", "cps", "Judge tokens", "Of questions and answers, a second, by rule."),
+    one("rightcall_unread_spans_total", "scope", "cps", "Unread spans", "Look like an agent's; no dialect reads them."),
+    one("rightcall_label_overflow_total", "label", "cps", "Label overflow", "Samples that went to __other__."),
+    one("rightcall_rules_reload_failures_total", "instance", "cps", "Refused rules", "The old ones stay in force."),
+    one("rightcall_judge_requests_total", "outcome", "cps", "Judge requests", "Every attempt, by what came of it."),
+    one("rightcall_judge_tokens_total", "rule", "cps", "Judge tokens", "Of questions and answers, a second, by rule."),
     one(
-        "toolscore_judge_skipped_total", "rule, reason", "cps", "Not judged", "Judgements due and not made, by reason."
+        "rightcall_judge_skipped_total", "rule, reason", "cps", "Not judged", "Judgements due and not made, by reason."
     ),
-    one("toolscore_judge_cache_hits_total", "rule", "cps", "Judge cache", "Answers nobody had to be asked for."),
+    one("rightcall_judge_cache_hits_total", "rule", "cps", "Judge cache", "Answers nobody had to be asked for."),
     Panel(
         "Judge request time",
         "Median and the slowest twentieth; spans do not wait for it.",
         [
-            Query(f"histogram_quantile({share}, {rate('toolscore_judge_request_seconds_bucket', 'le')})", name)
+            Query(f"histogram_quantile({share}, {rate('rightcall_judge_request_seconds_bucket', 'le')})", name)
             for share, name in ((0.5, "median"), (0.95, "slowest 5 %"))
         ],
         unit="s",
@@ -284,21 +284,21 @@ HEALTH: Sequence[Panel] = (
     ),
     share(
         "Judge queue",
-        "toolscore_judge_queue_size",
-        "toolscore_judge_queue_capacity",
+        "rightcall_judge_queue_size",
+        "rightcall_judge_queue_capacity",
         "Share in use; at 1 further judgements are skipped.",
     ),
     Panel(
         "Judge circuit",
         "1 for the state it is in; while it is open nobody is asked.",
-        [Query(f"max by (instance, state) (toolscore_judge_circuit{{{COLLECTOR}}})", "{{instance}} {{state}}")],
+        [Query(f"max by (instance, state) (rightcall_judge_circuit{{{COLLECTOR}}})", "{{instance}} {{state}}")],
         width=8,
         most=1,
     ),
     Panel(
         "Rules in force",
         "More than one digest of a file: replicas disagree.",
-        [Query(f"count by (file, digest) (toolscore_rules_info{{{COLLECTOR}}})")],
+        [Query(f"count by (file, digest) (rightcall_rules_info{{{COLLECTOR}}})")],
         kind="table",
         width=8,
     ),
@@ -351,7 +351,7 @@ def variable(name: str, metric: str) -> dashboard.QueryVariable:
 def build(title: str, uid: str, panels: Sequence[Panel], variables: Sequence[dashboard.QueryVariable]) -> str:
     """One dashboard as JSON."""
     built = (
-        dashboard.Dashboard(title).uid(uid).tags(["toolscore"]).refresh("30s").time("now-6h", "now").timezone("browser")
+        dashboard.Dashboard(title).uid(uid).tags(["rightcall"]).refresh("30s").time("now-6h", "now").timezone("browser")
     )
     built = built.readonly().tooltip(DashboardCursorSync.CROSSHAIR)
     built = built.with_variable(dashboard.DatasourceVariable("datasource").type("prometheus"))
@@ -375,11 +375,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make the Grafana dashboards.")
     parser.add_argument("--output", type=Path, default=HERE / "dashboards")
     output = parser.parse_args().output
-    chosen = [variable(name, "toolscore_evaluations_total") for name in ("rule", "route", "intent", "scorer")]
-    collectors = [variable(name, "toolscore_traces_open") for name in ("job", "instance")]
+    chosen = [variable(name, "rightcall_evaluations_total") for name in ("rule", "route", "intent", "scorer")]
+    collectors = [variable(name, "rightcall_traces_open") for name in ("job", "instance")]
     files = {
-        "tool-call-accuracy.json": build("Toolscore: tool-call accuracy", "toolscore-accuracy", ACCURACY, chosen),
-        "collector-health.json": build("Toolscore: collector health", "toolscore-health", HEALTH, collectors),
+        "tool-call-accuracy.json": build("Rightcall: tool-call accuracy", "rightcall-accuracy", ACCURACY, chosen),
+        "collector-health.json": build("Rightcall: collector health", "rightcall-health", HEALTH, collectors),
     }
     output.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():

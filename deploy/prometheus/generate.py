@@ -22,12 +22,12 @@ from typing import Any
 import yaml
 
 HERE = Path(__file__).resolve().parent
-CHART_FILES = HERE.parent.parent / "helm" / "toolscore" / "files" / "prometheus"
+CHART_FILES = HERE.parent.parent / "helm" / "rightcall" / "files" / "prometheus"
 HEADER = "# Made by deploy/prometheus/generate.py from objectives.yaml: change that, not this.\n"
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 LEVELS = {"route": "rule, route, intent, scorer", "rule": "rule, scorer"}
-OBJECTIVE = "rule:toolscore_objective:ratio"
-DROP = "route:toolscore_accuracy_drop:z"
+OBJECTIVE = "rule:rightcall_objective:ratio"
+DROP = "route:rightcall_accuracy_drop:z"
 PER_RULE = "on (rule, scorer) group_left ()"
 Rule = dict[str, Any]
 
@@ -107,12 +107,12 @@ def recovery(window: str) -> str:
 
 def evaluations(level: str, window: str) -> str:
     """Evaluations that passed or failed; others say nothing about accuracy."""
-    return f'sum by ({LEVELS[level]}) (increase(toolscore_evaluations_total{{label=~"pass|fail"}}[{window}]))'
+    return f'sum by ({LEVELS[level]}) (increase(rightcall_evaluations_total{{label=~"pass|fail"}}[{window}]))'
 
 
 def passes(level: str, window: str, of: str) -> str:
     """Those that passed; 0 where none ever did, for then there is no such series."""
-    return f'sum by ({LEVELS[level]}) (increase(toolscore_evaluations_total{{label="pass"}}[{window}]))\nor\n{of} * 0'
+    return f'sum by ({LEVELS[level]}) (increase(rightcall_evaluations_total{{label="pass"}}[{window}]))\nor\n{of} * 0'
 
 
 def upper_bound(passed: str, of: str, z: float) -> str:
@@ -124,10 +124,10 @@ def upper_bound(passed: str, of: str, z: float) -> str:
 def recorded(level: str, what: str, window: str) -> str:
     """The name of a recorded series."""
     names = {
-        "evaluations": "toolscore_evaluations:increase",
-        "passes": "toolscore_passes:increase",
-        "accuracy": "toolscore_accuracy:ratio",
-        "upper": "toolscore_accuracy_upper:ratio",
+        "evaluations": "rightcall_evaluations:increase",
+        "passes": "rightcall_passes:increase",
+        "accuracy": "rightcall_accuracy:ratio",
+        "upper": "rightcall_accuracy_upper:ratio",
     }
     return f"{level}:{names[what]}{window}"
 
@@ -145,7 +145,7 @@ def drop_z(settings: Objectives) -> list[Rule]:
     """How surely accuracy fell against last week: the z statistic of two proportions, by their pooled accuracy."""
     over, offset = settings.last_week["over"], settings.last_week["offset"]
     n, s, now = (recorded("route", what, over) for what in ("evaluations", "passes", "accuracy"))
-    pooled = f"route:toolscore_accuracy_pooled:ratio{over}"
+    pooled = f"route:rightcall_accuracy_pooled:ratio{over}"
     z = f"({now} offset {offset} - {now})\n/ sqrt({pooled} * (1 - {pooled}) * (1 / {n} + 1 / ({n} offset {offset})))"
     return [
         {"record": pooled, "expr": f"({s} + {s} offset {offset}) / ({n} + {n} offset {offset})"},
@@ -179,7 +179,7 @@ def recording_rules(settings: Objectives) -> dict[str, Any]:
     groups: list[dict[str, Any]] = []
     for level, wanted in windows.items():
         rules = [rule for window in sorted(wanted, key=seconds) for rule in _records(level, window, settings)]
-        groups.append({"name": f"toolscore-{level}", "rules": rules})
+        groups.append({"name": f"rightcall-{level}", "rules": rules})
     groups[0]["rules"] += drop_z(settings)
     groups[1]["rules"].append({"record": OBJECTIVE, "expr": objective_ratio(settings)})
     return {"groups": groups}
@@ -199,7 +199,7 @@ def alert_rules(settings: Objectives) -> dict[str, Any]:
     """accuracy.yaml: accuracy under its objective, budgets burning, drops since last week."""
     rules = [accuracy_low(settings), last_week(settings)]
     rules += [budget_burn(ratio, burn, settings) for ratio in settings.ratios for burn in burns(ratio, settings.budget)]
-    return {"groups": [{"name": "toolscore-accuracy", "rules": rules}]}
+    return {"groups": [{"name": "rightcall-accuracy", "rules": rules}]}
 
 
 def _alert(
@@ -226,7 +226,7 @@ def accuracy_low(settings: Objectives) -> Rule:
         for pair in settings.accuracy["windows"]
     ]
     return _alert(
-        "ToolscoreAccuracyLow",
+        "RightcallAccuracyLow",
         settings,
         "\nor\n".join(parts),
         "warning",
@@ -241,7 +241,7 @@ def budget_burn(ratio: float, burn: Burn, settings: Objectives) -> Rule:
     """A share of one objective's error budget went within one window."""
     one = below("rule", burn.window, recovery(burn.window), f"{burn.target:g}", settings.min_evaluations)
     rule = _alert(
-        "ToolscoreErrorBudgetBurn",
+        "RightcallErrorBudgetBurn",
         settings,
         f"({one})\nand on (rule, scorer) {OBJECTIVE} == {ratio}",
         burn.alert["severity"],
@@ -265,7 +265,7 @@ def last_week(settings: Objectives) -> Rule:
         f"and {n} >= {least}\nand {n} offset {test['offset']} >= {least}"
     )
     return _alert(
-        "ToolscoreAccuracyDroppedSinceLastWeek",
+        "RightcallAccuracyDroppedSinceLastWeek",
         settings,
         expr,
         "warning",
@@ -279,7 +279,7 @@ def last_week(settings: Objectives) -> Rule:
 def grafana_alerts(alerts: dict[str, Any]) -> dict[str, Any]:
     """The same alerts, managed by Grafana. They read the series recorded by Prometheus; a row of the query is an alert."""
     rules = [_grafana_rule(rule) for rule in alerts["groups"][0]["rules"]]
-    group = {"orgId": 1, "name": "toolscore-accuracy", "folder": "Toolscore", "interval": "1m", "rules": rules}
+    group = {"orgId": 1, "name": "rightcall-accuracy", "folder": "Rightcall", "interval": "1m", "rules": rules}
     return {"apiVersion": 1, "groups": [group]}
 
 

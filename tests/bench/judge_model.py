@@ -61,8 +61,8 @@ def judge_recorded(model: SmallModel, count: int) -> None:
                     for file in files:
                         for signal, request in read_file(file):
                             post(collector.http, signal, request)
-            wait_for(lambda: not collector.metric("toolscore_traces_open"), 0.5, _LONG)
-            wait_for(lambda: not collector.metric("toolscore_judge_queue_size"), 0.5, _LONG)
+            wait_for(lambda: not collector.metric("rightcall_traces_open"), 0.5, _LONG)
+            wait_for(lambda: not collector.metric("rightcall_judge_queue_size"), 0.5, _LONG)
             time.sleep(1)  # the last event leaves
             report_recorded(collector, sink, time.monotonic() - begun)
 
@@ -79,15 +79,15 @@ def report_recorded(collector: CollectorProcess, sink: OtlpSink, seconds: float)
     """Print the figures of one scorer a line."""
     own = (record for record in sink.records() if record.event_name == "gen_ai.evaluation.result")
     events = [data.values_of(record) for record in own]
-    requests = collector.metric("toolscore_judge_request_seconds_count")
-    spent = collector.metric("toolscore_judge_request_seconds_sum")
+    requests = collector.metric("rightcall_judge_request_seconds_count")
+    spent = collector.metric("rightcall_judge_request_seconds_sum")
     print(f"{requests:.0f} requests in {seconds:.0f} s, {spent / max(1, requests):.1f} s a request")
     for scorer in SCORERS:
         of_scorer = [event for event in events if event["gen_ai.evaluation.name"] == scorer]
         labels = Counter(str(event["gen_ai.evaluation.score.label"]) for event in of_scorer)
         errors = Counter(str(event["error.type"]) for event in of_scorer if "error.type" in event)
         asked, broken = (
-            int(collector.metric(f'toolscore_judge_requests_total{{outcome="{outcome}",rule="{scorer}"}}'))
+            int(collector.metric(f'rightcall_judge_requests_total{{outcome="{outcome}",rule="{scorer}"}}'))
             for outcome in ("ok", "invalid")
         )
         lost = errors["judge_invalid"]
@@ -95,7 +95,7 @@ def report_recorded(collector: CollectorProcess, sink: OtlpSink, seconds: float)
         skipped = {
             reason: count
             for reason in _SKIPS
-            if (count := collector.metric(f'toolscore_judge_skipped_total{{reason="{reason}",rule="{scorer}"}}'))
+            if (count := collector.metric(f'rightcall_judge_skipped_total{{reason="{reason}",rule="{scorer}"}}'))
         }
         print(
             f"{scorer}: {len(of_scorer)} judged {dict(labels)}; answers usable at first {asked - repaired},"

@@ -18,13 +18,13 @@ from tests.collector_process import CollectorProcess, wait_for
 
 _BEFORE, _AFTER = 20, 20  # seconds of load before the outage and after it
 _COLUMNS = {
-    "queue": 'toolscore_exporter_queue_size{exporter="otlp"}',
-    "spool MiB": "toolscore_spool_bytes",
-    "open": "toolscore_traces_open",
-    "accepted": 'toolscore_receiver_accepted_spans_total{receiver="otlp",transport="grpc"}',
-    "sent": 'toolscore_exporter_sent_spans_total{exporter="otlp"}',
-    "failed": 'toolscore_exporter_send_failed_spans_total{exporter="otlp"}',
-    "refused": 'toolscore_receiver_refused_spans_total{receiver="otlp",transport="grpc",reason="overload"}',
+    "queue": 'rightcall_exporter_queue_size{exporter="otlp"}',
+    "spool MiB": "rightcall_spool_bytes",
+    "open": "rightcall_traces_open",
+    "accepted": 'rightcall_receiver_accepted_spans_total{receiver="otlp",transport="grpc"}',
+    "sent": 'rightcall_exporter_sent_spans_total{exporter="otlp"}',
+    "failed": 'rightcall_exporter_send_failed_spans_total{exporter="otlp"}',
+    "refused": 'rightcall_receiver_refused_spans_total{receiver="otlp",transport="grpc",reason="overload"}',
 }
 
 

@@ -25,8 +25,8 @@ from tests.collector_process import CollectorProcess, wait_for
 
 RATE = 26_000  # spans a second of the reference mix: half of what a busy two-core machine takes
 _HUGE = 100_000
-_QUEUE = 'toolscore_exporter_queue_size{exporter="otlp"}'
-_LOST = ("toolscore_exporter_send_failed_spans_total", "toolscore_dropped_spans_total")
+_QUEUE = 'rightcall_exporter_queue_size{exporter="otlp"}'
+_LOST = ("rightcall_exporter_send_failed_spans_total", "rightcall_dropped_spans_total")
 _EVERY = 10.0  # seconds between lines
 
 
@@ -164,7 +164,7 @@ def _watch(
     stop.set()
     for sender in senders:
         sender.join()
-    wait_for(lambda: collector.metric("toolscore_traces_open") + collector.metric(_QUEUE) == 0, 1.0, patience=180.0)
+    wait_for(lambda: collector.metric("rightcall_traces_open") + collector.metric(_QUEUE) == 0, 1.0, patience=180.0)
     lost = [line for line in collector.get("/metrics").splitlines() if line.startswith(_LOST)]
     code = collector.stop()
     acknowledged = sum(sender.acknowledged for sender in senders)
@@ -174,12 +174,12 @@ def _watch(
 
 def _line(collector: CollectorProcess, senders: list[Sender], passed: float, paused: bool) -> None:
     figures = {
-        "open": collector.metric("toolscore_traces_open"),
+        "open": collector.metric("rightcall_traces_open"),
         "queue": collector.metric(_QUEUE),
-        "spool MiB": collector.metric("toolscore_spool_bytes") / (1 << 20),
-        "evicted": collector.metric('toolscore_runs_total{release="evicted"}'),
-        "idle": collector.metric('toolscore_runs_total{release="idle"}'),
-        "overflow": collector.metric('toolscore_label_overflow_total{label="tool"}'),
+        "spool MiB": collector.metric("rightcall_spool_bytes") / (1 << 20),
+        "evicted": collector.metric('rightcall_runs_total{release="evicted"}'),
+        "idle": collector.metric('rightcall_runs_total{release="idle"}'),
+        "overflow": collector.metric('rightcall_label_overflow_total{label="tool"}'),
     }
     told = ", ".join(f"{name} {value:,.0f}" for name, value in figures.items())
     sent, refused = sum(s.acknowledged for s in senders), sum(s.refused for s in senders)

@@ -18,8 +18,8 @@ from collector.reconstruction import Run
 from collector.rule_files import Rules
 from scorers import load_rules
 from tests import marked, recorded
+from tests.collector.corpus_differences import NO_CONTENT, Truth, differences, executed
 from tests.collector.corpus_limits import LIMITS
-from tests.collector.test_corpus import NO_CONTENT, Truth, differences, executed
 
 JUDGED = Rules(load_rules({"rules": [{"name": "judged", "match": {}, "scorers": ["tool_choice"]}]}))
 README = Path(__file__).parents[2] / "collector" / "README.md"

@@ -18,7 +18,7 @@ def table() -> str:
     for name, kind, labels, documentation in METRICS:
         suffix = "_total" if kind is Counter else ""
         shown = ", ".join(f"`{label}`" for label in labels)
-        lines.append(f"| `toolscore_{name}{suffix}` | {kind.__name__.lower()} | {shown} | {documentation} |")
+        lines.append(f"| `rightcall_{name}{suffix}` | {kind.__name__.lower()} | {shown} | {documentation} |")
     return "\n".join(lines) + "\n"
 
 

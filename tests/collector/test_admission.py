@@ -51,7 +51,7 @@ class Door:
 
     @property
     def taken(self) -> float:
-        return self.telemetry.registry.get_sample_value("toolscore_traces_open") or 0.0
+        return self.telemetry.registry.get_sample_value("rightcall_traces_open") or 0.0
 
 
 def failing(door: Door) -> Door:
@@ -102,4 +102,4 @@ def test_a_refused_request_is_counted_by_reason(tmp_path: Path) -> None:
         door.take(b"\xff\xff")
     door.admission.refuse("grpc", DecodeError("x"))
     labels = {"receiver": "otlp", "transport": "grpc", "reason": "decode"}
-    assert door.telemetry.registry.get_sample_value("toolscore_receiver_refused_spans_total", labels) == 1
+    assert door.telemetry.registry.get_sample_value("rightcall_receiver_refused_spans_total", labels) == 1

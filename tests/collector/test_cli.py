@@ -129,7 +129,7 @@ def test_score_asks_no_model_and_says_so(folder: Path, capsys: pytest.CaptureFix
     (folder / "rules.yaml").write_text(JUDGED)
     assert main(["score", "--rules", str(folder / "rules.yaml"), "--format", form, str(folder)]) == 0
     told = capsys.readouterr()
-    assert told.err == "left out: meaning of rule weather, which asks a model; only `toolscore run` does\n"
+    assert told.err == "left out: meaning of rule weather, which asks a model; only `rightcall run` does\n"
     assert "meaning" not in told.out
 
 
@@ -138,7 +138,7 @@ def test_check_tests_no_model_and_says_so(folder: Path, capsys: pytest.CaptureFi
     assert main(["check", str(folder / "rules.yaml")]) == 0
     told = capsys.readouterr().out
     assert "1 of 1 tests pass" in told
-    assert "meaning of rule weather asks a model, which only `toolscore run` does: it is not tested" in told
+    assert "meaning of rule weather asks a model, which only `rightcall run` does: it is not tested" in told
     assert "mastra_llm of rule unused asks a model" in told
 
 

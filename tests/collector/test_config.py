@@ -6,21 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import Config, Spool, load_config
+from collector.config import Config, Spool
 from collector.errors import ConfigError
-
-
-def load(folder: Path, text: str) -> Config:
-    path = folder / "collector.yaml"
-    path.write_text(text)
-    return load_config(path)
-
+from tests.builders import load
 
 CONTRACT = """
 receivers: {otlp: {protocols: {grpc: {endpoint: 0.0.0.0:4317}, http: {endpoint: 0.0.0.0:4318}}}}
 rules: [rules/]
 traces: {settle: 2s, idle_timeout: 30s, max_duration: 10m, max_open: 100000}
-context: {route: [toolscore.route, http.route], intent: [toolscore.intent, gen_ai.workflow.name]}
+context: {route: [rightcall.route, http.route], intent: [rightcall.intent, gen_ai.workflow.name]}
 spool: memory
 exporters: {otlp: {endpoint: tempo:4317, tls: {insecure: true}}, prometheus: {endpoint: 0.0.0.0:9464}}
 admin: {endpoint: 127.0.0.1:13133}
@@ -121,9 +115,9 @@ exporters: {otlp: {endpoint: "x:1", tls: {ca_file: ca.pem}}}
 
 
 def test_what_waits_is_on_disk_unless_told_otherwise(tmp_path: Path) -> None:
-    assert load(tmp_path, "").spool == Spool(path=Path("/var/lib/toolscore"))
+    assert load(tmp_path, "").spool == Spool(path=Path("/var/lib/rightcall"))
     assert load(tmp_path, "spool: memory").spool is None
-    spool = load(tmp_path, "spool: {path: /var/lib/toolscore, max_size_mib: 64}").spool
+    spool = load(tmp_path, "spool: {path: /var/lib/rightcall, max_size_mib: 64}").spool
     assert spool is not None
     assert (spool.fsync, spool.max_size_mib) == (True, 64)
 

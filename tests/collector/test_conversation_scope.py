@@ -16,8 +16,7 @@ from collector import embeddings, gathered
 from collector.rule_files import check_rules, load_rules
 from collector.spool_file import Change
 from tests import otlp_data as data
-from tests.collector.test_journal import Life, _folder
-from tests.collector.test_pipeline import Bench
+from tests.harness import Bench, Life, folder_in
 
 RULES = """
 rules:
@@ -45,7 +44,7 @@ def events(bench: Bench) -> list[dict[str, Any]]:
     return [
         {**values, "trace": event.trace_id[-1], "span": event.span_id[-1]}
         for event, values in said
-        if values.get("toolscore.scope") == "conversation"
+        if values.get("rightcall.scope") == "conversation"
     ]
 
 
@@ -66,7 +65,7 @@ def test_the_traces_of_a_conversation_are_one_trajectory(bench: Bench) -> None:
     assert events(bench) == []
     bench.wait(QUIET)
     (event,) = events(bench)
-    assert (event["toolscore.rule"], event["gen_ai.evaluation.score.value"], event["toolscore.complete"]) == (
+    assert (event["rightcall.rule"], event["gen_ai.evaluation.score.value"], event["rightcall.complete"]) == (
         "order",
         1.0,
         True,
@@ -114,7 +113,7 @@ def test_runs_of_nested_agents_are_in_it(bench: Bench) -> None:
 def test_a_later_turn_revises_the_verdict_and_counts_for_nothing(bench: Bench) -> None:
     talk(bench, turn(1, "look_up"), pause=QUIET)
     talk(bench, turn(2, "refund"), pause=QUIET)
-    assert [(e["toolscore.revision"], e["gen_ai.evaluation.score.label"]) for e in events(bench)] == [
+    assert [(e["rightcall.revision"], e["gen_ai.evaluation.score.label"]) for e in events(bench)] == [
         (0, "fail"),
         (1, "pass"),
     ]
@@ -136,7 +135,7 @@ def test_an_incomplete_turn_makes_it_incomplete(bench: Bench) -> None:
     talk(bench, turn(1, "look_up"), [orphan])
     bench.wait(QUIET)
     (event,) = events(bench)
-    assert (event["toolscore.complete"], event["gen_ai.evaluation.score.value"]) == (False, 1.0)
+    assert (event["rightcall.complete"], event["gen_ai.evaluation.score.value"]) == (False, 1.0)
 
 
 def test_too_many_evict_the_one_quiet_longest_and_label_it(tmp_path: Path) -> None:
@@ -144,7 +143,7 @@ def test_too_many_evict_the_one_quiet_longest_and_label_it(tmp_path: Path) -> No
     talk(bench, turn(1, "look_up"), turn(2, "look_up", conversation="c-2"))
     bench.pipeline.flush()
     (event,) = events(bench)
-    assert (event["gen_ai.conversation.id"], event["toolscore.complete"]) == ("c-1", False)
+    assert (event["gen_ai.conversation.id"], event["rightcall.complete"]) == ("c-1", False)
     assert bench.value("conversations_total", release="evicted") == 1
     labels = {"rule": "order", "route": "", "intent": "", "scorer": "trajectory"}
     assert bench.value("evaluations_total", **labels, label="incomplete") == 1
@@ -227,13 +226,13 @@ def test_rule_files_test_such_rules(tmp_path: Path) -> None:
 
 
 def of_conversations(life: Life) -> list[tuple[Any, ...]]:
-    names = ("gen_ai.conversation.id", "toolscore.revision", "gen_ai.evaluation.score.value", "log.record.uid")
-    about = [event for event in life.events() if event.get("toolscore.scope") == "conversation"]
+    names = ("gen_ai.conversation.id", "rightcall.revision", "gen_ai.evaluation.score.value", "log.record.uid")
+    about = [event for event in life.events() if event.get("rightcall.scope") == "conversation"]
     return sorted(tuple(event[name] for name in names) for event in about)
 
 
 def test_a_restart_between_two_turns_changes_nothing(tmp_path: Path) -> None:
-    plain, crashed = Life(_folder(tmp_path, "plain"), RULES), Life(_folder(tmp_path, "crashed"), RULES)
+    plain, crashed = Life(folder_in(tmp_path, "plain"), RULES), Life(folder_in(tmp_path, "crashed"), RULES)
     for life in (plain, crashed):
         life.send(*turn(1, "look_up"))
         life.settle()
@@ -292,7 +291,7 @@ def test_damaged_records_of_conversations_are_left_out_and_counted(tmp_path: Pat
     life.file.apply(change)
     life.crash()
     labels = {"stage": "spool", "reason": "unreadable"}
-    assert life.telemetry.registry.get_sample_value("toolscore_dropped_spans_total", labels) == 3
+    assert life.telemetry.registry.get_sample_value("rightcall_dropped_spans_total", labels) == 3
     life.settle(QUIET)
     assert [event[0] for event in of_conversations(life)] == ["c-1"]
     life.close()
@@ -305,7 +304,7 @@ def test_whenever_crashes_come_conversations_are_the_same(
 ) -> None:
     """Turns of two conversations, cut into requests anywhere, with a crash before or after any of them."""
     folder, quiet = tmp_path_factory.mktemp("lives"), {"idle_timeout": 20}
-    lives = [Life(_folder(folder, name), RULES, quiet) for name in ("plain", "crashed")]
+    lives = [Life(folder_in(folder, name), RULES, quiet) for name in ("plain", "crashed")]
     plain, crashed = lives
     for number in range(1, 6):
         spans = turn(number, *choice.choices(["look_up", "refund"], k=2), conversation=f"c-{number % 2}")

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from collector.offline import score_files
-from collector.reconstruction import Run
 from collector.rule_files import NO_RULES
-from scorers.trajectory import ToolCall
 from tests import recorded
+from tests.collector.corpus_differences import NO_CONTENT, differences
 from tests.collector.corpus_limits import LIMITS
-
-NO_CONTENT = ("nocontent", "noio")
-Truth = Mapping[str, Any]
 
 
 @pytest.fixture(scope="session")
@@ -56,154 +48,3 @@ def outline(folder: Path) -> list[tuple[Any, ...]]:
 
 def test_limits_are_of_runs_that_exist() -> None:
     assert set(LIMITS) <= set(recorded.names())
-
-
-# --- comparison ------------------------------------------------------------------------------------------------------
-
-
-def differences(truth: Truth, runs: Sequence[Run], has_content: bool) -> Iterator[str]:
-    """What of ``runs`` is not as it happened: names, arguments, errors, order, steps, nesting, user_input."""
-    wanted = truth["tool_calls"]
-    placed = list(executed(truth, runs))
-    calls = [call for call, _ in placed]
-    if Counter(map(name_in, wanted)) != Counter(call.name for call in calls):
-        yield "names"
-    if has_content and not arguments_agree(wanted, calls):
-        yield "arguments"
-    if not has_content and any(call.arguments is not None for call in calls):
-        yield "arguments"
-    failed = Counter((name_in(want), bool(want.get("error"))) for want in wanted)
-    if failed != Counter((call.name, call.status == "error") for call in calls):
-        yield "errors"
-    if not order_agrees(truth, calls):
-        yield "order"
-    elif not steps_agree(truth, placed):
-        yield "steps"
-    if not nesting_agrees(truth, runs):
-        yield "nesting"
-    if not user_input_agrees(truth, runs, has_content):
-        yield "user_input"
-
-
-def name_in(want: Mapping[str, Any]) -> str:
-    return str(want.get("reported_name", want["name"]))
-
-
-def canonical(value: object) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
-def executed(truth: Truth, runs: Sequence[Run]) -> Iterator[tuple[ToolCall, Run]]:
-    """All calls that ran, in order, but for what a framework calls of itself where nobody counts it."""
-    wanted = {name_in(want) for want in truth["tool_calls"]}
-    optional = {"final_answer", "finish"}
-    for key in ("delegation_calls", "framework_final_calls", "handoffs"):
-        optional |= {call["name"] for call in truth.get(key, ()) if isinstance(call, dict) and "name" in call}
-    found = [(call, run) for run in runs for call in run.trajectory.calls if call.executed]
-    for call, run in sorted(found, key=lambda item: (item[0].start_ns, item[0].step)):
-        if call.name in wanted or call.name not in optional:
-            yield call, run
-
-
-def arguments_agree(wanted: Sequence[Mapping[str, Any]], calls: Sequence[ToolCall]) -> bool:
-    left = Counter((call.name, canonical(call.arguments)) for call in calls)
-    for want in wanted:
-        forms = (want["arguments"], want.get("model_arguments", want["arguments"]))
-        key = next((key for form in forms if left[key := (name_in(want), canonical(form))]), None)
-        if key is None:
-            return False
-        left[key] -= 1
-    return not +left
-
-
-def blocks(truth: Truth) -> list[list[int]]:
-    """Indices of calls in order; those of a block ran concurrently."""
-    together: dict[int, int] = {}
-    for number, group in enumerate(truth.get("parallel_groups") or ()):
-        together.update({member if isinstance(member, int) else member["seq"]: -1 - number for member in group})
-    found: dict[int, list[int]] = {}
-    for index in range(len(truth["tool_calls"])):
-        found.setdefault(together.get(index, index), []).append(index)
-    return list(found.values())
-
-
-def order_agrees(truth: Truth, calls: Sequence[ToolCall]) -> bool:
-    names = [call.name for call in calls]
-    at = 0
-    for block in blocks(truth):
-        if Counter(names[at : at + len(block)]) != Counter(name_in(truth["tool_calls"][index]) for index in block):
-            return False
-        at += len(block)
-    return at == len(names)
-
-
-def steps_agree(truth: Truth, placed: Sequence[tuple[ToolCall, Run]]) -> bool:
-    """Calls of a run share a step when they ran concurrently, or when one answer of the model asked for them."""
-    if truth.get("per_agent"):
-        return True  # several agents at once: the truth has one clock for all and no groups within each
-    index_of = identities(truth, [call for call, _ in placed])
-    block_of = {index: number for number, block in enumerate(blocks(truth)) for index in block}
-    turn_of = turns(truth)
-    for (one, (call, run)), (other, (later, later_run)) in combinations(zip(index_of, placed, strict=True), 2):
-        if run is not later_run:
-            continue
-        concurrent = block_of[one] == block_of[other]
-        same_turn = one in turn_of and turn_of.get(one) == turn_of.get(other)
-        if call.step != later.step if concurrent else call.step == later.step and not same_turn:
-            return False
-    return True
-
-
-def identities(truth: Truth, calls: Sequence[ToolCall]) -> list[int]:
-    """Which call of the truth each call is: by name and arguments, else by name alone."""
-    left = dict(enumerate(truth["tool_calls"]))
-    found: list[int] = []
-    for call in calls:
-        same = [index for index, want in left.items() if name_in(want) == call.name]
-        form = canonical(call.arguments)
-        exact = (
-            i for i in same if form in (canonical(left[i]["arguments"]), canonical(left[i].get("model_arguments")))
-        )
-        found.append(next(exact, same[0]))
-        del left[found[-1]]
-    return found
-
-
-def turns(truth: Truth) -> dict[int, tuple[str, int]]:
-    """Index of a call -> which agent's which model answer asked for it."""
-    asked = [
-        ((agent, number), call)
-        for agent, answers in (truth.get("model_turns") or {}).items()
-        for number, answer in enumerate(answers)
-        for call in answer["calls"]
-    ]
-    asked += [(("", call["turn"]), call) for call in truth.get("model_requested") or () if "turn" in call]
-    found: dict[int, tuple[str, int]] = {}
-    for index, want in enumerate(truth["tool_calls"]):
-        form = canonical(want.get("model_arguments", want["arguments"]))
-        for place, (turn, call) in enumerate(asked):
-            if call["name"] == want["name"] and canonical(call["arguments"]) == form:
-                found[index] = turn
-                del asked[place]
-                break
-    return found
-
-
-def nesting_agrees(truth: Truth, runs: Sequence[Run]) -> bool:
-    """Calls of different agents are in different runs."""
-    agents = [
-        {call["name"] for answer in answers for call in answer["calls"]}
-        for answers in (truth.get("model_turns") or {}).values()
-    ]
-    if len(truth.get("agent_names") or ()) < 2:
-        return True
-    shared = set.intersection(*agents) if len(agents) > 1 else set()
-    return all(
-        sum(bool({call.name for call in run.trajectory.calls} - shared & own) for own in agents) <= 1 for run in runs
-    )
-
-
-def user_input_agrees(truth: Truth, runs: Sequence[Run], has_content: bool) -> bool:
-    found = {run.user_input for run in runs if run.parent_span_id is None}
-    parts = [*(truth.get("per_agent") or {}).values(), *(truth.get("turns") or ())] or [truth]
-    return {part["user_input"] for part in parts} <= found or (not has_content and found == {None})

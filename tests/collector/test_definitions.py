@@ -10,7 +10,7 @@ from hypothesis import given
 
 from collector.definitions import MAX_TOOLS, tool_definitions
 from scorers.judge import ToolDefinition
-from tests.collector.test_messages import json_values
+from tests.strategies import json_values
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 TOLD = "Tells the weather"

@@ -10,110 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector import journal
-from collector.config import Config, SendingQueue
-from collector.outbox import Outbox
-from collector.pipeline import Clock, Pipeline
-from collector.rule_files import load_rules
-from collector.spool import Spool
-from collector.spool_file import Change, SpoolFile
-from collector.telemetry import Telemetry
+from collector.spool_file import Change
 from tests import otlp_data as data
-from tests.sinks import ManualClock
-
-RULES = """
-rules:
-  - {name: weather, match: {agent: helper}, expect: {sequence: [get_weather, send_email]}, pass: 0.9}
-  - {name: routed, match: {route: /chat}, expect: {sequence: [get_weather]}, pass: 0.9}
-"""
-
-
-class Life:
-    """A pipeline over a spool, written when the test says so; ``crash`` forgets all that was not."""
-
-    def __init__(
-        self, folder: Path, rules: str = RULES, conversations: dict[str, Any] | None = None, **traces: Any
-    ) -> None:
-        self.folder, self.config = folder, {"traces": traces, "conversations": conversations or {}}
-        (folder / "rules.yaml").write_text(rules)
-        self.clock = ManualClock()
-        self.sent: list[tuple[str, bytes]] = []
-        self.file: SpoolFile | None = None
-        self.begin()
-
-    def begin(self) -> None:
-        self.telemetry = Telemetry()
-        self.file = SpoolFile(self.folder / "spool", fsync=False)
-        self.spool = Spool(self.file, 1 << 30, self.telemetry)
-        self.outbox = Outbox(SendingQueue(), self.spool)
-        config = Config.model_validate(self.config)
-        clock = Clock(self.clock.now, self.clock.wall_ns)
-        rules = load_rules([self.folder / "rules.yaml"])
-        self.pipeline = Pipeline(config, rules, self.telemetry, self.outbox, clock, spool=self.spool)
-        self.resumed = self.pipeline.recover()
-        self.outbox.recover()
-
-    def write(self) -> None:
-        """What the spool's writer does, and then the exporter, at once."""
-        assert self.file is not None
-        change, then = self.spool._pending, self.spool._then
-        self.spool._pending, self.spool._then = Change(), []
-        self.file.apply(change)
-        for callback in then:
-            callback()
-
-    def deliver(self) -> None:
-        while self.outbox._waiting:
-            outgoing = self.outbox._waiting.popleft()
-            self.outbox._sending.add(outgoing)
-            payload = outgoing.payload if outgoing.here else self._file_payload(outgoing.row)
-            self.sent.append((outgoing.signal, payload))
-            self.outbox.done(outgoing)
-        self.write()
-
-    def _file_payload(self, row: int) -> bytes:
-        assert self.file is not None
-        payload = self.file.payload(row)
-        assert payload is not None
-        return payload
-
-    def crash(self) -> None:
-        assert self.file is not None
-        self.file.close()
-        self.begin()
-
-    def close(self) -> None:
-        assert self.file is not None
-        self.file.close()
-
-    def send(self, *spans: Span) -> None:
-        self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
-
-    def wait(self, seconds: float) -> None:
-        until = self.clock.seconds + seconds
-        while self.clock.seconds < until:
-            self.clock.seconds += 0.25
-            self.pipeline.advance()
-
-    def settle(self, seconds: float = 3.0) -> None:
-        self.wait(seconds)
-        self.write()
-        self.deliver()
-
-    def spans(self) -> list[Span]:
-        return [span for signal, payload in self.sent if signal == "traces" for span in data.all_spans(payload)]
-
-    def events(self) -> list[dict[str, Any]]:
-        found = [record for signal, payload in self.sent if signal == "logs" for record in data.all_records(payload)]
-        return [data.values_of(record) for record in found if record.event_name == "gen_ai.evaluation.result"]
-
-    def rows(self) -> tuple[int, int]:
-        """Records of open traces, and marks of finished ones."""
-        assert self.file is not None
-        return len(list(self.file.inbox())), len(list(self.file.finished()))
-
+from tests.harness import Life, folder_in
 
 TOOLS = (data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "send_email", at=0.2))
 GOOD_RUN = (data.span(9, parent=2, at=0.1), *TOOLS, data.agent(1))
@@ -186,7 +87,7 @@ def test_a_late_call_after_a_restart_is_passed_on_and_revises_nothing(tmp_path: 
     life.send(TOOLS[1])
     life.settle(60)
     assert data.span_id(3) in [span.span_id for span in life.spans()]
-    assert [event["toolscore.revision"] for event in life.events()] == [0]
+    assert [event["rightcall.revision"] for event in life.events()] == [0]
     life.close()
 
 
@@ -212,7 +113,7 @@ def test_context_that_came_before_the_agent_survives_too(tmp_path: Path) -> None
     life.write()
     life.crash()
     life.settle()
-    assert [(event["toolscore.rule"], event["gen_ai.evaluation.score.label"]) for event in life.events()] == [
+    assert [(event["rightcall.rule"], event["gen_ai.evaluation.score.label"]) for event in life.events()] == [
         ("routed", "pass")
     ]
     life.close()
@@ -241,7 +142,7 @@ def test_old_style_log_events_survive(tmp_path: Path) -> None:
     )
     call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
     choice.body.CopyFrom(data.any_value({"index": 0, "message": {"role": "assistant", "tool_calls": [call]}}))
-    plain, crashed = Life(_folder(tmp_path, "plain")), Life(_folder(tmp_path, "crashed"))
+    plain, crashed = Life(folder_in(tmp_path, "plain")), Life(folder_in(tmp_path, "crashed"))
     for life in (plain, crashed):
         life.pipeline.receive("logs", data.logs(choice).SerializeToString(), "http")
         life.write()
@@ -277,7 +178,7 @@ def test_a_reopened_trace_is_known_after_a_restart_however_many_closed_since(tmp
     life.crash()
     life.settle(60)
     assert len(life.events()) == 3
-    runs = [life.telemetry.registry.get_sample_value("toolscore_runs_total", {"release": r}) for r in ("root", "idle")]
+    runs = [life.telemetry.registry.get_sample_value("rightcall_runs_total", {"release": r}) for r in ("root", "idle")]
     assert runs == [None, None], "the call is late, and not a run without an agent"
     life.close()
 
@@ -294,7 +195,7 @@ def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
     life.crash()
     assert life.resumed == 1
     labels = {"stage": "spool", "reason": "unreadable"}
-    assert life.telemetry.registry.get_sample_value("toolscore_dropped_spans_total", labels) == 5
+    assert life.telemetry.registry.get_sample_value("rightcall_dropped_spans_total", labels) == 5
     life.settle()
     assert (len(life.events()), life.rows()) == (1, (0, 1))
     life.close()
@@ -312,11 +213,6 @@ def test_any_bytes_unpack_to_parts_or_a_refusal(packed: bytes) -> None:
     except ValueError:
         return
     assert journal.pack(parts) == packed
-
-
-def _folder(parent: Path, name: str) -> Path:
-    (parent / name).mkdir(parents=True)
-    return parent / name
 
 
 def _said(life: Life) -> list[Any]:
@@ -345,7 +241,7 @@ def test_whenever_crashes_come_what_leaves_is_the_same(
     ]
     choice.shuffle(spans)
     folder = tmp_path_factory.mktemp("lives")
-    plain, crashed = Life(_folder(folder, "plain")), Life(_folder(folder, "crashed"))
+    plain, crashed = Life(folder_in(folder, "plain")), Life(folder_in(folder, "crashed"))
     while spans:
         batch, spans = spans[: (size := choice.randint(1, 6))], spans[size:]
         for life in (plain, crashed):

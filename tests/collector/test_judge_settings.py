@@ -13,7 +13,7 @@ from collector.config import Config
 from collector.errors import ConfigError
 from collector.health import _shown
 from collector.judge_settings import Judge
-from tests.collector.test_config import load
+from tests.builders import load
 
 JUDGE = "judge: {endpoint: http://127.0.0.1:8080/v1, model: small"
 

@@ -23,7 +23,7 @@ from scorers.judge import JudgedRun
 from scorers.tool_choice import create_judge
 from tests import recorded
 from tests.builders import agent_span, run_of, tool_span, user
-from tests.collector.test_messages import json_values
+from tests.strategies import json_values
 
 JUDGED = Rules(load_rules({"rules": [{"name": "r", "match": {}, "scorers": ["tool_choice"]}]}))
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from collector.messages import (
     MAX_REQUESTS,
@@ -17,6 +16,7 @@ from collector.messages import (
     outcome_of,
     requested_calls,
 )
+from tests.strategies import json_values
 
 ARGUMENTS = {"city": "Paris"}
 AS_TEXT = json.dumps(ARGUMENTS)
@@ -187,23 +187,6 @@ def test_input_is_kept_where_the_user_spoke_last() -> None:
     assert newest_user_input([{"role": "user", "content": "hi"}]) is not None
     assert newest_user_input([{"role": "user"}, {"role": "tool"}]) is None
     assert newest_user_input("") is None
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(
-            st.sampled_from(
-                ["role", "type", "parts", "content", "tool_calls", "function", "name", "id", "arguments", "toolUse"]
-            )
-            | st.text(max_size=5),
-            inner | st.sampled_from(["tool_call", "assistant", "user", "tool"]),
-            max_size=4,
-        )
-    ),
-    max_leaves=30,
-)
 
 
 @given(json_values)

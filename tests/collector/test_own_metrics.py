@@ -22,7 +22,7 @@ def pushed(registry: CollectorRegistry) -> dict[str, Metric]:
 def test_a_counter_is_a_cumulative_sum_without_its_suffix() -> None:
     telemetry = Telemetry()
     telemetry.dropped_spans.labels("exporter", "shutdown").inc(3)
-    metric = pushed(telemetry.registry)["toolscore_dropped_spans"]
+    metric = pushed(telemetry.registry)["rightcall_dropped_spans"]
     (point,) = metric.sum.data_points
     assert (metric.sum.is_monotonic, metric.sum.aggregation_temporality, point.as_double) == (True, 2, 3)
     assert (point.start_time_unix_nano, point.time_unix_nano) == (START, NOW)
@@ -33,7 +33,7 @@ def test_a_counter_is_a_cumulative_sum_without_its_suffix() -> None:
 def test_a_gauge_is_a_gauge() -> None:
     telemetry = Telemetry()
     telemetry.traces_open.set_function(lambda: 5)
-    (point,) = pushed(telemetry.registry)["toolscore_traces_open"].gauge.data_points
+    (point,) = pushed(telemetry.registry)["rightcall_traces_open"].gauge.data_points
     assert point.as_double == 5
 
 
@@ -42,7 +42,7 @@ def test_a_histogram_keeps_its_buckets_series_by_series() -> None:
     for rule, scores in (("a", (0.05, 0.1, 0.95)), ("b", (0.5,))):
         for score in scores:
             telemetry.evaluation_score.labels(rule, "", "", "trajectory").observe(score)
-    points = pushed(telemetry.registry)["toolscore_evaluation_score"].histogram.data_points
+    points = pushed(telemetry.registry)["rightcall_evaluation_score"].histogram.data_points
     counts = [list(point.bucket_counts) for point in points]
     assert counts == [[2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0], [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]]
     assert [(point.count, round(point.sum, 6)) for point in points] == [(3, 1.1), (1, 0.5)]
@@ -58,4 +58,4 @@ def test_every_metric_with_a_series_is_there() -> None:
     for name, _, labels, _ in METRICS:
         if labels:
             getattr(telemetry, name).labels(*labels)
-    assert {f"toolscore_{name}" for name, _, _, _ in METRICS} <= set(pushed(telemetry.registry))
+    assert {f"rightcall_{name}" for name, _, _, _ in METRICS} <= set(pushed(telemetry.registry))

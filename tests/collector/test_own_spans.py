@@ -39,11 +39,11 @@ def test_off_it_records_nothing() -> None:
 def test_a_span_around_what_is_done_with_what_was_told() -> None:
     spans = OwnSpans(enabled=True)
     with spans.during("recover") as told:
-        told["toolscore.traces"] = 3
+        told["rightcall.traces"] = 3
     (span,) = collected(spans)
     assert (span.name, data.values_of(span), span.status.code) == (
         "recover",
-        {"toolscore.traces": 3},
+        {"rightcall.traces": 3},
         Status.STATUS_CODE_UNSET,
     )
     assert collected(spans) == [], "what was collected is gone"
@@ -62,7 +62,7 @@ def test_how_a_request_left(attempts: int, error: str) -> None:
     spans = OwnSpans(enabled=True)
     spans.exported(sent(attempts), error)
     (span,) = collected(spans)
-    said = {"toolscore.signal": "traces", "toolscore.items": 7, "toolscore.bytes": 1, "toolscore.attempts": attempts}
+    said = {"rightcall.signal": "traces", "rightcall.items": 7, "rightcall.bytes": 1, "rightcall.attempts": attempts}
     assert (span.name, data.values_of(span), span.status.message) == ("export", said, error)
     assert span.start_time_unix_nano == data.EPOCH_NS, "from the first attempt"
 

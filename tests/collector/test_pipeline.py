@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,55 +14,11 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector import embeddings, pipeline
-from collector.config import Config, SendingQueue
 from collector.errors import CollectorError, DecodeError
 from collector.otlp import lazy
-from collector.outbox import Outbox
-from collector.pipeline import Clock, Pipeline
 from collector.rule_files import load_rules
-from collector.telemetry import Telemetry
-from collector.verdict import Verdict
 from tests import otlp_data as data
-from tests.sinks import ManualClock
-
-RULES = """
-rules:
-  - name: weather
-    match: {agent: helper}
-    expect: {sequence: [get_weather, send_email]}
-    pass: 0.9
-"""
-
-
-class Bench:
-    """A pipeline with everything around it in reach."""
-
-    def __init__(self, folder: Path, rules: str = RULES, **config: Any) -> None:
-        path = folder / "rules.yaml"
-        path.write_text(rules)
-        self.clock, self.telemetry = ManualClock(), Telemetry()
-        self.outbox = Outbox(SendingQueue())
-        self.verdicts: list[Verdict] = []
-        clock = Clock(self.clock.now, self.clock.wall_ns)
-        settings = Config.model_validate(config)
-        self.pipeline = Pipeline(settings, load_rules([path]), self.telemetry, self.outbox, clock, self.verdicts.append)
-
-    def send(self, *spans: Span) -> None:
-        self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
-
-    def wait(self, seconds: float) -> None:
-        """Let time pass, in the small steps in which a service advances."""
-        until = self.clock.seconds + seconds
-        while self.clock.seconds < until:
-            self.clock.seconds += 0.25
-            self.pipeline.advance()
-
-    def out(self, signal: str = "traces") -> list[Any]:
-        read: Callable[[bytes], list[Any]] = data.all_spans if signal == "traces" else data.all_records
-        return [item for outgoing in self.outbox.left() if outgoing.signal == signal for item in read(outgoing.payload)]
-
-    def value(self, name: str, **labels: str) -> float:
-        return self.telemetry.registry.get_sample_value(f"toolscore_{name}", labels) or 0.0
+from tests.harness import WEATHER_RULES, Bench
 
 
 @pytest.fixture
@@ -90,12 +46,12 @@ def test_the_anchor_and_the_tools_are_annotated(bench: Bench) -> None:
     bench.wait(3)
     spans = {span.span_id: data.values_of(span) for span in bench.out()}
     anchor = spans[data.span_id(1)]
-    assert (anchor["toolscore.rule"], anchor["toolscore.complete"]) == ("weather", True)
-    assert (anchor["toolscore.trajectory.score"], anchor["toolscore.trajectory.label"]) == (1.0, "pass")
+    assert (anchor["rightcall.rule"], anchor["rightcall.complete"]) == ("weather", True)
+    assert (anchor["rightcall.trajectory.score"], anchor["rightcall.trajectory.label"]) == (1.0, "pass")
     assert (anchor["gen_ai.evaluation.name"], anchor["gen_ai.evaluation.score.value"]) == ("trajectory", 1.0)
-    assert (anchor["toolscore.missing_tools"], anchor["toolscore.extra_tools"]) == ([], [])
-    assert spans[data.span_id(2)]["toolscore.outcome"] == "matched"
-    assert not any(key.startswith("toolscore.") for key in spans[data.span_id(9)])
+    assert (anchor["rightcall.missing_tools"], anchor["rightcall.extra_tools"]) == ([], [])
+    assert spans[data.span_id(2)]["rightcall.outcome"] == "matched"
+    assert not any(key.startswith("rightcall.") for key in spans[data.span_id(9)])
 
 
 def test_one_event_an_evaluation_joined_to_the_anchor(bench: Bench) -> None:
@@ -109,7 +65,7 @@ def test_one_event_an_evaluation_joined_to_the_anchor(bench: Bench) -> None:
     )
     said = data.values_of(event)
     assert (said["gen_ai.evaluation.name"], said["gen_ai.evaluation.score.label"]) == ("trajectory", "pass")
-    assert (said["toolscore.rule"], said["toolscore.revision"], said["gen_ai.agent.name"]) == ("weather", 0, "helper")
+    assert (said["rightcall.rule"], said["rightcall.revision"], said["gen_ai.agent.name"]) == ("weather", 0, "helper")
     assert len(said["log.record.uid"]) == 32
 
 
@@ -131,8 +87,8 @@ def test_what_a_bad_run_lacks_and_adds(bench: Bench) -> None:
     anchor = spans[data.span_id(1)]
     assert anchor["gen_ai.evaluation.score.label"] == "fail"
     assert anchor["gen_ai.evaluation.score.value"] == 0.5
-    assert (anchor["toolscore.missing_tools"], anchor["toolscore.extra_tools"]) == (["send_email"], ["delete_all"])
-    assert spans[data.span_id(3)]["toolscore.outcome"] == "extra"
+    assert (anchor["rightcall.missing_tools"], anchor["rightcall.extra_tools"]) == (["send_email"], ["delete_all"])
+    assert spans[data.span_id(3)]["rightcall.outcome"] == "extra"
 
 
 def test_a_request_without_agents_goes_on_as_the_bytes_it_was(bench: Bench) -> None:
@@ -160,20 +116,20 @@ def test_a_run_without_a_rule_is_sent_on_unchanged_and_counted(bench: Bench) -> 
 
 
 def test_a_run_whose_anchor_never_comes_is_released_idle_and_not_counted(bench: Bench, tmp_path: Path) -> None:
-    bench = Bench(tmp_path, RULES.replace("{agent: helper}", "{}"))
+    bench = Bench(tmp_path, WEATHER_RULES.replace("{agent: helper}", "{}"))
     bench.send(data.tool(2, 1, "get_weather"))
     bench.wait(29)
     assert bench.out() == []
     bench.wait(2)
     (span,) = bench.out()
-    assert data.values_of(span)["toolscore.complete"] is False
+    assert data.values_of(span)["rightcall.complete"] is False
     assert bench.value("runs_total", release="idle") == 1
     assert bench.value("runs_unscored_total", reason="incomplete") == 1
-    assert data.values_of(bench.out("logs")[0])["toolscore.complete"] is False
+    assert data.values_of(bench.out("logs")[0])["rightcall.complete"] is False
 
 
 def test_the_route_of_a_server_span_that_comes_later_is_waited_for(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, RULES.replace("{agent: helper}", "{route: /chat}"))
+    bench = Bench(tmp_path, WEATHER_RULES.replace("{agent: helper}", "{route: /chat}"))
     bench.send(data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "send_email", at=0.2), data.agent(1, parent=7))
     bench.wait(5)
     assert bench.verdicts == []
@@ -198,11 +154,11 @@ def called(number: int, parent: int, kind: Span.SpanKind.ValueType, flags: int) 
 )
 def test_a_caller_that_never_comes_here_is_not_waited_for(tmp_path: Path, entry: Span) -> None:
     tools = (data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "send_email", at=0.2))
-    bench = Bench(tmp_path, RULES.replace("{agent: helper}", "{}"))
+    bench = Bench(tmp_path, WEATHER_RULES.replace("{agent: helper}", "{}"))
     bench.send(*tools, data.agent(1, parent=7), entry)
     bench.wait(3)
     assert [(verdict.release, verdict.complete) for verdict in bench.verdicts] == [("root", True)]
-    without_agent = Bench(tmp_path, RULES.replace("{agent: helper}", "{}"))
+    without_agent = Bench(tmp_path, WEATHER_RULES.replace("{agent: helper}", "{}"))
     without_agent.send(data.tool(2, 7, "get_weather", at=0.1), data.tool(3, 7, "send_email", at=0.2), entry)
     without_agent.wait(3)
     (verdict,) = without_agent.verdicts
@@ -225,7 +181,7 @@ def test_a_late_call_revises_the_event_and_counts_once(bench: Bench) -> None:
     assert data.span_id(3) in [span.span_id for span in bench.out()], "late spans are passed on at once"
     bench.wait(3)
     first, second = (data.values_of(event) for event in bench.out("logs"))
-    assert (first["toolscore.revision"], second["toolscore.revision"]) == (0, 1)
+    assert (first["rightcall.revision"], second["rightcall.revision"]) == (0, 1)
     assert (first["gen_ai.evaluation.score.label"], second["gen_ai.evaluation.score.label"]) == ("fail", "pass")
     assert first["log.record.uid"] != second["log.record.uid"]
     assert bench.value("late_spans_total") == 1
@@ -270,7 +226,7 @@ def test_a_span_that_is_not_protobuf_is_rejected_and_the_rest_taken(bench: Bench
 
 def test_rules_can_be_replaced_while_traces_are_open(bench: Bench, tmp_path: Path) -> None:
     bench.send(*GOOD_RUN)
-    (tmp_path / "new.yaml").write_text(RULES.replace("weather\n", "renamed\n"))
+    (tmp_path / "new.yaml").write_text(WEATHER_RULES.replace("weather\n", "renamed\n"))
     bench.pipeline.use(load_rules([tmp_path / "new.yaml"]))
     bench.wait(3)
     assert [verdict.rule for verdict in bench.verdicts] == ["renamed"]
@@ -294,8 +250,8 @@ def test_a_mutated_request_gives_verdicts_or_a_refusal(
 
 def test_an_attribute_that_is_none_is_kept_and_does_no_harm(bench: Bench) -> None:
     """An annotated span is searched for attributes under our names, which a sender may have written as it likes."""
-    good = data.agent(1, toolscore__rule="mine").SerializeToString()
-    key = good.index(b"toolscore.rule")
+    good = data.agent(1, rightcall__rule="mine").SerializeToString()
+    key = good.index(b"rightcall.rule")
     broken = good[: key - 1] + b"\x7f" + good[key:]
     bench.pipeline.receive("traces", _with_span(broken), "grpc")
     bench.wait(3)

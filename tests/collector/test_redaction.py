@@ -16,7 +16,7 @@ from collector.config import Redact
 from collector.errors import ConfigError
 from collector.redaction import Redaction
 from tests import otlp_data as data
-from tests.collector.test_pipeline import Bench
+from tests.harness import Bench
 
 CARD = "4111111111111111"
 KEYS = {"attributes": ["gen_ai.tool.call.arguments", "gen_ai.*.messages"]}
@@ -113,7 +113,7 @@ def test_rules_see_what_nobody_downstream_does(tmp_path: Path) -> None:
     bench.wait(3)
     assert [verdict.evaluations[0].score.label for verdict in bench.verdicts] == ["pass"]
     assert not any(CARD.encode() in outgoing.payload for outgoing in bench.outbox.left())
-    assert {data.values_of(span).get("toolscore.outcome") for span in bench.out()} == {"matched", None}
+    assert {data.values_of(span).get("rightcall.outcome") for span in bench.out()} == {"matched", None}
 
 
 @pytest.mark.parametrize("pass_through", [False, True])

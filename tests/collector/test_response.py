@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from collector.response import MAX_CHARS, response_text
-from tests.collector.test_messages import json_values
+from tests.strategies import json_values
 
 WORDS = "Refunded order 42."
 CALL = {"type": "tool_call", "id": "1", "name": "refund", "arguments": {"text": "no words"}}

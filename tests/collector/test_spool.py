@@ -110,7 +110,7 @@ def test_while_the_disk_is_full_senders_are_told_to_wait_and_nothing_is_lost(
         await until(lambda: not spool.failing)
         spool.admit()
         await spool.stored()
-        assert (telemetry.registry.get_sample_value("toolscore_spool_failures_total") or 0) >= 1
+        assert (telemetry.registry.get_sample_value("rightcall_spool_failures_total") or 0) >= 1
 
     run(tmp_path, scenario)
     assert rows(tmp_path) == [b"taken before the disk was full", b"from advance()"]
@@ -132,7 +132,7 @@ def test_beyond_its_size_senders_are_asked_to_slow_down(tmp_path: Path) -> None:
         await spool.stored()
         with pytest.raises(RefusedError, match="the spool is full"):
             spool.admit()
-        assert (telemetry.registry.get_sample_value("toolscore_spool_bytes") or 0) > 1 << 20
+        assert (telemetry.registry.get_sample_value("rightcall_spool_bytes") or 0) > 1 << 20
         spool.drop("inbox", [row])
         await spool.stored()
         spool.admit()

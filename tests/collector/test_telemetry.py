@@ -16,11 +16,11 @@ def test_the_table_is_what_is_exported() -> None:
             getattr(telemetry, name).labels(*("x" for _ in labels))
     text = generate_latest(telemetry.registry).decode()
     exported = {
-        family.name: family for family in text_string_to_metric_families(text) if family.name.startswith("toolscore_")
+        family.name: family for family in text_string_to_metric_families(text) if family.name.startswith("rightcall_")
     }
-    assert set(exported) == {f"toolscore_{name}" for name, *_ in METRICS}
+    assert set(exported) == {f"rightcall_{name}" for name, *_ in METRICS}
     for name, kind, labels, documentation in METRICS:
-        family = exported[f"toolscore_{name}"]
+        family = exported[f"rightcall_{name}"]
         assert (family.type, family.documentation) == (kind.__name__.lower(), documentation)
         assert set(family.samples[0].labels) - {"le"} == set(labels)
 
@@ -33,7 +33,7 @@ def test_a_label_keeps_so_many_values_and_counts_the_rest() -> None:
     telemetry = Telemetry(max_label_values=2)
     assert [telemetry.label("tool", name) for name in ("a", "b", "c", "a", "d")] == ["a", "b", OVERFLOW, "a", OVERFLOW]
     assert telemetry.label("route", "c") == "c"
-    assert telemetry.registry.get_sample_value("toolscore_label_overflow_total", {"label": "tool"}) == 2
+    assert telemetry.registry.get_sample_value("rightcall_label_overflow_total", {"label": "tool"}) == 2
 
 
 def test_label_values_are_short_and_one_word() -> None:

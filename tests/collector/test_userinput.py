@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from collector.userinput import MAX_CHARS, user_text
-from tests.collector.test_messages import json_values
+from tests.strategies import json_values
 
 WORDS = "Refund order 42"
 

@@ -106,14 +106,14 @@ def collector_config(
         for item in items
         if item["kind"] == "ConfigMap" and item["metadata"]["name"].endswith(name)
     ]
-    for secret in ("TOOLSCORE_HEADER_0", "TOOLSCORE_TOKEN", "TOOLSCORE_JUDGE_API_KEY"):
+    for secret in ("RIGHTCALL_HEADER_0", "RIGHTCALL_TOKEN", "RIGHTCALL_JUDGE_API_KEY"):
         monkeypatch.setenv(secret, "Bearer x")
     (folder / "rules").mkdir()
     for item in items:
         if item["kind"] == "ConfigMap" and item["metadata"]["name"].endswith("rules"):
             for file, rules in item["data"].items():
                 (folder / "rules" / file).write_text(rules)
-    (folder / "config.yaml").write_text(text.replace("/etc/toolscore/rules", str(folder / "rules")))
+    (folder / "config.yaml").write_text(text.replace("/etc/rightcall/rules", str(folder / "rules")))
     config = load_config(folder / "config.yaml")
     if all(path.exists() for path in config.rules):
         assert check_rules(rule_paths(config.rules))[1]

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-CHART = ROOT / "helm" / "toolscore"
+CHART = ROOT / "helm" / "rightcall"
 
 
 def program(name: str) -> str:

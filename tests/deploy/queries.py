@@ -19,14 +19,14 @@ DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
 FOREIGN = ("up", "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds")
 SCRAPE_LABELS = {"job", "instance", "__name__"}
 VARIABLES = {"__rate_interval": "15s", "__range": "5m", "__interval": "5s"}
-NAME = re.compile(r"\b(?:toolscore|process)_\w+|(?<![\w:])(?:route|rule):[\w:]+")
+NAME = re.compile(r"\b(?:rightcall|process)_\w+|(?<![\w:])(?:route|rule):[\w:]+")
 
 
 def exported() -> dict[str, set[str]]:
     """Name of every series on /metrics -> its labels."""
     series: dict[str, set[str]] = {name: set() for name in FOREIGN}
     for name, kind, labels, _ in METRICS:
-        full = f"toolscore_{name}"
+        full = f"rightcall_{name}"
         if kind is Counter:
             series[f"{full}_total"] = set(labels)
         elif kind is Histogram:

@@ -25,7 +25,7 @@ from collector.documents import rule_paths
 from collector.rule_files import check_rules
 from tests.deploy.programs import DEPLOY, ROOT
 
-DOCUMENTS = [ROOT / "README.md", *sorted(DEPLOY.rglob("*.md")), *sorted((ROOT / "helm" / "toolscore").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted(DEPLOY.rglob("*.md")), *sorted((ROOT / "helm" / "rightcall").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RECORDINGS = ROOT / "collector" / "demo" / "recordings"
 
@@ -74,7 +74,7 @@ def run(command: list[str], desk: Path, allowed: tuple[int, ...] = (0,)) -> str:
     return done.stdout
 
 
-def run_toolscore(words: list[str], desk: Path) -> None:
+def run_rightcall(words: list[str], desk: Path) -> None:
     """Run it; ``run`` and ``demo`` go on for ever, so of those the configuration is read and the arguments parsed."""
     if words[1] == "run":
         assert words[2] == "--config"
@@ -109,7 +109,7 @@ def resolve_make(words: list[str], desk: Path) -> None:
 
 
 HANDLERS: Mapping[str, Callable[[list[str], Path], None]] = {
-    "toolscore": run_toolscore,
+    "rightcall": run_rightcall,
     "python": resolve_python,
     "make": resolve_make,
     "promtool": run_if_installed,

@@ -49,7 +49,7 @@ def test_configurations_load_and_their_rules_pass(path: Path) -> None:
 def test_manifests_are_valid_restricted_and_wired(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     items = manifests(path.read_text("utf-8"))
     assert_valid(items)
-    assert_restricted(items, images="toolscore")
+    assert_restricted(items, images="rightcall")
     assert_wired(items)
     assert collector_config(items, tmp_path, monkeypatch).rules
     assert "tests" in yaml.safe_load(one(items, "ConfigMap", _rules_name(items))["data"]["rules.yaml"])
@@ -65,7 +65,7 @@ def test_manifests_hold_the_files_beside_them(path: Path) -> None:
     rules = one(items, "ConfigMap", _rules_name(items))["data"]["rules.yaml"]
     assert rules == (DEPLOY / "config" / "rules.yaml").read_text("utf-8")
     (held,) = [item["data"]["config.yaml"] for item in items if "config.yaml" in item.get("data", {})]
-    beside = load(DEPLOY / "config" / path.name) | {"rules": ["/etc/toolscore/rules/rules.yaml"]}
+    beside = load(DEPLOY / "config" / path.name) | {"rules": ["/etc/rightcall/rules/rules.yaml"]}
     assert yaml.safe_load(held) == beside
 
 
@@ -138,7 +138,7 @@ def test_the_composed_services_find_each_other(tmp_path: Path) -> None:
     assert gateway.exporters.otlp.endpoint == "tempo:4317"
     tempo = load(DEPLOY / "tempo" / "tempo.yaml")
     assert tempo["distributor"]["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"] == "0.0.0.0:4317"
-    sources = load(DEPLOY / "grafana" / "provisioning" / "datasources" / "toolscore.yaml")["datasources"]
+    sources = load(DEPLOY / "grafana" / "provisioning" / "datasources" / "rightcall.yaml")["datasources"]
     urls = {source["uid"]: source["url"] for source in sources}
     assert urls == {"prometheus": "http://prometheus:9090", "tempo": "http://tempo:3200"}
     assert {"prometheus", "tempo"} <= compose.keys()
@@ -146,7 +146,7 @@ def test_the_composed_services_find_each_other(tmp_path: Path) -> None:
     (exemplars,) = prometheus["jsonData"]["exemplarTraceIdDestinations"]
     assert exemplars == {"name": "trace_id", "datasourceUid": "tempo"}
     (job,) = load(DEPLOY / "prometheus" / "prometheus.yaml")["scrape_configs"]
-    assert "toolscore" in job["job_name"]
+    assert "rightcall" in job["job_name"]
     assert job["static_configs"][0]["targets"] == ["collector:9464"]
 
 
@@ -162,7 +162,7 @@ def test_dashboards_are_up_to_date(tmp_path: Path) -> None:
 
 
 def test_dashboards_are_provisioned_and_lead_to_traces() -> None:
-    provider = load(DEPLOY / "grafana" / "provisioning" / "dashboards" / "toolscore.yaml")["providers"][0]
+    provider = load(DEPLOY / "grafana" / "provisioning" / "dashboards" / "rightcall.yaml")["providers"][0]
     targets = dict(mounts(load(DEPLOY / "compose.yaml")["services"]["grafana"]))
     assert targets["./grafana/dashboards"] == provider["options"]["path"]
     accuracy = json.loads((DEPLOY / "grafana" / "dashboards" / "tool-call-accuracy.json").read_text("utf-8"))

@@ -39,7 +39,7 @@ def render(*options: str | Path, chart: Path = CHART) -> list[Manifest]:
 
 def test_schema_and_golden_renderings_are_up_to_date(tmp_path: Path) -> None:
     must_run_python(CHART / "generate.py", "--output", tmp_path)
-    same_files(tmp_path, CHART, "run: python helm/toolscore/generate.py")
+    same_files(tmp_path, CHART, "run: python helm/rightcall/generate.py")
     program("helm")  # without it only the schema was compared
     made = {path.relative_to(tmp_path) for path in (tmp_path / "examples").rglob("*.yaml")}
     assert made == {path.relative_to(CHART) for path in (CHART / "examples").rglob("*.yaml")}
@@ -147,11 +147,11 @@ def test_the_collector_sees_a_config_map_change(tmp_path: Path) -> None:
         (folder / "..data").symlink_to("..1")
         (folder / "new").symlink_to("..data/rules.yaml")
         os.replace(folder / "new", process.rules)
-        before = [line for line in process.get("/metrics").splitlines() if line.startswith("toolscore_rules_info{")]
+        before = [line for line in process.get("/metrics").splitlines() if line.startswith("rightcall_rules_info{")]
         (folder / "..new").symlink_to("..2")
         os.replace(folder / "..new", folder / "..data")
         wait_for(lambda: "rules reloaded" in process.log)
-        after = [line for line in process.get("/metrics").splitlines() if line.startswith("toolscore_rules_info{")]
+        after = [line for line in process.get("/metrics").splitlines() if line.startswith("rightcall_rules_info{")]
         assert len(before) == len(after) == 1
         assert before != after
 
@@ -159,20 +159,20 @@ def test_the_collector_sees_a_config_map_change(tmp_path: Path) -> None:
 def test_secrets_come_by_reference() -> None:
     items = render("--values", CHART / "ci" / "spool-values.yaml")
     environment = one(items, "StatefulSet")["spec"]["template"]["spec"]["containers"][0]["env"]
-    (secret,) = [entry for entry in environment if entry["name"] == "TOOLSCORE_HEADER_0"]
+    (secret,) = [entry for entry in environment if entry["name"] == "RIGHTCALL_HEADER_0"]
     assert secret["valueFrom"] == {"secretKeyRef": {"name": "backend-token", "key": "authorization"}}
-    config = yaml.safe_load(one(items, "ConfigMap", "agents-toolscore-config")["data"]["config.yaml"])
-    assert config["exporters"]["otlp"]["headers"] == {"authorization": "${env:TOOLSCORE_HEADER_0}"}
+    config = yaml.safe_load(one(items, "ConfigMap", "agents-rightcall-config")["data"]["config.yaml"])
+    assert config["exporters"]["otlp"]["headers"] == {"authorization": "${env:RIGHTCALL_HEADER_0}"}
 
 
 def test_load_balancers_find_the_replicas() -> None:
     items = render("--values", CHART / "ci" / "balanced-values.yaml")
-    balancer = yaml.safe_load(one(items, "ConfigMap", "agents-toolscore-balancer")["data"]["config.yaml"])
+    balancer = yaml.safe_load(one(items, "ConfigMap", "agents-rightcall-balancer")["data"]["config.yaml"])
     target = balancer["exporters"]["loadbalancing"]["resolver"]["dns"]
     service = one(items, "Service", target["hostname"].split(".")[0])
     assert service["spec"]["clusterIP"] == "None"
     assert int(target["port"]) in {port["port"] for port in service["spec"]["ports"]}
-    front = one(items, "Service", "agents-toolscore")["spec"]["selector"]
+    front = one(items, "Service", "agents-rightcall")["spec"]["selector"]
     assert front["app.kubernetes.io/component"] == "load-balancer"
 
 
@@ -188,12 +188,12 @@ def test_the_operator_gets_our_rules(tmp_path: Path) -> None:
     rules = [rule for group in spec["groups"] for rule in group["rules"]]
     assert [rule["expr"] for rule in rules] == [rule["expr"] for rule in shipped]
     urls = {rule["annotations"]["runbook_url"].split("#")[0] for rule in rules if "alert" in rule}
-    assert urls == {"https://example.com/runbooks/toolscore"}
+    assert urls == {"https://example.com/runbooks/rightcall"}
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(spec))
     must_run([program("promtool"), "check", "rules", tmp_path / "rules.yaml"])
-    labels = one(items, "Service", "agents-toolscore-replicas")["metadata"]["labels"]
+    labels = one(items, "Service", "agents-rightcall-replicas")["metadata"]["labels"]
     assert one(items, "ServiceMonitor")["spec"]["selector"]["matchLabels"].items() <= labels.items()
-    dashboards = one(items, "ConfigMap", "agents-toolscore-dashboards")["data"]
+    dashboards = one(items, "ConfigMap", "agents-rightcall-dashboards")["data"]
     for path in (DEPLOY / "grafana" / "dashboards").glob("*.json"):
         assert dashboards[path.name] == path.read_text("utf-8")
 
@@ -211,10 +211,10 @@ def test_helm_test_passes_against_a_running_collector() -> None:
 
 def test_another_chart_takes_the_sidecar_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(Path(__file__).parent / "sidecar_app", tmp_path / "app")
-    shutil.copytree(CHART, tmp_path / "app" / "charts" / "toolscore")
+    shutil.copytree(CHART, tmp_path / "app" / "charts" / "rightcall")
     items = render(chart=tmp_path / "app")
     assert_valid(items)
-    assert_restricted(items, images="toolscore")
+    assert_restricted(items, images="rightcall")
     assert_wired(items)
     (sidecar,) = one(items, "Deployment")["spec"]["template"]["spec"]["initContainers"]
     assert sidecar["restartPolicy"] == "Always"

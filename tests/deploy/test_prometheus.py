@@ -102,7 +102,7 @@ def accelerated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def prometheus(
     collector: CollectorProcess, accelerated: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[PrometheusServer]:
-    targets = {"toolscore": f"127.0.0.1:{collector.metrics_port}"}
+    targets = {"rightcall": f"127.0.0.1:{collector.metrics_port}"}
     rules = [accelerated / "rules.yaml", accelerated / "accuracy.yaml", *RULE_FILES]
     with PrometheusServer(tmp_path_factory.mktemp("prometheus"), targets, rules) as server:
         yield server
@@ -122,25 +122,25 @@ def odd_traffic(collector: CollectorProcess, number: int) -> None:
     words = '[{"role": "user", "parts": [{"type": "text", "content": "I want my money back"}]}]'
     request = data.traces(
         data.tool(2, 1, "search", trace_id=trace),
-        data.agent(1, trace_id=trace, toolscore__route="/unknown", gen_ai__input__messages=words, **talk),
+        data.agent(1, trace_id=trace, rightcall__route="/unknown", gen_ai__input__messages=words, **talk),
     ).SerializeToString()
-    scored = collector.metric('toolscore_runs_unscored_total{reason="no_rule"}')
+    scored = collector.metric('rightcall_runs_unscored_total{reason="no_rule"}')
     post(collector, request)
     post(collector, request)
-    wait_for(lambda: collector.metric('toolscore_runs_unscored_total{reason="no_rule"}') > scored)
+    wait_for(lambda: collector.metric('rightcall_runs_unscored_total{reason="no_rule"}') > scored)
     post(collector, data.traces(data.tool(3, 1, "search", trace_id=trace)).SerializeToString())
     judged_traffic(collector, number)
     post(collector, data.traces(data.span(9, 1, trace_id=trace, gen_ai__odd="?"), scope="new-sdk").SerializeToString())
     labelled = [
-        data.agent(index + 1, trace_id=bytes([number, index]) * 8, toolscore__route=f"/{index}")
+        data.agent(index + 1, trace_id=bytes([number, index]) * 8, rightcall__route=f"/{index}")
         for index in range(3, 253)
     ]
     post(collector, data.traces(*labelled).SerializeToString())
     with pytest.raises(urllib.error.HTTPError):
         post(collector, b"no protobuf")
-    failures = collector.metric("toolscore_rules_reload_failures_total")
+    failures = collector.metric("rightcall_rules_reload_failures_total")
     collector.rules.write_text(f"rules: {number}")
-    wait_for(lambda: collector.metric("toolscore_rules_reload_failures_total") > failures)
+    wait_for(lambda: collector.metric("rightcall_rules_reload_failures_total") > failures)
     collector.rules.write_text(RULES)
 
 
@@ -150,21 +150,21 @@ def judged_traffic(collector: CollectorProcess, number: int) -> None:
         compared = f'{{deterministic="{label}",judge="pass",rule="judged",scorer="mastra_llm"}}'
         for again in (0, 1):
             trace = bytes([again, index, number, 9] * 4)
-            before = collector.metric(f"toolscore_judge_agreement_total{compared}")
-            spans = data.tool(2, 1, tool, trace_id=trace), data.agent(1, trace_id=trace, toolscore__route="/judged")
+            before = collector.metric(f"rightcall_judge_agreement_total{compared}")
+            spans = data.tool(2, 1, tool, trace_id=trace), data.agent(1, trace_id=trace, rightcall__route="/judged")
             post(collector, data.traces(*spans).SerializeToString())
-            wait_for(lambda b=before, c=compared: collector.metric(f"toolscore_judge_agreement_total{c}") > b)
+            wait_for(lambda b=before, c=compared: collector.metric(f"rightcall_judge_agreement_total{c}") > b)
         post(collector, data.traces(data.tool(4, 1, "find", trace_id=trace)).SerializeToString())
-    assert collector.metric('toolscore_judge_cache_hits_total{rule="judged"}') > 0
+    assert collector.metric('rightcall_judge_cache_hits_total{rule="judged"}') > 0
 
 
 def test_the_alert_follows_quality(
     collector: CollectorProcess, prometheus: PrometheusServer, accelerated: Path, sink: OtlpSink
 ) -> None:
     alerts = accelerated / "accuracy.yaml"
-    counted = 'sum(toolscore_evaluations_total{label=~"pass|fail"})'
+    counted = 'sum(rightcall_evaluations_total{label=~"pass|fail"})'
 
-    def states(name: str = "ToolscoreAccuracyLow") -> list[str]:
+    def states(name: str = "RightcallAccuracyLow") -> list[str]:
         return prometheus.alerts(name, alerts, rule="booking", scorer="trajectory")
 
     def evaluations() -> float:
@@ -177,16 +177,16 @@ def test_the_alert_follows_quality(
     with Agents(collector.grpc, wrong=0.8):
         wait_for(lambda: states() == ["pending"], patience=PATIENCE)
         wait_for(lambda: states() == ["firing"], patience=PATIENCE)
-        wait_for(lambda: states("ToolscoreErrorBudgetBurn") == ["firing"], patience=PATIENCE)
-        wait_for(lambda: prometheus.query('ALERTS{alertname="ToolscoreForbiddenToolCalled"}'), patience=PATIENCE)
+        wait_for(lambda: states("RightcallErrorBudgetBurn") == ["firing"], patience=PATIENCE)
+        wait_for(lambda: prometheus.query('ALERTS{alertname="RightcallForbiddenToolCalled"}'), patience=PATIENCE)
     with Agents(collector.grpc, wrong=0.0):
         wait_for(lambda: states() == [], patience=PATIENCE)
-        wait_for(lambda: states("ToolscoreErrorBudgetBurn") == [], patience=PATIENCE)
+        wait_for(lambda: states("RightcallErrorBudgetBurn") == [], patience=PATIENCE)
 
-    traces = prometheus.exemplar_traces("toolscore_evaluations_total")
+    traces = prometheus.exemplar_traces("rightcall_evaluations_total")
     assert traces
     wait_for(lambda: traces <= {span.trace_id.hex() for span in sink.spans()})
-    assert prometheus.exemplar_traces("toolscore_evaluation_score_bucket")
+    assert prometheus.exemplar_traces("rightcall_evaluation_score_bucket")
 
 
 def test_every_query_returns_data(collector: CollectorProcess, prometheus: PrometheusServer) -> None:

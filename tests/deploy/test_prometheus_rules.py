@@ -64,9 +64,9 @@ def test_every_error_budget_alert_fires_in_a_test() -> None:
         for test in load(path)["tests"]
         for check in test["alert_rule_test"]
         for alert in check["exp_alerts"]
-        if check["alertname"] == "ToolscoreErrorBudgetBurn"
+        if check["alertname"] == "RightcallErrorBudgetBurn"
     }
-    labels = [alert["labels"] for alert in ALERTS if alert["alert"] == "ToolscoreErrorBudgetBurn"]
+    labels = [alert["labels"] for alert in ALERTS if alert["alert"] == "RightcallErrorBudgetBurn"]
     assert fired == {(one["objective"], one["window"]) for one in labels if one["severity"] == "critical"} | {
         ("0.95", "3d")
     }
@@ -78,13 +78,13 @@ def test_alerts_say_what_to_do(alert: dict[str, Any]) -> None:
     assert alert["labels"]["severity"] in {"critical", "warning", "info"}
     assert set(alert["annotations"]) == {"summary", "description", "runbook_url"}
     url, anchor = alert["annotations"]["runbook_url"].split("#")
-    assert url == "https://example.com/toolscore/runbook.md"
+    assert url == "https://example.com/rightcall/runbook.md"
     assert anchor == alert["alert"].lower()
     assert f"\n## {alert['alert']}\n" in runbook
 
 
 def test_the_runbook_explains_no_alert_that_does_not_exist() -> None:
-    sections = re.findall(r"^## (Toolscore\w+)$", (DEPLOY / "runbook.md").read_text("utf-8"), re.MULTILINE)
+    sections = re.findall(r"^## (Rightcall\w+)$", (DEPLOY / "runbook.md").read_text("utf-8"), re.MULTILINE)
     assert sorted(sections) == sorted({alert["alert"] for alert in ALERTS})
 
 
@@ -94,12 +94,12 @@ def test_the_upper_bound_is_wilsons(passed: int, total: int, tmp_path: Path) -> 
     z, p = 2.58, passed / total
     centre, spread = p + z * z / (2 * total), z * math.sqrt(p * (1 - p) / total + z * z / (4 * total * total))
     expected = (centre + spread) / (1 + z * z / total)
-    rule = next(rule for rule in rules_of(RULES[0]) if rule["record"] == "route:toolscore_accuracy_upper:ratio1h")
+    rule = next(rule for rule in rules_of(RULES[0]) if rule["record"] == "route:rightcall_accuracy_upper:ratio1h")
     test = {
         "interval": "1m",
         "input_series": [
-            {"series": "route:toolscore_passes:increase1h", "values": f"{passed}"},
-            {"series": "route:toolscore_evaluations:increase1h", "values": f"{total}"},
+            {"series": "route:rightcall_passes:increase1h", "values": f"{passed}"},
+            {"series": "route:rightcall_evaluations:increase1h", "values": f"{total}"},
         ],
         "promql_expr_test": [
             {

@@ -40,7 +40,7 @@ def test_only_series_that_exist_are_read(name: str, expression: str) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_documents_name_only_metrics_that_exist(path: Path) -> None:
     text = path.read_text("utf-8")
-    named = set(re.findall(r"\btoolscore_(?:[a-z]+_)*[a-z]+\b(?![/.*-])", text)) - {"toolscore_agents"}
+    named = set(re.findall(r"\brightcall_(?:[a-z]+_)*[a-z]+\b(?![/.*-])", text)) - {"rightcall_agents"}
     assert named <= EXPORTED.keys() | FAMILIES
 
 

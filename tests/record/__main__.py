@@ -9,7 +9,7 @@ from pathlib import Path
 from collector.offline import score_files
 from collector.rule_files import NO_RULES
 from tests import recorded
-from tests.collector.test_corpus import differences
+from tests.collector.corpus_differences import differences
 from tests.record.recordings import RECORDINGS, EnvironmentMissingError, record
 
 

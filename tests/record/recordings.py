@@ -69,7 +69,7 @@ def record(name: str, folder: Path) -> Iterator[Path]:
     printed where its run fails.
     """
     recording = RECORDINGS[name]
-    with TemporaryDirectory(prefix="toolscore-record-") as scratch:
+    with TemporaryDirectory(prefix="rightcall-record-") as scratch:
         python = _environment(Path(scratch) / "venv", (*recording.requirements, *_SDK))
         for scenario in scenarios():
             target = folder / f"{name}-{scenario}"

@@ -1,6 +1,6 @@
 """A recording made for real: the framework's own environment, its instrumentation, and a collector that reads it exactly.
 
-It installs packages, so it runs only where ``TOOLSCORE_RECORD`` names recordings (or ``all``), separated by commas.
+It installs packages, so it runs only where ``RIGHTCALL_RECORD`` names recordings (or ``all``), separated by commas.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import pytest
 from collector.offline import score_files
 from collector.rule_files import NO_RULES
 from tests import recorded
-from tests.collector.test_corpus import differences
+from tests.collector.corpus_differences import differences
 from tests.record.recordings import RECORDINGS, EnvironmentMissingError, Recording, record
 from tests.record.scenarios import scenarios
 
-WANTED = os.environ.get("TOOLSCORE_RECORD", "").split(",")
+WANTED = os.environ.get("RIGHTCALL_RECORD", "").split(",")
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_a_fresh_recording_is_read_exactly(name: str, tmp_path: Path) -> None:
     if name not in WANTED and "all" not in WANTED:
-        pytest.skip("TOOLSCORE_RECORD does not name it")
+        pytest.skip("RIGHTCALL_RECORD does not name it")
     try:
         folders = list(record(name, tmp_path))
     except EnvironmentMissingError as error:

@@ -6,6 +6,9 @@ import copy
 from typing import Any
 
 from scorers import CompiledRule, ToolCall, Trajectory, load_rules
+from scorers.expectation import read_expectation
+from scorers.pattern import Pattern
+from scorers.rules import Expect
 
 _REFUND: dict[str, Any] = {
     "rules": [
@@ -72,3 +75,17 @@ def run(*calls: Any, steps: list[int] | None = None, unsure: tuple[int, ...] = (
             name, arguments = call if isinstance(call, tuple) else (call, None)
             made.append(ToolCall(name, arguments, step=step))
     return Trajectory(made, complete=complete, unsure_steps=frozenset(unsure))
+
+
+def pattern(expect: dict[str, Any]) -> Pattern:
+    element = read_expectation(Expect.model_validate(expect)).element
+    assert element is not None
+    return Pattern(element)
+
+
+def inside(block: str) -> tuple[str, str]:
+    """Mark and content of a block, which has three lines whatever was put into it."""
+    begin, content, end = block.split("\n")
+    mark = begin.removeprefix("BEGIN DATA ")
+    assert end == f"END DATA {mark}"
+    return mark, content

@@ -15,9 +15,8 @@ from scorers.expectation import read_expectation
 from scorers.rules import Expect
 from scorers.search import Call, search
 from tests.scorers import reference
-from tests.scorers.examples import rule
+from tests.scorers.examples import pattern, rule
 from tests.scorers.strategies import patterns, trajectories
-from tests.scorers.test_pattern import pattern
 
 
 def value_by_hand(expect: dict[str, Any], trajectory: Trajectory, free: str) -> float:

@@ -12,14 +12,9 @@ from hypothesis import strategies as st
 from scorers.expectation import read_expectation
 from scorers.pattern import Pattern, PatternError
 from scorers.rules import Expect
+from tests.scorers.examples import pattern
 from tests.scorers.reference import words
 from tests.scorers.strategies import patterns
-
-
-def pattern(expect: dict[str, Any]) -> Pattern:
-    element = read_expectation(Expect.model_validate(expect)).element
-    assert element is not None
-    return Pattern(element)
 
 
 def names(built: Pattern, tools: Any) -> list[str]:

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 
 from scorers import Trajectory
 from scorers.search import Call, SearchLimitError, search
+from tests.scorers.examples import pattern
 from tests.scorers.reference import fits
 from tests.scorers.strategies import patterns, trajectories
-from tests.scorers.test_pattern import pattern
 
 
 def steps_of(trajectory: Trajectory, tools: list[Any]) -> list[list[Call]]:

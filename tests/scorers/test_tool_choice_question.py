@@ -12,7 +12,8 @@ from hypothesis import given
 from scorers.judge import JudgedRun, JudgeRequest, ToolDefinition
 from scorers.tool_choice_question import INSTRUCTIONS, question
 from scorers.trajectory import ToolCall, Trajectory
-from tests.scorers.test_quoting import NESTED, hostile_text, inside
+from tests.scorers.examples import inside
+from tests.strategies import NESTED, hostile_text
 
 WEATHER = ToolDefinition("get_weather", "Tells the weather")
 

@@ -47,11 +47,11 @@ def export(
         await exporter.shutdown()
         value = telemetry.registry.get_sample_value
         counted = {
-            name: value(f"toolscore_exporter_{name}_spans_total", {"exporter": "otlp"}) or 0.0
+            name: value(f"rightcall_exporter_{name}_spans_total", {"exporter": "otlp"}) or 0.0
             for name in ("sent", "send_failed")
         }
         labels = {"stage": "exporter", "reason": "shutdown"}
-        return {**counted, "dropped": value("toolscore_dropped_spans_total", labels) or 0.0}, outbox
+        return {**counted, "dropped": value("rightcall_dropped_spans_total", labels) or 0.0}, outbox
 
     return asyncio.run(run())
 
@@ -202,7 +202,7 @@ def test_http_takes_the_same_road(compression: str) -> None:
         outbox.put(Outgoing("logs", b"", 0))
         await exporter.shutdown()
         await receiver.shutdown()
-        return telemetry.registry.get_sample_value("toolscore_exporter_sent_spans_total", {"exporter": "otlp"})
+        return telemetry.registry.get_sample_value("rightcall_exporter_sent_spans_total", {"exporter": "otlp"})
 
     assert asyncio.run(run()) == 2
     assert sorted(intake.received) == [("logs", b"", "http"), ("traces", REQUEST, "http")]

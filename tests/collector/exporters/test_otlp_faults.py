@@ -65,7 +65,7 @@ def deliver(backend: Backend, count: int = 1, timing: Timing = REAL, **retry: An
         await exporter.shutdown()
         await server.shutdown()
         return (
-            telemetry.registry.get_sample_value("toolscore_exporter_send_failed_spans_total", {"exporter": "otlp"}) or 0
+            telemetry.registry.get_sample_value("rightcall_exporter_send_failed_spans_total", {"exporter": "otlp"}) or 0
         )
 
     return asyncio.run(run())

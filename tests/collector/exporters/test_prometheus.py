@@ -28,11 +28,11 @@ def counted(*verdicts: Any) -> Telemetry:
 
 
 def value(telemetry: Telemetry, name: str, **labels: str) -> float:
-    return telemetry.registry.get_sample_value(f"toolscore_{name}", labels) or 0.0
+    return telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
 
 
 def labels_of(telemetry: Telemetry) -> dict[str, float]:
-    (family,) = [family for family in telemetry.registry.collect() if family.name == "toolscore_evaluations"]
+    (family,) = [family for family in telemetry.registry.collect() if family.name == "rightcall_evaluations"]
     return {sample.labels["label"]: sample.value for sample in family.samples if sample.value}
 
 
@@ -78,7 +78,7 @@ def test_a_run_without_a_rule() -> None:
 
 def test_pass_and_fail_are_there_from_the_first_verdict_on() -> None:
     (family,) = [
-        family for family in counted(verdict_of("a")).registry.collect() if family.name == "toolscore_evaluations"
+        family for family in counted(verdict_of("a")).registry.collect() if family.name == "rightcall_evaluations"
     ]
     assert {sample.labels["label"]: sample.value for sample in family.samples} == {"pass": 1, "fail": 0}
 
@@ -104,7 +104,7 @@ def test_routes_that_strangers_write_are_bounded() -> None:
     routes = {
         sample.labels["route"]
         for family in telemetry.registry.collect()
-        if family.name == "toolscore_evaluations"
+        if family.name == "rightcall_evaluations"
         for sample in family.samples
     }
     assert routes == {"/user/0", "/user/1", "__other__"}
@@ -126,7 +126,7 @@ def test_the_listener_speaks_both_formats_and_knows_one_path() -> None:
         return answers
 
     plain, openmetrics, missing = asyncio.run(run())
-    line = 'toolscore_evaluations_total{intent="",label="pass",route="",rule="weather",scorer="trajectory"} 1.0'
+    line = 'rightcall_evaluations_total{intent="",label="pass",route="",rule="weather",scorer="trajectory"} 1.0'
     assert line in plain.text.splitlines()
     assert any(text.startswith(line + ' # {trace_id="0102') for text in openmetrics.text.splitlines())
     assert missing.status_code == 404

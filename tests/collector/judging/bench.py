@@ -98,7 +98,7 @@ class JudgeBench:
         return [event for event in events if event["gen_ai.evaluation.name"] == scorer]
 
     def value(self, name: str, **labels: str) -> float:
-        return self.telemetry.registry.get_sample_value(f"toolscore_{name}", labels) or 0.0
+        return self.telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
 
     def outcomes(self) -> dict[str, float]:
         """Requests by outcome."""

@@ -53,8 +53,8 @@ def test_a_judgement_is_an_event_and_counts_as_one_more_evaluation(tmp_path: Pat
     assert (record.trace_id, record.span_id) == ((1).to_bytes(16, "big"), data.span_id(1))
     event = data.values_of(record)
     assert event["gen_ai.evaluation.score.value"] == 1.0
-    assert event["toolscore.rule"] == "weather"
-    assert event["toolscore.complete"] is True
+    assert event["rightcall.rule"] == "weather"
+    assert event["rightcall.complete"] is True
     (own,) = bench.events("trajectory")
     assert event["log.record.uid"] != own["log.record.uid"]
     assert bench.value("runs_total", release="root") == 1
@@ -103,8 +103,8 @@ def test_an_incomplete_run_is_not_judged(tmp_path: Path) -> None:
 def test_a_run_is_judged_once_though_late_spans_revise_its_verdict(tmp_path: Path) -> None:
     late = data.tool(7, 1, "delete_all", at=0.5, trace_id=(1).to_bytes(16, "big"))
     bench, _ = judged(tmp_path, good_run(), (late,))
-    assert [event["toolscore.revision"] for event in bench.events("trajectory")] == [0, 1]
-    assert [event["toolscore.revision"] for event in bench.events()] == [0]
+    assert [event["rightcall.revision"] for event in bench.events("trajectory")] == [0, 1]
+    assert [event["rightcall.revision"] for event in bench.events()] == [0]
     assert bench.value("judge_skipped_total", rule="weather", reason="revised") == 1
 
 
@@ -115,7 +115,7 @@ def test_a_rule_on_trial_is_judged_under_labels_of_its_own(tmp_path: Path) -> No
     assert bench.value("evaluations_total", **SERIES, label="shadow_pass") == 1
     agreed = {"rule": "weather", "scorer": "mastra_llm"}
     assert bench.value("judge_agreement_total", **agreed, deterministic="shadow_pass", judge="shadow_pass") == 1
-    assert not any(key.startswith("toolscore.mastra_llm") for span in bench.out() for key in data.values_of(span))
+    assert not any(key.startswith("rightcall.mastra_llm") for span in bench.out() for key in data.values_of(span))
 
 
 def test_the_same_question_is_asked_once(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_without_a_judge_what_it_would_have_been_asked_is_counted(tmp_path: Path
     pipeline.receive("traces", data.traces(*good_run()).SerializeToString(), "grpc")
     pipeline.drain("shutdown")
     labels = {"rule": "weather", "reason": "unconfigured"}
-    assert telemetry.registry.get_sample_value("toolscore_judge_skipped_total", labels) == 1
+    assert telemetry.registry.get_sample_value("rightcall_judge_skipped_total", labels) == 1
 
 
 # ---- what may not leave
@@ -238,17 +238,17 @@ def anchor(bench: JudgeBench) -> dict[str, Any]:
 def test_by_default_nothing_waits(tmp_path: Path) -> None:
     left, bench = held(tmp_path)
     assert left == [3, 3, 3]
-    assert "toolscore.mastra_llm.score" not in anchor(bench)
+    assert "rightcall.mastra_llm.score" not in anchor(bench)
 
 
 def test_with_hold_the_judgement_is_on_the_anchor(tmp_path: Path) -> None:
     left, bench = held(tmp_path, hold="10s")
     assert left == [0, 3, 3]
     attributes = anchor(bench)
-    assert attributes["toolscore.mastra_llm.score"] == 1.0
-    assert attributes["toolscore.mastra_llm.label"] == "pass"
+    assert attributes["rightcall.mastra_llm.score"] == 1.0
+    assert attributes["rightcall.mastra_llm.label"] == "pass"
     assert attributes["gen_ai.evaluation.name"] == "trajectory"
-    assert attributes["toolscore.trajectory.score"] == 1.0
+    assert attributes["rightcall.trajectory.score"] == 1.0
     assert len(bench.events()) == len(bench.events("trajectory")) == 1
 
 
@@ -370,6 +370,6 @@ rules:
         return bench
 
     bench = asyncio.run(run())
-    assert sorted(str(event["toolscore.rule"]) for event in bench.events()) == ["talk", "whole", "whole"]
+    assert sorted(str(event["rightcall.rule"]) for event in bench.events()) == ["talk", "whole", "whole"]
     assert len(bench.out()) == 6
     assert bench.value("runs_total", release="root") == 2

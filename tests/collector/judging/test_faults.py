@@ -86,7 +86,7 @@ def test_the_fault_table(case: Case, tmp_path: Path) -> None:
     assert event["gen_ai.evaluation.score.label"] == ("error" if case.error else "pass")
     assert event.get("error.type") == case.error
     assert event.get("gen_ai.evaluation.score.value") == (None if case.error else 1.0)
-    assert event["toolscore.scorer.version"].startswith("@mastra/evals@")
+    assert event["rightcall.scorer.version"].startswith("@mastra/evals@")
     assert len(server.questions) == case.requests
     assert bench.outcomes() == case.outcomes
     assert bench.slept == case.slept

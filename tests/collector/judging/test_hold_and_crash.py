@@ -15,7 +15,7 @@ from collector.redaction import Redaction
 from scorers.judge import JudgeRequest
 from tests import otlp_data as data
 from tests.collector.judging.bench import RULES, bad_run, good_run
-from tests.collector.test_journal import Life
+from tests.harness import Life
 
 TRACE = (1).to_bytes(16, "big")
 HELD = [data.span_id(number) for number in (1, 2, 3)]
@@ -61,7 +61,7 @@ class JudgedLife(Life):
 
     def anchors(self) -> list[float | None]:
         anchors = [span for span in self.spans() if span.span_id == data.span_id(1)]
-        return [data.values_of(span).get("toolscore.mastra_llm.score") for span in anchors]
+        return [data.values_of(span).get("rightcall.mastra_llm.score") for span in anchors]
 
 
 def live(folder: Path, story: Callable[[JudgedLife], Awaitable[None]]) -> None:

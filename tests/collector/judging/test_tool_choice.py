@@ -85,7 +85,7 @@ def test_its_answer_becomes_an_event(tmp_path: Path) -> None:
     assert event["gen_ai.evaluation.explanation"] == (
         "score 0.750 = (1 + 1/2 + 0)/(2 + 0 + 0): wrong arguments get_weather (call 1); 1 appropriate"
     )
-    assert event["toolscore.scorer.version"] == "tool_choice@1"
+    assert event["rightcall.scorer.version"] == "tool_choice@1"
 
 
 def test_an_answer_with_a_tool_that_does_not_exist_is_refused_and_asked_again(tmp_path: Path) -> None:

@@ -14,25 +14,25 @@ from tests import otlp_data as data
 def test_attributes_are_appended() -> None:
     raw = data.tool(2, 1, "search").SerializeToString()
     added = annotate(
-        raw, (("toolscore.outcome", "matched"), ("n", 3), ("score", 0.5), ("ok", True), ("names", ("a", "b")))
+        raw, (("rightcall.outcome", "matched"), ("n", 3), ("score", 0.5), ("ok", True), ("names", ("a", "b")))
     )
     assert added.startswith(raw)
     own = {key: value for key, value in data.values_of(Span.FromString(added)).items() if not key.startswith("gen_ai")}
-    assert own == {"toolscore.outcome": "matched", "n": 3, "score": 0.5, "ok": True, "names": ["a", "b"]}
+    assert own == {"rightcall.outcome": "matched", "n": 3, "score": 0.5, "ok": True, "names": ["a", "b"]}
 
 
 def test_an_attribute_the_client_sent_under_our_name_is_replaced() -> None:
-    raw = data.span(1, toolscore__outcome="forged", other="kept").SerializeToString()
-    span = Span.FromString(annotate(raw, (("toolscore.outcome", "extra"),)))
+    raw = data.span(1, rightcall__outcome="forged", other="kept").SerializeToString()
+    span = Span.FromString(annotate(raw, (("rightcall.outcome", "extra"),)))
     assert [(item.key, item.value.string_value) for item in span.attributes] == [
         ("other", "kept"),
-        ("toolscore.outcome", "extra"),
+        ("rightcall.outcome", "extra"),
     ]
 
 
 def test_our_names_that_we_do_not_write_are_left_alone() -> None:
-    raw = data.span(1, toolscore__route="/chat").SerializeToString()
-    assert annotate(raw, (("toolscore.outcome", "extra"),)).startswith(raw)
+    raw = data.span(1, rightcall__route="/chat").SerializeToString()
+    assert annotate(raw, (("rightcall.outcome", "extra"),)).startswith(raw)
 
 
 def test_an_event_is_a_log_record_joined_to_its_span() -> None:
@@ -54,8 +54,8 @@ def test_an_event_is_a_log_record_joined_to_its_span() -> None:
 def test_events_stand_under_the_resource_of_the_run_and_our_scope() -> None:
     ((frame, _),) = lazy.peel(data.traces(data.span(1), service="shop").SerializeToString())
     request = lazy.join(
-        [(events_frame(frame.resource, "toolscore", "1.2"), [log_record("e", 1, b"", b"", (), {}, failed=False)])]
+        [(events_frame(frame.resource, "rightcall", "1.2"), [log_record("e", 1, b"", b"", (), {}, failed=False)])]
     )
     (resource,) = ExportLogsServiceRequest.FromString(request).resource_logs
     assert resource.resource.attributes[0].value.string_value == "shop"
-    assert (resource.scope_logs[0].scope.name, resource.scope_logs[0].scope.version) == ("toolscore", "1.2")
+    assert (resource.scope_logs[0].scope.name, resource.scope_logs[0].scope.version) == ("rightcall", "1.2")

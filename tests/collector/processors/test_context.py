@@ -33,10 +33,10 @@ def test_names_are_tried_in_their_order_and_the_nearest_span_wins() -> None:
 
 
 def test_the_resource_is_asked_last() -> None:
-    resource = Resource({"service.name": "shop", "toolscore.route": "/everything"})
+    resource = Resource({"service.name": "shop", "rightcall.route": "/everything"})
     run = run_of(agent_span(resource=resource))
     assert (run.route, run.service) == ("/everything", "shop")
-    assert run.attributes["toolscore.route"] == "/everything"
+    assert run.attributes["rightcall.route"] == "/everything"
 
 
 def test_only_text_is_a_route() -> None:

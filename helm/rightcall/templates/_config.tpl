@@ -1,0 +1,31 @@
+{{/* The collector's configuration: .Values.config, with what belongs to the chart laid over it. */}}
+{{- define "rightcall.config" -}}
+{{- $address := ternary "127.0.0.1" "0.0.0.0" (eq .Values.mode "sidecar") -}}
+{{- $rules := list -}}
+{{- range include "rightcall.ruleFiles" . | fromJsonArray -}}
+{{- $rules = append $rules (printf "/etc/rightcall/rules/%s" .) -}}
+{{- end -}}
+{{- $protocols := dict
+      "grpc" (dict "endpoint" (printf "%s:%d" $address (int .Values.ports.grpc)))
+      "http" (dict "endpoint" (printf "%s:%d" $address (int .Values.ports.http))) -}}
+{{- $own := dict
+      "receivers" (dict "otlp" (dict "protocols" $protocols))
+      "rules" $rules
+      "spool" "memory"
+      "exporters" (dict "prometheus" (dict "endpoint" (printf "0.0.0.0:%d" (int .Values.ports.metrics))))
+      "admin" (dict "endpoint" (printf "0.0.0.0:%d" (int .Values.ports.admin))) -}}
+{{- if .Values.spool.enabled -}}
+{{- $_ := set $own "spool" (dict "path" "/var/lib/rightcall/spool" "max_size_mib" (int .Values.spool.sizeMiB)) -}}
+{{- end -}}
+{{- if .Values.exporterHeaders -}}
+{{- $headers := dict -}}
+{{- range $index, $entry := .Values.exporterHeaders -}}
+{{- $_ := set $headers $entry.header (printf "${env:RIGHTCALL_HEADER_%d}" $index) -}}
+{{- end -}}
+{{- $_ := set $own.exporters "otlp" (dict "headers" $headers) -}}
+{{- end -}}
+{{- if .Values.judgeApiKey.secret -}}
+{{- $_ := set $own "judge" (dict "api_key" "${env:RIGHTCALL_JUDGE_API_KEY}") -}}
+{{- end -}}
+{{- toYaml (mergeOverwrite (deepCopy .Values.config) $own) -}}
+{{- end -}}

@@ -1,0 +1,91 @@
+{{- define "rightcall.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "rightcall.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else if contains (include "rightcall.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "rightcall.name" .) | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "rightcall.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "rightcall.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: collector
+{{- end -}}
+
+{{- define "rightcall.commonLabels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: rightcall
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "rightcall.labels" -}}
+{{ include "rightcall.selectorLabels" . }}
+{{ include "rightcall.commonLabels" . }}
+{{- end -}}
+
+{{- define "rightcall.balancerSelectorLabels" -}}
+app.kubernetes.io/name: {{ include "rightcall.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: load-balancer
+{{- end -}}
+
+{{- define "rightcall.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "rightcall.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "rightcall.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end -}}
+{{- end -}}
+
+{{- define "rightcall.rulesConfigMap" -}}
+{{- default (printf "%s-rules" (include "rightcall.fullname" .)) .Values.existingRules.configMap -}}
+{{- end -}}
+
+{{/* File names of the rules, in a stable order. */}}
+{{- define "rightcall.ruleFiles" -}}
+{{- ternary .Values.existingRules.keys (keys .Values.rules | sortAlpha) (ne .Values.existingRules.configMap "") | toJson -}}
+{{- end -}}
+
+{{- define "rightcall.hasLoadBalancer" -}}
+{{- if and (eq .Values.mode "gateway") (eq .Values.routing "loadBalancer") -}}yes{{- end -}}
+{{- end -}}
+
+{{/* Restricted by the pod security standards. */}}
+{{- define "rightcall.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{- define "rightcall.securityContext" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}

@@ -1,0 +1,155 @@
+"""The pipeline without sockets: time moved by hand, the spool written when a test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from collector.config import Config, SendingQueue
+from collector.outbox import Outbox
+from collector.pipeline import Clock, Pipeline
+from collector.rule_files import load_rules
+from collector.spool import Spool
+from collector.spool_file import Change, SpoolFile
+from collector.telemetry import Telemetry
+from collector.verdict import Verdict
+from tests import otlp_data as data
+from tests.sinks import ManualClock
+
+WEATHER_RULES = """
+rules:
+  - name: weather
+    match: {agent: helper}
+    expect: {sequence: [get_weather, send_email]}
+    pass: 0.9
+"""
+
+ROUTED_RULES = """
+rules:
+  - {name: weather, match: {agent: helper}, expect: {sequence: [get_weather, send_email]}, pass: 0.9}
+  - {name: routed, match: {route: /chat}, expect: {sequence: [get_weather]}, pass: 0.9}
+"""
+
+
+class Bench:
+    """A pipeline with everything around it in reach."""
+
+    def __init__(self, folder: Path, rules: str = WEATHER_RULES, **config: Any) -> None:
+        path = folder / "rules.yaml"
+        path.write_text(rules)
+        self.clock, self.telemetry = ManualClock(), Telemetry()
+        self.outbox = Outbox(SendingQueue())
+        self.verdicts: list[Verdict] = []
+        clock = Clock(self.clock.now, self.clock.wall_ns)
+        settings = Config.model_validate(config)
+        self.pipeline = Pipeline(settings, load_rules([path]), self.telemetry, self.outbox, clock, self.verdicts.append)
+
+    def send(self, *spans: Span) -> None:
+        self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, in the small steps in which a service advances."""
+        until = self.clock.seconds + seconds
+        while self.clock.seconds < until:
+            self.clock.seconds += 0.25
+            self.pipeline.advance()
+
+    def out(self, signal: str = "traces") -> list[Any]:
+        read: Callable[[bytes], list[Any]] = data.all_spans if signal == "traces" else data.all_records
+        return [item for outgoing in self.outbox.left() if outgoing.signal == signal for item in read(outgoing.payload)]
+
+    def value(self, name: str, **labels: str) -> float:
+        return self.telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
+
+
+class Life:
+    """A pipeline over a spool, written when the test says so; ``crash`` forgets all that was not."""
+
+    def __init__(
+        self, folder: Path, rules: str = ROUTED_RULES, conversations: dict[str, Any] | None = None, **traces: Any
+    ) -> None:
+        self.folder, self.config = folder, {"traces": traces, "conversations": conversations or {}}
+        (folder / "rules.yaml").write_text(rules)
+        self.clock = ManualClock()
+        self.sent: list[tuple[str, bytes]] = []
+        self.file: SpoolFile | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        self.telemetry = Telemetry()
+        self.file = SpoolFile(self.folder / "spool", fsync=False)
+        self.spool = Spool(self.file, 1 << 30, self.telemetry)
+        self.outbox = Outbox(SendingQueue(), self.spool)
+        config = Config.model_validate(self.config)
+        clock = Clock(self.clock.now, self.clock.wall_ns)
+        rules = load_rules([self.folder / "rules.yaml"])
+        self.pipeline = Pipeline(config, rules, self.telemetry, self.outbox, clock, spool=self.spool)
+        self.resumed = self.pipeline.recover()
+        self.outbox.recover()
+
+    def write(self) -> None:
+        """What the spool's writer does, and then the exporter, at once."""
+        assert self.file is not None
+        change, then = self.spool._pending, self.spool._then
+        self.spool._pending, self.spool._then = Change(), []
+        self.file.apply(change)
+        for callback in then:
+            callback()
+
+    def deliver(self) -> None:
+        while self.outbox._waiting:
+            outgoing = self.outbox._waiting.popleft()
+            self.outbox._sending.add(outgoing)
+            payload = outgoing.payload if outgoing.here else self._file_payload(outgoing.row)
+            self.sent.append((outgoing.signal, payload))
+            self.outbox.done(outgoing)
+        self.write()
+
+    def _file_payload(self, row: int) -> bytes:
+        assert self.file is not None
+        payload = self.file.payload(row)
+        assert payload is not None
+        return payload
+
+    def crash(self) -> None:
+        assert self.file is not None
+        self.file.close()
+        self.begin()
+
+    def close(self) -> None:
+        assert self.file is not None
+        self.file.close()
+
+    def send(self, *spans: Span) -> None:
+        self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
+
+    def wait(self, seconds: float) -> None:
+        until = self.clock.seconds + seconds
+        while self.clock.seconds < until:
+            self.clock.seconds += 0.25
+            self.pipeline.advance()
+
+    def settle(self, seconds: float = 3.0) -> None:
+        self.wait(seconds)
+        self.write()
+        self.deliver()
+
+    def spans(self) -> list[Span]:
+        return [span for signal, payload in self.sent if signal == "traces" for span in data.all_spans(payload)]
+
+    def events(self) -> list[dict[str, Any]]:
+        found = [record for signal, payload in self.sent if signal == "logs" for record in data.all_records(payload)]
+        return [data.values_of(record) for record in found if record.event_name == "gen_ai.evaluation.result"]
+
+    def rows(self) -> tuple[int, int]:
+        """Records of open traces, and marks of finished ones."""
+        assert self.file is not None
+        return len(list(self.file.inbox())), len(list(self.file.finished()))
+
+
+def folder_in(parent: Path, name: str) -> Path:
+    (parent / name).mkdir(parents=True)
+    return parent / name
