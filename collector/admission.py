@@ -5,7 +5,7 @@ from __future__ import annotations
 from collector.component import Rejected, Signal
 from collector.errors import CollectorError, RefusedError
 from collector.memory import MemoryLimiter
-from collector.outbox import Outbox
+from collector.outbox import SendingQueue
 from collector.pipeline import Pipeline
 from collector.spool import Spool
 
@@ -13,7 +13,9 @@ from collector.spool import Spool
 class Admission:
     """The receivers' ``Intake``. A request is refused before anything of it is taken, never in the middle."""
 
-    def __init__(self, pipeline: Pipeline, outbox: Outbox | None, spool: Spool | None, memory: MemoryLimiter) -> None:
+    def __init__(
+        self, pipeline: Pipeline, outbox: SendingQueue | None, spool: Spool | None, memory: MemoryLimiter
+    ) -> None:
         self._pipeline, self._outbox, self._spool, self._memory = pipeline, outbox, spool, memory
 
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from .reading import Reading, Role
+from .reading import GenAISpan, Role
 
 MAX_CONTEXT_STEPS = 256
 """How far above an anchor its context is looked for."""
@@ -17,8 +17,8 @@ MAX_CONTEXT_STEPS = 256
 class Above(NamedTuple):
     """What is above a span."""
 
-    agent: Reading | None
-    tool: Reading | None
+    agent: GenAISpan | None
+    tool: GenAISpan | None
     """The nearest tool execution, or group of them, between the span and that agent."""
     whole: bool
     """False where a parent on the way up is missing that should come here."""
@@ -31,7 +31,7 @@ _BROKEN = Above(None, None, False)
 class Ancestry:
     """The parent links of one trace, with what is known of the spans."""
 
-    def __init__(self, spans: Mapping[bytes, Reading], parents: Mapping[bytes, bytes]) -> None:
+    def __init__(self, spans: Mapping[bytes, GenAISpan], parents: Mapping[bytes, bytes]) -> None:
         self._spans = spans
         self._parents = parents
         self._inside: dict[bytes, Above] = {}
@@ -74,7 +74,7 @@ class Ancestry:
         reading = self._spans.get(span_id)
         return reading.parent_span_id if reading is not None else self._parents.get(span_id, b"")
 
-    def upwards(self, span_id: bytes) -> Iterator[Reading]:
+    def upwards(self, span_id: bytes) -> Iterator[GenAISpan]:
         """The readings above ``span_id``, nearest first, as far as MAX_CONTEXT_STEPS."""
         for _ in range(MAX_CONTEXT_STEPS):
             span_id = self._parent(span_id)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from collector.component import Signal
+from collector.component import ExportRequest, Signal
 from collector.otlp import lazy
-from collector.outbox import Outgoing
 
 MAX_ITEMS = 512  # what the SDKs' batch processors send
 MAX_BYTES = 1 << 20
@@ -21,11 +20,11 @@ class Batch:
         self._clear()
 
     def _clear(self) -> None:
-        self._groups: defaultdict[lazy.Frame, list[bytes]] = defaultdict(list)
+        self._groups: defaultdict[lazy.Envelope, list[bytes]] = defaultdict(list)
         self._count = self._bytes = 0
         self.due: float | None = None
 
-    def add(self, frame: lazy.Frame, item: bytes, now: float) -> None:
+    def add(self, frame: lazy.Envelope, item: bytes, now: float) -> None:
         """Add one raw item."""
         self._groups[frame].append(item)
         self._count += 1
@@ -37,10 +36,10 @@ class Batch:
         """Whether it is full, or old enough to leave."""
         return self._count >= MAX_ITEMS or self._bytes >= MAX_BYTES or (self.due is not None and now >= self.due)
 
-    def take(self) -> Outgoing | None:
+    def take(self) -> ExportRequest | None:
         """The request made of all items, None when there are none."""
         if not self._count:
             return None
-        outgoing = Outgoing(self._signal, lazy.join(self._groups.items()), self._count)
+        outgoing = ExportRequest(self._signal, lazy.join(self._groups.items()), self._count)
         self._clear()
         return outgoing

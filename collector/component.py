@@ -82,3 +82,27 @@ class Judge(Protocol):
 
     async def close(self) -> None:
         """Give its connections back."""
+
+
+@dataclass(slots=True, eq=False)
+class ExportRequest:
+    """One serialised OTLP request; ``items`` is how many spans (records, points unknown: 0) it holds.
+
+    Where it is not ``here``, only the spool has the payload, in ``row``.
+    """
+
+    signal: Signal
+    payload: bytes
+    items: int
+    here: bool = True
+    row: int = 0
+    size: int = 0
+    failing_since: float | None = None
+    """When the first attempt to deliver it failed, on the exporter's clock."""
+    attempts: int = 0
+    tried_ns: int = 0
+    """When it was tried first, in Unix nanoseconds."""
+
+    def put_away(self) -> None:
+        """Leave the payload to the spool."""
+        self.payload, self.here = b"", False

@@ -18,8 +18,8 @@ from pydantic import (
 )
 
 from collector.documents import Document, Where, environment, load_yaml, nearest
-from collector.judge_settings import Judge
-from collector.settings import Duration, LocalPath, Section, Tls
+from collector.judge_settings import JudgeConfig
+from collector.settings import Duration, LocalPath, Section, TlsConfig
 
 
 def _host_port(value: Any) -> Any:
@@ -37,7 +37,7 @@ def _lower(value: Any) -> Any:
 Listen = Annotated[str, BeforeValidator(_host_port)]
 
 
-class ServerTls(Section):
+class ServerTlsConfig(Section):
     """TLS of a listener. With ``client_ca_file`` clients must show a certificate signed by it."""
 
     cert_file: LocalPath
@@ -46,7 +46,7 @@ class ServerTls(Section):
     reload_interval: Duration = 30.0
 
 
-class BearerAuth(Section):
+class BearerAuthConfig(Section):
     """What senders must show in ``authorization: Bearer ...``. The file has one token a line, so that they can change."""
 
     bearer_token: SecretStr | None = None
@@ -54,7 +54,7 @@ class BearerAuth(Section):
     reload_interval: Duration = 30.0
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> BearerAuth:
+    def _one_of_them(self) -> BearerAuthConfig:
         if (self.bearer_token is None) == (self.bearer_token_file is None):
             raise ValueError("name either bearer_token or bearer_token_file")
         if self.bearer_token is not None and not self.bearer_token.get_secret_value():
@@ -62,50 +62,50 @@ class BearerAuth(Section):
         return self
 
 
-class GrpcServer(Section):
+class GrpcServerConfig(Section):
     """OTLP/gRPC listener."""
 
     endpoint: Listen = "127.0.0.1:4317"
-    tls: ServerTls | None = None
-    auth: BearerAuth | None = None
+    tls: ServerTlsConfig | None = None
+    auth: BearerAuthConfig | None = None
     max_recv_msg_size_mib: int = Field(64, ge=1, le=1024)
     max_concurrent_streams: int = Field(256, ge=1)
     max_connections: int = Field(1024, ge=1)
     read_timeout: Duration = 30.0
 
 
-class HttpServer(Section):
+class HttpServerConfig(Section):
     """OTLP/HTTP listener. ``max_request_body_size_mib`` holds before and after decompression."""
 
     endpoint: Listen = "127.0.0.1:4318"
-    tls: ServerTls | None = None
-    auth: BearerAuth | None = None
+    tls: ServerTlsConfig | None = None
+    auth: BearerAuthConfig | None = None
     max_request_body_size_mib: int = Field(64, ge=1, le=1024)
     read_header_timeout: Duration = 10.0
     read_timeout: Duration = 30.0
     max_connections: int = Field(1024, ge=1)
 
 
-class Protocols(Section):
+class ProtocolsConfig(Section):
     """The OTLP listeners; name only those wanted, ``grpc:`` alone takes the defaults."""
 
-    grpc: GrpcServer | None = None
-    http: HttpServer | None = None
+    grpc: GrpcServerConfig | None = None
+    http: HttpServerConfig | None = None
 
 
-class OtlpReceiver(Section):
+class OtlpReceiverConfig(Section):
     """The OTLP receiver."""
 
-    protocols: Protocols = Protocols(grpc=GrpcServer(), http=HttpServer())
+    protocols: ProtocolsConfig = ProtocolsConfig(grpc=GrpcServerConfig(), http=HttpServerConfig())
 
 
-class Receivers(Section):
+class ReceiversConfig(Section):
     """Where telemetry comes in."""
 
-    otlp: OtlpReceiver = OtlpReceiver()
+    otlp: OtlpReceiverConfig = OtlpReceiverConfig()
 
 
-class Traces(Section):
+class TracesConfig(Section):
     """When a trace counts as whole, and how much of it is kept until then.
 
     ``settle`` is the quiet time after a trace looks whole, ``idle_timeout`` the quiet time after which it is taken as
@@ -121,7 +121,7 @@ class Traces(Section):
     remember: int = Field(10_000, ge=0, description="finished traces kept to recognise late and repeated spans")
 
 
-class Conversations(Section):
+class ConversationsConfig(Section):
     """When a conversation counts as over, for rules of scope ``conversation``, and how much of it is kept until then.
 
     ``idle_timeout`` is the quiet time after its last run: it should be longer than a user's pauses and an agent's runs.
@@ -137,14 +137,14 @@ class Conversations(Section):
     remember: int = Field(1_000, ge=0, description="conversations kept after their verdict, so that it can be revised")
 
 
-class Context(Section):
+class ContextConfig(Section):
     """Which attributes say route and intent; the first that is present wins."""
 
     route: list[str] = ["rightcall.route", "http.route"]
     intent: list[str] = ["rightcall.intent", "gen_ai.workflow.name"]
 
 
-class RetryOnFailure(Section):
+class RetryConfig(Section):
     """Back-off of the exporter: doubling from ``initial_interval`` to ``max_interval``, with jitter."""
 
     enabled: bool = True
@@ -155,7 +155,7 @@ class RetryOnFailure(Section):
     )
 
 
-class SendingQueue(Section):
+class SendingQueueConfig(Section):
     """Requests waiting to be sent. When it is full, senders are asked to slow down."""
 
     queue_size: int = Field(10_000, ge=1, description="requests")
@@ -163,7 +163,7 @@ class SendingQueue(Section):
     num_consumers: int = Field(4, ge=1, le=64)
 
 
-class OtlpExporter(Section):
+class OtlpExporterConfig(Section):
     """Where annotated traces, passed-through telemetry and evaluation events go.
 
     ``endpoint`` is host:port for gRPC, or a URL with http:// or https:// for OTLP/HTTP.
@@ -173,19 +173,19 @@ class OtlpExporter(Section):
     headers: dict[str, str] = {}
     compression: Literal["none", "gzip"] = "none"
     timeout: Duration = 10.0
-    tls: Tls = Tls()
-    retry_on_failure: RetryOnFailure = RetryOnFailure()
-    sending_queue: SendingQueue = SendingQueue()
+    tls: TlsConfig = TlsConfig()
+    retry_on_failure: RetryConfig = RetryConfig()
+    sending_queue: SendingQueueConfig = SendingQueueConfig()
 
 
-class PrometheusExporter(Section):
+class PrometheusExporterConfig(Section):
     """The /metrics listener. Each label keeps ``max_label_values`` values; further ones become ``__other__``."""
 
     endpoint: Listen = "127.0.0.1:9464"
     max_label_values: int = Field(200, ge=1)
 
 
-class Spool(Section):
+class SpoolConfig(Section):
     """What was acknowledged and not delivered yet, on disk, so that a crash loses none of it.
 
     With ``fsync`` an acknowledgement survives a power cut; without, it survives the death of the process only.
@@ -199,7 +199,7 @@ class Spool(Section):
 def _spool(value: Any) -> Any:
     if value == "memory":
         return None
-    if not isinstance(value, (dict, Spool)):
+    if not isinstance(value, (dict, SpoolConfig)):
         raise ValueError(f"{value!r} is neither memory nor {{path: FOLDER}}")
     return value
 
@@ -208,14 +208,14 @@ def _also_memory(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"const": "memory"}, *(kind for kind in schema["anyOf"] if kind.get("type") != "null")]
 
 
-class Exporters(Section):
+class ExportersConfig(Section):
     """Where results go."""
 
-    otlp: OtlpExporter | None = None
-    prometheus: PrometheusExporter = PrometheusExporter()
+    otlp: OtlpExporterConfig | None = None
+    prometheus: PrometheusExporterConfig = PrometheusExporterConfig()
 
 
-class MemoryLimiter(Section):
+class MemoryLimiterConfig(Section):
     """Above ``limit_mib`` less ``spike_limit_mib`` senders are asked to wait; above ``limit_mib`` open traces are evicted."""
 
     limit_mib: int | None = Field(None, ge=64, description="resident memory of the process; unlimited where absent")
@@ -227,13 +227,13 @@ class MemoryLimiter(Section):
         return (self.limit_mib or 0) // 5 if self.spike_limit_mib is None else self.spike_limit_mib
 
     @model_validator(mode="after")
-    def _below(self) -> MemoryLimiter:
+    def _below(self) -> MemoryLimiterConfig:
         if self.limit_mib is not None and self.spike() >= self.limit_mib:
             raise ValueError("spike_limit_mib must be below limit_mib")
         return self
 
 
-class Redact(Section):
+class RedactionConfig(Section):
     """What must not leave in held spans, evaluation events and log records of agents; scoring still sees it.
 
     Values of attributes whose name matches a glob are replaced; of all other texts only what matches a pattern. With
@@ -245,53 +245,53 @@ class Redact(Section):
     pass_through: bool = False
 
 
-class Admin(Section):
+class AdminConfig(Section):
     """/livez, /readyz and /config, on loopback unless configured."""
 
     endpoint: Listen = "127.0.0.1:13133"
 
 
-class OwnLogs(Section):
+class LogsConfig(Section):
     """What the collector writes on stderr: JSON, one object a line."""
 
     level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
 
 
-class OwnMetrics(OtlpExporter):
+class MetricsConfig(OtlpExporterConfig):
     """Where the metrics of /metrics are sent as well, every ``interval``."""
 
     interval: Duration = Field(60.0, gt=0)
 
 
-class OwnTelemetry(Section):
+class TelemetryConfig(Section):
     """What the collector tells of itself, beside /metrics. Traces and metrics have the keys of ``exporters.otlp``."""
 
-    logs: OwnLogs = OwnLogs()
-    traces: OtlpExporter | None = None
-    metrics: OwnMetrics | None = None
+    logs: LogsConfig = LogsConfig()
+    traces: OtlpExporterConfig | None = None
+    metrics: MetricsConfig | None = None
 
 
-class Service(Section):
+class ServiceConfig(Section):
     """The collector as a process."""
 
-    telemetry: OwnTelemetry = OwnTelemetry()
+    telemetry: TelemetryConfig = TelemetryConfig()
 
 
 class Config(Section):
     """The whole configuration of ``rightcall run``."""
 
-    receivers: Receivers = Receivers()
+    receivers: ReceiversConfig = ReceiversConfig()
     rules: list[LocalPath] = []
-    traces: Traces = Traces()
-    conversations: Conversations = Conversations()
-    context: Context = Context()
-    spool: Annotated[Spool | None, BeforeValidator(_spool)] = Field(Spool(), json_schema_extra=_also_memory)
-    memory_limiter: MemoryLimiter = MemoryLimiter()
-    redact: Redact = Redact()
-    judge: Judge | None = None
-    exporters: Exporters = Exporters()
-    admin: Admin = Admin()
-    service: Service = Service()
+    traces: TracesConfig = TracesConfig()
+    conversations: ConversationsConfig = ConversationsConfig()
+    context: ContextConfig = ContextConfig()
+    spool: Annotated[SpoolConfig | None, BeforeValidator(_spool)] = Field(SpoolConfig(), json_schema_extra=_also_memory)
+    memory_limiter: MemoryLimiterConfig = MemoryLimiterConfig()
+    redact: RedactionConfig = RedactionConfig()
+    judge: JudgeConfig | None = None
+    exporters: ExportersConfig = ExportersConfig()
+    admin: AdminConfig = AdminConfig()
+    service: ServiceConfig = ServiceConfig()
 
 
 def load_config(path: Path) -> Config:

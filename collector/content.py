@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from collector import dialects, semconv
 from collector.indexed import Indexed
-from collector.reading import IGNORED, Content, Reading, Role
+from collector.reading import IGNORED, Content, GenAISpan, Role
 from collector.span import LogRecord, Span
 from collector.values import parse_any
 
@@ -32,7 +32,7 @@ PREFIXES: Final = tuple(name for name in (*_ANSWERS, *_OFFERS) if name.endswith(
 """What has to be decoded beyond what the dialects look at."""
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """As ``dialects.read``, and what the span tells a judge."""
     reading = dialects.read(span)
     if reading is None or reading is IGNORED or reading.role not in _ROLES:
@@ -42,7 +42,7 @@ def read(span: Span) -> Reading | None:
     return _with_content(reading, answer, offered)
 
 
-def read_log(record: LogRecord) -> Reading | None:
+def read_log(record: LogRecord) -> GenAISpan | None:
     """As ``dialects.read_log``, likewise."""
     reading = dialects.read_log(record)
     if reading is None:
@@ -51,7 +51,7 @@ def read_log(record: LogRecord) -> Reading | None:
     return _with_content(reading, record.attributes.get(semconv.OUTPUT_MESSAGES) or body, None)
 
 
-def _with_content(reading: Reading, answer: object, offered: object) -> Reading:
+def _with_content(reading: GenAISpan, answer: object, offered: object) -> GenAISpan:
     answer = _bounded_answer(answer)
     offered = offered if offered is reading.user_input else _bounded_offer(offered)
     if answer or offered:
@@ -79,7 +79,7 @@ def _answer_in_events(span: Span) -> Any:
     return None
 
 
-def _request_kept_anyway(span: Span, reading: Reading) -> Any:
+def _request_kept_anyway(span: Span, reading: GenAISpan) -> Any:
     """A whole request, with its history, is kept for nobody; but the run's first is, for the user's words in it.
 
     Only a model's: what an agent was asked is the user's alone to write, and would define tools.

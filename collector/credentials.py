@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from collector.config import BearerAuth, ServerTls
+from collector.config import BearerAuthConfig, ServerTlsConfig
 from collector.errors import ConfigError, UnauthenticatedError
 
 _log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def read(path: Path, what: str) -> bytes:
         raise ConfigError(f"{what}: {path} cannot be read: {error.strerror}") from None
 
 
-def server_context(config: ServerTls) -> ssl.SSLContext:
+def server_context(config: ServerTlsConfig) -> ssl.SSLContext:
     """The TLS context of a listener; with ``client_ca_file`` clients must show a certificate. Raises ConfigError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -69,7 +69,7 @@ def server_context(config: ServerTls) -> ssl.SSLContext:
     return context
 
 
-def load_certificate(context: ssl.SSLContext, config: ServerTls) -> None:
+def load_certificate(context: ssl.SSLContext, config: ServerTlsConfig) -> None:
     """Use the certificate that is in the files now. Raises ConfigError."""
     read(config.cert_file, "tls.cert_file")
     read(config.key_file, "tls.key_file")
@@ -83,7 +83,7 @@ def load_certificate(context: ssl.SSLContext, config: ServerTls) -> None:
 class BearerTokens:
     """Who may send: those who show one of our tokens. Without configuration everybody may."""
 
-    def __init__(self, config: BearerAuth | None, now: Callable[[], float]) -> None:
+    def __init__(self, config: BearerAuthConfig | None, now: Callable[[], float]) -> None:
         """Raises ConfigError where there is no token to compare with."""
         self._config = config
         self._tokens: list[bytes] = []
@@ -107,7 +107,7 @@ class BearerTokens:
             raise UnauthenticatedError("a valid bearer token is needed")
 
     @staticmethod
-    def _read(config: BearerAuth) -> list[bytes]:
+    def _read(config: BearerAuthConfig) -> list[bytes]:
         if config.bearer_token is not None:
             return [config.bearer_token.get_secret_value().encode()]
         if config.bearer_token_file is None:

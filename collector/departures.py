@@ -11,22 +11,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from collector.batch import Batch
+from collector.component import ExportRequest
 from collector.config import Config
-from collector.journal import Closed, Journal
+from collector.journal import ClosedTrace, Journal
 from collector.otlp.annotate import Attributes, annotate
-from collector.outbox import Outbox, Outgoing
+from collector.outbox import SendingQueue
 from collector.redaction import Redaction
 from collector.results import Framed
 
 
 @dataclass(slots=True, eq=False)
-class Departure:
+class HeldExport:
     """One finished trace's held spans, as they leave, its events, and its records in the spool."""
 
     trace_id: bytes
     spans: Framed
     events: Framed
-    closed: Closed | None = None
+    closed: ClosedTrace | None = None
     span_ids: Sequence[bytes] = ()
     """Of the spans; empty where nothing can be added to them any more."""
     judgements: int = 0
@@ -35,18 +36,20 @@ class Departure:
     size: int = 0
 
 
-class Departures:
+class HoldQueue:
     """Departures wait for at most ``judge.hold``, with ``traces.max_held_mib`` of spans; then they fill the batches."""
 
-    def __init__(self, outbox: Outbox | None, journal: Journal | None, redaction: Redaction, config: Config) -> None:
+    def __init__(
+        self, outbox: SendingQueue | None, journal: Journal | None, redaction: Redaction, config: Config
+    ) -> None:
         self._outbox, self._journal, self._redaction = outbox, journal, redaction
         self._hold = config.judge.hold if config.judge is not None else 0.0
         self._max_bytes = config.traces.max_held_mib << 20
         self._spans, self._events = Batch("traces"), Batch("logs")
-        self._waiting: dict[bytes, Departure] = {}  # oldest first
+        self._waiting: dict[bytes, HeldExport] = {}  # oldest first
         self._bytes = 0
 
-    def add(self, departure: Departure, now: float) -> None:
+    def add(self, departure: HeldExport, now: float) -> None:
         """Send it on, or let it wait where judgements are to come. The same trace's earlier one waits no longer."""
         if self._waiting:
             self._end_wait(departure.trace_id, now)
@@ -59,7 +62,13 @@ class Departures:
         self._bytes += departure.size
 
     def judged(
-        self, departure: Departure, events: Framed, attributes: Mapping[bytes, Attributes], now: float, *, awaited: bool
+        self,
+        departure: HeldExport,
+        events: Framed,
+        attributes: Mapping[bytes, Attributes],
+        now: float,
+        *,
+        awaited: bool,
     ) -> None:
         """Take what one judgement made, if anything; ``awaited`` if the departure may wait for it."""
         departure.judgements -= awaited
@@ -74,7 +83,7 @@ class Departures:
         if not departure.judgements:
             self._end_wait(departure.trace_id, now)
 
-    def send(self, outgoing: Outgoing) -> None:
+    def send(self, outgoing: ExportRequest) -> None:
         """Send a request that waits for nothing."""
         if self._outbox is not None:
             self._outbox.put(outgoing)
@@ -109,7 +118,7 @@ class Departures:
             self._bytes -= departure.size
             self._leave(departure, now)
 
-    def _leave(self, departure: Departure, now: float) -> None:
+    def _leave(self, departure: HeldExport, now: float) -> None:
         for frame, span in departure.spans:
             self._spans.add(frame, span, now)
         self.add_events(departure.events, now)

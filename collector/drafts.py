@@ -6,27 +6,27 @@ from dataclasses import dataclass, field
 
 from scorers.trajectory import Status
 
-from .reading import Reading
+from .reading import GenAISpan
 from .span import Resource
 from .values import Arguments
 
 
 @dataclass(slots=True)
-class Members:
+class RunSpans:
     """The readings of one agent run. ``executions`` are one list a call: spans of the same call, outermost first."""
 
-    anchor: Reading | None
+    anchor: GenAISpan | None
     anchor_id: bytes
     """The span the run is named by: the agent's, else the trace's root, else the earliest seen."""
-    parent: Members | None = None
+    parent: RunSpans | None = None
     """The run it was started in."""
     outer_id: bytes | None = None
     """The tool execution it was started by, where one did."""
-    wrappers: list[Reading] = field(default_factory=list)
+    wrappers: list[GenAISpan] = field(default_factory=list)
     """Further agent spans of the same run, which may know what the anchor does not say."""
-    executions: list[list[Reading]] = field(default_factory=list)
-    models: list[Reading] = field(default_factory=list)
-    children: list[Members] = field(default_factory=list)
+    executions: list[list[GenAISpan]] = field(default_factory=list)
+    models: list[GenAISpan] = field(default_factory=list)
+    children: list[RunSpans] = field(default_factory=list)
     """Runs started in this one."""
     nested: dict[bytes, bytes] = field(default_factory=dict)
     """Span of an execution -> span of the execution of another tool that it happened inside of."""
@@ -35,7 +35,7 @@ class Members:
 
 
 @dataclass(slots=True)
-class Call:
+class DraftCall:
     """One tool call on its way into a trajectory."""
 
     name: str

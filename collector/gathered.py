@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from collector.judged_run import last_words
-from collector.processors.conversations import Conversation, Gathered, Key
+from collector.processors.conversations import Conversation, ConversationKey, ConversationRun
 from collector.processors.scoring import arguments_to_embed, tenant_of, verdicts_of_conversation
 from collector.processors.trace import Trace
 from collector.reading import Content
@@ -28,7 +28,7 @@ _PLAIN: Final = (
 _UNREADABLE = "a gathered run is damaged"
 
 
-def gather(trace: Trace, runs: Sequence[Run], verdicts: Iterable[Verdict]) -> Iterator[Gathered]:
+def gather(trace: Trace, runs: Sequence[Run], verdicts: Iterable[Verdict]) -> Iterator[ConversationRun]:
     """The runs of a trace that have a verdict just now and belong to a conversation."""
     keys = conversations_of(runs)
     if not keys:
@@ -39,12 +39,12 @@ def gather(trace: Trace, runs: Sequence[Run], verdicts: Iterable[Verdict]) -> It
             frame = trace.frame_of(run.span_id)
             resource = b"" if frame is None else frame.resource
             record = write(keys[run.span_id], run, resource, complete=verdict.complete)
-            yield Gathered(
+            yield ConversationRun(
                 keys[run.span_id], run.trace_id + run.span_id, len(run.trajectory.calls), verdict.complete, record
             )
 
 
-def conversations_of(runs: Sequence[Run]) -> Mapping[bytes, Key]:
+def conversations_of(runs: Sequence[Run]) -> Mapping[bytes, ConversationKey]:
     """Which conversation each run belongs to, by anchor; runs of none are left out.
 
     All runs of a trace that names one conversation are in it. Where it names several, a run is in that of its outermost
@@ -59,7 +59,7 @@ def conversations_of(runs: Sequence[Run]) -> Mapping[bytes, Key]:
         key = _key(outermost, named.pop())
         return {run.span_id: key for run in runs} if key else {}
     by_anchor = {run.span_id: run for run in runs}
-    found: dict[bytes, Key] = {}
+    found: dict[bytes, ConversationKey] = {}
     for run in runs:
         outer = _outermost(run, by_anchor)
         if key := _key(outer, outer.conversation_id or run.conversation_id):
@@ -67,11 +67,11 @@ def conversations_of(runs: Sequence[Run]) -> Mapping[bytes, Key]:
     return found
 
 
-def _key(run: Run, conversation_id: str | None) -> Key | None:
+def _key(run: Run, conversation_id: str | None) -> ConversationKey | None:
     if conversation_id is None:
         return None
     namespace = run.attributes.get(SERVICE_NAMESPACE)
-    return Key(tenant_of(run), str(namespace) if namespace else run.service, conversation_id)
+    return ConversationKey(tenant_of(run), str(namespace) if namespace else run.service, conversation_id)
 
 
 def _outermost(run: Run, by_anchor: Mapping[bytes, Run]) -> Run:
@@ -87,7 +87,7 @@ def _start(run: Run) -> tuple[int, bytes]:
     return run.start_ns, run.span_id
 
 
-def write(key: Key, run: Run, resource: bytes, *, complete: bool) -> bytes:
+def write(key: ConversationKey, run: Run, resource: bytes, *, complete: bool) -> bytes:
     """A run of a conversation as bytes for ``read``; ``resource`` is that of its anchor, as it came."""
     found = run.found_intent
     calls = [list(call) for call in run.trajectory.calls]
@@ -120,12 +120,14 @@ def _without_values(call: Sequence[Any]) -> list[Any]:
     ]
 
 
-def restore(record: bytes, row: int) -> Gathered:
+def restore(record: bytes, row: int) -> ConversationRun:
     """What ``gather`` gave, from its record in ``row`` of the spool. Raises ValueError where it is damaged."""
     written = _parse(record)
     run = _run(written)
     complete = written["complete"] is True
-    return Gathered(Key(*written["key"]), run.trace_id + run.span_id, len(run.trajectory.calls), complete, record, row)
+    return ConversationRun(
+        ConversationKey(*written["key"]), run.trace_id + run.span_id, len(run.trajectory.calls), complete, record, row
+    )
 
 
 def judge(conversation: Conversation, rules: RuleSet, release: str) -> tuple[list[Verdict], bytes]:
@@ -160,7 +162,7 @@ def _run(written: Mapping[str, Any]) -> Run:
         calls = [ToolCall(*call) for call in written["calls"]]
         plain = {name: written[name] for name in _PLAIN}
         plain["incomplete"] = tuple(plain["incomplete"])
-        plain["conversation_id"] = Key(*written["key"]).conversation_id
+        plain["conversation_id"] = ConversationKey(*written["key"]).conversation_id
         found, words = written["found_intent"], written.get("last_words")
         return Run(
             trace_id=bytes.fromhex(trace_id),

@@ -16,7 +16,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from collector.config import ServerTls
+from collector.config import ServerTlsConfig
 from collector.credentials import Files, load_certificate, server_context
 from collector.errors import ConfigError
 
@@ -102,7 +102,7 @@ class HttpServer:
         endpoint: str,
         max_connections: int = 64,
         head_timeout: float = 10.0,
-        tls: ServerTls | None = None,
+        tls: ServerTlsConfig | None = None,
     ) -> None:
         self._app, self._endpoint, self._tls = app, endpoint, tls
         self._protocol: Any = partial(  # uvicorn calls it as it would a class
@@ -140,7 +140,7 @@ class HttpServer:
         await task
 
 
-async def _reload(context: ssl.SSLContext, tls: ServerTls) -> None:
+async def _reload(context: ssl.SSLContext, tls: ServerTlsConfig) -> None:
     """Show new connections the certificate that is in the files. A new ``client_ca_file`` is trusted beside the old one."""
     files = Files([tls.cert_file, tls.key_file, tls.client_ca_file], tls.reload_interval, time.monotonic)
     while True:

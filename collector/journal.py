@@ -20,9 +20,9 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from collector.otlp.lazy import Frame
+from collector.otlp.lazy import Envelope
 from collector.processors.assembler import Assembler
-from collector.processors.conversations import Conversations, Gathered
+from collector.processors.conversations import ConversationRun, Conversations
 from collector.processors.trace import Trace
 from collector.spool import Spool
 
@@ -30,24 +30,24 @@ SPANS, LOG, CONTEXT, GATHERED, MARK = range(5)
 """Kinds of records: spans of one open trace, a log record of one, what may matter to traces not open yet; a run of a
 conversation, what is noted of one."""
 _ID, _SPAN = 16, 8  # bytes of a trace id, of a span id
-_NO_FRAME = Frame(b"", b"")
+_NO_FRAME = Envelope(b"", b"")
 
 
-class Record(NamedTuple):
+class SpoolRecord(NamedTuple):
     """A record as read back."""
 
     row: int
     kind: int
     links: dict[bytes, list[bytes]]
-    frame: Frame
+    frame: Envelope
     raws: list[bytes]
 
 
-Kept = list[tuple[Frame, dict[bytes, list[bytes]]]]
+Kept = list[tuple[Envelope, dict[bytes, list[bytes]]]]
 """Of each scope of a request, the raw spans that were read, by trace id."""
 
 
-class Closed(NamedTuple):
+class ClosedTrace(NamedTuple):
     """A trace as it was when it was closed: its old and new mark, and the rows that were its."""
 
     trace: Trace
@@ -65,8 +65,8 @@ class Journal:
         self._spool, self._assembler, self._lifetime = spool, assembler, lifetime
         self._conversations = conversations
         self._context: dict[int, float] = {}
-        self._closed: dict[int, Closed] = {}
-        self._done: list[Closed] = []
+        self._closed: dict[int, ClosedTrace] = {}
+        self._done: list[ClosedTrace] = []
         self._next_sweep = 0.0
 
     # ---- in
@@ -109,7 +109,7 @@ class Journal:
         for trace_id in trace_ids:
             self._assembler.note_context(trace_id, row, now)
 
-    def log(self, trace_id: bytes, frame: Frame, raw: bytes) -> None:
+    def log(self, trace_id: bytes, frame: Envelope, raw: bytes) -> None:
         """Keep a log record of an open trace."""
         trace = self._assembler.opened(trace_id)
         if trace is not None:
@@ -120,15 +120,15 @@ class Journal:
 
     # ---- out
 
-    def close(self, trace: Trace) -> Closed:
+    def close(self, trace: Trace) -> ClosedTrace:
         """The trace was closed. Its records stay until ``left`` and ``settle``: nothing made of it was queued yet."""
         before, trace.mark = trace.mark, self._spool.next_id()
-        closed = Closed(trace, before, trace.mark, _mark(trace), trace.rows, trace.context)
+        closed = ClosedTrace(trace, before, trace.mark, _mark(trace), trace.rows, trace.context)
         self._closed[closed.mark] = closed
         trace.rows, trace.context = (), ()
         return closed
 
-    def left(self, closed: Closed) -> None:
+    def left(self, closed: ClosedTrace) -> None:
         """What was made of the trace is on its way, and queued by the next ``settle``."""
         del self._closed[closed.mark]
         self._done.append(closed)
@@ -148,7 +148,7 @@ class Journal:
         changes, self._conversations.changes = self._conversations.changes, []
         for what, keep in changes:
             if keep:
-                what.row = self._spool.keep(GATHERED if isinstance(what, Gathered) else MARK, what.record)
+                what.row = self._spool.keep(GATHERED if isinstance(what, ConversationRun) else MARK, what.record)
             elif what.row:
                 self._spool.drop("inbox", [what.row])
 
@@ -182,7 +182,7 @@ class Journal:
         """What open traces were made of, in the order it came, for ``read_record``."""
         return self._spool.inbox()
 
-    def restored(self, record: Record, now: float) -> None:
+    def restored(self, record: SpoolRecord, now: float) -> None:
         """A record was read back: say again whose it is."""
         if record.kind == CONTEXT:
             self._note_context(record.row, record.links, now)
@@ -198,7 +198,7 @@ class Journal:
         self._spool.drop("inbox", [row])
 
 
-def read_record(row: int, kind: int, packed: bytes) -> Record:
+def read_record(row: int, kind: int, packed: bytes) -> SpoolRecord:
     """A record as it was kept. Raises ValueError where it is damaged."""
     parts = unpack(packed)
     ids = [parts[0][at : at + _ID] for at in range(0, len(parts[0]), _ID)] if parts else []
@@ -206,7 +206,7 @@ def read_record(row: int, kind: int, packed: bytes) -> Record:
         raise ValueError("a record of the spool is damaged")
     links = dict(zip(ids, ([link] for link in parts[1 : len(ids) + 1]), strict=True))
     resource, scope, *raws = parts[len(ids) + 1 :]
-    return Record(row, kind, links, Frame(resource, scope), raws)
+    return SpoolRecord(row, kind, links, Envelope(resource, scope), raws)
 
 
 def pack(parts: Sequence[bytes]) -> bytes:

@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import Callable
 
-from collector.config import MemoryLimiter as Config
+from collector.config import MemoryLimiterConfig
 from collector.errors import RefusedError
 
 _log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class MemoryLimiter:
 
     def __init__(
         self,
-        config: Config,
+        config: MemoryLimiterConfig,
         now: Callable[[], float],
         resident: Callable[[], int] = resident_bytes,
         relieve: Callable[[], None] = give_back,

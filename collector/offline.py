@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from collector.config import Config, Conversations, Traces
+from collector.config import Config, ConversationsConfig, TracesConfig
 from collector.errors import CollectorError
 from collector.pipeline import Clock, Pipeline
 from collector.receivers.otlp_file import InputError, read_file, trace_sets
-from collector.rule_files import Rules
+from collector.rule_files import LoadedRules
 from collector.telemetry import Telemetry
 from collector.verdict import Verdict
 
-_LIMITS = Traces(max_open=10_000_000, max_spans=1_000_000, max_held_mib=1 << 20, remember=0)
-_CONVERSATIONS = Conversations(
+_LIMITS = TracesConfig(max_open=10_000_000, max_spans=1_000_000, max_held_mib=1 << 20, remember=0)
+_CONVERSATIONS = ConversationsConfig(
     max_open=10_000_000, max_runs=1_000_000, max_calls=1_000_000, max_held_mib=1 << 20, remember=0
 )
 
 
-def score_files(paths: Iterable[Path], rules: Rules) -> list[Verdict]:
+def score_files(paths: Iterable[Path], rules: LoadedRules) -> list[Verdict]:
     """The verdicts of every agent run in the files, then of their conversations. Raises InputError.
 
     Each folder is one set of traces.
@@ -31,7 +31,7 @@ def score_files(paths: Iterable[Path], rules: Rules) -> list[Verdict]:
     return verdicts
 
 
-def _score_set(files: Iterable[Path], rules: Rules) -> list[Verdict]:
+def _score_set(files: Iterable[Path], rules: LoadedRules) -> list[Verdict]:
     verdicts: list[Verdict] = []
     clock = Clock(lambda: 0.0, lambda: 0)
     config = Config(traces=_LIMITS, conversations=_CONVERSATIONS)

@@ -4,52 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 from functools import partial
 
-from collector.component import Signal
-from collector.config import SendingQueue
+from collector.component import ExportRequest
+from collector.config import SendingQueueConfig
 from collector.spool import Spool
 
 _WINDOW = 32 << 20  # bytes of spooled requests kept in memory too, so that a quick backend costs no reads
 
 
-@dataclass(slots=True, eq=False)
-class Outgoing:
-    """One serialised OTLP request; ``items`` is how many spans (records, points unknown: 0) it holds.
-
-    Where it is not ``here``, only the spool has the payload, in ``row``.
-    """
-
-    signal: Signal
-    payload: bytes
-    items: int
-    here: bool = True
-    row: int = 0
-    size: int = 0
-    failing_since: float | None = None
-    """When the first attempt to deliver it failed, on the exporter's clock."""
-    attempts: int = 0
-    tried_ns: int = 0
-    """When it was tried first, in Unix nanoseconds."""
-
-    def put_away(self) -> None:
-        """Leave the payload to the spool."""
-        self.payload, self.here = b"", False
-
-
-class Outbox:
+class SendingQueue:
     """A queue that says when it is full instead of dropping.
 
     What was already acknowledged to a sender is always taken, so ``put`` never refuses: receivers ask ``full`` first.
     With a spool a request may leave once it is durable, and is forgotten there once it is ``done``.
     """
 
-    def __init__(self, config: SendingQueue, spool: Spool | None = None) -> None:
+    def __init__(self, config: SendingQueueConfig, spool: Spool | None = None) -> None:
         self.capacity, self._spool = config.queue_size, spool
         self._max_bytes = config.max_size_mib << 20
-        self._waiting: deque[Outgoing] = deque()
-        self._sending: set[Outgoing] = set()
+        self._waiting: deque[ExportRequest] = deque()
+        self._sending: set[ExportRequest] = set()
         self._bytes = 0
         self._ready = asyncio.Event()
         self._empty = asyncio.Event()
@@ -71,9 +46,9 @@ class Outbox:
     def recover(self) -> None:
         """Queue what the spool had when the process before this one ended."""
         for row, signal, items, size in self._spool.outbox() if self._spool is not None else ():
-            self._enqueue(Outgoing(signal, b"", items, here=False, row=row, size=size))  # type: ignore[arg-type]  # we wrote the signal
+            self._enqueue(ExportRequest(signal, b"", items, here=False, row=row, size=size))  # type: ignore[arg-type]  # we wrote the signal
 
-    def put(self, outgoing: Outgoing) -> None:
+    def put(self, outgoing: ExportRequest) -> None:
         """Add a request."""
         outgoing.size = len(outgoing.payload)
         if self._spool is None:
@@ -81,20 +56,20 @@ class Outbox:
         else:
             self._spool.send(outgoing.signal, outgoing.items, outgoing.payload, partial(self._stored, outgoing))
 
-    def _stored(self, outgoing: Outgoing, row: int) -> None:
+    def _stored(self, outgoing: ExportRequest, row: int) -> None:
         outgoing.row = row
         if self._bytes >= _WINDOW:
             outgoing.put_away()
         self._enqueue(outgoing)
 
-    def _enqueue(self, outgoing: Outgoing) -> None:
+    def _enqueue(self, outgoing: ExportRequest) -> None:
         self._waiting.append(outgoing)
         if outgoing.here:
             self._bytes += outgoing.size
         self._empty.clear()
         self._ready.set()
 
-    async def get(self) -> Outgoing:
+    async def get(self) -> ExportRequest:
         """Wait for the next request; ``done`` or ``again`` must follow. It is not ``here`` where the spool lost it."""
         while not self._waiting:
             self._ready.clear()
@@ -108,7 +83,7 @@ class Outbox:
                 self._bytes += outgoing.size
         return outgoing
 
-    def again(self, outgoing: Outgoing) -> None:
+    def again(self, outgoing: ExportRequest) -> None:
         """The request was not delivered: it goes to the end of the queue, so that it holds up no other."""
         self._sending.remove(outgoing)
         self._bytes -= outgoing.size
@@ -116,7 +91,7 @@ class Outbox:
             outgoing.put_away()
         self._enqueue(outgoing)
 
-    def done(self, outgoing: Outgoing) -> None:
+    def done(self, outgoing: ExportRequest) -> None:
         """The request was delivered or given up: it counts no more."""
         self._sending.remove(outgoing)
         if outgoing.here:
@@ -130,6 +105,6 @@ class Outbox:
         """Wait until nothing is left."""
         await self._empty.wait()
 
-    def left(self) -> list[Outgoing]:
+    def left(self) -> list[ExportRequest]:
         """What was not delivered: what is being sent, then what waits, oldest first."""
         return [*self._sending, *self._waiting]

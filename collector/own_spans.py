@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from collector.outbox import Outgoing
+from collector.component import ExportRequest
 from collector.own_resource import SCOPE, resource
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Allowance:
         return True
 
 
-class OwnSpans:
+class SelfTracing:
     """Records spans until ``collect``; nothing at all unless ``enabled``."""
 
     def __init__(self, enabled: bool = False, now: Callable[[], float] = time.monotonic) -> None:
@@ -72,7 +72,7 @@ class OwnSpans:
             finally:
                 span.set_attributes(told)
 
-    def exported(self, outgoing: Outgoing, error: str) -> None:
+    def exported(self, outgoing: ExportRequest, error: str) -> None:
         """A request left, or was given up; ``error`` says what was wrong, empty where nothing was."""
         if self._tracer is None:
             return

@@ -9,28 +9,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from collector.component import Signal
-from collector.config import OtlpExporter as OtlpConfig
+from collector.component import ExportRequest, Signal
+from collector.config import OtlpExporterConfig
 from collector.exporters.otlp import OtlpExporter
-from collector.outbox import Outbox, Outgoing
+from collector.outbox import SendingQueue
 from collector.telemetry import Telemetry
 
 _DRAIN = 2.0  # seconds the last of it gets at shutdown
 
 
-class OwnTelemetry:
+class SelfTelemetry:
     """A component: every ``interval`` seconds, and at the end, asks ``collect`` for a request and sends it."""
 
     def __init__(
         self,
         signal: Signal,
-        config: OtlpConfig,
+        config: OtlpExporterConfig,
         interval: float,
         collect: Callable[[], Awaitable[tuple[bytes, int] | None]],
         telemetry: Telemetry,
     ) -> None:
         self._signal, self._interval, self._collect = signal, interval, collect
-        self._outbox = Outbox(config.sending_queue)
+        self._outbox = SendingQueue(config.sending_queue)
         self._exporter = OtlpExporter(config, self._outbox, telemetry, drain=_DRAIN, name=f"own_{signal}")
         self._task: asyncio.Task[None] | None = None
 
@@ -58,4 +58,4 @@ class OwnTelemetry:
         collected = await self._collect()
         if collected is not None and not self._outbox.full:
             payload, items = collected
-            self._outbox.put(Outgoing(self._signal, payload, items))
+            self._outbox.put(ExportRequest(self._signal, payload, items))

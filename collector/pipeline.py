@@ -17,38 +17,38 @@ from functools import partial
 from hashlib import blake2b
 
 from collector import content, dialects
-from collector.component import Clock, Rejected, Signal
+from collector.component import Clock, ExportRequest, Rejected, Signal
 from collector.config import Config
-from collector.departures import Departure, Departures
+from collector.departures import HeldExport, HoldQueue
 from collector.errors import CollectorError, DecodeError
-from collector.exporters.prometheus import VerdictCounter
 from collector.gathered import gather, judge, texts_to_embed
 from collector.journal import Journal, Kept
-from collector.judging.desk import Job, JudgeDesk
+from collector.judging.desk import Job, JudgeQueue
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
-from collector.outbox import Outbox, Outgoing
+from collector.outbox import SendingQueue
 from collector.processors.annotation import judged_attributes
 from collector.processors.assembler import Assembler, Disposition, Due
 from collector.processors.conversations import Conversation, Conversations
 from collector.processors.scoring import TENANT_ATTRIBUTES, arguments_to_embed, verdicts_of, words_to_embed
 from collector.processors.trace import Trace
-from collector.reading import IGNORED, Reading, Role
+from collector.reading import IGNORED, GenAISpan, Role
 from collector.reconstruction import ContextSettings, Run, reconstruct
 from collector.recovery import bring_back
 from collector.redaction import Redaction
 from collector.results import Results, resource_of
-from collector.rule_files import Rules
+from collector.rule_files import LoadedRules
 from collector.spool import Spool
 from collector.telemetry import Telemetry
 from collector.verdict import Verdict
+from collector.verdict_counter import VerdictCounter
 
 __all__ = ["Clock", "Pipeline"]
 
 _log = logging.getLogger(__name__)
 _RECEIVER = "otlp"
 _LOG_MARKER = b"gen_ai."
-_INTEREST = lazy.Interest(dialects.MARKERS, dialects.SCOPES)
+_INTEREST = lazy.SpanFilter(dialects.MARKERS, dialects.SCOPES)
 _TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; nothing can be joined by them
 
 
@@ -56,7 +56,7 @@ _TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; noth
 class _Taken:
     """What became of one trace request: the spans that leave now, and how many were held or dropped instead."""
 
-    forward: list[tuple[lazy.Frame, list[bytes]]] = field(default_factory=list)
+    forward: list[tuple[lazy.Envelope, list[bytes]]] = field(default_factory=list)
     forwarded: int = 0
     kept_back: int = 0
     undecodable: int = 0
@@ -73,9 +73,9 @@ class Pipeline:
     def __init__(
         self,
         config: Config,
-        rules: Rules,
+        rules: LoadedRules,
         telemetry: Telemetry,
-        outbox: Outbox | None,
+        outbox: SendingQueue | None,
         clock: Clock,
         on_verdict: Callable[[Verdict], None] | None = None,
         user_input: bool = False,
@@ -89,8 +89,8 @@ class Pipeline:
         self._journal = Journal(spool, self._assembler, conversations, lifetime) if spool is not None else None
         self._redaction = Redaction(config.redact)
         self._results = Results(self._redaction, clock.wall_ns)
-        self._departures = Departures(outbox, self._journal, self._redaction, config)
-        self._desk: JudgeDesk | None = None
+        self._departures = HoldQueue(outbox, self._journal, self._redaction, config)
+        self._desk: JudgeQueue | None = None
         self._counter = VerdictCounter(telemetry)
         telemetry.traces_open.set_function(lambda: len(self._assembler))
         telemetry.conversations_open.set_function(lambda: len(conversations))
@@ -101,7 +101,7 @@ class Pipeline:
         """Let ``ahead`` embed texts before traces are scored; it says in how many seconds they will be, 0 for now."""
         self._ahead = ahead
 
-    def use(self, rules: Rules) -> None:
+    def use(self, rules: LoadedRules) -> None:
         """Score by these rules from now on, open traces too."""
         route, intent = tuple(self._context.route), tuple(self._context.intent)
         self._rules, self._gathers = rules.set, rules.set.has("conversation")
@@ -116,7 +116,7 @@ class Pipeline:
             wanted, prefixes = wanted | content.ATTRIBUTES, (*prefixes, *content.PREFIXES)
         self._decoder = Decoder(wanted, prefixes, dialects.SCOPES)
 
-    def judge_at(self, desk: JudgeDesk) -> None:
+    def judge_at(self, desk: JudgeQueue) -> None:
         """Have runs judged there, where their rules say so; nobody waits for it but for ``judge.hold``."""
         self._desk = desk
         desk.deliver_to(self._take_judgement)
@@ -132,7 +132,7 @@ class Pipeline:
             request = self._redaction.logs(request) if self._redaction.pass_through else request
         else:
             lazy.check(request)
-        self._departures.send(Outgoing(signal, request, 0))
+        self._departures.send(ExportRequest(signal, request, 0))
         return Rejected()
 
     def refuse(self, transport: str, error: CollectorError) -> None:
@@ -150,9 +150,9 @@ class Pipeline:
         if split.span_count and taken.undecodable == split.span_count:
             raise DecodeError("no span of the request could be read")
         if taken.kept_back == 0 and not self._redaction.pass_through:
-            self._departures.send(Outgoing("traces", request, split.span_count))
+            self._departures.send(ExportRequest("traces", request, split.span_count))
         elif taken.forwarded:
-            self._departures.send(Outgoing("traces", lazy.join(taken.forward), taken.forwarded))
+            self._departures.send(ExportRequest("traces", lazy.join(taken.forward), taken.forwarded))
         accepted = self._telemetry.child(self._telemetry.receiver_accepted_spans, _RECEIVER, transport)
         accepted.inc(split.span_count - taken.undecodable)
         if self._journal is not None:
@@ -165,7 +165,7 @@ class Pipeline:
     def _take(self, scope: lazy.ScopeSpans, taken: _Taken, now: float) -> None:
         """Read the spans of one scope that may be about agents; hold some, forward the rest."""
         keep: set[int] = set()
-        readings: list[tuple[int, bytes, Reading]] = []
+        readings: list[tuple[int, bytes, GenAISpan]] = []
         spans = self._decoder.spans([scope.spans[index] for index in scope.wanted], scope.frame) if scope.wanted else ()
         for index, span in zip(scope.wanted, spans, strict=True):
             if span is None:
@@ -204,7 +204,7 @@ class Pipeline:
         """Old conventions put tool calls in log events. Log records pass through whatever they say."""
         now = self._clock.now()
         marked = _LOG_MARKER in request
-        for frame, records in lazy.peel(request):
+        for frame, records in lazy.iter_scopes(request):
             for raw in records if marked else ():
                 if _LOG_MARKER not in raw:
                     continue
@@ -212,7 +212,7 @@ class Pipeline:
                 if trace_id and self._journal is not None:
                     self._journal.log(trace_id, frame, raw)
 
-    def _add_log(self, frame: lazy.Frame, raw: bytes, now: float) -> bytes:
+    def _add_log(self, frame: lazy.Envelope, raw: bytes, now: float) -> bytes:
         """Give one log record to its trace; says the trace's id, b"" where the record is not of interest."""
         record = self._decoder.log_record(raw, frame)
         reading = self._read_log(record) if len(record.trace_id) == _TRACE_ID_SIZE else None
@@ -335,7 +335,7 @@ class Pipeline:
             self._report_bug("trace %s could not be scored; its spans leave as they came", trace.trace_id.hex())
             verdicts, events, gathered = [], [], []
             spans = [(frame, self._redaction.span(raw)) for _, raw, frame in trace.held_spans()]
-        departure = Departure(trace.trace_id, spans, events)
+        departure = HeldExport(trace.trace_id, spans, events)
         self._ask(verdicts, departure, partial(resource_of, trace))
         departure.span_ids = [span_id for span_id, _, _ in trace.held_spans()] if departure.judgements else ()
         self._assembler.close(trace)
@@ -352,7 +352,7 @@ class Pipeline:
         try:
             verdicts, resource = judge(conversation, self._rules, release)
             events = self._results.events(verdicts, resource)
-            self._ask(verdicts, Departure(b"", [], []), lambda _: resource)
+            self._ask(verdicts, HeldExport(b"", [], []), lambda _: resource)
         except Exception:  # noqa: BLE001 - as for a trace
             self._report_bug("conversation %s could not be scored", conversation.key.conversation_id)
             verdicts, events = [], []
@@ -368,7 +368,7 @@ class Pipeline:
             if self._on_verdict is not None:
                 self._on_verdict(verdict)
 
-    def _ask(self, verdicts: list[Verdict], departure: Departure, resource: Callable[[Verdict], bytes]) -> None:
+    def _ask(self, verdicts: list[Verdict], departure: HeldExport, resource: Callable[[Verdict], bytes]) -> None:
         """Have runs judged whose rules want that; ``resource`` is what events of a verdict go under."""
         for verdict in verdicts:
             if verdict.judges and self._desk is not None:
@@ -393,6 +393,6 @@ class Pipeline:
         self._departures.flush(now)
 
 
-def _context_last(item: tuple[int, bytes, Reading]) -> bool:
+def _context_last(item: tuple[int, bytes, GenAISpan]) -> bool:
     """Roots after what they enclose, so that a root knows whether its trace is about agents at all."""
     return item[2].role == Role.OTHER

@@ -58,7 +58,7 @@ class Content:
 
 
 @dataclass(slots=True)
-class Reading:
+class GenAISpan:
     """One span as an agent run sees it. Times are Unix nanoseconds; None is "the sender did not say"."""
 
     span_id: bytes
@@ -107,9 +107,9 @@ def has_remote_parent(span: Span) -> bool:
     return span.remote_parent is True or (span.remote_parent is None and span.kind in _REMOTE_KINDS)
 
 
-def reading_of(span: Span, role: Role, dialect: str) -> Reading:
+def reading_of(span: Span, role: Role, dialect: str) -> GenAISpan:
     """A reading with what every span tells: ids, times, and whether it failed."""
-    reading = Reading(
+    reading = GenAISpan(
         span.span_id, span.parent_span_id, span.start_ns, span.end_ns, role, dialect, span.resource, has_remote_parent(span)
     )  # fmt: skip
     error_type = span.attributes.get(semconv.ERROR_TYPE)
@@ -121,7 +121,7 @@ def reading_of(span: Span, role: Role, dialect: str) -> Reading:
     return reading
 
 
-def _explain(reading: Reading, span: Span, error_type: str | None) -> None:
+def _explain(reading: GenAISpan, span: Span, error_type: str | None) -> None:
     """Why it failed: ``error.type``, else the class of the recorded exception."""
     messages: list[object] = [span.status_message]
     for event in span.events:
@@ -141,17 +141,17 @@ def context_attributes(span: Span) -> dict[str, Any]:
     }
 
 
-IGNORED: Final = Reading(b"", b"", 0, 0, Role.OTHER, "", Resource({}))
+IGNORED: Final = GenAISpan(b"", b"", 0, 0, Role.OTHER, "", Resource({}))
 """A span the dialect understood and nobody needs (a step, an embedding): pass it on, count no blind spot, keep nothing."""
 
 _FILLABLE: Final = tuple(
     f.name
-    for f in fields(Reading)
+    for f in fields(GenAISpan)
     if f.name not in ("span_id", "parent_span_id", "start_ns", "end_ns", "role", "dialect")
 )
 
 
-def fill(reading: Reading, other: Reading) -> None:
+def fill(reading: GenAISpan, other: GenAISpan) -> None:
     """Take from ``other`` what ``reading`` does not know: two dialects, or two spans, that tell of the same thing."""
     for name in _FILLABLE:
         mine = getattr(reading, name)
@@ -168,7 +168,7 @@ class Dialect:
 
     name: str
     keys: tuple[str, ...]
-    read: Callable[[Span], Reading | None]
+    read: Callable[[Span], GenAISpan | None]
     """None where the span, though in this dialect, is not understood."""
     scopes: tuple[str, ...] = ()
     markers: tuple[bytes, ...] = ()
@@ -180,7 +180,7 @@ class Dialect:
     """Attributes ``read`` looks at by how they begin."""
     whole_scopes: tuple[str, ...] = ()
     """Scopes whose every span matters, with every attribute: some spans there have neither marker nor known names."""
-    read_log: Callable[[LogRecord], Reading | None] | None = None
+    read_log: Callable[[LogRecord], GenAISpan | None] | None = None
     answers: tuple[str, ...] = ()
     """Attributes that hold what an agent or model answered, read only where a judge may be asked; the most exact first.
     One that ends with a dot is the beginning of several."""

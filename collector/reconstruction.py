@@ -13,12 +13,12 @@ from scorers.intents import FoundIntent
 from scorers.trajectory import ToolCall, Trajectory
 
 from .ancestry import Ancestry
-from .drafts import Call, Members
+from .drafts import DraftCall, RunSpans
 from .processors.context import ContextSettings, describe
 from .processors.merging import resolve
 from .processors.ordering import arrange
 from .processors.runs import group, join
-from .reading import Content, Reading
+from .reading import Content, GenAISpan
 
 __all__ = ["ContextSettings", "Run", "join_runs", "reconstruct"]
 
@@ -58,7 +58,7 @@ class Run:
 
 
 def reconstruct(
-    trace_id: bytes, readings: Sequence[Reading], parents: Mapping[bytes, bytes], settings: ContextSettings
+    trace_id: bytes, readings: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings
 ) -> list[Run]:
     """The runs of one trace in order of start.
 
@@ -89,7 +89,7 @@ def reconstruct(
     return runs
 
 
-def _start_of(members: Members) -> int:
+def _start_of(members: RunSpans) -> int:
     if members.anchor is not None:
         return members.anchor.start_ns
     return min([spans[0].start_ns for spans in members.executions] + [model.start_ns for model in members.models])
@@ -100,13 +100,13 @@ def join_runs(runs: Iterable[Run]) -> tuple[Trajectory, tuple[bytes | None, ...]
 
     A call that started another run comes before that run's calls, though it lasts longer than they do.
     """
-    calls: list[Call] = []
-    unsure_calls: list[Call] = []
+    calls: list[DraftCall] = []
+    unsure_calls: list[DraftCall] = []
     ordered = sorted(runs, key=lambda run: (run.start_ns, run.span_id))
     turns = 0
     for run in ordered:
         for call, span_id in zip(run.trajectory.calls, run.held_spans, strict=True):
-            draft = Call(
+            draft = DraftCall(
                 call.name, call.id, call.arguments, call.arguments_text, call.status, call.error_type,
                 call.start_ns, call.end_ns, span_id, call.executed, turns + call.step, outer_id=run.started_by,
             )  # fmt: skip
@@ -122,7 +122,7 @@ def join_runs(runs: Iterable[Run]) -> tuple[Trajectory, tuple[bytes | None, ...]
 
 
 def _trajectory(
-    calls: Iterable[Call], complete: bool, user_input: str | None, unsure_steps: frozenset[int]
+    calls: Iterable[DraftCall], complete: bool, user_input: str | None, unsure_steps: frozenset[int]
 ) -> Trajectory:
     return Trajectory(
         [

@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 from collector import gathered
 from collector.errors import DecodeError
-from collector.journal import GATHERED, LOG, MARK, SPANS, Journal, Record, read_record
+from collector.journal import GATHERED, LOG, MARK, SPANS, Journal, SpoolRecord, read_record
 from collector.otlp.decode import Decoder
-from collector.otlp.lazy import Frame
+from collector.otlp.lazy import Envelope
 from collector.processors.assembler import Assembler
 from collector.processors.conversations import Conversations
-from collector.reading import IGNORED, Reading, Role
+from collector.reading import IGNORED, GenAISpan, Role
 from collector.span import Span
 
-Read = Callable[[Span], Reading | None]
+Read = Callable[[Span], GenAISpan | None]
 """How a span is read: ``dialects.read``, or one that keeps more."""
 
-AddLog = Callable[[Frame, bytes, float], bytes]
+AddLog = Callable[[Envelope, bytes, float], bytes]
 """How a log record is given to its trace."""
 
 
@@ -48,7 +48,9 @@ def bring_back(
     return unreadable
 
 
-def _replay(record: Record, assembler: Assembler, decoder: Decoder, read: Read, add_log: AddLog, now: float) -> None:
+def _replay(
+    record: SpoolRecord, assembler: Assembler, decoder: Decoder, read: Read, add_log: AddLog, now: float
+) -> None:
     """Do again what was done when these spans were received; those that passed through have left."""
     assembler.link(record.links, now)
     if record.kind == LOG:

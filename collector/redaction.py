@@ -10,7 +10,7 @@ from fnmatch import translate
 
 import re2
 
-from collector.config import Redact
+from collector.config import RedactionConfig
 from collector.errors import ConfigError
 from collector.otlp import lazy
 from collector.otlp.redact import MASK, Wire
@@ -21,7 +21,7 @@ _MAX_KNOWN = 4096  # keys come from senders, so what we remember of them is boun
 class Redaction:
     """Redacts by ``config``. Patterns are matched in linear time, whatever is sent."""
 
-    def __init__(self, config: Redact) -> None:
+    def __init__(self, config: RedactionConfig) -> None:
         """Raises ConfigError where a pattern is none."""
         keys = [_compile(translate(glob).replace(r"\Z", r"\z")) for glob in config.attributes]
         patterns = [_compile(pattern) for pattern in config.patterns]
@@ -55,7 +55,9 @@ class Redaction:
 
     def logs(self, request: bytes) -> bytes:
         """A whole request of log records as it may leave. Raises DecodeError."""
-        return lazy.join((frame, [self.log_record(raw) for raw in records]) for frame, records in lazy.peel(request))
+        return lazy.join(
+            (frame, [self.log_record(raw) for raw in records]) for frame, records in lazy.iter_scopes(request)
+        )
 
     def hides(self, attribute: str) -> bool:
         """Whether the values of this attribute must not leave."""

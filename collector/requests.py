@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .drafts import Call
+from .drafts import DraftCall
 from .messages import Outcome, Request, requested_calls
-from .reading import Reading
+from .reading import GenAISpan
 from .values import Arguments, parse_arguments
 
 
 @dataclass(slots=True)
-class Asked:
+class RequestedCall:
     """A request with its place: the ``position``-th call of the run's ``turn``-th model output that holds any."""
 
     id: str | None
@@ -24,24 +24,24 @@ class Asked:
     arguments_text: str | None
     turn: int
     position: int
-    model: Reading
-    execution: Call | None = None
+    model: GenAISpan
+    execution: DraftCall | None = None
     """The call that answered it, once they are matched."""
     outcome: Outcome | None = None
     """What a later request told the model, where it told of a failure among the results."""
 
 
-def by_start(model: Reading) -> tuple[int, bytes]:
+def by_start(model: GenAISpan) -> tuple[int, bytes]:
     """Sort key of model requests: their order is their causal order."""
     return model.start_ns, model.span_id
 
 
-def asked_for(models: Sequence[Reading]) -> list[Asked]:
+def asked_for(models: Sequence[GenAISpan]) -> list[RequestedCall]:
     """The requests of ``models``, which are in order of start."""
-    asked: list[Asked] = []
-    by_id: dict[str, Asked] = {}
+    asked: list[RequestedCall] = []
+    by_id: dict[str, RequestedCall] = {}
     responses: set[str] = set()
-    outer: list[Asked] = []
+    outer: list[RequestedCall] = []
     turn = 0
     for model in models:
         if model.output is None or model.response_id in responses:
@@ -62,32 +62,32 @@ def asked_for(models: Sequence[Reading]) -> list[Asked]:
     return asked
 
 
-def _place(request: Request, model: Reading, turn: int, position: int) -> Asked:
+def _place(request: Request, model: GenAISpan, turn: int, position: int) -> RequestedCall:
     arguments, text = ({}, None) if request.arguments == "" else parse_arguments(request.arguments)
-    return Asked(request.id, request.name, arguments, text, turn, position, model)
+    return RequestedCall(request.id, request.name, arguments, text, turn, position, model)
 
 
-def _is_same(requests: Sequence[Asked], others: Sequence[Asked]) -> bool:
+def _is_same(requests: Sequence[RequestedCall], others: Sequence[RequestedCall]) -> bool:
     return len(requests) == len(others) and all(
         one.name == other.name and one.arguments == other.arguments for one, other in zip(requests, others, strict=True)
     )
 
 
-def _is_new(request: Asked, by_id: dict[str, Asked]) -> bool:
+def _is_new(request: RequestedCall, by_id: dict[str, RequestedCall]) -> bool:
     if request.id is None:
         return True
     known = by_id.setdefault(request.id, request)
     return known is request or not _is_same([request], [known])
 
 
-def _tell_outcomes(models: Iterable[Reading], asked: Sequence[Asked]) -> None:
+def _tell_outcomes(models: Iterable[GenAISpan], asked: Sequence[RequestedCall]) -> None:
     """Set the outcomes: by id, or by position among the calls asked for last where results are told under other ids than
     requests, or under none."""
     by_id = {request.id: request for request in asked if request.id is not None}
-    of_model: dict[bytes, list[Asked]] = {}
+    of_model: dict[bytes, list[RequestedCall]] = {}
     for request in asked:
         of_model.setdefault(request.model.span_id, []).append(request)
-    newest: list[Asked] = []
+    newest: list[RequestedCall] = []
     for model in models:
         if model.results:
             told = [(by_id.get(call_id or ""), outcome) for call_id, outcome in model.results]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from collector import __version__
 from collector.exporters.evaluation_events import evaluation_events
 from collector.otlp.annotate import annotate, events_frame
-from collector.otlp.lazy import Frame
+from collector.otlp.lazy import Envelope
 from collector.processors.annotation import span_attributes
 from collector.processors.trace import Trace
 from collector.redaction import Redaction
@@ -15,7 +15,7 @@ from collector.verdict import Verdict
 
 _SCOPE = "rightcall"
 
-Framed = list[tuple[Frame, bytes]]
+Framed = list[tuple[Envelope, bytes]]
 """Spans or log records, each with what surrounds it."""
 
 

@@ -14,7 +14,7 @@ from scorers import CompiledRule, RuleError, RuleFile, RuleSet, compile_rules, p
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class LoadedRules:
     """The rules in force, and the files they came from with a digest of each."""
 
     set: RuleSet
@@ -32,10 +32,10 @@ class Rules:
                 yield from ((rule.rule.name, judge.name) for judge in rule.judges)
 
 
-NO_RULES = Rules(RuleSet())
+NO_RULES = LoadedRules(RuleSet())
 
 
-def load_rules(paths: Iterable[Path]) -> Rules:
+def load_rules(paths: Iterable[Path]) -> LoadedRules:
     """Read rule files; first match wins across them, in the order of the paths. Raises ConfigError with every mistake."""
     mistakes, compiled, intents, files = [], [], [], []
     for path in paths:
@@ -51,7 +51,7 @@ def load_rules(paths: Iterable[Path]) -> Rules:
     if mistakes:
         raise ConfigError("\n".join(mistakes))
     try:
-        return Rules(RuleSet(compiled, intents, embeddings.installed()), files)
+        return LoadedRules(RuleSet(compiled, intents, embeddings.installed()), files)
     except (RuleError, OSError) as error:
         raise ConfigError(f"{', '.join(name for name, _ in files)}: {error}") from None
 

@@ -27,16 +27,16 @@ from collector.exporters.otlp import OtlpExporter
 from collector.exporters.prometheus import PrometheusExporter
 from collector.health import AdminServer, Health
 from collector.judging.asking import Surroundings
-from collector.judging.desk import JudgeDesk
+from collector.judging.desk import JudgeQueue
 from collector.memory import MemoryLimiter
-from collector.outbox import Outbox
-from collector.own_spans import OwnSpans
-from collector.own_telemetry import OwnTelemetry
+from collector.outbox import SendingQueue
+from collector.own_spans import SelfTracing
+from collector.own_telemetry import SelfTelemetry
 from collector.pipeline import Clock, Pipeline
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.redaction import Redaction
-from collector.rule_files import Rules, load_rules
+from collector.rule_files import LoadedRules, load_rules
 from collector.spool import Spool
 from collector.spool_file import SpoolFile
 from collector.telemetry import Telemetry
@@ -55,13 +55,13 @@ class Service:
     def __init__(self, config: Config, on_verdict: Callable[[Verdict], None] | None = None) -> None:
         """Raises ConfigError where rules or configuration are wrong."""
         self._config = config
-        self._spans = OwnSpans(enabled=config.service.telemetry.traces is not None)
+        self._spans = SelfTracing(enabled=config.service.telemetry.traces is not None)
         self.telemetry = Telemetry(config.exporters.prometheus.max_label_values)
         self._rule_state = _rule_state(config.rules)
         rules = self._load_rules()
         otlp = config.exporters.otlp
         self._spool = _open_spool(config, self.telemetry)
-        outbox = self._outbox = Outbox(otlp.sending_queue, self._spool) if otlp else None
+        outbox = self._outbox = SendingQueue(otlp.sending_queue, self._spool) if otlp else None
         clock = Clock(time.monotonic, time.time_ns)
         self.pipeline = Pipeline(config, rules, self.telemetry, outbox, clock, on_verdict, spool=self._spool)
         self.desk = self._open_desk()
@@ -87,13 +87,13 @@ class Service:
         self._stores: list[Component] = [part for part in (self._spool, self._embedding) if part is not None]
         self._servers: list[Component] = [*self._own_telemetry(), self.prometheus, self.admin]
 
-    def _open_desk(self) -> JudgeDesk:
+    def _open_desk(self) -> JudgeQueue:
         config = self._config.judge
         judge = judges.build(config) if config is not None else None
         around = Surroundings(time.monotonic, time.time, asyncio.sleep, random.random)
-        return JudgeDesk(config, judge, Redaction(self._config.redact), self.telemetry, around)
+        return JudgeQueue(config, judge, Redaction(self._config.redact), self.telemetry, around)
 
-    def _recover(self, outbox: Outbox | None) -> None:
+    def _recover(self, outbox: SendingQueue | None) -> None:
         if self._spool is None:
             _log.warning("spool: memory: what is acknowledged and not delivered yet is lost when this process dies")
             return
@@ -108,13 +108,13 @@ class Service:
         """What tells of the collector itself, where that is configured."""
         own, registry, begun = self._config.service.telemetry, self.telemetry.registry, time.time_ns()
         if own.traces is not None:
-            yield OwnTelemetry("traces", own.traces, _OWN_SPANS_EVERY, self._spans.collect, self.telemetry)
+            yield SelfTelemetry("traces", own.traces, _OWN_SPANS_EVERY, self._spans.collect, self.telemetry)
         if own.metrics is not None:
 
             async def collect() -> tuple[bytes, int]:  # on a thread, because many series take a while to write
                 return await asyncio.to_thread(own_metrics.encode, registry, begun, time.time_ns()), 0
 
-            yield OwnTelemetry("metrics", own.metrics, own.metrics.interval, collect, self.telemetry)
+            yield SelfTelemetry("metrics", own.metrics, own.metrics.interval, collect, self.telemetry)
 
     async def start(self) -> None:
         """Start downstream first. Raises ConfigError, with everything stopped again, where a part cannot start."""
@@ -184,7 +184,7 @@ class Service:
         else:
             _log.info("rules reloaded")
 
-    def _load_rules(self) -> Rules:
+    def _load_rules(self) -> LoadedRules:
         rules = load_rules(rule_paths(self._config.rules))
         if rules.set.asks() and self._config.judge is None:
             _log.warning("some rules have scorers that ask a model, and there is no `judge:` to ask: those say nothing")

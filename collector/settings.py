@@ -55,7 +55,7 @@ def _beside(path: Path, info: ValidationInfo) -> Path:
 LocalPath = Annotated[Path, AfterValidator(_beside)]
 
 
-class Tls(Section):
+class TlsConfig(Section):
     """Client TLS. ``insecure`` sends in clear text; ``cert_file`` and ``key_file`` show who we are."""
 
     insecure: bool = False
@@ -65,7 +65,7 @@ class Tls(Section):
     reload_interval: Duration = 30.0
 
     @model_validator(mode="after")
-    def _pair(self) -> Tls:
+    def _pair(self) -> TlsConfig:
         if (self.cert_file is None) != (self.key_file is None):
             raise ValueError("cert_file and key_file go together")
         return self

@@ -41,7 +41,7 @@ class Seen(NamedTuple):
     possibly: int
 
 
-class Verdict(NamedTuple):
+class ConstraintResult(NamedTuple):
     """Of one constraint over one run: how many times it was activated, and how many times violated."""
 
     activated: int
@@ -81,7 +81,7 @@ class CompiledConstraint:
         times = [f"times {self._times}"] if self.template in {"existence", "exactly"} and self._times != 1 else []
         self.text = f"{self.template}({', '.join([*map(_show, operands), *times])})"
 
-    def check(self, calls: Calls) -> Verdict:
+    def check(self, calls: Calls) -> ConstraintResult:
         """Whether the run keeps it."""
         if self.template in _COUNTING:
             return _COUNTING[self.template](calls, self._bits[0], self._times)
@@ -92,54 +92,54 @@ def _show(tool: Tool) -> str:
     return show_name(tool.tool) + ("{...}" if tool.arguments else "")
 
 
-def _existence(calls: Calls, x: int, times: int) -> Verdict:
-    return Verdict(1, int(len(calls.possibly(x)) < times))
+def _existence(calls: Calls, x: int, times: int) -> ConstraintResult:
+    return ConstraintResult(1, int(len(calls.possibly(x)) < times))
 
 
-def _absence(calls: Calls, x: int, _: int) -> Verdict:
-    return Verdict(1, len(calls.surely(x)))
+def _absence(calls: Calls, x: int, _: int) -> ConstraintResult:
+    return ConstraintResult(1, len(calls.surely(x)))
 
 
-def _exactly(calls: Calls, x: int, times: int) -> Verdict:
-    return Verdict(1, int(not len(calls.surely(x)) <= times <= len(calls.possibly(x))))
+def _exactly(calls: Calls, x: int, times: int) -> ConstraintResult:
+    return ConstraintResult(1, int(not len(calls.surely(x)) <= times <= len(calls.possibly(x))))
 
 
-def _init(calls: Calls, x: int, _: int) -> Verdict:
+def _init(calls: Calls, x: int, _: int) -> ConstraintResult:
     return _at_end(calls, x, 0)
 
 
-def _last(calls: Calls, x: int, _: int) -> Verdict:
+def _last(calls: Calls, x: int, _: int) -> ConstraintResult:
     return _at_end(calls, x, -1)
 
 
-def _at_end(calls: Calls, x: int, end: int) -> Verdict:
+def _at_end(calls: Calls, x: int, end: int) -> ConstraintResult:
     if not calls.steps:
-        return Verdict(0, 0)
-    return Verdict(1, int(all(step != calls.steps[end] for step, _ in calls.possibly(x))))
+        return ConstraintResult(0, 0)
+    return ConstraintResult(1, int(all(step != calls.steps[end] for step, _ in calls.possibly(x))))
 
 
 # Of the calls that may answer an activation only the latest (or earliest) can matter, and two of them, lest the one be
 # the activating call itself. So each template takes one pass over the run.
 
 
-def _response(calls: Calls, x: int, y: int) -> Verdict:
+def _response(calls: Calls, x: int, y: int) -> ConstraintResult:
     activations, latest = calls.surely(x), calls.possibly(y)[-2:]
     broken = [at for step, at in activations if not any(other != at and later >= step for later, other in latest)]
-    return Verdict(len(activations), len(broken))
+    return ConstraintResult(len(activations), len(broken))
 
 
-def _precedence(calls: Calls, x: int, y: int) -> Verdict:
+def _precedence(calls: Calls, x: int, y: int) -> ConstraintResult:
     activations, earliest = calls.surely(y), calls.possibly(x)[:2]
     broken = [at for step, at in activations if not any(other != at and before <= step for before, other in earliest)]
-    return Verdict(len(activations), len(broken))
+    return ConstraintResult(len(activations), len(broken))
 
 
-def _succession(calls: Calls, x: int, y: int) -> Verdict:
+def _succession(calls: Calls, x: int, y: int) -> ConstraintResult:
     response, precedence = _response(calls, x, y), _precedence(calls, x, y)
-    return Verdict(response.activated + precedence.activated, response.violated + precedence.violated)
+    return ConstraintResult(response.activated + precedence.activated, response.violated + precedence.violated)
 
 
-def _chain_response(calls: Calls, x: int, y: int) -> Verdict:
+def _chain_response(calls: Calls, x: int, y: int) -> ConstraintResult:
     # Some order puts the activating call last in its step: then the next step follows it. Or another call of its step.
     following = dict(pairwise(calls.steps))
     there: dict[int | None, list[int]] = {}
@@ -149,28 +149,28 @@ def _chain_response(calls: Calls, x: int, y: int) -> Verdict:
     broken = [
         at for step, at in activations if there.get(step, []) in ([], [at]) and not there.get(following.get(step, -1))
     ]
-    return Verdict(len(activations), len(broken))
+    return ConstraintResult(len(activations), len(broken))
 
 
-def _not_after(calls: Calls, x: int, y: int) -> Verdict:
+def _not_after(calls: Calls, x: int, y: int) -> ConstraintResult:
     activations, latest = calls.surely(x), calls.surely(y)[-1:]
-    return Verdict(len(activations), sum(1 for step, _ in activations if latest and latest[0][0] > step))
+    return ConstraintResult(len(activations), sum(1 for step, _ in activations if latest and latest[0][0] > step))
 
 
-def _not_together(calls: Calls, x: int, y: int) -> Verdict:
+def _not_together(calls: Calls, x: int, y: int) -> ConstraintResult:
     one, other = {at for _, at in calls.surely(x)}, {at for _, at in calls.surely(y)}
     both = bool(one and other) and len(one | other) > 1
-    return Verdict(int(bool(one or other)), int(both))
+    return ConstraintResult(int(bool(one or other)), int(both))
 
 
-_COUNTING: Mapping[str, Callable[[Calls, int, int], Verdict]] = {
+_COUNTING: Mapping[str, Callable[[Calls, int, int], ConstraintResult]] = {
     "existence": _existence,
     "absence": _absence,
     "exactly": _exactly,
     "init": _init,
     "last": _last,
 }
-_RELATIONS: Mapping[str, Callable[[Calls, int, int], Verdict]] = {
+_RELATIONS: Mapping[str, Callable[[Calls, int, int], ConstraintResult]] = {
     "response": _response,
     "precedence": _precedence,
     "succession": _succession,
@@ -180,6 +180,6 @@ _RELATIONS: Mapping[str, Callable[[Calls, int, int], Verdict]] = {
 }
 
 
-def report(constraint: CompiledConstraint, verdict: Verdict) -> dict[str, Any]:
+def report(constraint: CompiledConstraint, verdict: ConstraintResult) -> dict[str, Any]:
     """One entry of a score's details."""
     return {"constraint": constraint.text, "state": verdict.state, **verdict._asdict()}

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from scorers.quoting import printable
+
 MAX_EDITS = 12
-MAX_NAME = 60
 
 
 class Edit(NamedTuple):
@@ -31,12 +32,6 @@ def explain(value: float, edits: Sequence[Edit], sizes: Sequence[int], matched: 
         return f"score {value:.3f}: nothing expected, nothing called"
     formula = f"score {value:.3f} = 1 - {sum(edit.cost for edit in edits)}/({' + '.join(map(str, sizes))})"
     return f"{formula}: {', '.join(_shown(edits))}; {calls}" if edits else f"{formula}: {calls}"
-
-
-def printable(name: str) -> str:
-    """A name fit for a sentence and for UTF-8."""
-    cut = name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…"
-    return cut if cut.isprintable() else ascii(cut)[1:-1]
 
 
 def _shown(edits: Iterable[Edit]) -> list[str]:

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from scorers.matchers import Exact
 from scorers.names import is_exact, show_name
 from scorers.pattern import Pattern
-from scorers.reading import Reading
+from scorers.reading import Diagnosis
 from scorers.rules import Tool
 from scorers.trajectory import ToolCall, Trajectory
 
@@ -35,7 +35,7 @@ def check_flattening(pattern: Pattern | None) -> None:
         )
 
 
-def expected_calls(pattern: Pattern, reading: Reading, trajectory: Trajectory) -> list[Plain]:
+def expected_calls(pattern: Pattern, reading: Diagnosis, trajectory: Trajectory) -> list[Plain]:
     """The expected calls of the reading closest to the run."""
     return [
         _expected(pattern.tools[tool], None if place is None else trajectory.calls[place])

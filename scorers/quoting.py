@@ -16,6 +16,8 @@ from hashlib import sha256
 from typing import Any, Final
 from unicodedata import category
 
+_PRINTED_NAME = 60  # characters of a name in a sentence
+
 MARK_DIGITS: Final = 24
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKETS: Final = frozenset("<>[]\uff1c\uff1e")
@@ -77,3 +79,9 @@ def _json(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, TypeError, RecursionError):
         raise ValueError("a value cannot be written as JSON") from None
+
+
+def printable(name: str) -> str:
+    """A name fit for a sentence and for UTF-8."""
+    cut = name if len(name) <= _PRINTED_NAME else name[: _PRINTED_NAME - 1] + "…"
+    return cut if cut.isprintable() else ascii(cut)[1:-1]

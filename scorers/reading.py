@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from scorers.alignment import align
-from scorers.constraints import Calls, CompiledConstraint, Seen, Verdict
+from scorers.constraints import Calls, CompiledConstraint, ConstraintResult, Seen
 from scorers.observation import Observed
 from scorers.pattern import Pattern
 from scorers.score import Outcome
@@ -15,7 +15,7 @@ from scorers.search import Pair
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Diagnosis:
     """The calls of a run and what became of them. ``counted`` are the places of the calls that are scored at all.
 
     ``pairs`` are the expected calls of the cheapest reading, each with the place of the call that is it or None; ``gaps``
@@ -28,7 +28,7 @@ class Reading:
     pairs: Sequence[Pair]
     gaps: Sequence[int]
     stand_ins: Mapping[int, int]
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[ConstraintResult]
 
     def missing(self) -> list[int]:
         """The tools nobody called, not even in the wrong place or with the wrong arguments."""
@@ -41,7 +41,7 @@ def read_run(
     calls: Sequence[Observed],
     steps: Sequence[int],
     counted: Sequence[int],
-) -> Reading:
+) -> Diagnosis:
     """Align the counted calls with the pattern and check the constraints on them. Raises SearchLimitError."""
     outcomes: list[Outcome] = ["unscored"] * len(calls)
     fits, costs = [], []
@@ -60,11 +60,11 @@ def read_run(
             outcomes[counted[index]] = "matched"
             pairs.append((tool, counted[index]))
     stand_ins = _find_stand_ins(calls, counted, pairs, gaps, outcomes) if gaps else {}
-    verdicts: list[Verdict] = []
+    verdicts: list[ConstraintResult] = []
     if constraints:
         seen = Calls([Seen(steps[at], calls[at].surely, calls[at].possibly) for at in counted])
         verdicts = [constraint.check(seen) for constraint in constraints]
-    return Reading(calls, counted, outcomes, pairs, gaps, stand_ins, verdicts)
+    return Diagnosis(calls, counted, outcomes, pairs, gaps, stand_ins, verdicts)
 
 
 def without_retries(

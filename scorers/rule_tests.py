@@ -19,7 +19,7 @@ from scorers.evaluation import CompiledRule, RuleSet
 from scorers.names import show_name
 from scorers.parsing import nearest
 from scorers.pattern import Pattern
-from scorers.reading import Reading
+from scorers.reading import Diagnosis
 from scorers.rules import RuleFile, RuleTest, RuleTestCall, Tool
 from scorers.score import Score
 from scorers.search import SearchLimitError
@@ -79,7 +79,7 @@ def trajectory_of(calls: Sequence[RuleTestCall]) -> Trajectory:
     return Trajectory(found)
 
 
-def diff(pattern: Pattern | None, reading: Reading, trajectory: Trajectory) -> list[DiffRow]:
+def diff(pattern: Pattern | None, reading: Diagnosis, trajectory: Trajectory) -> list[DiffRow]:
     """Expected and actual calls side by side, in the order of the run; a missing call stands where it was due."""
     tools = pattern.tools if pattern else []
     expected_at = {place: tool for tool, place in reading.pairs if place is not None}

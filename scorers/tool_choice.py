@@ -23,8 +23,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, StringConstraints
 
-from scorers.explanation import printable
 from scorers.judge import JudgedRun, Questions, ToolDefinition, read_answer
+from scorers.quoting import printable
 from scorers.score import Outcome, Score
 from scorers.systems.system import Options, read_options
 from scorers.tool_choice_question import MAX_DEFINITION, MAX_NAME, MAX_TOOLS, is_recorded, question

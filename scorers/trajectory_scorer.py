@@ -45,7 +45,7 @@ from scorers.names import is_exact, show_name
 from scorers.observation import MAX_NAME, Observer, Token
 from scorers.parsing import parse_rules
 from scorers.pattern import Pattern, PatternError, number_of
-from scorers.reading import Reading, read_run, without_retries
+from scorers.reading import Diagnosis, read_run, without_retries
 from scorers.regexes import escape
 from scorers.rules import Element, Expect, Rule
 from scorers.score import Label, Score
@@ -95,7 +95,7 @@ class TrajectoryScorer:
             or self._limits.retries == "collapse"
             or any(one.template in ORDERED for one in self._constraints)
         )
-        self._known: dict[Shape, tuple[Reading, Score]] = {}
+        self._known: dict[Shape, tuple[Diagnosis, Score]] = {}
 
     @property
     def pattern(self) -> Pattern | None:
@@ -106,7 +106,7 @@ class TrajectoryScorer:
         """The score of one run. Raises SearchLimitError where run and pattern are too entangled to search."""
         return self.read(trajectory)[1]
 
-    def read(self, trajectory: Trajectory) -> tuple[Reading, Score]:
+    def read(self, trajectory: Trajectory) -> tuple[Diagnosis, Score]:
         """The score, and the reading it comes from."""
         # Production repeats itself: what follows from the shape alone is worked out once for each shape.
         calls = trajectory.calls
@@ -121,14 +121,14 @@ class TrajectoryScorer:
                 self._remember(shape, known)
         return known
 
-    def _remember(self, shape: Shape, result: tuple[Reading, Score]) -> None:
+    def _remember(self, shape: Shape, result: tuple[Diagnosis, Score]) -> None:
         # Agents make up names and lengths: few shapes are kept, small ones only, and all go when there are too many.
         if max([len(call.name) for call in result[0].calls], default=0) <= MAX_NAME:
             if len(self._known) >= MAX_SHAPES:
                 self._known.clear()
             self._known[shape] = result
 
-    def _read_shape(self, shape: Shape) -> tuple[Reading, Score]:
+    def _read_shape(self, shape: Shape) -> tuple[Diagnosis, Score]:
         reading = self._align(shape)
         score = self._judge(reading, shape)
         # The score is that of the best order. If even that fails, no order passes, and there is nothing ambiguous in it.
@@ -139,7 +139,7 @@ class TrajectoryScorer:
             score = replace(score, label="ambiguous", explanation=sentence)
         return reading, score
 
-    def _align(self, shape: Shape) -> Reading:
+    def _align(self, shape: Shape) -> Diagnosis:
         tokens, steps, failures, _ = shape
         if self._element is not None and self._pattern is not None and self._pattern.size > MAX_KNOWN_RESTS:
             self._pattern = Pattern(self._element)  # forgets the rests of runs gone by
@@ -152,7 +152,7 @@ class TrajectoryScorer:
             counted = without_retries(observed, steps, failures, counted)
         return read_run(self._pattern, self._constraints, observed, steps, counted)
 
-    def _judge(self, reading: Reading, shape: Shape) -> Score:
+    def _judge(self, reading: Diagnosis, shape: Shape) -> Score:
         edits = [*self._edits(reading), *self._broken(reading, shape[2])]
         broken = sum(edit.kind == "broken" for edit in edits)
         made = sum([reading.calls[at].cost for at in reading.counted])
@@ -173,7 +173,7 @@ class TrajectoryScorer:
             self._details(reading, matched, made),
         )
 
-    def _edits(self, reading: Reading) -> Iterator[Edit]:
+    def _edits(self, reading: Diagnosis) -> Iterator[Edit]:
         for gap in reading.gaps:
             wrong = reading.stand_ins.get(gap)
             if wrong is None:
@@ -186,7 +186,7 @@ class TrajectoryScorer:
                 if reading.outcomes[at] in ("extra", "forbidden"):
                     yield Edit(reading.outcomes[at], reading.calls[at].name, 1)
 
-    def _broken(self, reading: Reading, failures: Sequence[bool]) -> Iterator[Edit]:
+    def _broken(self, reading: Diagnosis, failures: Sequence[bool]) -> Iterator[Edit]:
         for constraint, verdict in zip(self._constraints, reading.verdicts, strict=True):
             if verdict.violated:
                 yield Edit("broken", constraint.text, 1)
@@ -196,7 +196,7 @@ class TrajectoryScorer:
         if limits.max_errors is not None and sum(failures[at] for at in reading.counted) > limits.max_errors:
             yield Edit("broken", f"max_errors {limits.max_errors}", 1)
 
-    def _details(self, reading: Reading, matched: int, made: int) -> dict[str, Any]:
+    def _details(self, reading: Diagnosis, matched: int, made: int) -> dict[str, Any]:
         expected = len(reading.pairs)
         scored = len(reading.outcomes) - reading.outcomes.count("unscored")
         details: dict[str, Any] = {

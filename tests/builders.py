@@ -9,7 +9,7 @@ from typing import Any
 
 from collector import dialects
 from collector.config import Config, load_config
-from collector.reading import IGNORED, Reading
+from collector.reading import IGNORED, GenAISpan
 from collector.reconstruction import ContextSettings, Run, reconstruct
 from collector.span import LogRecord, Resource, Scope, Span, SpanEvent
 
@@ -111,7 +111,7 @@ def log(
     )
 
 
-def readings(items: Iterable[Span | LogRecord]) -> list[Reading]:
+def readings(items: Iterable[Span | LogRecord]) -> list[GenAISpan]:
     """What the dialects make of spans and log records, without what nobody needs."""
     found = [dialects.read(item) if isinstance(item, Span) else dialects.read_log(item) for item in items]
     return [reading for reading in found if reading is not None and reading is not IGNORED]

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from collector.component import Signal
-from collector.config import Config, SendingQueue
+from collector.config import Config, SendingQueueConfig
 from collector.errors import CollectorError
 from collector.memory import give_back, resident_bytes
 from collector.otlp import json as otlp_json
-from collector.outbox import Outbox
+from collector.outbox import SendingQueue
 from collector.pipeline import Clock, Pipeline
 from collector.receivers.otlp_http import gunzip
 from collector.rule_files import load_rules
@@ -98,7 +98,7 @@ class Target:
     def _begin(self) -> None:
         self._file = SpoolFile(self._folder, fsync=False)
         self._spool = Spool(self._file, 1 << 40, self.telemetry)
-        self._outbox = Outbox(SendingQueue(), self._spool)
+        self._outbox = SendingQueue(SendingQueueConfig(), self._spool)
         clock = Clock(lambda: self.seconds, lambda: int(self.seconds * 1e9))
         parts = self._config, self._rules, self.telemetry, self._outbox, clock
         self.pipeline = Pipeline(*parts, user_input=True, spool=self._spool)

@@ -8,8 +8,8 @@ from typing import Any
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.config import Config, SendingQueue
-from collector.outbox import Outbox
+from collector.config import Config, SendingQueueConfig
+from collector.outbox import SendingQueue
 from collector.pipeline import Clock, Pipeline
 from collector.rule_files import load_rules
 from collector.spool import Spool
@@ -41,7 +41,7 @@ class Bench:
         path = folder / "rules.yaml"
         path.write_text(rules)
         self.clock, self.telemetry = ManualClock(), Telemetry()
-        self.outbox = Outbox(SendingQueue())
+        self.outbox = SendingQueue(SendingQueueConfig())
         self.verdicts: list[Verdict] = []
         clock = Clock(self.clock.now, self.clock.wall_ns)
         settings = Config.model_validate(config)
@@ -82,7 +82,7 @@ class Life:
         self.telemetry = Telemetry()
         self.file = SpoolFile(self.folder / "spool", fsync=False)
         self.spool = Spool(self.file, 1 << 30, self.telemetry)
-        self.outbox = Outbox(SendingQueue(), self.spool)
+        self.outbox = SendingQueue(SendingQueueConfig(), self.spool)
         config = Config.model_validate(self.config)
         clock = Clock(self.clock.now, self.clock.wall_ns)
         rules = load_rules([self.folder / "rules.yaml"])

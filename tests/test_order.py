@@ -33,7 +33,7 @@ from tests import recorded
 from tests.collector_process import wait_for
 
 T = TypeVar("T")
-Piece = tuple[Signal, lazy.Frame, bytes]
+Piece = tuple[Signal, lazy.Envelope, bytes]
 """One span or log record as it was recorded, with what was around it."""
 RULES = "intents: [{name: none, keywords: [nobody says this]}]"  # so that the user's words are read
 RECORDED = 274
@@ -152,7 +152,7 @@ def body_of(pieces: Iterable[Piece]) -> bytes:
 def pieces_of(folder: Path) -> Iterator[Piece]:
     for file in chain.from_iterable(trace_sets(folder)):
         for signal, request in read_file(file):
-            for frame, items in lazy.peel(request):
+            for frame, items in lazy.iter_scopes(request):
                 yield from ((signal, frame, raw) for raw in items)
 
 

@@ -14,12 +14,11 @@ import httpx
 import pytest
 import trustme
 
-from collector.config import GrpcServer
-from collector.config import HttpServer as HttpConfig
-from collector.config import OtlpExporter as OtlpConfig
+from collector.component import ExportRequest
+from collector.config import GrpcServerConfig, HttpServerConfig, OtlpExporterConfig
 from collector.errors import ConfigError
 from collector.exporters.otlp import OtlpExporter
-from collector.outbox import Outbox, Outgoing
+from collector.outbox import SendingQueue
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.telemetry import Telemetry
@@ -94,8 +93,8 @@ async def by_http(port: int, client: dict[str, Any], token: str | None) -> bool:
 def receiver(kind: str, intake: RecordingIntake, **config: Any) -> Any:
     settings = {"endpoint": "localhost:0", **config}
     if kind == "grpc":
-        return OtlpGrpcReceiver(GrpcServer.model_validate(settings), intake)
-    return OtlpHttpReceiver(HttpConfig.model_validate(settings), intake)
+        return OtlpGrpcReceiver(GrpcServerConfig.model_validate(settings), intake)
+    return OtlpHttpReceiver(HttpServerConfig.model_validate(settings), intake)
 
 
 SENDERS: dict[str, Callable[[int, dict[str, Any], str | None], Awaitable[bool]]] = {"grpc": by_grpc, "http": by_http}
@@ -182,11 +181,11 @@ def test_the_exporter_shows_who_it_is(kind: str, own: str | None, delivered: int
         await backend.start()
         scheme = "https://" if kind == "http" else ""
         settings = {"endpoint": f"{scheme}localhost:{backend.port}", "tls": files.client("ours", own)}
-        config = OtlpConfig.model_validate({**settings, "retry_on_failure": {"enabled": False}})
-        outbox = Outbox(config.sending_queue)
+        config = OtlpExporterConfig.model_validate({**settings, "retry_on_failure": {"enabled": False}})
+        outbox = SendingQueue(config.sending_queue)
         exporter = OtlpExporter(config, outbox, Telemetry(), drain=5.0)
         await exporter.start()
-        outbox.put(Outgoing("traces", REQUEST, 1))
+        outbox.put(ExportRequest("traces", REQUEST, 1))
         await exporter.shutdown()
         await backend.shutdown()
 
@@ -202,13 +201,13 @@ def test_the_exporter_takes_up_a_renewed_certificate(files: Files) -> None:
         await backend.start()
         files.issue("own", STRANGERS)
         tls = {**files.client("ours", "own"), "reload_interval": "0s"}
-        config = OtlpConfig.model_validate(
+        config = OtlpExporterConfig.model_validate(
             {"endpoint": f"localhost:{backend.port}", "tls": tls, "retry_on_failure": {"initial_interval": "50ms"}}
         )
-        outbox = Outbox(config.sending_queue)
+        outbox = SendingQueue(config.sending_queue)
         exporter = OtlpExporter(config, outbox, Telemetry())
         await exporter.start()
-        outbox.put(Outgoing("traces", REQUEST, 1))
+        outbox.put(ExportRequest("traces", REQUEST, 1))
         await asyncio.sleep(0.2)
         assert intake.received == []
         files.issue("own", OURS)
@@ -220,6 +219,6 @@ def test_the_exporter_takes_up_a_renewed_certificate(files: Files) -> None:
 
 
 def test_an_unusable_certificate_of_the_exporter_stops_the_start(files: Files) -> None:
-    missing = OtlpConfig.model_validate({"endpoint": "x:1", "tls": {"ca_file": files.folder / "nowhere.pem"}})
+    missing = OtlpExporterConfig.model_validate({"endpoint": "x:1", "tls": {"ca_file": files.folder / "nowhere.pem"}})
     with pytest.raises(ConfigError, match=r"exporters.otlp.tls.ca_file: .*nowhere.pem cannot be read"):
-        asyncio.run(OtlpExporter(missing, Outbox(missing.sending_queue), Telemetry()).start())
+        asyncio.run(OtlpExporter(missing, SendingQueue(missing.sending_queue), Telemetry()).start())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from collector import semconv
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, fill, has_remote_parent, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, fill, has_remote_parent, reading_of
 from collector.span import LogRecord, Span
 
 from . import (
@@ -75,7 +75,7 @@ ATTRIBUTES: Final[frozenset[str]] = frozenset(semconv.EVENT_ATTRIBUTES).union(
 ATTRIBUTE_PREFIXES: Final[tuple[str, ...]] = tuple(dict.fromkeys(p for dialect in DIALECTS for p in dialect.prefixes))
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What ``span`` means for an agent run.
 
     None: it carries some marker and no dialect understands it (a blind spot, to be counted). ``IGNORED``: understood,
@@ -98,7 +98,7 @@ def read(span: Span) -> Reading | None:
     return reading
 
 
-def _read_mixed(span: Span) -> Reading | None:
+def _read_mixed(span: Span) -> GenAISpan | None:
     dialect = _BY_SCOPE.get(span.scope.name)
     reading = None if dialect is None else dialect.read(span)
     if reading is IGNORED:
@@ -113,7 +113,7 @@ def _read_mixed(span: Span) -> Reading | None:
     return reading
 
 
-def read_log(record: LogRecord) -> Reading | None:
+def read_log(record: LogRecord) -> GenAISpan | None:
     """What a log record tells of a model request, or None where it is about something else."""
     for read_record in _WITH_LOGS:
         reading = read_record(record)

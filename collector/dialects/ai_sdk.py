@@ -6,7 +6,7 @@ from typing import Final
 
 from collector import semconv
 from collector.messages import may_hold_calls, newest_results, newest_user_input
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import name_of
 
@@ -30,7 +30,7 @@ _AGENTS: Final = frozenset({"ai.generateText", "ai.streamText"})
 _MODELS: Final = (".doGenerate", ".doStream")
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What the span is by its ``ai.operationId``. Objects, embeddings and the like call no tools."""
     operation = span.attributes.get(_OPERATION)
     if operation == "ai.toolCall":
@@ -42,7 +42,7 @@ def read(span: Span) -> Reading | None:
     return _read_model(span) if operation.endswith(_MODELS) else IGNORED
 
 
-def _read_tool(span: Span) -> Reading:
+def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = name_of(get(_TOOL_NAME))
@@ -52,7 +52,7 @@ def _read_tool(span: Span) -> Reading:
     return reading
 
 
-def _read_agent(span: Span) -> Reading:
+def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.AGENT, NAME)
     reading.tracing = "complete"
@@ -63,7 +63,7 @@ def _read_agent(span: Span) -> Reading:
     return reading
 
 
-def _read_model(span: Span) -> Reading:
+def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.MODEL, NAME)
     reading.response_id = name_of(get(_RESPONSE_ID))

@@ -11,7 +11,7 @@ from typing import Final
 
 from collector import semconv
 from collector.messages import may_hold_calls
-from collector.reading import Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import name_of, parse_any
 
@@ -43,7 +43,7 @@ _AGENT_NAMES: Final = (semconv.AGENT_NAME, "agent.name", "agent_name")
 _SESSIONS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID, "lmnr.association.properties.session_id")
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """A reading where the span says what it is in some usual way, else None: a blind spot."""
     role = _role(span)
     if role is None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from collector import semconv
 from collector.messages import may_hold_calls, newest_results, newest_user_input
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import name_of
 
@@ -23,7 +23,7 @@ _SESSION: Final = "genkit:sessionId"
 _AGENTS: Final = ("flow", "agent", "executablePrompt")
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What the action is by its subtype; `generate` and other helpers are steps."""
     subtype = span.attributes.get(_SUBTYPE)
     if subtype == "tool" or subtype == "tool.v2":
@@ -33,7 +33,7 @@ def read(span: Span) -> Reading | None:
     return _read_flow(span) if subtype in _AGENTS else IGNORED
 
 
-def _read_tool(span: Span) -> Reading:
+def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = name_of(get(_NAME)) or name_of(span.name)
@@ -43,7 +43,7 @@ def _read_tool(span: Span) -> Reading:
     return reading
 
 
-def _read_model(span: Span) -> Reading:
+def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.MODEL, NAME)
     if may_hold_calls(get(_OUTPUT)):
@@ -55,7 +55,7 @@ def _read_model(span: Span) -> Reading:
     return reading
 
 
-def _read_flow(span: Span) -> Reading:
+def _read_flow(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.AGENT, NAME)
     reading.tracing = "complete"

@@ -11,7 +11,7 @@ from typing import Final
 
 from collector import semconv
 from collector.messages import may_hold_calls, newest_results, newest_user_input, outcome_of
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import name_of
 
@@ -31,7 +31,7 @@ _AGENT_SPAN: Final = re.compile(r"agent_run \[(.+)\]$")  # 1.x; the name stands 
 _EMPTY: Final = ("{}", '""', "")
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What the span's name says it is, where its attributes do not; None leaves it to the GenAI conventions."""
     if span.name.startswith(_TOOL_SPAN):
         return IGNORED if span.name.startswith(_MERGED, len(_TOOL_SPAN)) else _read_tool(span)
@@ -41,7 +41,7 @@ def read(span: Span) -> Reading | None:
     return None if agent is None else _read_agent(span, agent[1])
 
 
-def _read_tool(span: Span) -> Reading:
+def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.removeprefix(_TOOL_SPAN))
@@ -54,7 +54,7 @@ def _read_tool(span: Span) -> Reading:
     return reading
 
 
-def _read_agent(span: Span, name: str) -> Reading:
+def _read_agent(span: Span, name: str) -> GenAISpan:
     reading = reading_of(span, Role.AGENT, NAME)
     reading.tracing = "complete"
     reading.name = name_of(name)
@@ -63,7 +63,7 @@ def _read_agent(span: Span, name: str) -> Reading:
     return reading
 
 
-def _read_model(span: Span) -> Reading:
+def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.MODEL, NAME)
     output, request = get(_RESPONSE), get(_REQUEST)

@@ -11,7 +11,7 @@ from typing import Final
 
 from collector import semconv
 from collector.messages import may_hold_calls, newest_results, newest_user_input
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import name_of
 
@@ -30,13 +30,13 @@ _COMPONENT_OUTPUT: Final = "haystack.component.output"
 _PIPELINE_INPUT: Final = "haystack.pipeline.input_data"
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What the span is by its name, which Haystack fixes."""
     reader = _READERS.get(span.name)
     return IGNORED if reader is None else reader(span)
 
 
-def _read_tool(span: Span) -> Reading:
+def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = name_of(get(_TOOL_NAME))
@@ -46,11 +46,11 @@ def _read_tool(span: Span) -> Reading:
     return reading
 
 
-def _read_step(span: Span) -> Reading:
+def _read_step(span: Span) -> GenAISpan:
     return _read_model(span, span.attributes.get(_LLM_OUTPUT), span.attributes.get(_LLM_INPUT))
 
 
-def _read_model(span: Span, output: object, messages: object) -> Reading:
+def _read_model(span: Span, output: object, messages: object) -> GenAISpan:
     reading = reading_of(span, Role.MODEL, NAME)
     if may_hold_calls(output):
         reading.output = output
@@ -60,24 +60,24 @@ def _read_model(span: Span, output: object, messages: object) -> Reading:
     return reading
 
 
-def _read_agent(span: Span) -> Reading:
+def _read_agent(span: Span) -> GenAISpan:
     reading = _read_context(span, span.attributes.get(_AGENT_INPUT))
     reading.role = Role.AGENT
     return reading
 
 
-def _read_pipeline(span: Span) -> Reading:
+def _read_pipeline(span: Span) -> GenAISpan:
     return _read_context(span, span.attributes.get(_PIPELINE_INPUT))
 
 
-def _read_context(span: Span, user_input: object) -> Reading:
+def _read_context(span: Span, user_input: object) -> GenAISpan:
     reading = reading_of(span, Role.OTHER, NAME)
     reading.user_input = user_input
     reading.attributes = context_attributes(span)
     return reading
 
 
-def _read_component(span: Span) -> Reading:
+def _read_component(span: Span) -> GenAISpan:
     get = span.attributes.get
     kind = get(_COMPONENT_TYPE)
     if kind == "Agent":
@@ -92,7 +92,7 @@ def _read_component(span: Span) -> Reading:
     return IGNORED
 
 
-_READERS: Final[Mapping[str, Callable[[Span], Reading]]] = {
+_READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "haystack.agent.step.tool": _read_tool,
     "haystack.agent.step.llm": _read_step,
     "haystack.agent.run": _read_agent,

@@ -7,7 +7,7 @@ from typing import Final
 
 from collector import semconv
 from collector.messages import may_hold_calls, newest_results, newest_user_input
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import name_of, parse_any
 
@@ -24,7 +24,7 @@ _CONVERSATION_IDS: Final = (
 )  # fmt: skip
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What the observation is by its type; a chain named as LangChain's agent is that agent's run."""
     kind = span.attributes.get(_TYPE)
     if kind == "tool":
@@ -41,7 +41,7 @@ def _text(span: Span, key: str) -> str | None:
     return name_of(parse_any(span.attributes.get(key)))  # metadata is JSON, plain strings too
 
 
-def _read_tool(span: Span) -> Reading:
+def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = name_of(span.name)
@@ -56,7 +56,7 @@ def _read_tool(span: Span) -> Reading:
     return reading
 
 
-def _read_model(span: Span) -> Reading:
+def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.MODEL, NAME)
     if may_hold_calls(get(_OUTPUT)):
@@ -69,7 +69,7 @@ def _read_model(span: Span) -> Reading:
     return reading
 
 
-def _read_context(span: Span, role: Role) -> Reading:
+def _read_context(span: Span, role: Role) -> GenAISpan:
     reading = reading_of(span, role, NAME)
     reading.name = reading.agent = name_of(span.name)
     reading.conversation_id = next((text for key in _CONVERSATION_IDS if (text := _text(span, key))), None)

@@ -9,7 +9,7 @@ from typing import Final
 
 from collector import semconv
 from collector.messages import may_hold_calls, newest_results, newest_user_input
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import name_of
 
@@ -23,7 +23,7 @@ _LANGCHAIN_AGENT: Final = _METADATA + "lc_agent_name"
 _CONVERSATION_IDS: Final = tuple(_METADATA + name for name in ("thread_id", "session_id", "conversation_id"))
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What the span is by its ``langsmith.span.kind``; a chain named as LangChain's agent is that agent's run."""
     get = span.attributes.get
     kind = get(_KIND)
@@ -37,7 +37,7 @@ def read(span: Span) -> Reading | None:
     return IGNORED
 
 
-def _read_tool(span: Span) -> Reading:
+def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name)
@@ -48,7 +48,7 @@ def _read_tool(span: Span) -> Reading:
     return reading
 
 
-def _read_model(span: Span) -> Reading:
+def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.MODEL, NAME)
     if may_hold_calls(get(_OUTPUT)):
@@ -62,7 +62,7 @@ def _read_model(span: Span) -> Reading:
     return reading
 
 
-def _read_context(span: Span, role: Role) -> Reading:
+def _read_context(span: Span, role: Role) -> GenAISpan:
     reading = reading_of(span, role, NAME)
     reading.name = reading.agent = name_of(span.name)
     reading.conversation_id = _conversation(span)

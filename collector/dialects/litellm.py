@@ -9,7 +9,7 @@ from typing import Final
 
 from collector import semconv
 from collector.messages import may_hold_calls, newest_results, newest_user_input
-from collector.reading import Dialect, Reading, Role, reading_of
+from collector.reading import Dialect, GenAISpan, Role, reading_of
 from collector.span import Span
 from collector.values import name_of, parse_any
 
@@ -36,7 +36,7 @@ _INPUTS: Final = tuple(f"llm.{provider}.messages" for provider in _PROVIDERS)
 _RESPONSE_IDS: Final = tuple(f"llm.{provider}.id" for provider in _PROVIDERS)
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """A raw request; the caller's span, overwritten by it, is left to the GenAI conventions."""
     if span.name != _RAW_SPAN:
         return None

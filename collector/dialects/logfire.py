@@ -9,7 +9,7 @@ from typing import Final
 
 from collector import semconv
 from collector.messages import may_hold_calls, newest_results, newest_user_input
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import name_of, parse_any
 
@@ -31,7 +31,7 @@ _DECORATED_TOOL: Final = "running tool "  # nothing else tells a decorated tool 
 _NOT_ARGUMENTS: Final = ("logfire.", "code.", "thread.", "exception.")
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What the span is by its name: a template, so fixed by the instrumentation."""
     if span.scope.name == _FUNCTIONS_SCOPE:
         return _read_function(span) if span.name.startswith(_DECORATED_TOOL) else None
@@ -42,7 +42,7 @@ def read(span: Span) -> Reading | None:
     return _read_model(span) if semconv.OPERATION_NAME in span.attributes else IGNORED
 
 
-def _read_function(span: Span) -> Reading:
+def _read_function(span: Span) -> GenAISpan:
     """A decorated function: one attribute an argument, under the argument's name."""
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = name_of(span.name.removeprefix(_DECORATED_TOOL))
@@ -54,7 +54,7 @@ def _read_function(span: Span) -> Reading:
     return reading
 
 
-def _read_tool(span: Span) -> Reading:
+def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = name_of(get(_NAME))
@@ -64,7 +64,7 @@ def _read_tool(span: Span) -> Reading:
     return reading
 
 
-def _read_context(span: Span, role: Role) -> Reading:
+def _read_context(span: Span, role: Role) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, role, NAME)
     reading.name = name_of(get(_NAME))
@@ -73,7 +73,7 @@ def _read_context(span: Span, role: Role) -> Reading:
     return reading
 
 
-def _read_model(span: Span) -> Reading:
+def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.MODEL, NAME)
     if may_hold_calls(get(_RESPONSE)):

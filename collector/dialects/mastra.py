@@ -10,7 +10,7 @@ from typing import Final
 
 from collector import semconv
 from collector.messages import may_hold_calls
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.refusals import is_refusal
 from collector.span import Span
 from collector.values import name_of
@@ -28,7 +28,7 @@ _CHUNK_OUTPUT: Final = "mastra.model_chunk.output"
 _THREADS: Final = ("mastra.metadata.threadId", "threadId")
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What the span is by its ``mastra.span.type``. A generation repeats its steps, so steps count."""
     kind = span.attributes.get(_TYPE)
     if kind in ("tool_call", "mcp_tool_call"):
@@ -40,7 +40,7 @@ def read(span: Span) -> Reading | None:
     return _read_model(span, _CHUNK_OUTPUT) if kind == "model_chunk" else IGNORED
 
 
-def _read_tool(span: Span) -> Reading:
+def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(" ")[2])
@@ -54,7 +54,7 @@ def _read_tool(span: Span) -> Reading:
     return reading
 
 
-def _read_agent(span: Span) -> Reading:
+def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.AGENT, NAME)
     reading.tracing = "complete"
@@ -67,7 +67,7 @@ def _read_agent(span: Span) -> Reading:
     return reading
 
 
-def _read_model(span: Span, output_key: str) -> Reading:
+def _read_model(span: Span, output_key: str) -> GenAISpan:
     """A step with the calls its model asked for; or the streamed piece that is one, which is all that is left of a run
     that died before the step's end."""
     output = span.attributes.get(output_key, span.attributes.get(_OUTPUT))

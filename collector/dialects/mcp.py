@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from collector import semconv
-from collector.reading import IGNORED, Dialect, Reading, Role, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, reading_of
 from collector.span import Span
 from collector.values import name_of
 
@@ -17,7 +17,7 @@ NAME: Final = "mcp"
 _CALL: Final = "tools/call"
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """A call of a tool; listings, handshakes and the like are nobody's tool calls."""
     get = span.attributes.get
     if get(semconv.MCP_METHOD_NAME) != _CALL:

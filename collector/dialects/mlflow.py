@@ -7,7 +7,7 @@ from typing import Final
 
 from collector import semconv
 from collector.messages import may_hold_calls, newest_results, newest_user_input
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import find_text, name_of, parse_any
 
@@ -23,7 +23,7 @@ _LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What the span is by its ``mlflow.spanType``; a chain named as LangChain's agent is that agent's run."""
     kind = _text(span, _TYPE)
     if kind == "TOOL":
@@ -40,7 +40,7 @@ def _text(span: Span, key: str) -> str | None:
     return name_of(parse_any(span.attributes.get(key)))
 
 
-def _read_tool(span: Span) -> Reading:
+def _read_tool(span: Span) -> GenAISpan:
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = _text(span, _FUNCTION) or name_of(span.name)
     reading.call_id = _text(span, _CALL_ID)
@@ -49,7 +49,7 @@ def _read_tool(span: Span) -> Reading:
     return reading
 
 
-def _read_model(span: Span) -> Reading:
+def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.MODEL, NAME)
     if may_hold_calls(get(_OUTPUT)):
@@ -62,7 +62,7 @@ def _read_model(span: Span) -> Reading:
     return reading
 
 
-def _read_context(span: Span, role: Role) -> Reading:
+def _read_context(span: Span, role: Role) -> GenAISpan:
     reading = reading_of(span, role, NAME)
     reading.name = reading.agent = name_of(span.name)
     reading.conversation_id = find_text(_LANGCHAIN_THREAD, span.attributes.get(_METADATA))

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from collector import semconv
 from collector.messages import newest_results, newest_user_input
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import find_text, name_of, parse_any
 
@@ -51,7 +51,7 @@ _CALL_FIELDS: Final = {"id": "id", "function.name": "name", "function.arguments"
 _ENVELOPE: Final = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What the span is by its ``openinference.span.kind``."""
     attributes = span.attributes
     kind = attributes.get(_KIND)
@@ -68,7 +68,7 @@ def read(span: Span) -> Reading | None:
     return IGNORED if type(kind) is str else None
 
 
-def _read_tool(span: Span) -> Reading:
+def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     name = name_of(get(_TOOL_NAME))
     if name is None:
@@ -107,7 +107,7 @@ def _unless_schema(value: object) -> object:
     return parsed
 
 
-def _read_agent(span: Span) -> Reading:
+def _read_agent(span: Span) -> GenAISpan:
     reading = _read_context(span)
     reading.role = Role.AGENT
     reading.name = name_of(span.attributes.get(_AGENT_NAME)) or reading.agent
@@ -117,7 +117,7 @@ def _read_agent(span: Span) -> Reading:
     return reading
 
 
-def _read_chain(span: Span) -> Reading:
+def _read_chain(span: Span) -> GenAISpan:
     """A step, unless LangChain's metadata names the agent as the span is named: then it is that agent."""
     agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
     if agent is not None and agent == span.name:
@@ -129,7 +129,7 @@ def _read_chain(span: Span) -> Reading:
     return IGNORED if span.parent_span_id else _read_context(span)
 
 
-def _read_context(span: Span) -> Reading:
+def _read_context(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.OTHER, NAME)
     metadata = get(_METADATA)
@@ -142,7 +142,7 @@ def _read_context(span: Span) -> Reading:
     return reading
 
 
-def _read_model(span: Span) -> Reading:
+def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.MODEL, NAME)
     reading.output = _requested(span.attributes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from collector import semconv
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import name_of
 
@@ -18,7 +18,7 @@ _KWARGS: Final = "function.kwargs"
 _NO_ARGS: Final = ("()", None)
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """A function below another is a tool, as far as anyone can tell; one that failed has nothing but its name."""
     if span.scope.name == _NODES_SCOPE:
         # Its agents are the graph's nodes; those of the LangChain instrumentation beside them are the agents.

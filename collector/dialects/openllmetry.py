@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from collector import semconv
 from collector.messages import newest_results, newest_user_input
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import find_text, name_of, parse_any, parse_repr
 
@@ -41,7 +41,7 @@ _RESULT_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 _FAILED_RESULT: Final = re.compile(r"""\s*(?:status='(?:failure|error)'|\{.*"is_error":\s*true\}\s*$)""", re.DOTALL)
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What the span is by its ``traceloop.span.kind``, or a model request of an old release."""
     get = span.attributes.get
     kind, operation = get(_KIND), get(semconv.OPERATION_NAME)
@@ -58,7 +58,7 @@ def read(span: Span) -> Reading | None:
     return IGNORED if type(kind) is str else None
 
 
-def _read_step(span: Span) -> Reading:
+def _read_step(span: Span) -> GenAISpan:
     """A workflow or task. LangChain's is an agent's run where it is named as the agent, LlamaIndex's where its class
     says so; LangChain JS has the calls its chat spans lack in its steps."""
     get = span.attributes.get
@@ -71,7 +71,7 @@ def _read_step(span: Span) -> Reading:
     return _read_context(span, Role.OTHER) if operation == "invoke_agent" or not span.parent_span_id else IGNORED
 
 
-def _read_tool(span: Span) -> Reading:
+def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     output = get(_OUTPUT)
     reading = reading_of(span, Role.TOOL, NAME)
@@ -124,7 +124,7 @@ def _unwrap(value: object) -> tuple[object, str | None]:
     return record, None
 
 
-def _read_context(span: Span, role: Role) -> Reading:
+def _read_context(span: Span, role: Role) -> GenAISpan:
     get = span.attributes.get
     name = name_of(get(_ENTITY_NAME))
     reading = reading_of(span, role, NAME)
@@ -144,7 +144,7 @@ def _conversation(span: Span) -> str | None:
     )
 
 
-def _read_langchain_step(span: Span) -> Reading:
+def _read_langchain_step(span: Span) -> GenAISpan:
     reading = reading_of(span, Role.MODEL, NAME)
     output = span.attributes.get(_OUTPUT)
     if type(output) is str and "tool_calls" in output and "HumanMessage" not in output and "ToolMessage" not in output:
@@ -153,7 +153,7 @@ def _read_langchain_step(span: Span) -> Reading:
     return reading
 
 
-def _read_chat(span: Span) -> Reading:
+def _read_chat(span: Span) -> GenAISpan:
     """A request in the GenAI conventions; LlamaIndex's has its tool calls in the entity's output alone."""
     get = span.attributes.get
     reading = reading_of(span, Role.MODEL, NAME)
@@ -168,7 +168,7 @@ def _read_chat(span: Span) -> Reading:
     return reading
 
 
-def _read_model(span: Span) -> Reading:
+def _read_model(span: Span) -> GenAISpan:
     """A request of a release that numbers the parts of messages."""
     reading = reading_of(span, Role.MODEL, NAME)
     reading.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
@@ -193,7 +193,7 @@ def _indexed_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None
     return [call for _, call in sorted(calls.items())] or None
 
 
-def _hear(reading: Reading, messages: object) -> None:
+def _hear(reading: GenAISpan, messages: object) -> None:
     if messages:
         reading.user_input = newest_user_input(messages)
         reading.results = newest_results(messages)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from collector import semconv
 from collector.messages import may_hold_calls, newest_results, newest_user_input, outcome_of
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.refusals import is_refusal
 from collector.span import LogRecord, Span
 from collector.values import name_of, parse_any
@@ -26,7 +26,7 @@ _ROLE_OF_EVENT: Final = {
 }
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What the span is by its ``gen_ai.operation.name``; one without is no agent, model or tool of this dialect."""
     operation = span.attributes.get(semconv.OPERATION_NAME)
     if type(operation) is not str:
@@ -35,7 +35,7 @@ def read(span: Span) -> Reading | None:
     return IGNORED if reader is None else reader(span)
 
 
-def _read_tool(span: Span) -> Reading:
+def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.removeprefix("execute_tool "))
@@ -52,7 +52,7 @@ def _read_tool(span: Span) -> Reading:
     return reading
 
 
-def _read_agent(span: Span) -> Reading:
+def _read_agent(span: Span) -> GenAISpan:
     reading = _read_workflow(span)
     reading.role = Role.AGENT
     reading.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(
@@ -61,7 +61,7 @@ def _read_agent(span: Span) -> Reading:
     return reading
 
 
-def _read_workflow(span: Span) -> Reading:
+def _read_workflow(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.OTHER, NAME)
     reading.conversation_id = name_of(get(semconv.CONVERSATION_ID)) or name_of(get(semconv.SESSION_ID))
@@ -75,7 +75,7 @@ def _read_workflow(span: Span) -> Reading:
     return reading
 
 
-def _read_model(span: Span) -> Reading:
+def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.MODEL, NAME)
     reading.response_id = name_of(get(semconv.RESPONSE_ID))
@@ -101,7 +101,7 @@ def _read_model(span: Span) -> Reading:
     return reading
 
 
-def _tell(reading: Reading, output: object, messages: object) -> None:
+def _tell(reading: GenAISpan, output: object, messages: object) -> None:
     """Keep of a model's output and input what the run may need, no more: an open trace keeps its readings."""
     if may_hold_calls(output):
         reading.output = output
@@ -117,7 +117,7 @@ def _event_value(span: Span, event_name: str, key: str) -> object:
     return None
 
 
-_READERS: Final[Mapping[str, Callable[[Span], Reading]]] = {
+_READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "execute_tool": _read_tool,
     "invoke_agent": _read_agent,
     "invoke_workflow": _read_workflow,
@@ -130,41 +130,41 @@ _READERS: Final[Mapping[str, Callable[[Span], Reading]]] = {
 # --- log events ------------------------------------------------------------------------------------------------------
 
 
-def read_log(record: LogRecord) -> Reading | None:
+def read_log(record: LogRecord) -> GenAISpan | None:
     """What a log record tells of the model request whose span it names, or None where it is no such event."""
     event_name = record.event_name or record.attributes.get(semconv.EVENT_NAME)
     reader = _LOG_READERS.get(event_name) if type(event_name) is str else None
     if reader is None or not record.span_id:
         return None
-    reading = Reading(record.span_id, b"", record.time_ns, record.time_ns, Role.EVENT, NAME, record.resource)
+    reading = GenAISpan(record.span_id, b"", record.time_ns, record.time_ns, Role.EVENT, NAME, record.resource)
     body = parse_any(record.body)
     reader(reading, record, body if isinstance(body, Mapping) else {"content": body})
     return reading
 
 
-def _tell_details(reading: Reading, record: LogRecord, body: Mapping[str, Any]) -> None:
+def _tell_details(reading: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
     get = record.attributes.get
     _tell(reading, get(semconv.OUTPUT_MESSAGES), get(semconv.INPUT_MESSAGES))
     reading.conversation_id = name_of(get(semconv.CONVERSATION_ID))
 
 
-def _tell_choice(reading: Reading, record: LogRecord, body: Mapping[str, Any]) -> None:
+def _tell_choice(reading: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
     if may_hold_calls(body):
         reading.output = body
 
 
-def _tell_question(reading: Reading, record: LogRecord, body: Mapping[str, Any]) -> None:
+def _tell_question(reading: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
     reading.user_input = body.get("content")
 
 
-def _tell_result(reading: Reading, record: LogRecord, body: Mapping[str, Any]) -> None:
+def _tell_result(reading: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
     call_id = name_of(body.get("id")) or name_of(body.get("tool_call_id"))
     outcome = outcome_of(body.get("content"))
     if outcome != "ok":
         reading.results = ((call_id, outcome),)
 
 
-_LOG_READERS: Final[Mapping[str, Callable[[Reading, LogRecord, Mapping[str, Any]], None]]] = {
+_LOG_READERS: Final[Mapping[str, Callable[[GenAISpan, LogRecord, Mapping[str, Any]], None]]] = {
     semconv.EVENT_INFERENCE_DETAILS: _tell_details,
     semconv.EVENT_CHOICE: _tell_choice,
     semconv.EVENT_USER_MESSAGE: _tell_question,

@@ -10,7 +10,7 @@ from typing import Final
 
 from collector import semconv
 from collector.messages import newest_results, newest_user_input
-from collector.reading import IGNORED, Dialect, Reading, Role, context_attributes, reading_of
+from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
 from collector.span import Span
 from collector.values import MAX_TEXT, name_of, parse_any
 
@@ -25,7 +25,7 @@ _TOOL_SPANS: Final = ("running tool", "execute_tool ", "running output function"
 _TOOL_GROUP: Final = "running tools"  # the span around the tools of one turn
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> GenAISpan | None:
     """What the span is by name; None leaves it to the GenAI conventions."""
     if span.name == _TOOL_GROUP:
         return IGNORED
@@ -36,7 +36,7 @@ def read(span: Span) -> Reading | None:
     return _read_events(span) if _EVENTS in span.attributes else None
 
 
-def _read_tool(span: Span) -> Reading:
+def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.TOOL, NAME)
     reading.name = name_of(get(semconv.TOOL_NAME))
@@ -45,7 +45,7 @@ def _read_tool(span: Span) -> Reading:
     return reading
 
 
-def _read_agent(span: Span) -> Reading:
+def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     reading = reading_of(span, Role.AGENT, NAME)
     reading.tracing = "complete"
@@ -57,7 +57,7 @@ def _read_agent(span: Span) -> Reading:
     return reading
 
 
-def _read_events(span: Span) -> Reading:
+def _read_events(span: Span) -> GenAISpan:
     """A version 1 request: history and answer are one list, only the choice is new."""
     reading = reading_of(span, Role.MODEL, NAME)
     text = span.attributes[_EVENTS]

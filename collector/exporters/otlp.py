@@ -22,13 +22,13 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
-from collector.component import Rejected, Signal
-from collector.config import OtlpExporter as OtlpConfig
+from collector.component import ExportRequest, Rejected, Signal
+from collector.config import OtlpExporterConfig
 from collector.credentials import Files, read
 from collector.errors import ConfigError
 from collector.otlp import status
-from collector.outbox import Outbox, Outgoing
-from collector.own_spans import OwnSpans
+from collector.outbox import SendingQueue
+from collector.own_spans import SelfTracing
 from collector.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class DeliveryError(Exception):
 class Transport(Protocol):
     """One way to hand a request to a backend."""
 
-    async def send(self, outgoing: Outgoing) -> Rejected:
+    async def send(self, outgoing: ExportRequest) -> Rejected:
         """Deliver; says what the backend rejected for good. Raises DeliveryError."""
 
     async def close(self) -> None:
@@ -63,7 +63,7 @@ class Transport(Protocol):
 class GrpcTransport:
     """OTLP/gRPC to ``host:port``."""
 
-    def __init__(self, config: OtlpConfig) -> None:
+    def __init__(self, config: OtlpExporterConfig) -> None:
         options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", 4 << 20)]
         compression = grpc.Compression.Gzip if config.compression == "gzip" else grpc.Compression.NoCompression
         if config.tls.insecure:
@@ -77,7 +77,7 @@ class GrpcTransport:
         self._metadata = tuple((name.lower(), value) for name, value in config.headers.items())
         self._timeout = config.timeout
 
-    async def send(self, outgoing: Outgoing) -> Rejected:
+    async def send(self, outgoing: ExportRequest) -> Rejected:
         """Deliver one request."""
         try:
             call = self._calls[outgoing.signal](outgoing.payload, timeout=self._timeout, metadata=self._metadata)
@@ -107,7 +107,7 @@ def _grpc_failure(error: grpc.aio.AioRpcError) -> DeliveryError:
 class HttpTransport:
     """OTLP/HTTP with protobuf to a base URL; ``/v1/<signal>`` is appended."""
 
-    def __init__(self, config: OtlpConfig) -> None:
+    def __init__(self, config: OtlpExporterConfig) -> None:
         import httpx  # noqa: PLC0415 - tens of megabytes that a gRPC exporter never needs
 
         self._http = httpx
@@ -118,7 +118,7 @@ class HttpTransport:
         if self._gzip:
             self._headers["content-encoding"] = "gzip"
 
-    async def send(self, outgoing: Outgoing) -> Rejected:
+    async def send(self, outgoing: ExportRequest) -> Rejected:
         """Deliver one request."""
         body = gzip.compress(outgoing.payload, 1) if self._gzip else outgoing.payload
         try:
@@ -138,7 +138,7 @@ class HttpTransport:
         await self._client.aclose()
 
 
-def _own_files(config: OtlpConfig) -> tuple[bytes | None, bytes | None, bytes | None]:
+def _own_files(config: OtlpExporterConfig) -> tuple[bytes | None, bytes | None, bytes | None]:
     """Authorities, key and certificate in PEM. Raises ConfigError."""
     tls = config.tls
     files = (("ca_file", tls.ca_file), ("key_file", tls.key_file), ("cert_file", tls.cert_file))
@@ -148,7 +148,7 @@ def _own_files(config: OtlpConfig) -> tuple[bytes | None, bytes | None, bytes | 
     return authorities, key, certificate
 
 
-def _client_context(config: OtlpConfig) -> ssl.SSLContext:
+def _client_context(config: OtlpExporterConfig) -> ssl.SSLContext:
     """Raises ConfigError where a file cannot be used."""
     authorities, _, certificate = _own_files(config)
     try:
@@ -160,7 +160,7 @@ def _client_context(config: OtlpConfig) -> ssl.SSLContext:
     return context
 
 
-def transport(config: OtlpConfig) -> Transport:
+def transport(config: OtlpExporterConfig) -> Transport:
     """The transport that ``endpoint`` asks for. Raises ConfigError."""
     return HttpTransport(config) if config.endpoint.startswith(("http://", "https://")) else GrpcTransport(config)
 
@@ -182,16 +182,16 @@ class OtlpExporter:
 
     def __init__(
         self,
-        config: OtlpConfig,
-        outbox: Outbox,
+        config: OtlpExporterConfig,
+        outbox: SendingQueue,
         telemetry: Telemetry,
         timing: Timing = Timing(),
         drain: float = 10.0,
         name: str = "otlp",
-        spans: OwnSpans | None = None,
+        spans: SelfTracing | None = None,
     ) -> None:
         self._config, self._outbox, self._timing, self._drain = config, outbox, timing, drain
-        self._spans = spans or OwnSpans()
+        self._spans = spans or SelfTracing()
         self._retry = config.retry_on_failure
         patience = self._retry.max_elapsed_time
         self._patience = patience if patience is not None else (0.0 if outbox.durable else _PATIENCE)
@@ -256,7 +256,7 @@ class OtlpExporter:
                 self._outbox.done(outgoing)
                 self._count(outgoing, rejected)
 
-    async def _send(self, outgoing: Outgoing) -> Rejected:
+    async def _send(self, outgoing: ExportRequest) -> Rejected:
         """Deliver once; whatever goes wrong is a DeliveryError."""
         outgoing.attempts += 1
         outgoing.tried_ns = outgoing.tried_ns or time.time_ns()
@@ -280,7 +280,7 @@ class OtlpExporter:
         else:
             await old.close()
 
-    def _gives_up(self, outgoing: Outgoing, error: DeliveryError) -> bool:
+    def _gives_up(self, outgoing: ExportRequest, error: DeliveryError) -> bool:
         if not error.retryable or not self._retry.enabled:
             return True
         now = self._timing.now()
@@ -288,7 +288,7 @@ class OtlpExporter:
             outgoing.failing_since = now
         return bool(self._patience) and now - outgoing.failing_since >= self._patience
 
-    def _count(self, outgoing: Outgoing, rejected: Rejected) -> None:
+    def _count(self, outgoing: ExportRequest, rejected: Rejected) -> None:
         spans = _spans(outgoing)
         self._sent.inc(max(0, spans - rejected.count))
         if rejected:
@@ -298,12 +298,12 @@ class OtlpExporter:
             self._failing = False
             _log.info("requests are delivered again")
 
-    def _tell(self, outgoing: Outgoing, pause: float, error: DeliveryError) -> None:
+    def _tell(self, outgoing: ExportRequest, pause: float, error: DeliveryError) -> None:
         """Say once that the backend fails, not once an attempt."""
         if not self._failing:
             self._failing = True
             _log.warning("%s not delivered, trying again in %.1f s: %s", outgoing.signal, pause, error)
 
 
-def _spans(outgoing: Outgoing) -> int:
+def _spans(outgoing: ExportRequest) -> int:
     return outgoing.items if outgoing.signal == "traces" else 0

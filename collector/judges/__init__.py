@@ -6,7 +6,7 @@ import importlib.util
 
 from collector.component import Judge
 from collector.errors import ConfigError
-from collector.judge_settings import Judge as JudgeConfig
+from collector.judge_settings import JudgeConfig
 
 MISSING = "`judge:` needs the extra judge: pip install 'rightcall[judge]'"
 

@@ -20,18 +20,18 @@ import openai
 from collector.component import JudgeAnswer
 from collector.credentials import Files, read
 from collector.errors import ConfigError, JudgeError
-from collector.judge_settings import Judge as JudgeConfig
-from collector.judges.schema import Event, Schemas, strict, worded
+from collector.judge_settings import JudgeConfig
+from collector.judges.schema import SchemaEvent, Schemas, strict, worded
 from collector.otlp.status import retry_after
 from scorers.judge import JudgeRequest
 
 MAX_ANSWER_BYTES = 1 << 20
 _NEVER_CONNECTED = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol")
 _EVENTS = {
-    (True, False): Event.TAKEN,
-    (False, False): Event.REFUSED,
-    (True, True): Event.TAKEN_IN_WORDS,
-    (False, True): Event.REFUSED_IN_WORDS,
+    (True, False): SchemaEvent.TAKEN,
+    (False, False): SchemaEvent.REFUSED,
+    (True, True): SchemaEvent.TAKEN_IN_WORDS,
+    (False, True): SchemaEvent.REFUSED_IN_WORDS,
 }
 
 

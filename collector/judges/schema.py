@@ -13,7 +13,7 @@ from typing import Any
 _MAX_SCHEMAS = 256  # scorers write them, so they are few
 
 
-class State(Enum):
+class SchemaState(Enum):
     """What is known of a schema."""
 
     UNTRIED = auto()
@@ -25,7 +25,7 @@ class State(Enum):
     """It was refused, and taken in words: so it stays."""
 
 
-class Event(Enum):
+class SchemaEvent(Enum):
     """What an endpoint may make of a question with a schema."""
 
     TAKEN = auto()
@@ -35,15 +35,15 @@ class Event(Enum):
     """So it was not the schema that it refused."""
 
 
-TRANSITIONS: dict[State, dict[Event, State]] = {
-    State.UNTRIED: {Event.TAKEN: State.PROVEN, Event.REFUSED: State.DOUBTED},
-    State.PROVEN: {},
-    State.DOUBTED: {
-        Event.TAKEN: State.PROVEN,
-        Event.TAKEN_IN_WORDS: State.IN_WORDS,
-        Event.REFUSED_IN_WORDS: State.UNTRIED,
+TRANSITIONS: dict[SchemaState, dict[SchemaEvent, SchemaState]] = {
+    SchemaState.UNTRIED: {SchemaEvent.TAKEN: SchemaState.PROVEN, SchemaEvent.REFUSED: SchemaState.DOUBTED},
+    SchemaState.PROVEN: {},
+    SchemaState.DOUBTED: {
+        SchemaEvent.TAKEN: SchemaState.PROVEN,
+        SchemaEvent.TAKEN_IN_WORDS: SchemaState.IN_WORDS,
+        SchemaEvent.REFUSED_IN_WORDS: SchemaState.UNTRIED,
     },
-    State.IN_WORDS: {},
+    SchemaState.IN_WORDS: {},
 }
 """Events that are not named change nothing: several questions are under way at once."""
 
@@ -52,20 +52,20 @@ class Schemas:
     """What is known of each schema at one endpoint."""
 
     def __init__(self) -> None:
-        self._states: dict[str, State] = {}
+        self._states: dict[str, SchemaState] = {}
 
     def in_words(self, schema: Mapping[str, Any]) -> bool:
         """Whether to put it in words; else it is sent as ``response_format``."""
-        return self._states.get(_key(schema), State.UNTRIED) in (State.DOUBTED, State.IN_WORDS)
+        return self._states.get(_key(schema), SchemaState.UNTRIED) in (SchemaState.DOUBTED, SchemaState.IN_WORDS)
 
-    def learn(self, schema: Mapping[str, Any], event: Event) -> bool:
+    def learn(self, schema: Mapping[str, Any], event: SchemaEvent) -> bool:
         """Take note; whether the same question is worth a try in words now."""
         key = _key(schema)
-        before = self._states.get(key, State.UNTRIED)
+        before = self._states.get(key, SchemaState.UNTRIED)
         after = TRANSITIONS[before].get(event, before)
         if key in self._states or len(self._states) < _MAX_SCHEMAS:
             self._states[key] = after
-        return event is Event.REFUSED and after in (State.DOUBTED, State.IN_WORDS)
+        return event is SchemaEvent.REFUSED and after in (SchemaState.DOUBTED, SchemaState.IN_WORDS)
 
 
 def _key(schema: Mapping[str, Any]) -> str:

@@ -13,10 +13,10 @@ from typing import Any
 
 from collector.component import Judge, JudgeAnswer
 from collector.errors import JudgeError, JudgeReason
-from collector.judge_settings import Judge as JudgeConfig
+from collector.judge_settings import JudgeConfig
 from collector.judging.budget import Budget, Reservation
 from collector.judging.cache import Cache, digest
-from collector.judging.circuit import Circuit, State
+from collector.judging.circuit import Circuit, CircuitState
 from collector.telemetry import Telemetry
 from scorers.judge import AnswerError, JudgeRequest, read_answer
 
@@ -60,7 +60,7 @@ class Asker:
         self._circuit = Circuit(config.circuit_breaker)
 
     @property
-    def circuit_state(self) -> State:
+    def circuit_state(self) -> CircuitState:
         """Whether the judge is being left alone."""
         return self._circuit.state
 

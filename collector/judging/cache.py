@@ -6,7 +6,7 @@ import json
 from collections import OrderedDict
 from hashlib import sha256
 
-from collector.judge_settings import Cache as CacheConfig
+from collector.judge_settings import CacheConfig
 from scorers.judge import JudgeRequest
 
 _OVERHEAD = 200  # bytes of an entry beyond its text

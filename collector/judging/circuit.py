@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from collector.judge_settings import CircuitBreaker
+from collector.judge_settings import CircuitBreakerConfig
 
 
-class State(Enum):
+class CircuitState(Enum):
     """Whether requests are let through."""
 
     CLOSED = "closed"
@@ -19,7 +19,7 @@ class State(Enum):
     HALF_OPEN = "half_open"
 
 
-class Event(Enum):
+class CircuitEvent(Enum):
     """What can happen to the circuit."""
 
     SUCCEEDED = auto()
@@ -28,51 +28,55 @@ class Event(Enum):
     COOLED = auto()
 
 
-TRANSITIONS: dict[State, dict[Event, State]] = {
-    State.CLOSED: {Event.SUCCEEDED: State.CLOSED, Event.FAILED: State.OPEN},
+TRANSITIONS: dict[CircuitState, dict[CircuitEvent, CircuitState]] = {
+    CircuitState.CLOSED: {CircuitEvent.SUCCEEDED: CircuitState.CLOSED, CircuitEvent.FAILED: CircuitState.OPEN},
     # Requests that were under way when it opened still come back.
-    State.OPEN: {Event.SUCCEEDED: State.OPEN, Event.FAILED: State.OPEN, Event.COOLED: State.HALF_OPEN},
-    State.HALF_OPEN: {Event.SUCCEEDED: State.CLOSED, Event.FAILED: State.OPEN},
+    CircuitState.OPEN: {
+        CircuitEvent.SUCCEEDED: CircuitState.OPEN,
+        CircuitEvent.FAILED: CircuitState.OPEN,
+        CircuitEvent.COOLED: CircuitState.HALF_OPEN,
+    },
+    CircuitState.HALF_OPEN: {CircuitEvent.SUCCEEDED: CircuitState.CLOSED, CircuitEvent.FAILED: CircuitState.OPEN},
 }
 
 
 class Circuit:
     """One judge's circuit."""
 
-    def __init__(self, config: CircuitBreaker) -> None:
+    def __init__(self, config: CircuitBreakerConfig) -> None:
         self._config = config
-        self.state = State.CLOSED
+        self.state = CircuitState.CLOSED
         self._failures = 0
         self._until = 0.0
         self._probing = False
 
     def admits(self, now: float) -> bool:
         """Whether to ask now. After a yes ``succeeded``, ``failed`` or ``released`` must follow."""
-        if self.state is State.OPEN and now >= self._until:
-            self._step(Event.COOLED)
-        if self.state is State.HALF_OPEN and not self._probing:
+        if self.state is CircuitState.OPEN and now >= self._until:
+            self._step(CircuitEvent.COOLED)
+        if self.state is CircuitState.HALF_OPEN and not self._probing:
             self._probing = True
             return True
-        return self.state is State.CLOSED
+        return self.state is CircuitState.CLOSED
 
     def succeeded(self) -> None:
         """The judge answered."""
         self._failures = 0
-        self._step(Event.SUCCEEDED)
+        self._step(CircuitEvent.SUCCEEDED)
 
     def failed(self, now: float) -> None:
         """The judge did not."""
         self._failures += 1
-        if self.state is State.CLOSED and self._failures < self._config.failures:
+        if self.state is CircuitState.CLOSED and self._failures < self._config.failures:
             return
-        if self.state is not State.OPEN:
+        if self.state is not CircuitState.OPEN:
             self._until = now + self._config.cool_down
-        self._step(Event.FAILED)
+        self._step(CircuitEvent.FAILED)
 
     def released(self) -> None:
         """Whoever was let through did not find out."""
         self._probing = False
 
-    def _step(self, event: Event) -> None:
+    def _step(self, event: CircuitEvent) -> None:
         self.state = TRANSITIONS[self.state][event]
         self._probing = False

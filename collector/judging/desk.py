@@ -17,10 +17,10 @@ from typing import Any
 
 from collector.component import Judge
 from collector.errors import JudgeError
-from collector.judge_settings import Judge as JudgeConfig
+from collector.judge_settings import JudgeConfig
 from collector.judged_run import judged_run
 from collector.judging.asking import Asker, LimitError, Surroundings
-from collector.judging.circuit import State
+from collector.judging.circuit import CircuitState
 from collector.judging.redacting import JudgeRedaction
 from collector.judging.sampling import is_chosen, unfit
 from collector.redaction import Redaction
@@ -64,7 +64,7 @@ Deliver = Callable[[Job, Verdict | None], None]
 """Takes a judgement back; None where there will be none."""
 
 
-class JudgeDesk:
+class JudgeQueue:
     """A component. Without a judge it only counts what it would have been asked."""
 
     def __init__(
@@ -94,7 +94,7 @@ class JudgeDesk:
         telemetry = self._telemetry
         telemetry.judge_queue_capacity.set(self._capacity + self._concurrency)
         telemetry.judge_queue_size.set_function(lambda: len(self._jobs) + self._under_way)
-        for state in State:
+        for state in CircuitState:
             gauge = telemetry.child(telemetry.judge_circuit, state.value)
             gauge.set_function(lambda state=state: asker.circuit_state is state)
 

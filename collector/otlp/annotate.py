@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError as ProtobufError
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
 
 from collector.otlp import schema
-from collector.otlp.lazy import Frame
+from collector.otlp.lazy import Envelope
 
 AttributeValue = str | bool | int | float | tuple[str, ...]
 Attributes = tuple[tuple[str, AttributeValue], ...]
@@ -110,7 +110,7 @@ def _key(attribute: bytes) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def events_frame(resource: bytes, name: str, version: str) -> Frame:
+def events_frame(resource: bytes, name: str, version: str) -> Envelope:
     """The frame of our events: the evaluated run's own resource, our instrumentation scope."""
     scope = schema.Scope(name=name.encode(), version=version.encode()).SerializeToString()
-    return Frame(resource, schema.ScopeItems(scope=scope).SerializeToString())
+    return Envelope(resource, schema.ScopeItems(scope=scope).SerializeToString())

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError as ProtobufError
 
 from collector.errors import DecodeError
 from collector.otlp import schema
-from collector.otlp.lazy import Frame
+from collector.otlp.lazy import Envelope
 from collector.span import LogRecord, Resource, Scope, Span, SpanEvent
 
 _MAX_DEPTH = 32  # agent arguments nest a few levels; protobuf itself stops at 100
@@ -64,10 +64,10 @@ class Decoder:
     ) -> None:
         self._wanted, self._everything = _Keys(attributes, prefixes), _Keys(None)
         self._whole_scopes = frozenset(whole_scopes)
-        self._frames: dict[Frame, tuple[Resource, Scope]] = {}
+        self._frames: dict[Envelope, tuple[Resource, Scope]] = {}
         self._parent = b""
 
-    def spans(self, raws: Iterable[bytes], frame: Frame) -> list[Span | None]:
+    def spans(self, raws: Iterable[bytes], frame: Envelope) -> list[Span | None]:
         """Decode spans of one scope, None for each that is not protobuf. Raises DecodeError when the scope is not."""
         try:
             resource, scope = self._surroundings(frame)
@@ -107,7 +107,7 @@ class Decoder:
             scope,
         )
 
-    def log_record(self, raw: bytes, frame: Frame) -> LogRecord:
+    def log_record(self, raw: bytes, frame: Envelope) -> LogRecord:
         """Decode one log record. Raises DecodeError."""
         try:
             resource, scope = self._surroundings(frame)
@@ -125,7 +125,7 @@ class Decoder:
         except ProtobufError as error:
             raise DecodeError(f"a log record is not protobuf: {error}") from None
 
-    def _surroundings(self, frame: Frame) -> tuple[Resource, Scope]:
+    def _surroundings(self, frame: Envelope) -> tuple[Resource, Scope]:
         known = self._frames.get(frame)
         if known is None:
             resource = schema.Resource.FromString(schema.ResourceItems.FromString(frame.resource).resource)

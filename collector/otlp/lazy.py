@@ -32,7 +32,7 @@ _COMMONEST = b"gen_ai.operation.name"  # in nearly every span that matters; the 
 _MAX_KNOWN_SCOPES = 4096
 
 
-class Frame(NamedTuple):
+class Envelope(NamedTuple):
     """What surrounds spans in a request: resource and scope with their schema URLs, serialised without their items."""
 
     resource: bytes
@@ -43,7 +43,7 @@ class Frame(NamedTuple):
 class ScopeSpans:
     """The spans of one scope: all of them raw, and the indexes of those worth decoding."""
 
-    frame: Frame
+    frame: Envelope
     spans: list[bytes]
     wanted: list[int]
 
@@ -58,7 +58,7 @@ class Split:
     span_count: int = 0
 
 
-def peel(raw: bytes) -> Iterable[tuple[Frame, Sequence[bytes]]]:
+def iter_scopes(raw: bytes) -> Iterable[tuple[Envelope, Sequence[bytes]]]:
     """Yield each scope of a request of any signal as its frame and its raw items. Raises DecodeError."""
     try:
         for resource in map(schema.ResourceItems.FromString, schema.Request.FromString(raw).resources):
@@ -68,18 +68,18 @@ def peel(raw: bytes) -> Iterable[tuple[Frame, Sequence[bytes]]]:
             for scope in map(schema.ScopeItems.FromString, scopes):
                 items = list(scope.items)
                 scope.ClearField("items")
-                yield Frame(resource_frame, scope.SerializeToString()), items
+                yield Envelope(resource_frame, scope.SerializeToString()), items
     except ProtobufError as error:
         raise DecodeError(f"the body is not an OTLP protobuf request: {error}") from None
 
 
 def check(raw: bytes) -> None:
     """Raise DecodeError unless ``raw`` has the shape of a request."""
-    for _ in peel(raw):
+    for _ in iter_scopes(raw):
         pass
 
 
-class Interest:
+class SpanFilter:
     """Tells which spans are worth decoding: those that hold a marker, and all of certain scopes.
 
     The cost hardly grows with the number of markers: the commonest is looked for in every span, the others in all the
@@ -91,7 +91,7 @@ class Interest:
         self._scopes = frozenset(scope.encode() for scope in scopes)
         self._known: dict[bytes, bool] = {}
 
-    def find(self, frame: Frame, spans: Sequence[bytes], others: Sequence[int]) -> Iterable[int]:
+    def find(self, frame: Envelope, spans: Sequence[bytes], others: Sequence[int]) -> Iterable[int]:
         """Which of the spans at ``others`` are worth decoding, though the commonest marker is not in them.
 
         Raises DecodeError where the frame's scope is not protobuf.
@@ -115,13 +115,13 @@ class Interest:
         return known
 
 
-def split(raw: bytes, interest: Interest) -> Split:
+def split(raw: bytes, interest: SpanFilter) -> Split:
     """Split a trace request. A span is wanted when it is of interest, has no parent, or one in another process.
 
     Raises DecodeError where the request is not protobuf; a span that is not is wanted, and decoding it will tell.
     """
     result = Split(raw)
-    for frame, items in peel(raw):
+    for frame, items in iter_scopes(raw):
         spans = list(items)
         wanted, others = _look(spans, result.links)
         found = interest.find(frame, spans, others)
@@ -185,7 +185,7 @@ def parent_links(packed: bytes) -> dict[bytes, bytes]:
     return {span: b"" if parent == _NO_PARENT else parent for span, parent in parents.items()}
 
 
-def join(groups: Iterable[tuple[Frame, Sequence[bytes]]]) -> bytes:
+def join(groups: Iterable[tuple[Envelope, Sequence[bytes]]]) -> bytes:
     """Put a request together: items of one frame stay together, scopes of one resource share it, order is kept."""
     resources: dict[bytes, Any] = {}
     for frame, items in groups:

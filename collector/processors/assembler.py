@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
-from collector.config import Traces
-from collector.otlp.lazy import Frame
-from collector.processors.trace import Event, State, Trace
-from collector.reading import Reading, Role
+from collector.config import TracesConfig
+from collector.otlp.lazy import Envelope
+from collector.processors.trace import Trace, TraceEvent, TraceState
+from collector.reading import GenAISpan, Role
 
 _LARGE = 1000
 """Readings from which a trace is looked at less often: looking costs as much as there are."""
@@ -50,7 +50,7 @@ class _Entry(NamedTuple):
     """What is known of a trace without an agent: parent links, roots, and the journal's rows that hold them."""
 
     links: bytearray
-    roots: list[Reading]
+    roots: list[GenAISpan]
     context: list[int]
 
 
@@ -84,7 +84,7 @@ class _Unclaimed:
 class Assembler:
     """All open traces, oldest first, and the traces remembered after their verdict."""
 
-    def __init__(self, config: Traces) -> None:
+    def __init__(self, config: TracesConfig) -> None:
         self._config = config
         self._open: dict[bytes, Trace] = {}
         self._closed: dict[bytes, Trace] = {}
@@ -112,7 +112,7 @@ class Assembler:
                 self._schedule(trace, now + self._config.settle)
 
     def add(
-        self, trace_id: bytes, key: bytes | int, reading: Reading, raw: bytes | None, frame: Frame, now: float
+        self, trace_id: bytes, key: bytes | int, reading: GenAISpan, raw: bytes | None, frame: Envelope, now: float
     ) -> Disposition:
         """Take one reading; ``raw`` is its span, None for a log record. Says what becomes of the span."""
         trace = self._open.get(trace_id)
@@ -125,8 +125,8 @@ class Assembler:
             trace = self._reopen(trace_id, key, now) or self._begin(trace_id, now)
         if key in trace.readings or key in trace.seen:
             return Disposition.DUPLICATE if trace.was_held(key) else Disposition.FORWARD
-        if trace.state is not State.OPEN:  # by far the most are, and stay so
-            trace.step(Event.ARRIVED)
+        if trace.state is not TraceState.OPEN:  # by far the most are, and stay so
+            trace.step(TraceEvent.ARRIVED)
         trace.touched = now
         if trace.waits:
             trace.waits = False
@@ -134,7 +134,7 @@ class Assembler:
         if len(trace.readings) + len(trace.seen) >= self._config.max_spans:
             trace.truncated = True
             return Disposition.FORWARD
-        late = trace.state is State.REOPENED and self._has_verdict(trace, reading)
+        late = trace.state is TraceState.REOPENED and self._has_verdict(trace, reading)
         if late and trace.seen:  # the calls it would be scored with are gone: its verdict stays as it is
             trace.seen[key] = False
             return Disposition.LATE
@@ -192,7 +192,7 @@ class Assembler:
 
     def close(self, trace: Trace) -> None:
         """Forget the trace but for what recognises late spans."""
-        trace.step(Event.RELEASED)
+        trace.step(TraceEvent.RELEASED)
         del self._open[trace.trace_id]
         self.held_bytes -= sum(map(len, trace.held.values()))
         trace.let_go()
@@ -224,7 +224,7 @@ class Assembler:
 
     def restore(self, trace: Trace) -> None:
         """Remember a trace that was closed before a restart, even beyond the limit: it may be about to reopen."""
-        trace.state = State.CLOSED
+        trace.state = TraceState.CLOSED
         self._closed[trace.trace_id] = trace
 
     def _remember(self, trace: Trace) -> None:
@@ -264,7 +264,7 @@ class Assembler:
         return min(trace.touched + quiet, trace.opened + self._config.max_duration)
 
     @staticmethod
-    def _has_verdict(trace: Trace, reading: Reading) -> bool:
+    def _has_verdict(trace: Trace, reading: GenAISpan) -> bool:
         """Whether an enclosing run was scored already. Walks known parents; unknown ones may be a new run's."""
         parents, at, seen = trace.parents(), reading.parent_span_id, set[bytes]()
         while at and at not in seen:
@@ -277,6 +277,6 @@ class Assembler:
         return reading.role != Role.AGENT and not reading.parent_span_id
 
     @staticmethod
-    def _may_be_anchor(trace: Trace, reading: Reading) -> bool:
+    def _may_be_anchor(trace: Trace, reading: GenAISpan) -> bool:
         """A root with no agent seen so far: where a trace has no agent span, its root is annotated instead."""
         return not reading.parent_span_id and all(other.role != Role.AGENT for other in trace.readings.values())

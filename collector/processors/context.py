@@ -11,8 +11,8 @@ from typing import Any
 
 from collector import semconv
 from collector.ancestry import Ancestry
-from collector.drafts import Members
-from collector.reading import Content, Reading, Role
+from collector.drafts import RunSpans
+from collector.reading import Content, GenAISpan, Role
 from collector.span import Resource
 from collector.userinput import user_text
 from collector.values import name_of
@@ -33,7 +33,7 @@ class ContextSettings:
 
 
 @dataclass(slots=True)
-class Context:
+class RunContext:
     """What ``describe`` found; None where nobody said it."""
 
     route: str | None
@@ -49,7 +49,7 @@ class Context:
     contents: Sequence[Content]
 
 
-def describe(run: Members, ancestry: Ancestry, settings: ContextSettings) -> Context:
+def describe(run: RunSpans, ancestry: Ancestry, settings: ContextSettings) -> RunContext:
     """The context of ``run``."""
     anchor = run.anchor
     own = run.wrappers if anchor is None else [anchor, *run.wrappers]
@@ -58,7 +58,7 @@ def describe(run: Members, ancestry: Ancestry, settings: ContextSettings) -> Con
     witness = anchor if anchor is not None and is_agent else (_members(run) or own)[0]
     sources = [reading.attributes for reading in own + above]
     sources.append(witness.resource.attributes)
-    return Context(
+    return RunContext(
         _first_text(sources, settings.route),
         _first_text(sources, settings.intent),
         (_known("name", own) if is_agent else None) or _known("agent", own + _members(run)),
@@ -72,17 +72,17 @@ def describe(run: Members, ancestry: Ancestry, settings: ContextSettings) -> Con
     )
 
 
-def _members(run: Members) -> list[Reading]:
+def _members(run: RunSpans) -> list[GenAISpan]:
     return [*[spans[0] for spans in run.executions], *run.models]
 
 
-def _contents(own: Iterable[Reading], run: Members, above: Iterable[Reading]) -> list[Content]:
+def _contents(own: Iterable[GenAISpan], run: RunSpans, above: Iterable[GenAISpan]) -> list[Content]:
     latest_first = sorted(run.models, key=lambda model: model.start_ns, reverse=True)
     told = (*own, *latest_first, *(above if run.parent is None else ()))
     return [reading.content for reading in told if reading.content is not None]
 
 
-def _known(field: str, readings: Iterable[Reading]) -> str | None:
+def _known(field: str, readings: Iterable[GenAISpan]) -> str | None:
     """The first ``field`` that says something."""
     for reading in readings:
         value: str | None = getattr(reading, field)
@@ -101,13 +101,13 @@ def _first_text(sources: Sequence[Mapping[str, Any]], names: Iterable[str]) -> s
     return None
 
 
-def _agreed(members: Iterable[Reading]) -> str | None:
+def _agreed(members: Iterable[GenAISpan]) -> str | None:
     """The conversation all members name: some frameworks put a changing response id there."""
     ids = {reading.conversation_id for reading in members if reading.conversation_id}
     return ids.pop() if len(ids) == 1 else None
 
 
-def _user_input(own: Iterable[Reading], run: Members, above: Iterable[Reading]) -> str | None:
+def _user_input(own: Iterable[GenAISpan], run: RunSpans, above: Iterable[GenAISpan]) -> str | None:
     models = sorted(run.models, key=lambda model: model.start_ns) if run.models else ()
     for reading in (*own, *models, *(above if run.parent is None else ())):
         if reading.user_input is not None:
@@ -117,7 +117,7 @@ def _user_input(own: Iterable[Reading], run: Members, above: Iterable[Reading]) 
     return None
 
 
-def _merged(resource: Resource, own: Sequence[Reading]) -> Mapping[str, Any]:
+def _merged(resource: Resource, own: Sequence[GenAISpan]) -> Mapping[str, Any]:
     merged = dict(resource.attributes)
     for reading in reversed(own):
         merged.update(reading.attributes)

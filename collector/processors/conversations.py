@@ -19,13 +19,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from collector.config import Conversations as Config
+from collector.config import ConversationsConfig
 
 IDLE, MAX_DURATION = "idle", "max_duration"
 _WHOLE = frozenset({IDLE, "end_of_input"})  # released for no other reason than that nothing more came
 
 
-class Key(NamedTuple):
+class ConversationKey(NamedTuple):
     """Which conversation: ids of different tenants and different systems are never the same."""
 
     tenant: str | None
@@ -34,10 +34,10 @@ class Key(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Gathered:
+class ConversationRun:
     """One run as it was gathered; ``record`` is for ``collector.gathered`` to read."""
 
-    key: Key
+    key: ConversationKey
     anchor: bytes
     """Its trace and span id: the same run gathered again takes the place of what was known of it."""
     calls: int
@@ -55,7 +55,7 @@ class Mark:
     row: int = 0
 
 
-Change = tuple[Gathered | Mark, bool]
+Change = tuple[ConversationRun | Mark, bool]
 """Something to keep (True), or to drop (False)."""
 
 
@@ -63,10 +63,10 @@ Change = tuple[Gathered | Mark, bool]
 class Conversation:
     """One open or remembered conversation."""
 
-    key: Key
+    key: ConversationKey
     opened: float
     touched: float
-    runs: dict[bytes, Gathered] = field(default_factory=dict)
+    runs: dict[bytes, ConversationRun] = field(default_factory=dict)
     calls: int = 0
     revision: int = 0
     """Of its next verdict."""
@@ -85,11 +85,11 @@ class Conversation:
 class Conversations:
     """All open conversations, those quiet longest first, and those remembered. ``changes`` grow only if ``journaled``."""
 
-    def __init__(self, config: Config, *, journaled: bool) -> None:
+    def __init__(self, config: ConversationsConfig, *, journaled: bool) -> None:
         self._config, self._journaled = config, journaled
-        self._open: dict[Key, Conversation] = {}
-        self._over: dict[Key, Conversation] = {}
-        self._deadlines: list[tuple[float, int, Key]] = []
+        self._open: dict[ConversationKey, Conversation] = {}
+        self._over: dict[ConversationKey, Conversation] = {}
+        self._deadlines: list[tuple[float, int, ConversationKey]] = []
         self._scheduled = itertools.count()  # keys have no order among themselves: a tenant may be None
         self._size = 0
         self.changes: list[Change] = []
@@ -97,7 +97,7 @@ class Conversations:
     def __len__(self) -> int:
         return len(self._open)
 
-    def add(self, run: Gathered, now: float) -> None:
+    def add(self, run: ConversationRun, now: float) -> None:
         """Take a run."""
         conversation = self._awaken(run.key, now)
         before = conversation.runs.get(run.anchor)
@@ -163,7 +163,7 @@ class Conversations:
 
     # ---- after a restart
 
-    def restore(self, run: Gathered, now: float) -> None:
+    def restore(self, run: ConversationRun, now: float) -> None:
         """Take a run that was kept before; what was kept before of the same run is dropped."""
         conversation = self._awaken(run.key, now)
         before = conversation.runs.get(run.anchor)
@@ -178,7 +178,7 @@ class Conversations:
         """Take what was noted of a conversation. Raises ValueError where it is damaged."""
         written = json.loads(record)
         try:
-            key, revision = Key(*written["key"]), int(written["revision"])
+            key, revision = ConversationKey(*written["key"]), int(written["revision"])
             truncated, is_over = bool(written["truncated"]), bool(written["is_over"])
             # Runs from before the mark may all have been gathered again since: then they come after it.
             conversation = self._open.get(key) or self._over.get(key) or self._awaken(key, now)
@@ -193,7 +193,7 @@ class Conversations:
 
     # ---- inside
 
-    def _awaken(self, key: Key, now: float) -> Conversation:
+    def _awaken(self, key: ConversationKey, now: float) -> Conversation:
         """The conversation, open, as the one touched last."""
         conversation = self._open.pop(key, None)
         if conversation is None:
@@ -223,7 +223,7 @@ class Conversations:
         if conversation.mark is not None:
             self._changed(conversation.mark, keep=False)
 
-    def _drop(self, run: Gathered) -> None:
+    def _drop(self, run: ConversationRun) -> None:
         self._size -= len(run.record)
         self._changed(run, keep=False)
 
@@ -237,6 +237,6 @@ class Conversations:
         if before is not None:
             self._changed(before, keep=False)
 
-    def _changed(self, what: Gathered | Mark, *, keep: bool) -> None:
+    def _changed(self, what: ConversationRun | Mark, *, keep: bool) -> None:
         if self._journaled:
             self.changes.append((what, keep))

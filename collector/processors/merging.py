@@ -10,9 +10,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from collector.drafts import Call, Members, latest_start
-from collector.reading import Reading
-from collector.requests import Asked, asked_for, by_start
+from collector.drafts import DraftCall, RunSpans, latest_start
+from collector.reading import GenAISpan
+from collector.requests import RequestedCall, asked_for, by_start
 from collector.values import parse_arguments
 from scorers.trajectory import Status
 
@@ -20,7 +20,7 @@ MAX_CANDIDATES: Final = 64
 """How many open requests of one tool an execution is compared with."""
 
 
-def resolve(run: Members) -> list[Call]:
+def resolve(run: RunSpans) -> list[DraftCall]:
     """The calls of ``run``: executions in order of start, then what was only asked for."""
     calls = [_merge(spans) for spans in run.executions]
     if run.nested:
@@ -37,11 +37,11 @@ def resolve(run: Members) -> list[Call]:
     return calls
 
 
-def _merge(spans: Sequence[Reading]) -> Call:
+def _merge(spans: Sequence[GenAISpan]) -> DraftCall:
     """One call from the spans that show it, outermost first: what the outer one does not say, an inner one may."""
     outer = spans[0]
     arguments, text = parse_arguments(outer.arguments)
-    call = Call(
+    call = DraftCall(
         outer.name or "", outer.call_id, arguments, text, outer.status, outer.error_type,
         outer.start_ns, outer.end_ns, outer.span_id,
     )  # fmt: skip
@@ -61,7 +61,7 @@ def _merge(spans: Sequence[Reading]) -> Call:
     return call
 
 
-def _covers(call: Call, request: Asked) -> bool:
+def _covers(call: DraftCall, request: RequestedCall) -> bool:
     """Whether the call got what was asked for; a framework may have added defaults.
 
     LangChain hands a tool of one argument the bare value.
@@ -75,7 +75,7 @@ def _covers(call: Call, request: Asked) -> bool:
 
 
 # How well an execution and a request must agree to be one call, the surest first.
-_AGREEMENTS: Final[tuple[Callable[[Call, Asked], bool], ...]] = (
+_AGREEMENTS: Final[tuple[Callable[[DraftCall, RequestedCall], bool], ...]] = (
     lambda call, request: call.id is not None and call.id == request.id,
     _covers,
     lambda call, request: call.arguments is None or request.arguments is None,
@@ -83,14 +83,14 @@ _AGREEMENTS: Final[tuple[Callable[[Call, Asked], bool], ...]] = (
 )
 
 
-def _match(calls: Sequence[Call], asked: Sequence[Asked]) -> None:
+def _match(calls: Sequence[DraftCall], asked: Sequence[RequestedCall]) -> None:
     """Join executions with the requests they answer, and let each learn what only the other knows."""
-    open_requests: dict[str, list[Asked]] = {}
+    open_requests: dict[str, list[RequestedCall]] = {}
     for request in asked:
         open_requests.setdefault(request.name, []).append(request)
     open_calls = list(calls)
     for agree in _AGREEMENTS:
-        unmatched: list[Call] = []
+        unmatched: list[DraftCall] = []
         for call in open_calls:
             candidates = open_requests.get(call.name, ())
             fitting = next((request for request in candidates[:MAX_CANDIDATES] if agree(call, request)), None)
@@ -102,7 +102,7 @@ def _match(calls: Sequence[Call], asked: Sequence[Asked]) -> None:
         open_calls = unmatched
 
 
-def _unite(call: Call, request: Asked) -> None:
+def _unite(call: DraftCall, request: RequestedCall) -> None:
     request.execution = call
     call.turn, call.position = request.turn, request.position
     call.id = call.id or request.id
@@ -110,7 +110,7 @@ def _unite(call: Call, request: Asked) -> None:
         call.arguments, call.arguments_text = request.arguments, None
 
 
-def _infer_turns(calls: Iterable[Call], models: Iterable[Reading]) -> None:
+def _infer_turns(calls: Iterable[DraftCall], models: Iterable[GenAISpan]) -> None:
     """Where answers were not captured: what ran after one answer and before the next request was asked for by that one."""
     answers = sorted((model.end_ns, model.start_ns) for model in models)
     for call in calls:
@@ -120,7 +120,7 @@ def _infer_turns(calls: Iterable[Call], models: Iterable[Reading]) -> None:
             call.turn = turn
 
 
-def _unseen(run: Members, models: Sequence[Reading], asked: Iterable[Asked]) -> Iterator[Call]:
+def _unseen(run: RunSpans, models: Sequence[GenAISpan], asked: Iterable[RequestedCall]) -> Iterator[DraftCall]:
     """Calls that exist in messages only; and of those that ran, what messages tell was refused."""
     starts = [model.start_ns for model in models]
     agents = [child.anchor for child in run.children if child.anchor is not None and child.outer_id is None]
@@ -142,7 +142,7 @@ def _unseen(run: Members, models: Sequence[Reading], asked: Iterable[Asked]) -> 
         if agent is not None:  # an agent given to another as a tool, with no span for the tool
             agents.remove(agent)
             executed, start_ns, status = True, agent.start_ns, agent.status
-        call = Call(
+        call = DraftCall(
             request.name, request.id, request.arguments, request.arguments_text, status, None, start_ns, 0, None,
             executed, request.turn, request.position,
         )  # fmt: skip
@@ -150,7 +150,7 @@ def _unseen(run: Members, models: Sequence[Reading], asked: Iterable[Asked]) -> 
         yield call
 
 
-def _has_run(run: Members, request: Asked, answered: bool) -> bool:
+def _has_run(run: RunSpans, request: RequestedCall, answered: bool) -> bool:
     """Whether a request without an execution ran all the same.
 
     Where tools leave spans it did not, but for what a lossy instrumentation lost and what is under way in a run that has
@@ -165,7 +165,7 @@ def _has_run(run: Members, request: Asked, answered: bool) -> bool:
     return answered or run.anchor is None or run.anchor.status != "error"
 
 
-def _is_lost(run: Members, request: Asked) -> bool:
+def _is_lost(run: RunSpans, request: RequestedCall) -> bool:
     """Whether a call failed and so left no span: the model was told so, or a retry shows that the tool exists."""
     if not run.executions or not all(spans[0].tracing == "lossy" for spans in run.executions):
         return False

@@ -9,15 +9,15 @@ that is *unsure*.
 from __future__ import annotations
 
 from collector import semconv
-from collector.drafts import Call, latest_start
+from collector.drafts import DraftCall, latest_start
 from collector.span import Resource
 
 
-def arrange(calls: list[Call], skew_ns: int) -> frozenset[int]:
+def arrange(calls: list[DraftCall], skew_ns: int) -> frozenset[int]:
     """Sort ``calls`` in place and set their steps; the answer is the unsure steps."""
     calls.sort(key=_start)
     unsure: list[int] = []
-    step: list[Call] = []
+    step: list[DraftCall] = []
     step_end = number = 0
     for call in calls:
         if step:
@@ -34,11 +34,11 @@ def arrange(calls: list[Call], skew_ns: int) -> frozenset[int]:
     return frozenset(unsure)
 
 
-def _start(call: Call) -> tuple[int, int, int, bytes]:
+def _start(call: DraftCall) -> tuple[int, int, int, bytes]:
     return call.start_ns, call.turn, call.position, call.span_id or b""
 
 
-def _overlaps(call: Call, step: list[Call], step_end: int) -> bool:
+def _overlaps(call: DraftCall, step: list[DraftCall], step_end: int) -> bool:
     start = call.start_ns
     if start == step[-1].start_ns and (call.turn < 0 or step[-1].turn < 0) and call.outer_id != step[-1].span_id:
         return True  # a tie that nothing breaks
@@ -50,7 +50,7 @@ def _overlaps(call: Call, step: list[Call], step_end: int) -> bool:
     return any(start < other.end_ns and other.span_id != call.outer_id for other in step)
 
 
-def _is_unclear(before: Call, after: Call, skew_ns: int) -> bool:
+def _is_unclear(before: DraftCall, after: DraftCall, skew_ns: int) -> bool:
     if (
         after.start_ns - before.start_ns >= skew_ns
         or (before.turn >= 0 and after.turn >= 0)

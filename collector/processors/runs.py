@@ -13,18 +13,18 @@ from copy import copy
 from typing import Final
 
 from collector.ancestry import Ancestry
-from collector.drafts import Members
-from collector.reading import Content, Reading, Role
+from collector.drafts import RunSpans
+from collector.reading import Content, GenAISpan, Role
 
 HANDOFF_NS: Final = 5_000_000
 """How long before an agent's run the span of the handoff to it may end."""
 MAX_NAMESAKES: Final = 64
 
 
-def join(readings: Iterable[Reading]) -> dict[bytes, Reading]:
+def join(readings: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
     """Span id -> its reading, in order of start. One sent twice counts once; log events go to the request they name."""
-    spans: dict[bytes, Reading] = {}
-    events: dict[bytes, list[Reading]] = {}
+    spans: dict[bytes, GenAISpan] = {}
+    events: dict[bytes, list[GenAISpan]] = {}
     for reading in sorted(readings, key=_start):
         if reading.role is Role.EVENT:
             events.setdefault(reading.span_id, []).append(reading)
@@ -35,12 +35,12 @@ def join(readings: Iterable[Reading]) -> dict[bytes, Reading]:
     return spans
 
 
-def _start(reading: Reading) -> tuple[int, bytes]:
+def _start(reading: GenAISpan) -> tuple[int, bytes]:
     # Arrival order means nothing: exporters send spans as they end, retries and processes mix. Ids at least are fixed.
     return reading.start_ns, reading.span_id
 
 
-def _attach(spans: dict[bytes, Reading], span_id: bytes, events: list[Reading]) -> None:
+def _attach(spans: dict[bytes, GenAISpan], span_id: bytes, events: list[GenAISpan]) -> None:
     """Make ``events`` part of their model span, or model requests of their own where that span is none."""
     unique = {repr((event.start_ns, event.output, event.user_input, event.results)): event for event in events}
     model = spans.get(span_id)
@@ -64,14 +64,14 @@ def _attach(spans: dict[bytes, Reading], span_id: bytes, events: list[Reading]) 
         spans[model.span_id] = model
 
 
-def group(spans: Mapping[bytes, Reading], ancestry: Ancestry) -> list[Members]:
+def group(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpans]:
     """The runs of one trace, anchors in order of start. ``spans`` as ``join`` gives them."""
-    found: list[Members] = []
-    run_of: dict[bytes, Members] = {}
+    found: list[RunSpans] = []
+    run_of: dict[bytes, RunSpans] = {}
     for reading in spans.values():
         if reading.role is Role.AGENT and reading.span_id not in run_of:
             _open_run(reading, ancestry, run_of, found)
-    calls: dict[bytes, list[Reading]] = {}
+    calls: dict[bytes, list[GenAISpan]] = {}
     stray = _assign(spans, ancestry, run_of, calls)
     for run in found if stray is None else (*found, stray):
         if run.nested or run.outer_id is not None:
@@ -86,16 +86,16 @@ def group(spans: Mapping[bytes, Reading], ancestry: Ancestry) -> list[Members]:
 
 
 def _assign(
-    spans: Mapping[bytes, Reading],
+    spans: Mapping[bytes, GenAISpan],
     ancestry: Ancestry,
-    run_of: Mapping[bytes, Members],
-    calls: dict[bytes, list[Reading]],
-) -> Members | None:
+    run_of: Mapping[bytes, RunSpans],
+    calls: dict[bytes, list[GenAISpan]],
+) -> RunSpans | None:
     """Give each tool execution and model request to its agent's run; the answer is the run of what has no agent.
 
     ``calls`` gets for the span of each execution all spans of the same call.
     """
-    stray: Members | None = None
+    stray: RunSpans | None = None
     for reading in spans.values():
         if reading.role is not Role.TOOL and reading.role is not Role.MODEL:
             continue
@@ -103,7 +103,7 @@ def _assign(
         if above.agent is not None:
             run = run_of[above.agent.span_id]
         else:
-            run = stray = stray or Members(None, b"")
+            run = stray = stray or RunSpans(None, b"")
             if not above.whole:
                 run.missing = ("missing_parent",)
         if reading.role is Role.MODEL:
@@ -116,12 +116,12 @@ def _assign(
     return stray
 
 
-def _is_run(stray: Members, has_agents: bool) -> bool:
+def _is_run(stray: RunSpans, has_agents: bool) -> bool:
     """Beside agents, a model request that asked for nothing makes no run."""
     return bool(stray.executions) or not has_agents or any(model.output is not None for model in stray.models)
 
 
-def _open_run(agent: Reading, ancestry: Ancestry, run_of: dict[bytes, Members], found: list[Members]) -> None:
+def _open_run(agent: GenAISpan, ancestry: Ancestry, run_of: dict[bytes, RunSpans], found: list[RunSpans]) -> None:
     """Open the run of ``agent`` and those of the agents above it, outermost first."""
     nested = {agent.span_id: agent}
     outer = ancestry.above(agent.span_id).agent
@@ -135,7 +135,7 @@ def _open_run(agent: Reading, ancestry: Ancestry, run_of: dict[bytes, Members], 
             parent.wrappers.append(inner)
             run_of[inner.span_id] = parent
             continue
-        run_of[inner.span_id] = run = Members(inner, inner.span_id, parent)
+        run_of[inner.span_id] = run = RunSpans(inner, inner.span_id, parent)
         found.append(run)
         if parent is not None:
             parent.children.append(run)
@@ -145,11 +145,13 @@ def _open_run(agent: Reading, ancestry: Ancestry, run_of: dict[bytes, Members], 
             run.missing = ("missing_parent",)
 
 
-def _is_wrapped(inner: Reading, outer: Members) -> bool:
+def _is_wrapped(inner: GenAISpan, outer: RunSpans) -> bool:
     return inner.name is None or (outer.anchor is not None and inner.name == outer.anchor.name)
 
 
-def _open_nested_call(reading: Reading, ancestry: Ancestry, calls: dict[bytes, list[Reading]], run: Members) -> None:
+def _open_nested_call(
+    reading: GenAISpan, ancestry: Ancestry, calls: dict[bytes, list[GenAISpan]], run: RunSpans
+) -> None:
     """Enter ``reading`` together with the executions above it that show the same call, outermost first."""
     nested = {reading.span_id: reading}
     outer = ancestry.above(reading.span_id).tool
@@ -172,11 +174,11 @@ def _open_nested_call(reading: Reading, ancestry: Ancestry, calls: dict[bytes, l
         calls[span.span_id] = call
 
 
-def _is_same_tool(outer: Reading, inner: Reading) -> bool:
+def _is_same_tool(outer: GenAISpan, inner: GenAISpan) -> bool:
     return outer.role is Role.TOOL and outer.name == inner.name
 
 
-def _name_starters(run: Members, calls: Mapping[bytes, list[Reading]]) -> None:
+def _name_starters(run: RunSpans, calls: Mapping[bytes, list[GenAISpan]]) -> None:
     """What started a run, or an execution inside another, is a call: known by its outermost span."""
     if run.outer_id is not None and run.outer_id in calls:
         run.outer_id = calls[run.outer_id][0].span_id
@@ -185,10 +187,10 @@ def _name_starters(run: Members, calls: Mapping[bytes, list[Reading]]) -> None:
             run.nested[execution] = calls[outer][0].span_id
 
 
-def _without_workflows(found: list[Members]) -> list[Members]:
+def _without_workflows(found: list[RunSpans]) -> list[RunSpans]:
     """``found`` but for agents that did nothing themselves and only contain others: those are workflows."""
     starters = {run.parent.anchor_id for run in found if run.parent is not None and run.outer_id is None}
-    kept: list[Members] = []
+    kept: list[RunSpans] = []
     for run in found:  # outer runs come first
         while run.parent is not None and run.parent.anchor_id in starters and _is_idle(run.parent):
             run.parent = run.parent.parent
@@ -197,10 +199,10 @@ def _without_workflows(found: list[Members]) -> list[Members]:
     return kept
 
 
-def _without_echoes(found: list[Members]) -> list[Members]:
+def _without_echoes(found: list[RunSpans]) -> list[RunSpans]:
     """``found`` but for agents that did nothing beside one of the same name that did: a handoff's or a second
     instrumentation's span of the same run."""
-    busy: dict[str | None, list[Reading]] = {}
+    busy: dict[str | None, list[GenAISpan]] = {}
     for run in found:
         if run.anchor is not None and not _is_idle(run):
             busy.setdefault(run.anchor.name, []).append(run.anchor)
@@ -209,19 +211,19 @@ def _without_echoes(found: list[Members]) -> list[Members]:
     ]
 
 
-def _named_as(run: Members, busy: Mapping[str | None, list[Reading]]) -> list[Reading]:
+def _named_as(run: RunSpans, busy: Mapping[str | None, list[GenAISpan]]) -> list[GenAISpan]:
     return [] if run.anchor is None else busy.get(run.anchor.name, [])[:MAX_NAMESAKES]
 
 
-def _is_echo(idle: Reading | None, busy: Reading) -> bool:
+def _is_echo(idle: GenAISpan | None, busy: GenAISpan) -> bool:
     return idle is not None and busy.start_ns - HANDOFF_NS <= idle.end_ns and idle.start_ns <= busy.end_ns
 
 
-def _is_idle(run: Members) -> bool:
+def _is_idle(run: RunSpans) -> bool:
     return not run.executions and not run.models
 
 
-def _anchor_stray(stray: Members, spans: Mapping[bytes, Reading], ancestry: Ancestry) -> None:
+def _anchor_stray(stray: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> None:
     root = ancestry.root()
     anchor = None if root is None else spans.get(root)
     if root is not None and (anchor is None or anchor.role is not Role.AGENT):

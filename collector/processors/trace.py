@@ -11,11 +11,11 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from collector.otlp.lazy import Frame, parent_links
-from collector.reading import Reading
+from collector.otlp.lazy import Envelope, parent_links
+from collector.reading import GenAISpan
 
 
-class State(Enum):
+class TraceState(Enum):
     """Where a trace is in its life."""
 
     OPEN = auto()
@@ -25,17 +25,17 @@ class State(Enum):
     """Spans came after the verdict."""
 
 
-class Event(Enum):
+class TraceEvent(Enum):
     """What can happen to a trace."""
 
     ARRIVED = auto()
     RELEASED = auto()
 
 
-TRANSITIONS: dict[State, dict[Event, State]] = {
-    State.OPEN: {Event.ARRIVED: State.OPEN, Event.RELEASED: State.CLOSED},
-    State.CLOSED: {Event.ARRIVED: State.REOPENED},
-    State.REOPENED: {Event.ARRIVED: State.REOPENED, Event.RELEASED: State.CLOSED},
+TRANSITIONS: dict[TraceState, dict[TraceEvent, TraceState]] = {
+    TraceState.OPEN: {TraceEvent.ARRIVED: TraceState.OPEN, TraceEvent.RELEASED: TraceState.CLOSED},
+    TraceState.CLOSED: {TraceEvent.ARRIVED: TraceState.REOPENED},
+    TraceState.REOPENED: {TraceEvent.ARRIVED: TraceState.REOPENED, TraceEvent.RELEASED: TraceState.CLOSED},
 }
 
 
@@ -55,19 +55,19 @@ class Trace:
     opened: float
     touched: float
     links: bytearray
-    state: State = State.OPEN
+    state: TraceState = TraceState.OPEN
     due: float = 0.0
     """When it will be looked at; an entry in the heap with another time is stale."""
     waits: bool = False
     """It was due and not whole; anything new lets it settle again."""
     truncated: bool = False
     """Some of it was not kept, because a limit was reached."""
-    readings: dict[bytes | int, Reading] = field(default_factory=dict)
+    readings: dict[bytes | int, GenAISpan] = field(default_factory=dict)
     held: dict[bytes, bytes] = field(default_factory=dict)
     """Spans that wait for the verdict, raw."""
-    frame: Frame | None = None
+    frame: Envelope | None = None
     """What surrounded the first of them, and nearly always the others."""
-    frames: dict[bytes, Frame] = field(default_factory=_nothing)
+    frames: dict[bytes, Envelope] = field(default_factory=_nothing)
     """What surrounded those that had something else around them."""
     verdicts: dict[bytes, tuple[int, int]] = field(default_factory=_nothing)
     """Anchor of each run that has its verdict: revision, and a fingerprint of what was scored."""
@@ -83,7 +83,7 @@ class Trace:
     known_parents: dict[bytes, bytes] | None = None
     links_read: int = 0
 
-    def hold(self, span_id: bytes, raw: bytes, frame: Frame) -> None:
+    def hold(self, span_id: bytes, raw: bytes, frame: Envelope) -> None:
         """Let a span wait for the verdict."""
         self.held[span_id] = raw
         if self.frame is None:
@@ -96,11 +96,11 @@ class Trace:
         """No span waits any more."""
         self.held, self.frame, self.frames = {}, None, _NOTHING
 
-    def frame_of(self, span_id: bytes) -> Frame | None:
+    def frame_of(self, span_id: bytes) -> Envelope | None:
         """What surrounded a held span; where that one is not held, what surrounded others, None where none is."""
         return self.frames.get(span_id, self.frame)
 
-    def held_spans(self) -> Iterator[tuple[bytes, bytes, Frame]]:
+    def held_spans(self) -> Iterator[tuple[bytes, bytes, Envelope]]:
         """The held spans: id, raw span, what surrounded it."""
         if self.frame is not None:
             for span_id, raw in self.held.items():
@@ -120,7 +120,7 @@ class Trace:
         """Whether a span it has is, or was, held."""
         return key in self.held or self.seen.get(key, False) or (key in self.readings and self.readings[key].held)
 
-    def step(self, event: Event) -> None:
+    def step(self, event: TraceEvent) -> None:
         """Change state. Raises ValueError, and changes nothing, where the event cannot happen."""
         try:
             self.state = TRANSITIONS[self.state][event]
@@ -129,7 +129,7 @@ class Trace:
 
     def parents(self) -> dict[bytes, bytes]:
         """Span id to parent id of every span seen, read or not."""
-        if self.state is not State.REOPENED:
+        if self.state is not TraceState.REOPENED:
             return parent_links(bytes(self.links))
         if self.known_parents is None:
             self.known_parents = {}

@@ -16,7 +16,7 @@ import grpc
 import grpc.aio
 
 from collector.component import SIGNALS, Intake, Signal
-from collector.config import GrpcServer, ServerTls
+from collector.config import GrpcServerConfig, ServerTlsConfig
 from collector.credentials import BearerTokens, Files, read, server_context
 from collector.errors import CollectorError, ConfigError, DecodeError, RefusedError, TooSlowError
 from collector.otlp import status
@@ -33,7 +33,7 @@ _MAX_METADATA = 16 << 10  # bytes of headers, as the HTTP listener allows
 class OtlpGrpcReceiver:
     """Serves the three OTLP services and hands each request to ``intake``."""
 
-    def __init__(self, config: GrpcServer, intake: Intake, grace: float = 5.0) -> None:
+    def __init__(self, config: GrpcServerConfig, intake: Intake, grace: float = 5.0) -> None:
         self._config, self._intake, self._grace = config, intake, grace
         self._tokens = BearerTokens(config.auth, time.monotonic)
         self._server: grpc.aio.Server | None = None
@@ -117,14 +117,14 @@ def _authorization(context: grpc.aio.ServicerContext[Any, Any]) -> str | None:
     return next((value for key, value in metadata if key == "authorization"), None)
 
 
-def _certificates(config: ServerTls) -> grpc.ServerCertificateConfiguration:
+def _certificates(config: ServerTlsConfig) -> grpc.ServerCertificateConfiguration:
     """What the files hold now. Raises ConfigError."""
     pair = (read(config.key_file, "tls.key_file"), read(config.cert_file, "tls.cert_file"))
     authorities = read(config.client_ca_file, "tls.client_ca_file") if config.client_ca_file is not None else None
     return grpc.ssl_server_certificate_configuration([pair], authorities)
 
 
-def _reloader(config: ServerTls, files: Files) -> Callable[[], grpc.ServerCertificateConfiguration | None]:
+def _reloader(config: ServerTlsConfig, files: Files) -> Callable[[], grpc.ServerCertificateConfiguration | None]:
     """Asked by gRPC before each handshake: None where nothing changed."""
 
     def reload() -> grpc.ServerCertificateConfiguration | None:

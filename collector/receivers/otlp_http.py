@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable
 
 from collector.component import Intake, Signal
-from collector.config import HttpServer as HttpConfig
+from collector.config import HttpServerConfig
 from collector.credentials import BearerTokens
 from collector.errors import (
     CollectorError,
@@ -36,7 +36,7 @@ _OFF_LOOP = 256 << 10  # bytes from which decompressing or parsing would hold up
 class OtlpHttpReceiver:
     """Serves /v1/traces, /v1/logs and /v1/metrics and hands each request to ``intake``."""
 
-    def __init__(self, config: HttpConfig, intake: Intake) -> None:
+    def __init__(self, config: HttpServerConfig, intake: Intake) -> None:
         self._config, self._intake = config, intake
         self._limit = config.max_request_body_size_mib << 20
         self._tokens = BearerTokens(config.auth, time.monotonic)

@@ -29,7 +29,7 @@ def _serve(pipe: Connection) -> None:
             now = time.monotonic_ns()
             if service.startswith("trace") and (at := request.find(PROBE)) >= 0:
                 arrived[int(request[at + len(PROBE) : at + len(PROBE) + 8])] = now
-            items = sum(len(items) for _, items in lazy.peel(request))
+            items = sum(len(items) for _, items in lazy.iter_scopes(request))
             with lock:
                 counts[service] += items
             return b""

@@ -12,13 +12,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from collector import dialects, pipeline, results
-from collector.config import Config, SendingQueue
-from collector.exporters.prometheus import VerdictCounter
+from collector.config import Config, SendingQueueConfig
 from collector.otlp import lazy
-from collector.outbox import Outbox
+from collector.outbox import SendingQueue
 from collector.pipeline import Clock, Pipeline
-from collector.rule_files import Rules, load_rules
+from collector.rule_files import LoadedRules, load_rules
 from collector.telemetry import Telemetry
+from collector.verdict_counter import VerdictCounter
 from tests.bench.load import RULES, SPANS_PER_REQUEST, requests
 
 REST = "decode, assemble and other"
@@ -95,10 +95,10 @@ def _discard(target: Pipeline) -> None:
 
 def _pipeline(now: Callable[[], float]) -> Pipeline:
     config = Config.model_validate({"traces": {"settle": "1s"}})
-    return Pipeline(config, _rules(), Telemetry(), Outbox(SendingQueue()), Clock(now, time.time_ns))
+    return Pipeline(config, _rules(), Telemetry(), SendingQueue(SendingQueueConfig()), Clock(now, time.time_ns))
 
 
-def _rules() -> Rules:
+def _rules() -> LoadedRules:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rules.yaml"
         path.write_text(RULES)

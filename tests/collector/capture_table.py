@@ -15,13 +15,13 @@ from pathlib import Path
 from collector.judged_run import judged_run
 from collector.offline import score_files
 from collector.reconstruction import Run
-from collector.rule_files import Rules
+from collector.rule_files import LoadedRules
 from scorers import load_rules
 from tests import marked, recorded
 from tests.collector.corpus_differences import NO_CONTENT, Truth, differences, executed
 from tests.collector.corpus_limits import LIMITS
 
-JUDGED = Rules(load_rules({"rules": [{"name": "judged", "match": {}, "scorers": ["tool_choice"]}]}))
+JUDGED = LoadedRules(load_rules({"rules": [{"name": "judged", "match": {}, "scorers": ["tool_choice"]}]}))
 README = Path(__file__).parents[2] / "collector" / "README.md"
 FACETS = (
     "names",

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from collector.admission import Admission
-from collector.config import Config, MemoryLimiter, SendingQueue
+from collector.component import ExportRequest
+from collector.config import Config, MemoryLimiterConfig, SendingQueueConfig
 from collector.errors import CollectorError, DecodeError, RefusedError, UnavailableError
-from collector.memory import MemoryLimiter as Limiter
-from collector.outbox import Outbox, Outgoing
+from collector.memory import MemoryLimiter
+from collector.outbox import SendingQueue
 from collector.pipeline import Clock, Pipeline
 from collector.rule_files import load_rules
 from collector.spool import Spool
@@ -30,10 +31,12 @@ class Door:
     def __init__(self, folder: Path | None, queue: int = 100, resident: int = 0, spool_bytes: int = 1 << 30) -> None:
         self.telemetry = Telemetry()
         self.spool = Spool(SpoolFile(folder), spool_bytes, self.telemetry) if folder is not None else None
-        self.outbox = Outbox(SendingQueue(queue_size=queue), self.spool)
+        self.outbox = SendingQueue(SendingQueueConfig(queue_size=queue), self.spool)
         clock = Clock(time.monotonic, time.time_ns)
         self.pipeline = Pipeline(Config(), load_rules([]), self.telemetry, self.outbox, clock, spool=self.spool)
-        limiter = Limiter(MemoryLimiter(limit_mib=100), time.monotonic, lambda: resident << 20, lambda: None)
+        limiter = MemoryLimiter(
+            MemoryLimiterConfig(limit_mib=100), time.monotonic, lambda: resident << 20, lambda: None
+        )
         self.admission = Admission(self.pipeline, self.outbox, self.spool, limiter)
 
     def take(self, request: bytes = RUN, times: int = 1) -> None:
@@ -61,7 +64,7 @@ def failing(door: Door) -> Door:
 
 
 def filled(door: Door) -> Door:
-    door.outbox._enqueue(Outgoing("traces", b"", 0))
+    door.outbox._enqueue(ExportRequest("traces", b"", 0))
     return door
 
 

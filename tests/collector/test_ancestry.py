@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collector.ancestry import MAX_CONTEXT_STEPS, Ancestry
-from collector.reading import Reading, Role
+from collector.reading import GenAISpan, Role
 from collector.span import Resource
 from tests.builders import span_id
 
 
-def reading(number: int, parent: int, role: Role = Role.OTHER, remote: bool = False) -> Reading:
-    return Reading(span_id(number), span_id(parent), number, number, role, "test", Resource({}), remote)
+def reading(number: int, parent: int, role: Role = Role.OTHER, remote: bool = False) -> GenAISpan:
+    return GenAISpan(span_id(number), span_id(parent), number, number, role, "test", Resource({}), remote)
 
 
-def ancestry(*readings: Reading, unread: dict[int, int] | None = None) -> Ancestry:
+def ancestry(*readings: GenAISpan, unread: dict[int, int] | None = None) -> Ancestry:
     parents = {span_id(number): span_id(parent) for number, parent in (unread or {}).items()}
     parents |= {one.span_id: one.parent_span_id for one in readings}
     return Ancestry({one.span_id: one for one in readings}, parents)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collector.batch import MAX_AGE, MAX_BYTES, MAX_ITEMS, Batch
-from collector.otlp.lazy import Frame, peel
+from collector.otlp.lazy import Envelope, iter_scopes
 from tests import otlp_data as data
 
 
-def frame_of(service: str) -> Frame:
-    ((frame, _),) = peel(data.traces(service=service).SerializeToString())
+def frame_of(service: str) -> Envelope:
+    ((frame, _),) = iter_scopes(data.traces(service=service).SerializeToString())
     return frame
 
 
@@ -19,7 +19,7 @@ def test_items_of_one_frame_stay_together() -> None:
     outgoing = batch.take()
     assert outgoing is not None
     assert (outgoing.signal, outgoing.items) == ("traces", 3)
-    assert [list(items) for _, items in peel(outgoing.payload)] == [[spans[0], spans[2]], [spans[1]]]
+    assert [list(items) for _, items in iter_scopes(outgoing.payload)] == [[spans[0], spans[2]], [spans[1]]]
 
 
 def test_it_is_ready_when_full_in_items_or_bytes_or_old() -> None:

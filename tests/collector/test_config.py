@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import Config, Spool
+from collector.config import Config, SpoolConfig
 from collector.errors import ConfigError
 from tests.builders import load
 
@@ -115,7 +115,7 @@ exporters: {otlp: {endpoint: "x:1", tls: {ca_file: ca.pem}}}
 
 
 def test_what_waits_is_on_disk_unless_told_otherwise(tmp_path: Path) -> None:
-    assert load(tmp_path, "").spool == Spool(path=Path("/var/lib/rightcall"))
+    assert load(tmp_path, "").spool == SpoolConfig(path=Path("/var/lib/rightcall"))
     assert load(tmp_path, "spool: memory").spool is None
     spool = load(tmp_path, "spool: {path: /var/lib/rightcall, max_size_mib: 64}").spool
     assert spool is not None

@@ -10,14 +10,14 @@ import pytest
 import trustme
 from pydantic import ValidationError
 
-from collector.config import BearerAuth, ServerTls
+from collector.config import BearerAuthConfig, ServerTlsConfig
 from collector.credentials import BearerTokens, Files, server_context
 from collector.errors import ConfigError, UnauthenticatedError
 from tests.sinks import ManualClock
 
 
 def tokens(clock: ManualClock | None = None, **config: object) -> BearerTokens:
-    return BearerTokens(BearerAuth.model_validate(config), (clock or ManualClock()).now)
+    return BearerTokens(BearerAuthConfig.model_validate(config), (clock or ManualClock()).now)
 
 
 @pytest.mark.parametrize("header", ["Bearer s3cret", "bearer s3cret", "BEARER   s3cret "])
@@ -60,11 +60,11 @@ def test_tokens_of_a_file_can_be_replaced_while_it_runs(tmp_path: Path) -> None:
 )
 def test_a_token_that_is_none_is_a_mistake(config: dict[str, str]) -> None:
     with pytest.raises(ValidationError):
-        BearerAuth.model_validate(config)
+        BearerAuthConfig.model_validate(config)
 
 
 def test_a_token_is_never_shown() -> None:
-    auth = BearerAuth.model_validate({"bearer_token": "s3cret"})
+    auth = BearerAuthConfig.model_validate({"bearer_token": "s3cret"})
     assert "s3cret" not in repr(auth) + auth.model_dump_json()
 
 
@@ -89,11 +89,11 @@ def test_files_are_looked_at_once_an_interval(tmp_path: Path) -> None:
     assert files.changed()
 
 
-def pair(folder: Path, authority: trustme.CA, name: str = "localhost") -> ServerTls:
+def pair(folder: Path, authority: trustme.CA, name: str = "localhost") -> ServerTlsConfig:
     issued = authority.issue_cert(name)
     issued.private_key_pem.write_to_path(folder / "key.pem")
     issued.cert_chain_pems[0].write_to_path(folder / "cert.pem")
-    return ServerTls(cert_file=folder / "cert.pem", key_file=folder / "key.pem")
+    return ServerTlsConfig(cert_file=folder / "cert.pem", key_file=folder / "key.pem")
 
 
 def test_a_good_pair_makes_a_context_of_this_decade(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from collector.gathered import conversations_of, gather, read, restore, write
 from collector.judged_run import judged_run
-from collector.otlp.lazy import Frame
-from collector.processors.conversations import Conversation, Key
+from collector.otlp.lazy import Envelope
+from collector.processors.conversations import Conversation, ConversationKey
 from collector.processors.trace import Trace
 from collector.reading import Content
 from collector.reconstruction import Run
@@ -21,7 +21,7 @@ from scorers import FoundIntent, ToolCall, Trajectory
 from tests.collector.verdicts import run_of
 from tests.otlp_data import TRACE, span_id
 
-KEY = Key("blue", "shop", "c-1")
+KEY = ConversationKey("blue", "shop", "c-1")
 
 
 def again(run: Run, resource: bytes = b"res") -> Run:
@@ -140,18 +140,20 @@ def test_whose_run_it_is(runs: list[Run], expected: dict[int, str]) -> None:
 
 
 def test_tenants_and_systems_are_kept_apart() -> None:
-    def key(**attributes: str) -> Key:
+    def key(**attributes: str) -> ConversationKey:
         return conversations_of([named(1, "c", attributes=attributes)])[span_id(1)]
 
-    assert key() == Key(None, "shop", "c")
-    assert key(**{"tenant.id": "blue"}) == Key("blue", "shop", "c")
-    assert key(**{"service.namespace": "retail"}) == Key(None, "retail", "c"), "its services share conversations"
+    assert key() == ConversationKey(None, "shop", "c")
+    assert key(**{"tenant.id": "blue"}) == ConversationKey("blue", "shop", "c")
+    assert key(**{"service.namespace": "retail"}) == ConversationKey(None, "retail", "c"), (
+        "its services share conversations"
+    )
 
 
 def test_runs_with_a_new_verdict_are_gathered_with_the_resource_of_their_anchor() -> None:
     trace = Trace(TRACE, 0.0, 0.0, bytearray())
-    trace.hold(span_id(1), b"", Frame(b"mine", b""))
-    trace.hold(span_id(5), b"", Frame(b"other", b""))
+    trace.hold(span_id(1), b"", Envelope(b"mine", b""))
+    trace.hold(span_id(5), b"", Envelope(b"other", b""))
     first, second, old = named(1, "c"), named(7, "c"), named(9, "c")
     verdicts = [
         Verdict(first, "root", True),

@@ -12,7 +12,7 @@ import pytest
 from collector.config import Config
 from collector.errors import ConfigError
 from collector.health import _shown
-from collector.judge_settings import Judge
+from collector.judge_settings import JudgeConfig
 from tests.builders import load
 
 JUDGE = "judge: {endpoint: http://127.0.0.1:8080/v1, model: small"
@@ -68,4 +68,4 @@ def test_a_collector_without_a_judge_neither_needs_nor_loads_its_client() -> Non
 
 def test_the_schema_offers_it() -> None:
     schema = Config.model_json_schema()
-    assert set(schema["$defs"]["Judge"]["properties"]) == set(Judge.model_fields)
+    assert set(schema["$defs"]["Judge"]["properties"]) == set(JudgeConfig.model_fields)

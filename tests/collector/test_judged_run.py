@@ -17,7 +17,7 @@ from collector.judged_run import judged_run
 from collector.offline import score_files
 from collector.reading import Content
 from collector.reconstruction import Run
-from collector.rule_files import NO_RULES, Rules
+from collector.rule_files import NO_RULES, LoadedRules
 from scorers import load_rules
 from scorers.judge import JudgedRun
 from scorers.tool_choice import create_judge
@@ -25,7 +25,7 @@ from tests import recorded
 from tests.builders import agent_span, run_of, tool_span, user
 from tests.strategies import json_values
 
-JUDGED = Rules(load_rules({"rules": [{"name": "r", "match": {}, "scorers": ["tool_choice"]}]}))
+JUDGED = LoadedRules(load_rules({"rules": [{"name": "r", "match": {}, "scorers": ["tool_choice"]}]}))
 
 # What the scripted models of the recordings said last.
 ANSWERS = {
@@ -96,7 +96,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[tuple[Ru
     return {name: outermost(folder / name, JUDGED) for name in recorded.names()}
 
 
-def outermost(folder: Path, rules: Rules) -> list[tuple[Run, JudgedRun]]:
+def outermost(folder: Path, rules: LoadedRules) -> list[tuple[Run, JudgedRun]]:
     found = [verdict.run for verdict in score_files([folder], rules) if verdict.run.parent_span_id is None]
     return [(run, judged_run(run)) for run in found]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from collector.config import MemoryLimiter as Config
+from collector.config import MemoryLimiterConfig
 from collector.errors import RefusedError
 from collector.memory import MemoryLimiter, give_back, resident_bytes
 from tests.sinks import ManualClock
@@ -16,7 +16,9 @@ class Machine:
 
     def __init__(self, **config: object) -> None:
         self.clock, self.mib, self.garbage, self.looks, self.reliefs = ManualClock(), 50, 0, 0, 0
-        self.limiter = MemoryLimiter(Config.model_validate(config), self.clock.now, self.resident, self.relieve)
+        self.limiter = MemoryLimiter(
+            MemoryLimiterConfig.model_validate(config), self.clock.now, self.resident, self.relieve
+        )
 
     def resident(self) -> int:
         self.looks += 1
@@ -72,7 +74,7 @@ def test_giving_back_is_not_tried_all_the_time() -> None:
 @pytest.mark.parametrize("config", [{"limit_mib": 10}, {"limit_mib": 100, "spike_limit_mib": 100}])
 def test_limits_that_make_no_sense_are_mistakes(config: dict[str, int]) -> None:
     with pytest.raises(ValidationError):
-        Config.model_validate(config)
+        MemoryLimiterConfig.model_validate(config)
 
 
 def test_this_process_has_memory() -> None:

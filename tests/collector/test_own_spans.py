@@ -7,9 +7,10 @@ import asyncio
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from collector.config import Config, SendingQueue
-from collector.outbox import Outbox, Outgoing
-from collector.own_spans import Allowance, OwnSpans
+from collector.component import ExportRequest
+from collector.config import Config, SendingQueueConfig
+from collector.outbox import SendingQueue
+from collector.own_spans import Allowance, SelfTracing
 from collector.pipeline import Clock, Pipeline
 from collector.rule_files import load_rules
 from collector.telemetry import Telemetry
@@ -17,19 +18,19 @@ from tests import otlp_data as data
 from tests.sinks import ManualClock
 
 
-def collected(spans: OwnSpans) -> list[Span]:
+def collected(spans: SelfTracing) -> list[Span]:
     found = asyncio.run(spans.collect())
     return data.all_spans(found[0]) if found else []
 
 
-def sent(attempts: int = 1, payload: bytes = b"x") -> Outgoing:
-    outgoing = Outgoing("traces", payload, 7, size=len(payload))
+def sent(attempts: int = 1, payload: bytes = b"x") -> ExportRequest:
+    outgoing = ExportRequest("traces", payload, 7, size=len(payload))
     outgoing.attempts, outgoing.tried_ns = attempts, data.EPOCH_NS
     return outgoing
 
 
 def test_off_it_records_nothing() -> None:
-    spans = OwnSpans()
+    spans = SelfTracing()
     with spans.during("start") as told:
         told["a"] = 1
     spans.exported(sent(), "no")
@@ -37,7 +38,7 @@ def test_off_it_records_nothing() -> None:
 
 
 def test_a_span_around_what_is_done_with_what_was_told() -> None:
-    spans = OwnSpans(enabled=True)
+    spans = SelfTracing(enabled=True)
     with spans.during("recover") as told:
         told["rightcall.traces"] = 3
     (span,) = collected(spans)
@@ -50,7 +51,7 @@ def test_a_span_around_what_is_done_with_what_was_told() -> None:
 
 
 def test_an_exception_is_told_and_goes_on() -> None:
-    spans = OwnSpans(enabled=True)
+    spans = SelfTracing(enabled=True)
     with pytest.raises(ValueError, match="bad"), spans.during("reload rules"):
         raise ValueError("bad")
     (span,) = collected(spans)
@@ -59,7 +60,7 @@ def test_an_exception_is_told_and_goes_on() -> None:
 
 @pytest.mark.parametrize(("attempts", "error"), [(1, "INTERNAL: no"), (3, ""), (1, "")])
 def test_how_a_request_left(attempts: int, error: str) -> None:
-    spans = OwnSpans(enabled=True)
+    spans = SelfTracing(enabled=True)
     spans.exported(sent(attempts), error)
     (span,) = collected(spans)
     said = {"rightcall.signal": "traces", "rightcall.items": 7, "rightcall.bytes": 1, "rightcall.attempts": attempts}
@@ -69,7 +70,7 @@ def test_how_a_request_left(attempts: int, error: str) -> None:
 
 def test_few_spans_whatever_the_load() -> None:
     clock = ManualClock()
-    spans = OwnSpans(enabled=True, now=clock.now)
+    spans = SelfTracing(enabled=True, now=clock.now)
     for _ in range(20):
         for _ in range(100):
             spans.exported(sent(), "")
@@ -80,7 +81,7 @@ def test_few_spans_whatever_the_load() -> None:
 
 
 def test_a_request_that_holds_such_spans_is_not_told_of() -> None:
-    spans = OwnSpans(enabled=True)
+    spans = SelfTracing(enabled=True)
     spans.exported(sent(), "")
     found = asyncio.run(spans.collect())
     assert found is not None
@@ -90,7 +91,7 @@ def test_a_request_that_holds_such_spans_is_not_told_of() -> None:
 
 
 def test_nor_is_it_when_it_came_through_the_collector_itself() -> None:
-    spans, outbox, clock = OwnSpans(enabled=True), Outbox(SendingQueue()), ManualClock()
+    spans, outbox, clock = SelfTracing(enabled=True), SendingQueue(SendingQueueConfig()), ManualClock()
     pipeline = Pipeline(Config(), load_rules([]), Telemetry(), outbox, Clock(clock.now, clock.wall_ns))
     spans.exported(sent(), "")
 
@@ -106,7 +107,7 @@ def test_nor_is_it_when_it_came_through_the_collector_itself() -> None:
 
 
 def test_what_nobody_collects_is_bounded() -> None:
-    spans = OwnSpans(enabled=True)
+    spans = SelfTracing(enabled=True)
     for _ in range(1200):
         with spans.during("reload rules"):
             pass

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from collector.reading import IGNORED, Reading, Role, context_attributes, fill, reading_of
+from collector.reading import IGNORED, GenAISpan, Role, context_attributes, fill, reading_of
 from tests.builders import EPOCH, MS, agent_span, span, tool_span
 
 
@@ -68,4 +68,4 @@ def test_nobody_writes_on_the_shared_reading() -> None:
     dialects.read(span("x", 1, attributes={"gen_ai.operation.name": "embeddings", "http.route": "/a"}))
     dialects.read(agent_span())
     assert repr(IGNORED) == before
-    assert isinstance(IGNORED, Reading)
+    assert isinstance(IGNORED, GenAISpan)

@@ -12,7 +12,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from collector.config import Redact
+from collector.config import RedactionConfig
 from collector.errors import ConfigError
 from collector.redaction import Redaction
 from tests import otlp_data as data
@@ -24,7 +24,7 @@ NUMBERS = {"patterns": [r"\b[0-9]{16}\b"]}
 
 
 def redaction(**config: Any) -> Redaction:
-    return Redaction(Redact.model_validate(config))
+    return Redaction(RedactionConfig.model_validate(config))
 
 
 def redacted(span: Span, **config: Any) -> Span:

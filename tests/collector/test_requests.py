@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from collector.requests import Asked, asked_for, by_start
+from collector.requests import RequestedCall, asked_for, by_start
 from tests.builders import model_span, readings, result
 
 
-def asked(*models: Any) -> list[Asked]:
+def asked(*models: Any) -> list[RequestedCall]:
     return asked_for(sorted(readings(models), key=by_start))
 
 

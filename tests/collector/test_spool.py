@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from collector import spool as spool_module
-from collector.config import SendingQueue
+from collector.component import ExportRequest
+from collector.config import SendingQueueConfig
 from collector.errors import RefusedError, UnavailableError
-from collector.outbox import Outbox, Outgoing
+from collector.outbox import SendingQueue
 from collector.spool import Spool
 from collector.spool_file import Change, SpoolFile
 from collector.telemetry import Telemetry
@@ -140,13 +141,13 @@ def test_beyond_its_size_senders_are_asked_to_slow_down(tmp_path: Path) -> None:
     run(tmp_path, scenario, limit=1 << 20)
 
 
-def outgoing(payload: bytes) -> Outgoing:
-    return Outgoing("traces", payload, 1)
+def outgoing(payload: bytes) -> ExportRequest:
+    return ExportRequest("traces", payload, 1)
 
 
 def test_a_request_leaves_once_it_is_durable_and_is_forgotten_once_delivered(tmp_path: Path) -> None:
     async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
-        outbox = Outbox(SendingQueue(), spool)
+        outbox = SendingQueue(SendingQueueConfig(), spool)
         outbox.put(outgoing(b"request"))
         assert len(outbox) == 0, "not durable, so not to be sent"
         sent = await outbox.get()
@@ -160,13 +161,13 @@ def test_a_request_leaves_once_it_is_durable_and_is_forgotten_once_delivered(tmp
 
 def test_what_was_not_delivered_comes_back_byte_for_byte_in_order(tmp_path: Path) -> None:
     async def before(spool: Spool, _: CountingFile, __: Telemetry) -> None:
-        outbox = Outbox(SendingQueue(), spool)
+        outbox = SendingQueue(SendingQueueConfig(), spool)
         for payload in (b"one", b"two", b""):
             outbox.put(outgoing(payload))
         await spool.stored()
 
     async def after(spool: Spool, _: CountingFile, __: Telemetry) -> None:
-        outbox = Outbox(SendingQueue(), spool)
+        outbox = SendingQueue(SendingQueueConfig(), spool)
         outbox.recover()
         assert [(await outbox.get()).payload for _ in range(len(outbox))] == [b"one", b"two", b""]
 
@@ -176,7 +177,7 @@ def test_what_was_not_delivered_comes_back_byte_for_byte_in_order(tmp_path: Path
 
 def test_memory_stays_flat_while_the_backend_is_away(tmp_path: Path) -> None:
     async def scenario(spool: Spool, _: CountingFile, __: Telemetry) -> None:
-        outbox = Outbox(SendingQueue(), spool)
+        outbox = SendingQueue(SendingQueueConfig(), spool)
         for number in range(60):
             outbox.put(outgoing(b"%02d" % number + bytes(1 << 20)))
             await spool.stored()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scorers.explanation import MAX_EDITS, Edit, explain, printable
+from scorers.explanation import MAX_EDITS, Edit, explain
+from scorers.quoting import printable
 
 MISSING, EXTRA, BROKEN = Edit("missing", "a", 1), Edit("extra", "b", 1), Edit("broken", "max_calls 2", 1)
 

@@ -15,10 +15,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from collector.config import HttpServer as HttpConfig
-from collector.config import OtlpExporter as OtlpConfig
+from collector.component import ExportRequest
+from collector.config import HttpServerConfig, OtlpExporterConfig
 from collector.exporters.otlp import OtlpExporter, Timing
-from collector.outbox import Outbox, Outgoing
+from collector.outbox import SendingQueue
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.telemetry import Telemetry
 from tests import otlp_data as data
@@ -31,17 +31,17 @@ FAST = {"initial_interval": "1ms", "max_interval": "2ms"}
 
 def export(
     endpoint: str, count: int = 1, drain: float = 10.0, timing: Timing = STEADY, **config: Any
-) -> tuple[dict[str, float], Outbox]:
+) -> tuple[dict[str, float], SendingQueue]:
     """Send ``count`` requests of two spans; says what the exporter counted."""
 
-    async def run() -> tuple[dict[str, float], Outbox]:
-        settings = OtlpConfig.model_validate(
+    async def run() -> tuple[dict[str, float], SendingQueue]:
+        settings = OtlpExporterConfig.model_validate(
             {"endpoint": endpoint, "tls": {"insecure": True}, "retry_on_failure": FAST, **config}
         )
-        outbox, telemetry = Outbox(settings.sending_queue), Telemetry()
+        outbox, telemetry = SendingQueue(settings.sending_queue), Telemetry()
         exporter = OtlpExporter(settings, outbox, telemetry, timing, drain)
         for _ in range(count):
-            outbox.put(Outgoing("traces", REQUEST, 2))
+            outbox.put(ExportRequest("traces", REQUEST, 2))
         await exporter.start()
         await exporter.shutdown()
         await exporter.shutdown()
@@ -190,16 +190,16 @@ def test_http_takes_the_same_road(compression: str) -> None:
     intake = RecordingIntake()
 
     async def run() -> float | None:
-        receiver = OtlpHttpReceiver(HttpConfig(endpoint="127.0.0.1:0"), intake)
+        receiver = OtlpHttpReceiver(HttpServerConfig(endpoint="127.0.0.1:0"), intake)
         await receiver.start()
-        settings = OtlpConfig.model_validate(
+        settings = OtlpExporterConfig.model_validate(
             {"endpoint": f"http://127.0.0.1:{receiver.port}/", "compression": compression}
         )
-        outbox, telemetry = Outbox(settings.sending_queue), Telemetry()
+        outbox, telemetry = SendingQueue(settings.sending_queue), Telemetry()
         exporter = OtlpExporter(settings, outbox, telemetry)
         await exporter.start()
-        outbox.put(Outgoing("traces", REQUEST, 2))
-        outbox.put(Outgoing("logs", b"", 0))
+        outbox.put(ExportRequest("traces", REQUEST, 2))
+        outbox.put(ExportRequest("logs", b"", 0))
         await exporter.shutdown()
         await receiver.shutdown()
         return telemetry.registry.get_sample_value("rightcall_exporter_sent_spans_total", {"exporter": "otlp"})

@@ -12,11 +12,12 @@ from typing import Any
 import grpc
 import pytest
 
-from collector.config import OtlpExporter as OtlpConfig
+from collector.component import ExportRequest
+from collector.config import OtlpExporterConfig
 from collector.exporters.otlp import REAL, OtlpExporter, Timing
 from collector.http_server import HttpServer, Receive, Scope, Send, respond
 from collector.otlp.status import retry_after
-from collector.outbox import Outbox, Outgoing
+from collector.outbox import SendingQueue
 from collector.spool import Spool
 from collector.spool_file import SpoolFile
 from collector.telemetry import Telemetry
@@ -50,18 +51,18 @@ def deliver(backend: Backend, count: int = 1, timing: Timing = REAL, **retry: An
         server = HttpServer(backend, "127.0.0.1:0")
         await server.start()
         settings = {"initial_interval": "1ms", "max_interval": "2ms", **retry}
-        config = OtlpConfig.model_validate(
+        config = OtlpExporterConfig.model_validate(
             {
                 "endpoint": f"http://127.0.0.1:{server.port}",
                 "retry_on_failure": settings,
                 "sending_queue": {"num_consumers": 1},
             }
         )
-        outbox, telemetry = Outbox(config.sending_queue), Telemetry()
+        outbox, telemetry = SendingQueue(config.sending_queue), Telemetry()
         exporter = OtlpExporter(config, outbox, telemetry, timing)
         await exporter.start()
         for number in range(count):
-            outbox.put(Outgoing("traces", b"%d" % number, 1))
+            outbox.put(ExportRequest("traces", b"%d" % number, 1))
         await exporter.shutdown()
         await server.shutdown()
         return (
@@ -154,20 +155,24 @@ def grpc_delivery(endpoint: str, **settings: Any) -> int:
     async def run() -> int:
         retry = {"initial_interval": "1ms", "max_interval": "2ms"}
         tls = {"insecure": True}
-        config = OtlpConfig.model_validate({"endpoint": endpoint, "tls": tls, "retry_on_failure": retry, **settings})
-        outbox = Outbox(config.sending_queue)
+        config = OtlpExporterConfig.model_validate(
+            {"endpoint": endpoint, "tls": tls, "retry_on_failure": retry, **settings}
+        )
+        outbox = SendingQueue(config.sending_queue)
         exporter = OtlpExporter(config, outbox, Telemetry())
         await exporter.start()
-        outbox.put(Outgoing("traces", b"x", 1))
+        outbox.put(ExportRequest("traces", b"x", 1))
         await exporter.shutdown()
         return len(outbox.left())
 
     return asyncio.run(run())
 
 
-def with_spool(folder: Path, scenario: Callable[[Spool, Outbox, OtlpExporter], Awaitable[None]], backend: str) -> None:
+def with_spool(
+    folder: Path, scenario: Callable[[Spool, SendingQueue, OtlpExporter], Awaitable[None]], backend: str
+) -> None:
     async def run() -> None:
-        config = OtlpConfig.model_validate(
+        config = OtlpExporterConfig.model_validate(
             {
                 "endpoint": backend,
                 "tls": {"insecure": True},
@@ -175,7 +180,7 @@ def with_spool(folder: Path, scenario: Callable[[Spool, Outbox, OtlpExporter], A
             }
         )
         spool = Spool(SpoolFile(folder), 1 << 30, Telemetry())
-        outbox = Outbox(config.sending_queue, spool)
+        outbox = SendingQueue(config.sending_queue, spool)
         ticks = iter(range(10**9))
         exporter = OtlpExporter(config, outbox, Telemetry(), Timing(lambda: 0.5, lambda: next(ticks) * 60.0), drain=0.3)
         await spool.start()
@@ -189,8 +194,8 @@ def with_spool(folder: Path, scenario: Callable[[Spool, Outbox, OtlpExporter], A
 
 
 def test_with_a_spool_a_backend_may_be_away_for_days_and_over_restarts(tmp_path: Path) -> None:
-    async def send(spool: Spool, outbox: Outbox, _: OtlpExporter) -> None:
-        outbox.put(Outgoing("traces", b"patient", 1))
+    async def send(spool: Spool, outbox: SendingQueue, _: OtlpExporter) -> None:
+        outbox.put(ExportRequest("traces", b"patient", 1))
         await spool.stored()
 
     async def nothing(*_: object) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from collector.config import PrometheusExporter as PrometheusConfig
-from collector.exporters.prometheus import PrometheusExporter, VerdictCounter
+from collector.config import PrometheusExporterConfig
+from collector.exporters.prometheus import PrometheusExporter
 from collector.telemetry import Telemetry
+from collector.verdict_counter import VerdictCounter
 from scorers import FoundIntent
 from tests.collector.verdicts import evaluation, verdict_of
 
@@ -113,7 +114,7 @@ def test_routes_that_strangers_write_are_bounded() -> None:
 
 def test_the_listener_speaks_both_formats_and_knows_one_path() -> None:
     async def run() -> list[httpx.Response]:
-        exporter = PrometheusExporter(PrometheusConfig(endpoint="127.0.0.1:0"), counted(verdict_of("a")))
+        exporter = PrometheusExporter(PrometheusExporterConfig(endpoint="127.0.0.1:0"), counted(verdict_of("a")))
         await exporter.start()
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{exporter.port}", trust_env=False) as client:
             openmetrics = {"accept": "application/openmetrics-text; version=1.0.0"}

@@ -13,7 +13,7 @@ import trustme
 from collector import judges
 from collector.component import JudgeAnswer
 from collector.errors import ConfigError, JudgeError
-from collector.judge_settings import Judge as JudgeConfig
+from collector.judge_settings import JudgeConfig
 from collector.judges.openai import MAX_ANSWER_BYTES, OpenAIJudge
 from scorers.judge import JudgeRequest
 from tests.judge_server import HANGS, HANGS_MID_BODY, TOKENS, JudgeServer, Question, Reply, fails, says

@@ -11,10 +11,10 @@ from typing import Any
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector import judges
-from collector.config import Config, SendingQueue
+from collector.config import Config, SendingQueueConfig
 from collector.judging.asking import Surroundings
-from collector.judging.desk import JudgeDesk
-from collector.outbox import Outbox
+from collector.judging.desk import JudgeQueue
+from collector.outbox import SendingQueue
 from collector.pipeline import Clock, Pipeline
 from collector.redaction import Redaction
 from collector.rule_files import load_rules
@@ -59,10 +59,10 @@ class JudgeBench:
         settings = Config.model_validate({"judge": section, **config})
         assert settings.judge is not None
         self.clock, self.telemetry, self.slept = ManualClock(), Telemetry(), list[float]()
-        self.outbox = Outbox(SendingQueue())
+        self.outbox = SendingQueue(SendingQueueConfig())
         self.around = Surroundings(self.clock.now, self.clock.now, self._sleep, lambda: 0.5)
         client = judges.build(settings.judge)
-        self.desk = JudgeDesk(settings.judge, client, Redaction(settings.redact), self.telemetry, self.around)
+        self.desk = JudgeQueue(settings.judge, client, Redaction(settings.redact), self.telemetry, self.around)
         clock = Clock(self.clock.now, self.clock.wall_ns)
         self.pipeline = Pipeline(settings, load_rules([path]), self.telemetry, self.outbox, clock)
         self.pipeline.judge_at(self.desk)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.judge_settings import Cache as CacheConfig
+from collector.judge_settings import CacheConfig
 from collector.judging.cache import Cache, digest
 from scorers.judge import JudgeRequest
 

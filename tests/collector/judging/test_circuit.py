@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from collector.judge_settings import CircuitBreaker
-from collector.judging.circuit import TRANSITIONS, Circuit, Event, State
+from collector.judge_settings import CircuitBreakerConfig
+from collector.judging.circuit import TRANSITIONS, Circuit, CircuitEvent, CircuitState
 
 
 def circuit(failures: int = 3) -> Circuit:
-    return Circuit(CircuitBreaker(failures=failures, cool_down=30))
+    return Circuit(CircuitBreakerConfig(failures=failures, cool_down=30))
 
 
 def opened(at: float = 100.0) -> Circuit:
@@ -26,19 +26,19 @@ def test_failures_in_a_row_open_it() -> None:
     found.succeeded()
     for _ in range(2):
         found.failed(0.0)
-    assert str(found.state) == str(State.CLOSED)
+    assert str(found.state) == str(CircuitState.CLOSED)
     found.failed(0.0)
-    assert str(found.state) == str(State.OPEN)
+    assert str(found.state) == str(CircuitState.OPEN)
     assert not found.admits(29.9)
 
 
 def test_after_the_cool_down_one_at_a_time_may_try() -> None:
     found = opened()
     assert found.admits(130.0)
-    assert str(found.state) == str(State.HALF_OPEN)
+    assert str(found.state) == str(CircuitState.HALF_OPEN)
     assert not found.admits(131.0)
     found.succeeded()
-    assert str(found.state) == str(State.CLOSED)
+    assert str(found.state) == str(CircuitState.CLOSED)
     assert found.admits(132.0)
 
 
@@ -46,7 +46,7 @@ def test_one_failure_opens_it_again() -> None:
     found = opened()
     assert found.admits(130.0)
     found.failed(131.0)
-    assert str(found.state) == str(State.OPEN)
+    assert str(found.state) == str(CircuitState.OPEN)
     assert not found.admits(160.9)
     assert found.admits(161.0)
 
@@ -61,11 +61,13 @@ def test_who_did_not_find_out_lets_the_next_one_try() -> None:
 def test_requests_from_before_it_opened_neither_close_nor_prolong_it() -> None:
     found = opened()
     found.succeeded()
-    assert str(found.state) == str(State.OPEN)
+    assert str(found.state) == str(CircuitState.OPEN)
     found.failed(120.0)
     assert found.admits(130.0)
 
 
-@pytest.mark.parametrize(("state", "event"), [(state, event) for state in State for event in Event], ids=str)
-def test_only_cooling_off_is_bound_to_a_state(state: State, event: Event) -> None:
-    assert (event in TRANSITIONS[state]) == (event is not Event.COOLED or state is State.OPEN)
+@pytest.mark.parametrize(
+    ("state", "event"), [(state, event) for state in CircuitState for event in CircuitEvent], ids=str
+)
+def test_only_cooling_off_is_bound_to_a_state(state: CircuitState, event: CircuitEvent) -> None:
+    assert (event in TRANSITIONS[state]) == (event is not CircuitEvent.COOLED or state is CircuitState.OPEN)

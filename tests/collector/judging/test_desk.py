@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from collector.config import Config, SendingQueue
-from collector.judging.desk import JudgeDesk
-from collector.outbox import Outbox
+from collector.config import Config, SendingQueueConfig
+from collector.judging.desk import JudgeQueue
+from collector.outbox import SendingQueue
 from collector.pipeline import Clock, Pipeline
 from collector.redaction import Redaction
 from collector.rule_files import load_rules
@@ -182,10 +182,10 @@ def test_what_is_not_judged_when_the_process_ends_is_skipped(tmp_path: Path, mon
 
 def test_without_a_judge_what_it_would_have_been_asked_is_counted(tmp_path: Path) -> None:
     bench, _ = judged(tmp_path)
-    telemetry, outbox = Telemetry(), Outbox(SendingQueue())
+    telemetry, outbox = Telemetry(), SendingQueue(SendingQueueConfig())
     clock = Clock(bench.clock.now, bench.clock.wall_ns)
     pipeline = Pipeline(Config(), load_rules([tmp_path / "rules.yaml"]), telemetry, outbox, clock)
-    pipeline.judge_at(JudgeDesk(None, None, Redaction(Config().redact), telemetry, bench.around))
+    pipeline.judge_at(JudgeQueue(None, None, Redaction(Config().redact), telemetry, bench.around))
     pipeline.receive("traces", data.traces(*good_run()).SerializeToString(), "grpc")
     pipeline.drain("shutdown")
     labels = {"rule": "weather", "reason": "unconfigured"}

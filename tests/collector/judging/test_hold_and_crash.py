@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from collector.component import JudgeAnswer
-from collector.config import Redact
-from collector.judge_settings import Judge as JudgeConfig
+from collector.config import RedactionConfig
+from collector.judge_settings import JudgeConfig
 from collector.judging.asking import Surroundings
-from collector.judging.desk import JudgeDesk
+from collector.judging.desk import JudgeQueue
 from collector.redaction import Redaction
 from scorers.judge import JudgeRequest
 from tests import otlp_data as data
@@ -47,7 +47,7 @@ class JudgedLife(Life):
         super().begin()
         self.judge = PatientJudge()
         around = Surroundings(self.clock.now, self.clock.now, asyncio.sleep, lambda: 0.5)
-        self.desk = JudgeDesk(judge, self.judge, Redaction(Redact()), self.telemetry, around)
+        self.desk = JudgeQueue(judge, self.judge, Redaction(RedactionConfig()), self.telemetry, around)
         self.pipeline.judge_at(self.desk)
 
     async def judged(self) -> None:

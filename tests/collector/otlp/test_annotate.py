@@ -52,7 +52,7 @@ def test_an_event_is_a_log_record_joined_to_its_span() -> None:
 
 
 def test_events_stand_under_the_resource_of_the_run_and_our_scope() -> None:
-    ((frame, _),) = lazy.peel(data.traces(data.span(1), service="shop").SerializeToString())
+    ((frame, _),) = lazy.iter_scopes(data.traces(data.span(1), service="shop").SerializeToString())
     request = lazy.join(
         [(events_frame(frame.resource, "rightcall", "1.2"), [log_record("e", 1, b"", b"", (), {}, failed=False)])]
     )

@@ -19,13 +19,15 @@ WANTED = ("wanted", "w" * 200, "gen_ai.tool.name")
 
 
 def decode_one(span: Span) -> Any:
-    ((frame, spans),) = lazy.peel(data.traces(span, service="shop", scope="agents").SerializeToString())
+    ((frame, spans),) = lazy.iter_scopes(data.traces(span, service="shop", scope="agents").SerializeToString())
     (decoded,) = Decoder(WANTED, ("llm.output.",)).spans(spans, frame)
     return decoded
 
 
 def test_of_certain_scopes_every_attribute_is_wanted() -> None:
-    ((frame, spans),) = lazy.peel(data.traces(data.span(1, wanted="a", other=[1]), scope="agents").SerializeToString())
+    ((frame, spans),) = lazy.iter_scopes(
+        data.traces(data.span(1, wanted="a", other=[1]), scope="agents").SerializeToString()
+    )
     (decoded,) = Decoder(WANTED, whole_scopes=["agents"]).spans(spans, frame)
     assert decoded is not None
     assert decoded.attributes == {"wanted": "a", "other": [1]}
@@ -34,7 +36,7 @@ def test_of_certain_scopes_every_attribute_is_wanted() -> None:
 def test_fields_in_another_order_are_read() -> None:
     key, value = b"\n\x06wanted", b"\x12\x03\n\x01x"
     raw = data.span(1).SerializeToString() + b"J" + bytes([len(key + value)]) + value + key
-    (span,) = Decoder(WANTED).spans([raw], lazy.Frame(b"", b""))
+    (span,) = Decoder(WANTED).spans([raw], lazy.Envelope(b"", b""))
     assert span is not None
     assert span.attributes == {"wanted": "x"}
 
@@ -98,7 +100,7 @@ def test_remote_parent_is_unknown_unless_the_flags_say(flags: int, remote: bool 
 
 def test_invalid_utf8_is_replaced() -> None:
     raw = data.span(1, wanted="abc").SerializeToString().replace(b"abc", b"a\xffc")
-    (span,) = Decoder(WANTED).spans([raw], lazy.Frame(b"", b""))
+    (span,) = Decoder(WANTED).spans([raw], lazy.Envelope(b"", b""))
     assert span is not None
     assert span.attributes == {"wanted": "a\N{REPLACEMENT CHARACTER}c"}
 
@@ -112,7 +114,7 @@ def test_values_nested_too_deep_are_not_read() -> None:
 
 def test_a_span_that_is_not_protobuf_leaves_the_others() -> None:
     good = data.span(1, wanted=1).SerializeToString()
-    spans = Decoder(WANTED).spans([b"\xff\xff", good], lazy.Frame(b"", b""))
+    spans = Decoder(WANTED).spans([b"\xff\xff", good], lazy.Envelope(b"", b""))
     assert spans[0] is None
     assert spans[1] is not None
 
@@ -126,7 +128,7 @@ def test_log_records() -> None:
         body=data.any_value({"message": {"role": "assistant"}}),
         attributes=data.attributes({"wanted": "x"}),
     )
-    decoded = Decoder(WANTED).log_record(record.SerializeToString(), lazy.Frame(b"", b""))
+    decoded = Decoder(WANTED).log_record(record.SerializeToString(), lazy.Envelope(b"", b""))
     assert (decoded.trace_id, decoded.span_id, decoded.event_name) == (data.TRACE, data.span_id(3), "gen_ai.choice")
     assert (decoded.time_ns, decoded.body, decoded.attributes) == (
         7,
@@ -137,7 +139,7 @@ def test_log_records() -> None:
 
 @given(st.binary(max_size=200), st.binary(max_size=60), st.binary(max_size=60))
 def test_any_bytes_give_a_span_or_a_decode_error(raw: bytes, resource: bytes, scope: bytes) -> None:
-    decoder, frame = Decoder(WANTED), lazy.Frame(resource, scope)
+    decoder, frame = Decoder(WANTED), lazy.Envelope(resource, scope)
     try:
         decoder.spans([raw], frame)
         decoder.log_record(raw, frame)

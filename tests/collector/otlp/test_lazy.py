@@ -12,8 +12,8 @@ from collector.errors import DecodeError
 from collector.otlp import lazy
 from tests import otlp_data as data
 
-MARKERS = lazy.Interest((b"gen_ai.operation.name", b"openinference.span.kind"), ("google.adk",))
-NOTHING = lazy.Interest((b"no such marker",))
+MARKERS = lazy.SpanFilter((b"gen_ai.operation.name", b"openinference.span.kind"), ("google.adk",))
+NOTHING = lazy.SpanFilter((b"no such marker",))
 
 
 def wanted_ids(request: bytes) -> list[bytes]:
@@ -79,7 +79,7 @@ def test_join_of_peel_gives_the_same_bytes() -> None:
     request = data.traces(data.span(1), data.tool(2, 1, "search"))
     request.resource_spans.extend(data.traces(data.span(3), service="other").resource_spans)
     raw = request.SerializeToString()
-    assert lazy.join(lazy.peel(raw)) == raw
+    assert lazy.join(lazy.iter_scopes(raw)) == raw
 
 
 def test_fields_of_a_newer_otlp_survive() -> None:
@@ -87,7 +87,7 @@ def test_fields_of_a_newer_otlp_survive() -> None:
     scope = data.traces(data.span(1)).resource_spans[0].scope_spans[0].SerializeToString() + unknown
     resource = b"\x12" + bytes([len(scope)]) + scope + unknown
     raw = b"\x0a" + bytes([len(resource)]) + resource
-    assert lazy.join(lazy.peel(raw)) == raw
+    assert lazy.join(lazy.iter_scopes(raw)) == raw
 
 
 @pytest.mark.parametrize(

@@ -5,24 +5,24 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.config import Traces
-from collector.otlp.lazy import Frame
+from collector.config import TracesConfig
+from collector.otlp.lazy import Envelope
 from collector.processors.assembler import Assembler, Disposition, Due
-from collector.processors.trace import State, Trace
-from collector.reading import Reading, Role
+from collector.processors.trace import Trace, TraceState
+from collector.reading import GenAISpan, Role
 from collector.span import Resource
 from tests.otlp_data import span_id
 
 TRACE, OTHER_TRACE = b"t" * 16, b"u" * 16
-RAW, FRAME = b"raw bytes", Frame(b"resource", b"scope")
-CONFIG = Traces(settle=2.0, idle_timeout=30.0, max_duration=600.0)
+RAW, FRAME = b"raw bytes", Envelope(b"resource", b"scope")
+CONFIG = TracesConfig(settle=2.0, idle_timeout=30.0, max_duration=600.0)
 
 
-def reading(number: int, parent: int = 0, role: Role = Role.TOOL) -> Reading:
-    return Reading(span_id(number), span_id(parent) if parent else b"", number, number, role, "test", Resource({}))
+def reading(number: int, parent: int = 0, role: Role = Role.TOOL) -> GenAISpan:
+    return GenAISpan(span_id(number), span_id(parent) if parent else b"", number, number, role, "test", Resource({}))
 
 
-def add(assembler: Assembler, item: Reading, now: float, trace_id: bytes = TRACE) -> Disposition:
+def add(assembler: Assembler, item: GenAISpan, now: float, trace_id: bytes = TRACE) -> Disposition:
     assembler.link({trace_id: [item.span_id, item.parent_span_id or bytes(8)]}, now)
     return assembler.add(trace_id, item.span_id, item, RAW, FRAME, now)
 
@@ -143,7 +143,7 @@ def test_a_late_span_of_a_scored_run_passes_and_reopens_its_trace() -> None:
     assembler.close(trace)
     trace.note_verdict(span_id(1), 0, 0)
     assert add(assembler, reading(2, 1), 5) is Disposition.LATE
-    assert opened(assembler).state is State.REOPENED
+    assert opened(assembler).state is TraceState.REOPENED
     assert due(assembler, 7) == [(TRACE, Due.SETTLED)]
 
 
@@ -158,19 +158,19 @@ def test_a_new_run_in_an_old_trace_is_held() -> None:
 
 
 def test_the_oldest_trace_goes_when_there_are_too_many_or_they_hold_too_much() -> None:
-    assembler = Assembler(Traces(max_open=1))
+    assembler = Assembler(TracesConfig(max_open=1))
     add(assembler, reading(1), 0)
     assert assembler.over_limit() is None
     add(assembler, reading(1), 1, OTHER_TRACE)
     assert assembler.over_limit() is opened(assembler)
-    assembler = Assembler(Traces(max_held_mib=1))
+    assembler = Assembler(TracesConfig(max_held_mib=1))
     assembler.link({TRACE: [span_id(1), bytes(8)]}, 0)
     assembler.add(TRACE, span_id(1), reading(1), bytes((1 << 20) + 1), FRAME, 0)
     assert assembler.over_limit() is opened(assembler)
 
 
 def test_a_trace_without_end_is_bounded_and_marked() -> None:
-    assembler = Assembler(Traces(max_spans=3))
+    assembler = Assembler(TracesConfig(max_spans=3))
     for number in range(1, 200):
         add(assembler, reading(number, number + 1), 0)
     trace = opened(assembler)
@@ -179,7 +179,7 @@ def test_a_trace_without_end_is_bounded_and_marked() -> None:
 
 
 def test_only_so_many_finished_traces_are_remembered() -> None:
-    assembler = Assembler(Traces(remember=1))
+    assembler = Assembler(TracesConfig(remember=1))
     for trace_id in (TRACE, OTHER_TRACE):
         add(assembler, reading(1), 0, trace_id)
         assembler.close(opened(assembler, trace_id))
@@ -234,7 +234,7 @@ def test_parents_of_a_session_are_those_of_all_its_links() -> None:
 
 
 def test_a_large_trace_is_looked_at_less_often() -> None:
-    assembler = Assembler(Traces(settle=2.0, idle_timeout=30.0, max_duration=600.0))
+    assembler = Assembler(TracesConfig(settle=2.0, idle_timeout=30.0, max_duration=600.0))
     for number in range(3001):
         add(assembler, reading(number + 1), 0)
     assert due(assembler, 2.1) == []

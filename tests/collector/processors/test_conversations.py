@@ -6,22 +6,26 @@ from typing import Any
 
 import pytest
 
-from collector.config import Conversations as Config
-from collector.processors.conversations import Conversation, Conversations, Gathered, Key, Mark
+from collector.config import ConversationsConfig
+from collector.processors.conversations import Conversation, ConversationKey, ConversationRun, Conversations, Mark
 
-KEY = Key(None, "shop", "c-1")
-
-
-def run(number: int, key: Key = KEY, calls: int = 1, size: int = 10, complete: bool = True) -> Gathered:
-    return Gathered(key, number.to_bytes(24, "big"), calls, complete, bytes(size))
+KEY = ConversationKey(None, "shop", "c-1")
 
 
-def key(number: int) -> Key:
-    return Key(None, "shop", f"c-{number}")
+def run(
+    number: int, key: ConversationKey = KEY, calls: int = 1, size: int = 10, complete: bool = True
+) -> ConversationRun:
+    return ConversationRun(key, number.to_bytes(24, "big"), calls, complete, bytes(size))
+
+
+def key(number: int) -> ConversationKey:
+    return ConversationKey(None, "shop", f"c-{number}")
 
 
 def conversations(*, journaled: bool = False, **config: Any) -> Conversations:
-    return Conversations(Config.model_validate({"idle_timeout": 10, "max_duration": 60, **config}), journaled=journaled)
+    return Conversations(
+        ConversationsConfig.model_validate({"idle_timeout": 10, "max_duration": 60, **config}), journaled=journaled
+    )
 
 
 def close_due(table: Conversations, now: float) -> list[tuple[Conversation, str]]:
@@ -140,9 +144,9 @@ def test_a_postponed_one_is_due_again() -> None:
 # --- across a restart
 
 
-def kept(table: Conversations) -> list[Gathered | Mark]:
+def kept(table: Conversations) -> list[ConversationRun | Mark]:
     """What a journal that followed the changes has."""
-    rows: list[Gathered | Mark] = []
+    rows: list[ConversationRun | Mark] = []
     for what, keep in table.changes:
         rows.append(what) if keep else rows.remove(what)
     return rows
@@ -154,7 +158,7 @@ def restored(table: Conversations, now: float, **config: Any) -> Conversations:
         if isinstance(what, Mark):
             after.restore_mark(what.record, row, now)
         else:
-            after.restore(Gathered(what.key, what.anchor, what.calls, what.complete, what.record, row), now)
+            after.restore(ConversationRun(what.key, what.anchor, what.calls, what.complete, what.record, row), now)
     return after
 
 
@@ -204,7 +208,9 @@ def test_one_whose_only_run_was_gathered_again_keeps_its_revision_over_a_restart
 def test_conversations_of_tenants_and_of_none_may_be_due_at_the_same_instant() -> None:
     table = conversations()
     for number, tenant in enumerate((None, "blue", None, "red")):
-        table.add(run(number, Key(tenant, None if tenant else "shop", "c-1" if tenant else f"c-{number}")), 0)
+        table.add(
+            run(number, ConversationKey(tenant, None if tenant else "shop", "c-1" if tenant else f"c-{number}")), 0
+        )
     assert len(close_due(table, 10)) == 4
 
 
@@ -213,7 +219,7 @@ def test_nothing_is_kept_of_what_is_forgotten() -> None:
     for number in (1, 2, 3):
         table.add(run(number, key(number)), 0)
     close_due(table, 10)
-    assert {what.key for what in kept(table) if isinstance(what, Gathered)} == {key(3)}
+    assert {what.key for what in kept(table) if isinstance(what, ConversationRun)} == {key(3)}
     assert len(kept(table)) == 2
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from collector.drafts import Call
+from collector.drafts import DraftCall
 from collector.processors.ordering import arrange
 from collector.reconstruction import ContextSettings
 from collector.span import Resource
@@ -16,11 +16,11 @@ JS = 1_700_000_000_000 * 1_000_000
 """A start on a whole millisecond, as JavaScript clocks give them."""
 
 
-def call(name: str, start: int, end: int, turn: int = -1, position: int = 0, **more: Any) -> Call:
-    return Call(name, None, None, None, "unset", None, start, end, name.encode(), True, turn, position, **more)
+def call(name: str, start: int, end: int, turn: int = -1, position: int = 0, **more: Any) -> DraftCall:
+    return DraftCall(name, None, None, None, "unset", None, start, end, name.encode(), True, turn, position, **more)
 
 
-def order(*calls: Call, skew: int = 0) -> tuple[list[str], list[int], frozenset[int]]:
+def order(*calls: DraftCall, skew: int = 0) -> tuple[list[str], list[int], frozenset[int]]:
     arranged = list(calls)
     unsure = arrange(arranged, skew)
     return [one.name for one in arranged], [one.step for one in arranged], unsure

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from collector.otlp.lazy import Frame
-from collector.processors.trace import TRANSITIONS, Event, State, Trace
+from collector.otlp.lazy import Envelope
+from collector.processors.trace import TRANSITIONS, Trace, TraceEvent, TraceState
 from tests.otlp_data import span_id
 
-TRACE, FRAME, ELSEWHERE = b"t" * 16, Frame(b"resource", b"scope"), Frame(b"another resource", b"scope")
+TRACE, FRAME, ELSEWHERE = b"t" * 16, Envelope(b"resource", b"scope"), Envelope(b"another resource", b"scope")
 
 
-def opened(state: State = State.OPEN) -> Trace:
+def opened(state: TraceState = TraceState.OPEN) -> Trace:
     return Trace(TRACE, 0.0, 0.0, bytearray(), state)
 
 
-@pytest.mark.parametrize("state", list(State))
-@pytest.mark.parametrize("event", list(Event))
-def test_an_event_moves_the_trace_or_raises_and_changes_nothing(state: State, event: Event) -> None:
+@pytest.mark.parametrize("state", list(TraceState))
+@pytest.mark.parametrize("event", list(TraceEvent))
+def test_an_event_moves_the_trace_or_raises_and_changes_nothing(state: TraceState, event: TraceEvent) -> None:
     trace = opened(state)
     if event in TRANSITIONS[state]:
         trace.step(event)
@@ -32,7 +32,7 @@ def test_each_held_span_keeps_what_surrounded_it() -> None:
     trace = opened()
     trace.hold(span_id(1), b"one", FRAME)
     trace.hold(span_id(2), b"two", ELSEWHERE)
-    trace.hold(span_id(3), b"three", Frame(*FRAME))
+    trace.hold(span_id(3), b"three", Envelope(*FRAME))
 
     assert [(raw, frame) for _, raw, frame in trace.held_spans()] == [
         (b"one", FRAME),

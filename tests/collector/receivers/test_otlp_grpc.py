@@ -14,7 +14,7 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from collector.component import Rejected, Signal
-from collector.config import GrpcServer
+from collector.config import GrpcServerConfig
 from collector.errors import CollectorError, ConfigError, DecodeError, RefusedError, UnavailableError
 from collector.receivers.otlp_grpc import _SERVICES, OtlpGrpcReceiver
 from tests import otlp_data as data
@@ -27,7 +27,7 @@ def exchange(intake: RecordingIntake, talk: Callable[[grpc.aio.Channel], Awaitab
     """Start a receiver, talk to it over a channel of its own, stop it."""
 
     async def run() -> None:
-        receiver = OtlpGrpcReceiver(GrpcServer.model_validate({"endpoint": "127.0.0.1:0", **config}), intake)
+        receiver = OtlpGrpcReceiver(GrpcServerConfig.model_validate({"endpoint": "127.0.0.1:0", **config}), intake)
         await receiver.start()
         async with grpc.aio.insecure_channel(f"127.0.0.1:{receiver.port}") as channel:
             await talk(channel)
@@ -116,9 +116,9 @@ def test_a_message_over_the_limit_is_refused_and_the_next_one_works() -> None:
 
 def test_an_address_in_use_is_a_sentence() -> None:
     async def run() -> None:
-        first = OtlpGrpcReceiver(GrpcServer(endpoint="127.0.0.1:0"), RecordingIntake())
+        first = OtlpGrpcReceiver(GrpcServerConfig(endpoint="127.0.0.1:0"), RecordingIntake())
         await first.start()
-        second = OtlpGrpcReceiver(GrpcServer(endpoint=f"127.0.0.1:{first.port}"), RecordingIntake())
+        second = OtlpGrpcReceiver(GrpcServerConfig(endpoint=f"127.0.0.1:{first.port}"), RecordingIntake())
         with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{first.port}"):
             await second.start()
         await second.shutdown()

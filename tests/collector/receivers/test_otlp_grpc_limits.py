@@ -11,7 +11,7 @@ import grpc.aio
 import pytest
 
 from collector.component import Rejected, Signal
-from collector.config import GrpcServer
+from collector.config import GrpcServerConfig
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from tests import otlp_data as data
 from tests.http2 import PREFACE, Http2Sender, frame, message, status
@@ -25,7 +25,9 @@ def serve(intake: RecordingIntake, scenario: Callable[[int], Awaitable[None]], *
     """Run ``scenario`` against a receiver's port."""
 
     async def run() -> None:
-        receiver = OtlpGrpcReceiver(GrpcServer.model_validate({"endpoint": "127.0.0.1:0", **config}), intake, grace=0.1)
+        receiver = OtlpGrpcReceiver(
+            GrpcServerConfig.model_validate({"endpoint": "127.0.0.1:0", **config}), intake, grace=0.1
+        )
         await receiver.start()
         try:
             async with asyncio.timeout(30):

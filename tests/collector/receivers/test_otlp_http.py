@@ -15,7 +15,7 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from collector.component import Rejected
-from collector.config import HttpServer as HttpConfig
+from collector.config import HttpServerConfig
 from collector.errors import CollectorError, DecodeError, RefusedError, UnavailableError
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from tests import otlp_data as data
@@ -30,7 +30,7 @@ def exchange(intake: RecordingIntake, talk: Callable[[httpx.AsyncClient], Awaita
     """Start a receiver, talk to it with a client of its own, stop it."""
 
     async def run() -> None:
-        receiver = OtlpHttpReceiver(HttpConfig.model_validate({"endpoint": "127.0.0.1:0", **config}), intake)
+        receiver = OtlpHttpReceiver(HttpServerConfig.model_validate({"endpoint": "127.0.0.1:0", **config}), intake)
         await receiver.start()
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{receiver.port}", trust_env=False) as client:
             await talk(client)
@@ -151,7 +151,7 @@ def test_a_body_that_never_comes_is_given_up_on(drips: bool) -> None:
 
     async def run() -> None:
         receiver = OtlpHttpReceiver(
-            HttpConfig.model_validate({"endpoint": "127.0.0.1:0", "read_timeout": "100ms"}), intake
+            HttpServerConfig.model_validate({"endpoint": "127.0.0.1:0", "read_timeout": "100ms"}), intake
         )
         await receiver.start()
         reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
