@@ -72,8 +72,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its core writes a line for each malformed header it is sent
-    from collector.config import load_config  # noqa: PLC0415
-    from collector.service import configure_logging, serve  # noqa: PLC0415
+    from collector.config.model import load_config  # noqa: PLC0415
+    from collector.service.service import configure_logging, serve  # noqa: PLC0415
 
     config = load_config(options.config)
     configure_logging(config.service.telemetry.logs.level)
@@ -82,10 +82,10 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _score(options: argparse.Namespace) -> int:
-    from collector import report  # noqa: PLC0415
-    from collector.documents import rule_paths  # noqa: PLC0415
-    from collector.offline import score_files  # noqa: PLC0415
-    from collector.rule_files import load_rules  # noqa: PLC0415
+    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
+    from collector.offline import report  # noqa: PLC0415
+    from collector.offline.score import score_files  # noqa: PLC0415
+    from collector.scoring.rule_files import load_rules  # noqa: PLC0415
 
     rules = load_rules(rule_paths(options.rules))
     rows = [report.row_of(verdict) for verdict in score_files(options.paths, rules)]
@@ -100,9 +100,9 @@ def _score(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from collector.config import load_config  # noqa: PLC0415
-    from collector.documents import rule_paths  # noqa: PLC0415
-    from collector.rule_files import check_rules  # noqa: PLC0415
+    from collector.config.model import load_config  # noqa: PLC0415
+    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
+    from collector.scoring.rule_files import check_rules  # noqa: PLC0415
 
     try:
         config = load_config(options.config) if options.config else None
@@ -116,7 +116,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _schema(options: argparse.Namespace) -> int:
-    from collector.config import Config  # noqa: PLC0415
+    from collector.config.model import Config  # noqa: PLC0415
     from scorers.rule_schema import rule_schema  # noqa: PLC0415
 
     print(json.dumps(rule_schema() if options.what == "rules" else Config.model_json_schema(), indent=2))

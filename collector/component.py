@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from collector.errors import CollectorError
-from scorers.judge import JudgeRequest
+from scorers.judged.judge import JudgeRequest
 
 Signal = Literal["traces", "logs", "metrics"]
 SIGNALS: tuple[Signal, ...] = ("traces", "logs", "metrics")

@@ -16,32 +16,33 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 
-from collector import content, dialects
+from collector import dialects
+from collector.assembly.assembler import Assembler, Disposition, Due
+from collector.assembly.conversations import Conversation, Conversations
+from collector.assembly.trace import Trace
 from collector.component import Clock, ExportRequest, Rejected, Signal
-from collector.config import Config
-from collector.departures import HeldExport, HoldQueue
+from collector.config.model import Config
+from collector.delivery.hold import HeldExport, HoldQueue
+from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError
-from collector.gathered import gather, judge, texts_to_embed
-from collector.journal import Journal, Kept
-from collector.judging.desk import Job, JudgeQueue
+from collector.judging import recorded_content as content
+from collector.judging.queue import Job, JudgeQueue
+from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
-from collector.outbox import SendingQueue
-from collector.processors.annotation import judged_attributes
-from collector.processors.assembler import Assembler, Disposition, Due
-from collector.processors.conversations import Conversation, Conversations
-from collector.processors.scoring import TENANT_ATTRIBUTES, arguments_to_embed, verdicts_of, words_to_embed
-from collector.processors.trace import Trace
-from collector.reading import IGNORED, GenAISpan, Role
-from collector.reconstruction import ContextSettings, Run, reconstruct
-from collector.recovery import bring_back
-from collector.redaction import Redaction
-from collector.results import Results, resource_of
-from collector.rule_files import LoadedRules
-from collector.spool import Spool
-from collector.telemetry import Telemetry
-from collector.verdict import Verdict
-from collector.verdict_counter import VerdictCounter
+from collector.reconstruction.reconstruct import ContextSettings, Run, reconstruct
+from collector.results.redaction import Redaction
+from collector.results.results import Results, resource_of
+from collector.results.span_attributes import judged_attributes
+from collector.results.verdict_counter import VerdictCounter
+from collector.scoring.conversations import gather, judge, texts_to_embed
+from collector.scoring.rule_files import LoadedRules
+from collector.scoring.select_and_score import TENANT_ATTRIBUTES, arguments_to_embed, verdicts_of, words_to_embed
+from collector.scoring.verdict import Verdict
+from collector.storage.journal import Journal, Kept
+from collector.storage.recovery import bring_back
+from collector.storage.spool import Spool
+from collector.telemetry.metrics import Telemetry
 
 __all__ = ["Clock", "Pipeline"]
 

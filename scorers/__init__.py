@@ -5,12 +5,12 @@ an `Evaluation` for each of its scorers. ``SCORERS[name](**options)`` gives a si
 """
 
 from scorers.evaluation import CompiledRule, Evaluation, RuleSet, compile_rules, digest, load_rules, score_rule
-from scorers.intents import FoundIntent
-from scorers.parsing import Problem, RuleError, parse_rules
 from scorers.registry import SCORERS
-from scorers.rules import Expect, Intent, Match, Rule, RuleFile, RuleTest
+from scorers.rules.intents import FoundIntent
+from scorers.rules.model import Expect, Intent, Match, Rule, RuleFile, RuleTest
+from scorers.rules.parsing import Problem, RuleError, parse_rules
+from scorers.rules.selection import Context, select
 from scorers.score import Label, Outcome, Score, error_score
-from scorers.selection import Context, select
 from scorers.trajectory import ToolCall, Trajectory
 
 __all__ = [

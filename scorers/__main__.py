@@ -11,8 +11,8 @@ import json
 import sys
 from typing import Any
 
-from scorers.parsing import nearest
 from scorers.registry import SCORERS
+from scorers.rules.parsing import nearest
 
 
 def answer(line: str) -> str:

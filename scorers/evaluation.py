@@ -10,18 +10,19 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from scorers import registry, trajectory_scorer
-from scorers.arguments import Embed
-from scorers.flattening import check_flattening, expected_calls, made_calls
-from scorers.intents import MAX_WORDS, FoundIntent, build_classifier
-from scorers.judge import JudgeScorer
-from scorers.parsing import Problem, RuleError, nearest, parse_rules
-from scorers.rules import Intent, Rule, RuleFile, ScorerRef
+from scorers import registry
+from scorers.conformance import scorer as trajectory_scorer
+from scorers.conformance.flattening import check_flattening, expected_calls, made_calls
+from scorers.conformance.scorer import TrajectoryScorer
+from scorers.judged.judge import JudgeScorer
+from scorers.rules.arguments import Embed
+from scorers.rules.intents import MAX_WORDS, FoundIntent, build_classifier
+from scorers.rules.model import Intent, Rule, RuleFile, ScorerRef
+from scorers.rules.parsing import Problem, RuleError, nearest, parse_rules
+from scorers.rules.selection import Context, RuleIndex
+from scorers.rules.semantic_texts import SemanticTexts
 from scorers.score import Score, error_score
-from scorers.selection import Context, RuleIndex
-from scorers.semantics import SemanticTexts
 from scorers.trajectory import Trajectory
-from scorers.trajectory_scorer import TrajectoryScorer
 
 TOLERANCE = 1e-9
 DEFAULT_SAMPLE_RATE = 0.01

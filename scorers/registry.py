@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from scorers import tool_choice, trajectory_scorer
-from scorers.judge import JudgeScorer
+from scorers.conformance import scorer as trajectory_scorer
+from scorers.judged import tool_choice
+from scorers.judged.judge import JudgeScorer
 from scorers.score import Score
 from scorers.systems import (
     adk,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from scorers.call_scorer import Options
+from scorers.judged.tool_choice import NAME as TOOL_CHOICE
+from scorers.judged.tool_choice import ToolChoiceOptions
 from scorers.registry import JUDGES, SCORERS
-from scorers.rules import RuleFile, ScorerRef
+from scorers.rules.model import RuleFile, ScorerRef
 from scorers.systems import mastra_llm
-from scorers.systems.system import Options
-from scorers.tool_choice import NAME as TOOL_CHOICE
-from scorers.tool_choice import ToolChoiceOptions
 
 JUDGE_OPTIONS: Final[Mapping[str, type[Options]]] = {
     mastra_llm.NAME: mastra_llm.MastraLLMJudgeOptions,

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from scorers.conformance.diagnosis import Diagnosis
+from scorers.conformance.pattern import Pattern
+from scorers.conformance.search import SearchLimitError
 from scorers.evaluation import CompiledRule, RuleSet
-from scorers.names import show_name
-from scorers.parsing import nearest
-from scorers.pattern import Pattern
-from scorers.reading import Diagnosis
-from scorers.rules import RuleFile, RuleTest, RuleTestCall, Tool
+from scorers.rules.model import RuleFile, RuleTest, RuleTestCall, Tool
+from scorers.rules.names import show_name
+from scorers.rules.parsing import nearest
+from scorers.rules.selection import KEYS, Context
 from scorers.score import Score
-from scorers.search import SearchLimitError
-from scorers.selection import KEYS, Context
 from scorers.trajectory import ToolCall, Trajectory
 
 SCORE_TOLERANCE = 0.001

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from collector import dialects
-from collector.config import Config, load_config
-from collector.reading import IGNORED, GenAISpan
-from collector.reconstruction import ContextSettings, Run, reconstruct
-from collector.span import LogRecord, Resource, Scope, Span, SpanEvent
+from collector.config.model import Config, load_config
+from collector.model.genai_span import IGNORED, GenAISpan
+from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
+from collector.reconstruction.reconstruct import ContextSettings, Run, reconstruct
 
 TRACE = bytes(range(16))
 MS = 1_000_000

@@ -16,17 +16,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from collector.component import Signal
-from collector.config import Config, SendingQueueConfig
+from collector.config.model import Config, SendingQueueConfig
+from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError
-from collector.memory import give_back, resident_bytes
 from collector.otlp import json as otlp_json
-from collector.outbox import SendingQueue
 from collector.pipeline import Clock, Pipeline
 from collector.receivers.otlp_http import gunzip
-from collector.rule_files import load_rules
-from collector.spool import Spool
-from collector.spool_file import Change, SpoolFile
-from collector.telemetry import Telemetry
+from collector.scoring.rule_files import load_rules
+from collector.service.memory_limiter import give_back, resident_bytes
+from collector.storage.spool import Spool
+from collector.storage.spool_file import Change, SpoolFile
+from collector.telemetry.metrics import Telemetry
 from tests import recorded
 
 _LIMIT = 64 << 20

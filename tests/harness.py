@@ -8,14 +8,14 @@ from typing import Any
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.config import Config, SendingQueueConfig
-from collector.outbox import SendingQueue
+from collector.config.model import Config, SendingQueueConfig
+from collector.delivery.sending_queue import SendingQueue
 from collector.pipeline import Clock, Pipeline
-from collector.rule_files import load_rules
-from collector.spool import Spool
-from collector.spool_file import Change, SpoolFile
-from collector.telemetry import Telemetry
-from collector.verdict import Verdict
+from collector.scoring.rule_files import load_rules
+from collector.scoring.verdict import Verdict
+from collector.storage.spool import Spool
+from collector.storage.spool_file import Change, SpoolFile
+from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.sinks import ManualClock
 

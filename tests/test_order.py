@@ -21,14 +21,14 @@ import grpc
 import pytest
 
 from collector.component import Signal
-from collector.config import Config
-from collector.offline import score_files
+from collector.config.model import Config
+from collector.offline.score import score_files
 from collector.otlp import lazy
 from collector.receivers.otlp_file import read_file, trace_sets
-from collector.reconstruction import Run
-from collector.rule_files import NO_RULES
-from collector.service import Service
-from collector.verdict import Verdict
+from collector.reconstruction.reconstruct import Run
+from collector.scoring.rule_files import NO_RULES
+from collector.scoring.verdict import Verdict
+from collector.service.service import Service
 from tests import recorded
 from tests.collector_process import wait_for
 

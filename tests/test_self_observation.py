@@ -67,7 +67,7 @@ def _pushed(sink: OtlpSink, name: str) -> float | None:
 
 
 def test_off_it_loads_no_sdk() -> None:
-    loaded = "import sys, collector.service; print('opentelemetry.sdk' in sys.modules)"
+    loaded = "import sys, collector.service.service; print('opentelemetry.sdk' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert answer.stdout == "False\n"
 

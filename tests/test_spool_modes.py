@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 import pytest
 
-from collector.spool_file import NAME
+from collector.storage.spool_file import NAME
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, free_port, send, wait_for
 from tests.sinks import OtlpSink

@@ -15,13 +15,13 @@ import pytest
 import trustme
 
 from collector.component import ExportRequest
-from collector.config import GrpcServerConfig, HttpServerConfig, OtlpExporterConfig
+from collector.config.model import GrpcServerConfig, HttpServerConfig, OtlpExporterConfig
+from collector.delivery.sending_queue import SendingQueue
 from collector.errors import ConfigError
 from collector.exporters.otlp import OtlpExporter
-from collector.outbox import SendingQueue
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
-from collector.telemetry import Telemetry
+from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.sinks import RecordingIntake
 

@@ -17,10 +17,10 @@ from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExport
 from rich.console import Console
 from rich.live import Live
 
-from collector.config import Config
+from collector.config.model import Config
 from collector.demo.replay import FAULTS, recordings, replay
 from collector.demo.scoreboard import Scoreboard
-from collector.service import Service
+from collector.service.service import Service
 
 _FAULTY = 0.2  # share of runs broken on purpose
 _PAUSE = 0.25  # seconds between runs

@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from collector.verdict import Verdict
+from collector.scoring.verdict import Verdict
 
 _RECENT = 8
 

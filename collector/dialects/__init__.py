@@ -8,11 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from collector import semconv
-from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, fill, has_remote_parent, reading_of
-from collector.span import LogRecord, Span
-
-from . import (
+from collector.dialects import (
     ai_sdk,
     generic,
     genkit,
@@ -31,6 +27,18 @@ from . import (
     otel_genai,
     pydantic_ai,
 )
+from collector.model import semconv
+from collector.model.genai_span import (
+    IGNORED,
+    Dialect,
+    GenAISpan,
+    Role,
+    context_attributes,
+    fill,
+    has_remote_parent,
+    reading_of,
+)
+from collector.model.span import LogRecord, Span
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     openinference.DIALECT,  # its processors write over other dialects' spans, so it says what a span is

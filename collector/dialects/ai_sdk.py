@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from collector import semconv
-from collector.messages import may_hold_calls, newest_results, newest_user_input
-from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
-from collector.span import Span
-from collector.values import name_of
+from collector.model import semconv
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.span import Span
+from collector.payloads.messages import may_hold_calls, newest_results, newest_user_input
+from collector.payloads.values import name_of
 
 NAME: Final = "ai_sdk"
 

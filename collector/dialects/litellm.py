@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from collector import semconv
-from collector.messages import may_hold_calls, newest_results, newest_user_input
-from collector.reading import Dialect, GenAISpan, Role, reading_of
-from collector.span import Span
-from collector.values import name_of, parse_any
+from collector.model import semconv
+from collector.model.genai_span import Dialect, GenAISpan, Role, reading_of
+from collector.model.span import Span
+from collector.payloads.messages import may_hold_calls, newest_results, newest_user_input
+from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "litellm"
 

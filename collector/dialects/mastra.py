@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from collector import semconv
-from collector.messages import may_hold_calls
-from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
-from collector.refusals import is_refusal
-from collector.span import Span
-from collector.values import name_of
+from collector.model import semconv
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.span import Span
+from collector.payloads.messages import may_hold_calls
+from collector.payloads.refusals import is_refusal
+from collector.payloads.values import name_of
 
 NAME: Final = "mastra"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from collector import semconv
-from collector.messages import may_hold_calls, newest_results, newest_user_input
-from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
-from collector.span import Span
-from collector.values import find_text, name_of, parse_any
+from collector.model import semconv
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.span import Span
+from collector.payloads.messages import may_hold_calls, newest_results, newest_user_input
+from collector.payloads.values import find_text, name_of, parse_any
 
 NAME: Final = "mlflow"
 

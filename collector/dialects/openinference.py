@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from collector import semconv
-from collector.messages import newest_results, newest_user_input
-from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
-from collector.span import Span
-from collector.values import find_text, name_of, parse_any
+from collector.model import semconv
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.span import Span
+from collector.payloads.messages import newest_results, newest_user_input
+from collector.payloads.values import find_text, name_of, parse_any
 
 NAME: Final = "openinference"
 

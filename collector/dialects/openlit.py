@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from collector import semconv
-from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
-from collector.span import Span
-from collector.values import name_of
+from collector.model import semconv
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.span import Span
+from collector.payloads.values import name_of
 
 NAME: Final = "openlit"
 

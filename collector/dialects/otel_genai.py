@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from collector import semconv
-from collector.messages import may_hold_calls, newest_results, newest_user_input, outcome_of
-from collector.reading import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
-from collector.refusals import is_refusal
-from collector.span import LogRecord, Span
-from collector.values import name_of, parse_any
+from collector.model import semconv
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.span import LogRecord, Span
+from collector.payloads.messages import may_hold_calls, newest_results, newest_user_input, outcome_of
+from collector.payloads.refusals import is_refusal
+from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "otel_genai"
 

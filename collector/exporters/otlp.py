@@ -23,13 +23,13 @@ import grpc
 import grpc.aio
 
 from collector.component import ExportRequest, Rejected, Signal
-from collector.config import OtlpExporterConfig
-from collector.credentials import Files, read
+from collector.config.model import OtlpExporterConfig
+from collector.delivery.sending_queue import SendingQueue
 from collector.errors import ConfigError
 from collector.otlp import status
-from collector.outbox import SendingQueue
-from collector.own_spans import SelfTracing
-from collector.telemetry import Telemetry
+from collector.telemetry.metrics import Telemetry
+from collector.telemetry.spans import SelfTracing
+from collector.transport.credentials import Files, read
 
 _log = logging.getLogger(__name__)
 _PATIENCE = 300.0  # seconds a request in memory is retried by default, as in the OpenTelemetry Collector

@@ -1,7 +1,7 @@
 """Prometheus exporter: verdicts as counters and histograms with trace-id exemplars, and the /metrics listener.
 
 Configuration: ``exporters.prometheus``. Serves OpenMetrics (with exemplars) to scrapers that accept it, the plain text
-format to all others. Labels that agents write are bounded, see ``collector.telemetry``.
+format to all others. Labels that agents write are bounded, see ``collector.telemetry.metrics``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import asyncio
 
 from prometheus_client.exposition import choose_encoder
 
-from collector.config import PrometheusExporterConfig
-from collector.http_server import HttpServer, Receive, Scope, Send, respond
-from collector.telemetry import Telemetry
+from collector.config.model import PrometheusExporterConfig
+from collector.telemetry.metrics import Telemetry
+from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 
 
 class PrometheusExporter:

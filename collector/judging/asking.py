@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from collector.component import Judge, JudgeAnswer
+from collector.config.judge import JudgeConfig
 from collector.errors import JudgeError, JudgeReason
-from collector.judge_settings import JudgeConfig
 from collector.judging.budget import Budget, Reservation
 from collector.judging.cache import Cache, digest
 from collector.judging.circuit import Circuit, CircuitState
-from collector.telemetry import Telemetry
-from scorers.judge import AnswerError, JudgeRequest, read_answer
+from collector.telemetry.metrics import Telemetry
+from scorers.judged.judge import AnswerError, JudgeRequest, read_answer
 
 MAX_QUESTION_BYTES = 1 << 18
 _ENVELOPE = 64  # tokens a chat template may add

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from collector.judge_settings import BudgetConfig
+from collector.config.judge import BudgetConfig
 
 
 @dataclass(slots=True)

@@ -6,8 +6,8 @@ import json
 from collections import OrderedDict
 from hashlib import sha256
 
-from collector.judge_settings import CacheConfig
-from scorers.judge import JudgeRequest
+from collector.config.judge import CacheConfig
+from scorers.judged.judge import JudgeRequest
 
 _OVERHEAD = 200  # bytes of an entry beyond its text
 

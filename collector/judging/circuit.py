@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from collector.judge_settings import CircuitBreakerConfig
+from collector.config.judge import CircuitBreakerConfig
 
 
 class CircuitState(Enum):

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from collector.redaction import Redaction
-from scorers.judge import JudgedRun, JudgeRequest, ToolDefinition
+from collector.results.redaction import Redaction
+from scorers.judged.judge import JudgedRun, JudgeRequest, ToolDefinition
 from scorers.trajectory import ToolCall
 
 _DEPTH = 32

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from collector.verdict import Verdict
+from collector.scoring.verdict import Verdict
 from scorers.evaluation import RuleJudge
 
 _SPACE = 1 << 56  # as OpenTelemetry's consistent sampling: seven bytes

@@ -13,9 +13,9 @@ from typing import Any
 from google.protobuf.message import DecodeError as ProtobufError
 
 from collector.errors import DecodeError
+from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.otlp import schema
 from collector.otlp.lazy import Envelope
-from collector.span import LogRecord, Resource, Scope, Span, SpanEvent
 
 _MAX_DEPTH = 32  # agent arguments nest a few levels; protobuf itself stops at 100
 _MAX_EVENTS = 256  # the SDKs' default limit is 128 a span

@@ -16,10 +16,10 @@ import grpc
 import grpc.aio
 
 from collector.component import SIGNALS, Intake, Signal
-from collector.config import GrpcServerConfig, ServerTlsConfig
-from collector.credentials import BearerTokens, Files, read, server_context
+from collector.config.model import GrpcServerConfig, ServerTlsConfig
 from collector.errors import CollectorError, ConfigError, DecodeError, RefusedError, TooSlowError
 from collector.otlp import status
+from collector.transport.credentials import BearerTokens, Files, read, server_context
 
 _log = logging.getLogger(__name__)
 _SERVICES: dict[Signal, str] = {

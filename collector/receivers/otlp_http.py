@@ -13,8 +13,7 @@ import zlib
 from collections.abc import Callable
 
 from collector.component import Intake, Signal
-from collector.config import HttpServerConfig
-from collector.credentials import BearerTokens
+from collector.config.model import HttpServerConfig
 from collector.errors import (
     CollectorError,
     DecodeError,
@@ -24,8 +23,9 @@ from collector.errors import (
     UnauthenticatedError,
     UnsupportedError,
 )
-from collector.http_server import HttpServer, Receive, Scope, Send, respond
 from collector.otlp import json, status
+from collector.transport.credentials import BearerTokens
+from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 
 _PATHS: dict[str, Signal] = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"

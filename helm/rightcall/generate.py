@@ -23,7 +23,7 @@ import yaml
 CHART = Path(__file__).resolve().parent
 sys.path.insert(0, str(CHART.parent.parent))  # the collector, where it is not installed
 
-from collector.config import Config  # noqa: E402
+from collector.config.model import Config  # noqa: E402
 
 Schema = dict[str, Any]
 KUBE_VERSION = "1.31.0"

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.calls import Call, optional_arguments
 from scorers.score import Score
-from scorers.systems.calls import Call, optional_arguments
 from scorers.systems.pairing import first_fit, in_order_fit, outcomes
-from scorers.systems.system import Options, OriginalError, SystemScorer, read_options, scorer, verdict
 
 NAME = "adk"
 VERSION = "google-adk@2.13.0"

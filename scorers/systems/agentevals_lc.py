@@ -28,10 +28,10 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from scorers.call_scorer import Options, SystemScorer, read_options, scorer, verdict
+from scorers.calls import Call, arguments
 from scorers.score import Score
-from scorers.systems.calls import Call, arguments
 from scorers.systems.pairing import first_fit, outcomes
-from scorers.systems.system import Options, SystemScorer, read_options, scorer, verdict
 
 NAME = "agentevals_lc"
 VERSION = "agentevals@0.0.9"

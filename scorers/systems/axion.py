@@ -27,11 +27,11 @@ from collections.abc import Mapping
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
+from scorers.call_scorer import Options, SystemScorer, read_options, scorer, verdict
+from scorers.calls import Call, arguments, names
 from scorers.score import Score
-from scorers.systems.calls import Call, arguments, names
 from scorers.systems.formulas import f1_score, share
 from scorers.systems.pairing import first_fit, outcomes
-from scorers.systems.system import Options, SystemScorer, read_options, scorer, verdict
 
 NAME = "axion"
 VERSION = "ax-foundry/axion@7ab96dc"

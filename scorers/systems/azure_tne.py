@@ -25,11 +25,11 @@ from collections.abc import Callable, Hashable, Mapping
 from operator import eq
 from typing import Any, Literal
 
+from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.calls import Call, arguments
 from scorers.score import Score
-from scorers.systems.calls import Call, arguments
 from scorers.systems.formulas import f1_score, share
 from scorers.systems.pairing import in_order_fit
-from scorers.systems.system import Options, OriginalError, SystemScorer, read_options, scorer, verdict
 
 NAME = "azure_tne"
 VERSION = "azure-ai-evaluation@1.18.10"

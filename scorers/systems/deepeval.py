@@ -24,10 +24,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.calls import Call, optional_arguments
 from scorers.score import Score
-from scorers.systems.calls import Call, optional_arguments
 from scorers.systems.pairing import outcomes
-from scorers.systems.system import Options, OriginalError, SystemScorer, read_options, scorer, verdict
 
 NAME = "deepeval"
 VERSION = "deepeval@4.3.1"

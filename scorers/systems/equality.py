@@ -10,7 +10,7 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from scorers.systems.calls import ABSENT
+from scorers.calls import ABSENT
 
 _KINDS: dict[type, str] = {
     dict: "object",

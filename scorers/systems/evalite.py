@@ -28,10 +28,10 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.calls import ABSENT, Call, names
 from scorers.score import Outcome, Score
-from scorers.systems.calls import ABSENT, Call, names
 from scorers.systems.equality import deep_equal, stable_key
-from scorers.systems.system import Options, OriginalError, SystemScorer, read_options, scorer, verdict
 
 NAME = "evalite"
 VERSION = "evalite@1.0.0-beta.16"

@@ -24,9 +24,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.calls import Call
 from scorers.score import Score
-from scorers.systems.calls import Call
-from scorers.systems.system import Options, OriginalError, SystemScorer, read_options, scorer, verdict
 
 NAME = "mastra_code"
 VERSION = "@mastra/evals@1.10.2"

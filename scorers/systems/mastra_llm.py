@@ -29,12 +29,12 @@ from typing import Any
 
 from pydantic import Field
 
-from scorers.judge import AnswerError, JudgedRun, JudgeRequest, Questions, ToolDefinition, read_answer
+from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.calls import Call
+from scorers.judged.judge import AnswerError, JudgedRun, JudgeRequest, Questions, ToolDefinition, read_answer
 from scorers.quoting import clip, quote
 from scorers.score import Score
-from scorers.systems.calls import Call
 from scorers.systems.formulas import round_to_cents
-from scorers.systems.system import Options, OriginalError, SystemScorer, read_options, scorer, verdict
 
 NAME = "mastra_llm"
 VERSION = "@mastra/evals@1.10.2"

@@ -18,9 +18,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.calls import Call, arguments, names, optional_arguments
 from scorers.score import Score
-from scorers.systems.calls import Call, arguments, names, optional_arguments
-from scorers.systems.system import Options, OriginalError, SystemScorer, read_options, scorer, verdict
 
 NAME = "mlflow_exact"
 VERSION = "mlflow@3.18.0"

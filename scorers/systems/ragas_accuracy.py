@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from scorers.call_scorer import Options, SystemScorer, read_options, scorer, verdict
+from scorers.calls import Call, arguments, names
 from scorers.score import Score
-from scorers.systems.calls import Call, arguments, names
-from scorers.systems.system import Options, SystemScorer, read_options, scorer, verdict
 
 NAME = "ragas_accuracy"
 VERSION = "ragas@0.4.3"

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+from scorers.call_scorer import Options, SystemScorer, read_options, scorer, verdict
+from scorers.calls import Call, arguments
 from scorers.score import Score
-from scorers.systems.calls import Call, arguments
 from scorers.systems.formulas import f1_score, share
 from scorers.systems.pairing import outcomes
-from scorers.systems.system import Options, SystemScorer, read_options, scorer, verdict
 
 NAME = "ragas_f1"
 VERSION = "ragas@0.4.3"

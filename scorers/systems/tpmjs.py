@@ -26,12 +26,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.calls import Call
 from scorers.score import Score
-from scorers.systems.calls import Call
 from scorers.systems.equality import own_keys_equal
 from scorers.systems.formulas import f1_score, round_half_up
 from scorers.systems.pairing import outcomes
-from scorers.systems.system import Options, OriginalError, SystemScorer, read_options, scorer, verdict
 
 NAME = "tpmjs"
 VERSION = "tpmjs/tool-call-accuracy-score@0.2.0"

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from scorers.call_scorer import Options, SystemScorer, read_options, scorer, verdict
+from scorers.calls import Call, arguments, names
 from scorers.score import Score
-from scorers.systems.calls import Call, arguments, names
 from scorers.systems.equality import deep_equal
 from scorers.systems.formulas import share
 from scorers.systems.pairing import first_fit, in_order_fit, outcomes
-from scorers.systems.system import Options, SystemScorer, read_options, scorer, verdict
 
 NAME = "vertex"
 VERSION = "vertex-ai-trajectory-metrics (definitions)"

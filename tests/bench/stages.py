@@ -11,14 +11,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from collector import dialects, pipeline, results
-from collector.config import Config, SendingQueueConfig
+from collector import dialects, pipeline
+from collector.config.model import Config, SendingQueueConfig
+from collector.delivery.sending_queue import SendingQueue
 from collector.otlp import lazy
-from collector.outbox import SendingQueue
 from collector.pipeline import Clock, Pipeline
-from collector.rule_files import LoadedRules, load_rules
-from collector.telemetry import Telemetry
-from collector.verdict_counter import VerdictCounter
+from collector.results import results
+from collector.results.verdict_counter import VerdictCounter
+from collector.scoring.rule_files import LoadedRules, load_rules
+from collector.telemetry.metrics import Telemetry
 from tests.bench.load import RULES, SPANS_PER_REQUEST, requests
 
 REST = "decode, assemble and other"

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from collector.judged_run import judged_run
-from collector.offline import score_files
-from collector.reconstruction import Run
-from collector.rule_files import LoadedRules
+from collector.offline.score import score_files
+from collector.reconstruction.judged_run import judged_run
+from collector.reconstruction.reconstruct import Run
+from collector.scoring.rule_files import LoadedRules
 from scorers import load_rules
 from tests import marked, recorded
 from tests.collector.corpus_differences import NO_CONTENT, Truth, differences, executed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prometheus_client import Counter
 
-from collector.telemetry import METRICS
+from collector.telemetry.metrics import METRICS
 from tests import marked
 
 README = Path(__file__).parents[2] / "collector" / "README.md"

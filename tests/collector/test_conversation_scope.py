@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector import embeddings, gathered
-from collector.rule_files import check_rules, load_rules
-from collector.spool_file import Change
+from collector.scoring import conversations as gathered
+from collector.scoring import embeddings
+from collector.scoring.rule_files import check_rules, load_rules
+from collector.storage.spool_file import Change
 from tests import otlp_data as data
 from tests.harness import Bench, Life, folder_in
 

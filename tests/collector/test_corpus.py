@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from collector.offline import score_files
-from collector.rule_files import NO_RULES
+from collector.offline.score import score_files
+from collector.scoring.rule_files import NO_RULES
 from tests import recorded
 from tests.collector.corpus_differences import NO_CONTENT, differences
 from tests.collector.corpus_limits import LIMITS

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector import embeddings, pipeline
+from collector import pipeline
 from collector.errors import CollectorError, DecodeError
 from collector.otlp import lazy
-from collector.rule_files import load_rules
+from collector.scoring import embeddings
+from collector.scoring.rule_files import load_rules
 from tests import otlp_data as data
 from tests.harness import WEATHER_RULES, Bench
 

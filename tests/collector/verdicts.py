@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from collector.reconstruction import Run
-from collector.verdict import Verdict
+from collector.reconstruction.reconstruct import Run
+from collector.scoring.verdict import Verdict
 from scorers import Evaluation, Outcome, Score, ToolCall, Trajectory
 from tests.otlp_data import TRACE, span_id
 

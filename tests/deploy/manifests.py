@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from collector.config import Config, load_config
-from collector.documents import rule_paths
-from collector.rule_files import check_rules
+from collector.config.model import Config, load_config
+from collector.config.yaml_documents import rule_paths
+from collector.scoring.rule_files import check_rules
 
 Manifest = dict[str, Any]
 OPERATOR_KINDS = {"ServiceMonitor", "PrometheusRule"}  # of the Prometheus operator, not of Kubernetes

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 from prometheus_client import Counter, Histogram
 
-from collector.telemetry import METRICS
+from collector.telemetry.metrics import METRICS
 from tests.deploy.programs import DEPLOY
 
 RULE_FILES = [DEPLOY / "prometheus" / name for name in ("rules.yaml", "accuracy.yaml", "health.yaml")]

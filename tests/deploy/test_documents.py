@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from collector.config import load_config
-from collector.documents import rule_paths
-from collector.rule_files import check_rules
+from collector.config.model import load_config
+from collector.config.yaml_documents import rule_paths
+from collector.scoring.rule_files import check_rules
 from tests.deploy.programs import DEPLOY, ROOT
 
 DOCUMENTS = [ROOT / "README.md", *sorted(DEPLOY.rglob("*.md")), *sorted((ROOT / "helm" / "rightcall").glob("*.md"))]

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from collector.config import load_config
-from collector.documents import rule_paths
-from collector.rule_files import check_rules
+from collector.config.model import load_config
+from collector.config.yaml_documents import rule_paths
+from collector.scoring.rule_files import check_rules
 from tests.deploy.manifests import (
     assert_restricted,
     assert_valid,

@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from collector.offline import score_files
-from collector.rule_files import NO_RULES
+from collector.offline.score import score_files
+from collector.scoring.rule_files import NO_RULES
 from tests import recorded
 from tests.collector.corpus_differences import differences
 from tests.record.recordings import RECORDINGS, EnvironmentMissingError, record

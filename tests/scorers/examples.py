@@ -6,9 +6,9 @@ import copy
 from typing import Any
 
 from scorers import CompiledRule, ToolCall, Trajectory, load_rules
-from scorers.expectation import read_expectation
-from scorers.pattern import Pattern
-from scorers.rules import Expect
+from scorers.conformance.expectation import read_expectation
+from scorers.conformance.pattern import Pattern
+from scorers.rules.model import Expect
 
 _REFUND: dict[str, Any] = {
     "rules": [

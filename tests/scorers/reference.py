@@ -9,8 +9,8 @@ from itertools import permutations, product
 from typing import Any
 
 from scorers import ToolCall
-from scorers.rules import AnyOrder, Element, OneOf, Optional, Repeat, Tool
-from scorers.rules import Sequence as InSequence
+from scorers.rules.model import AnyOrder, Element, OneOf, Optional, Repeat, Tool
+from scorers.rules.model import Sequence as InSequence
 
 Word = tuple[Tool, ...]
 MOST_REPEATS = 3

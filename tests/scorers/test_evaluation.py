@@ -11,7 +11,7 @@ import pytest
 
 from scorers import SCORERS, Context, RuleError, RuleSet, Score, ToolCall, load_rules, parse_rules, score_rule
 from scorers.evaluation import digest
-from scorers.parsing import show_path
+from scorers.rules.parsing import show_path
 from tests.scorers.examples import refund_file, rule, run
 
 HAPPY = run(("lookup_order", {"order_id": "ord_7"}), "check_inventory", "check_policy", "refund_card")

@@ -13,8 +13,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from scorers import CompiledRule, Score, Trajectory
-from scorers.expectation import read_expectation
-from scorers.rules import CONSTRAINTS_OF_TWO, Expect
+from scorers.conformance.expectation import read_expectation
+from scorers.rules.model import CONSTRAINTS_OF_TWO, Expect
 from tests.scorers.examples import rule, run
 from tests.scorers.reference import lcs_f1, words
 from tests.scorers.strategies import NAMES, patterns, trajectories

@@ -11,9 +11,9 @@ import yaml
 
 from scorers import RuleSet, compile_rules, parse_rules
 from scorers.__main__ import answer
-from scorers.matchers import MATCHER_KEYS
 from scorers.rule_tests import run_tests
-from scorers.rules import CONSTRAINTS_OF_ONE, CONSTRAINTS_OF_TWO, ELEMENT_MODELS
+from scorers.rules.matchers import MATCHER_KEYS
+from scorers.rules.model import CONSTRAINTS_OF_ONE, CONSTRAINTS_OF_TWO, ELEMENT_MODELS
 
 README = (Path(__file__).parents[2] / "scorers" / "README.md").read_text()
 

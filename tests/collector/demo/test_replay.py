@@ -9,12 +9,12 @@ import pytest
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
 from collector import demo
-from collector.config import Config
+from collector.config.model import Config
 from collector.demo.replay import FAULTS, Recording, recordings, replay
 from collector.pipeline import Clock, Pipeline
-from collector.rule_files import check_rules, load_rules
-from collector.telemetry import Telemetry
-from collector.verdict import Verdict
+from collector.scoring.rule_files import check_rules, load_rules
+from collector.scoring.verdict import Verdict
+from collector.telemetry.metrics import Telemetry
 
 RULES = Path(demo.__file__).parent / "rules.yaml"
 NOW = 1_800_000_000_000_000_000

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from collector import dialects
-from collector.reading import IGNORED
-from collector.span import Span
+from collector.model.genai_span import IGNORED
+from collector.model.span import Span
 from tests.builders import called, read_tool, run_of, span
 
 CALLS = json.dumps(

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from collector import dialects
-from collector.reading import IGNORED
+from collector.model.genai_span import IGNORED
 from tests.builders import called, read_tool, run_of, runs_of, span
 
 USER = {"messages": [{"role": "user", "content": [{"text": "pay it"}]}]}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from collector.span import Span
+from collector.model.span import Span
 from tests.builders import called, read_tool, run_of, runs_of, span
 
 AGENT = "langsmith.metadata.lc_agent_name"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collector import dialects
-from collector.reading import IGNORED
+from collector.model.genai_span import IGNORED
 from tests.builders import called, read_tool, run_of, span
 
 CALL = {"mcp.method.name": "tools/call"}

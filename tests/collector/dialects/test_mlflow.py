@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from collector import dialects
-from collector.reading import IGNORED
-from collector.span import Span
+from collector.model.genai_span import IGNORED
+from collector.model.span import Span
 from tests.builders import called, read_tool, run_of, span
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collector import dialects
-from collector.reading import IGNORED
+from collector.model.genai_span import IGNORED
 from tests.builders import called, model_span, read_tool, run_of, span, tool_span
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from collector.span import Span
+from collector.model.span import Span
 from tests.builders import called, model_span, read_tool, run_of, runs_of, span
 
 TASK = {"traceloop.span.kind": "task"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collector import dialects
-from collector.reading import IGNORED, Role
+from collector.model.genai_span import IGNORED, Role
 from tests.builders import agent_span, called, log, model_span, read_tool, run_of, span, tool_span, user
 
 CALL = {"type": "tool_call", "id": "c1", "name": "pay", "arguments": {"order": 7}}

@@ -9,7 +9,7 @@ import pytest
 
 from collector import dialects
 from collector.dialects import ATTRIBUTES, DIALECTS, MARKERS, SCOPES
-from collector.reading import IGNORED, Dialect, Role
+from collector.model.genai_span import IGNORED, Dialect, Role
 from tests.builders import agent_span, span, tool_span
 
 MODULES = sorted(module.name for module in pkgutil.iter_modules(dialects.__path__))

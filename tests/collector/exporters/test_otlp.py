@@ -16,11 +16,11 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from collector.component import ExportRequest
-from collector.config import HttpServerConfig, OtlpExporterConfig
+from collector.config.model import HttpServerConfig, OtlpExporterConfig
+from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import OtlpExporter, Timing
-from collector.outbox import SendingQueue
 from collector.receivers.otlp_http import OtlpHttpReceiver
-from collector.telemetry import Telemetry
+from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.sinks import OtlpSink, RecordingIntake
 

@@ -13,14 +13,14 @@ import grpc
 import pytest
 
 from collector.component import ExportRequest
-from collector.config import OtlpExporterConfig
+from collector.config.model import OtlpExporterConfig
+from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import REAL, OtlpExporter, Timing
-from collector.http_server import HttpServer, Receive, Scope, Send, respond
 from collector.otlp.status import retry_after
-from collector.outbox import SendingQueue
-from collector.spool import Spool
-from collector.spool_file import SpoolFile
-from collector.telemetry import Telemetry
+from collector.storage.spool import Spool
+from collector.storage.spool_file import SpoolFile
+from collector.telemetry.metrics import Telemetry
+from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 from tests.sinks import OtlpSink
 
 Answer = tuple[int, tuple[tuple[bytes, bytes], ...]]

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from collector.config import PrometheusExporterConfig
+from collector.config.model import PrometheusExporterConfig
 from collector.exporters.prometheus import PrometheusExporter
-from collector.telemetry import Telemetry
-from collector.verdict_counter import VerdictCounter
+from collector.results.verdict_counter import VerdictCounter
+from collector.telemetry.metrics import Telemetry
 from scorers import FoundIntent
 from tests.collector.verdicts import evaluation, verdict_of
 

@@ -10,15 +10,15 @@ from typing import Any
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector import judges
-from collector.config import Config, SendingQueueConfig
+from collector.config.model import Config, SendingQueueConfig
+from collector.delivery.sending_queue import SendingQueue
+from collector.judging import clients as judges
 from collector.judging.asking import Surroundings
-from collector.judging.desk import JudgeQueue
-from collector.outbox import SendingQueue
+from collector.judging.queue import JudgeQueue
 from collector.pipeline import Clock, Pipeline
-from collector.redaction import Redaction
-from collector.rule_files import load_rules
-from collector.telemetry import Telemetry
+from collector.results.redaction import Redaction
+from collector.scoring.rule_files import load_rules
+from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.judge_server import JudgeServer, Question, Reply, says
 from tests.sinks import ManualClock

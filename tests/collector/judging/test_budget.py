@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.judge_settings import BudgetConfig
+from collector.config.judge import BudgetConfig
 from collector.judging.budget import Budget
 
 DAY = 86_400.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collector.judge_settings import CacheConfig
+from collector.config.judge import CacheConfig
 from collector.judging.cache import Cache, digest
-from scorers.judge import JudgeRequest
+from scorers.judged.judge import JudgeRequest
 
 
 def test_everything_that_may_change_the_answer_is_in_the_key() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.judge_settings import CircuitBreakerConfig
+from collector.config.judge import CircuitBreakerConfig
 from collector.judging.circuit import TRANSITIONS, Circuit, CircuitEvent, CircuitState
 
 

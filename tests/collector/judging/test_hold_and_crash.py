@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from collector.component import JudgeAnswer
-from collector.config import RedactionConfig
-from collector.judge_settings import JudgeConfig
+from collector.config.judge import JudgeConfig
+from collector.config.model import RedactionConfig
 from collector.judging.asking import Surroundings
-from collector.judging.desk import JudgeQueue
-from collector.redaction import Redaction
-from scorers.judge import JudgeRequest
+from collector.judging.queue import JudgeQueue
+from collector.results.redaction import Redaction
+from scorers.judged.judge import JudgeRequest
 from tests import otlp_data as data
 from tests.collector.judging.bench import RULES, bad_run, good_run
 from tests.harness import Life

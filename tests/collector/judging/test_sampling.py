@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector.judging.sampling import is_chosen, unfit
-from collector.verdict import Verdict
+from collector.scoring.verdict import Verdict
 from scorers import Evaluation
 from scorers.evaluation import RuleJudge
 from scorers.registry import JUDGES

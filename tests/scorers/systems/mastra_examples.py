@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scorers.judge import JudgedRun
+from scorers.judged.judge import JudgedRun
 from scorers.trajectory import ToolCall, Trajectory
 
 WEATHER = {"name": "weather-tool", "description": "Get current weather information for any location"}

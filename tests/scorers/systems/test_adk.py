@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from scorers.call_scorer import OriginalError
 from scorers.systems import adk
-from scorers.systems.system import OriginalError
 from tests.scorers.systems.cases import Call, calls, run
 
 X1, X2 = ("a", {"x": 1}), ("a", {"x": 2})

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from scorers.call_scorer import OriginalError
 from scorers.systems import azure_tne
-from scorers.systems.system import OriginalError
 from tests.scorers.systems.cases import calls, run
 
 NAMES: list[tuple[str, str, str, bool]] = [

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scorers.call_scorer import OriginalError
+from scorers.calls import Call as PairedCall
 from scorers.systems import deepeval
-from scorers.systems.calls import Call as PairedCall
-from scorers.systems.system import OriginalError
 from tests.scorers.systems.cases import Call, calls, run
 
 A0: tuple[str, Any] = ("a", {})

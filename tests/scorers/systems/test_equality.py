@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorers.systems.calls import ABSENT
+from scorers.calls import ABSENT
 from scorers.systems.equality import deep_equal, kind, own_keys_equal, stable_key, strict_equal
 
 JSON = st.recursive(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scorers.call_scorer import OriginalError
 from scorers.score import Score
 from scorers.systems import evalite
-from scorers.systems.system import OriginalError
 from tests.scorers.systems.cases import Call, calls, run
 
 X1, X2 = ("a", {"x": 1}), ("a", {"x": 2})

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from scorers.call_scorer import OriginalError
 from scorers.systems import mastra_code
-from scorers.systems.system import OriginalError
 from tests.scorers.systems.cases import calls, run
 
 CASES: list[tuple[str, dict[str, Any], float]] = [

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from scorers.judge import JudgedRun, ToolDefinition
+from scorers.call_scorer import OriginalError
+from scorers.judged.judge import JudgedRun, ToolDefinition
 from scorers.systems import mastra_llm
-from scorers.systems.system import OriginalError
 from scorers.trajectory import ToolCall, Trajectory
 from tests.scorers.systems.cases import calls, run
 from tests.scorers.systems.mastra_examples import EXAMPLES, Example

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from scorers.call_scorer import OriginalError
 from scorers.systems import mlflow_exact
-from scorers.systems.system import OriginalError
 from tests.scorers.systems.cases import calls, run
 
 A1, A2, B1 = ("a", {"x": 1}), ("a", {"x": 2}), ("b", {"x": 1})

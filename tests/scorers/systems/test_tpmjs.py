@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from scorers.call_scorer import OriginalError
 from scorers.systems import tpmjs
-from scorers.systems.system import OriginalError
 from tests.scorers.systems.cases import Call, calls, run
 
 A0: tuple[str, Any] = ("a", {})

@@ -1,0 +1,194 @@
+"""Verdicts as rows, and rows as JSON lines, a table, JUnit XML or Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+from collector.scoring.verdict import Verdict
+from scorers import ToolCall
+
+Row = dict[str, Any]
+
+
+def row_of(verdict: Verdict) -> Row:
+    """What one rule says of an agent run, or of the trace or conversation that begins with it."""
+    run, outcomes = verdict.run, verdict.outcomes() if verdict.rule else None
+    row = {
+        "trace_id": run.trace_id.hex(),
+        "span_id": run.span_id.hex(),
+        "parent_span_id": run.parent_span_id.hex() if run.parent_span_id else None,
+        "agent": run.agent,
+        "conversation_id": run.conversation_id,
+        "route": run.route,
+        "intent": run.intent,
+        "user_input": run.user_input,
+        "dialect": run.dialect,
+        "complete": verdict.complete,
+        "release": verdict.release,
+        "tool_calls": [
+            _call(call, outcomes[index] if outcomes else None) for index, call in enumerate(run.trajectory.calls)
+        ],
+        "rule": verdict.rule,
+        "evaluations": [
+            {
+                "name": evaluation.name,
+                "value": evaluation.score.value,
+                "label": evaluation.score.label,
+                "explanation": evaluation.score.explanation,
+                "details": dict(evaluation.score.details),
+            }
+            for evaluation in verdict.evaluations
+        ],
+    }
+    if run.found_intent is not None:
+        row["intent_reason"] = run.found_intent.reason
+    if verdict.scope != "run":
+        row["scope"] = verdict.scope
+    if verdict.shadow:
+        row["shadow"] = True
+    return row
+
+
+def _call(call: ToolCall, outcome: str | None) -> Row:
+    row = {
+        "id": call.id,
+        "name": call.name,
+        "arguments": call.arguments,
+        "status": call.status,
+        "error_type": call.error_type,
+        "start_ns": call.start_ns,
+        "end_ns": call.end_ns,
+        "span_id": call.span_id,
+        "executed": call.executed,
+        "step": call.step,
+        "outcome": outcome,
+    }
+    if call.arguments_text is not None:
+        row["arguments_text"] = call.arguments_text
+    return row
+
+
+def jsonl(rows: Sequence[Row]) -> str:
+    """One JSON object a line, one line an agent run.
+
+    What other rules than the one in force for the run say (on its trace, on its conversation, a shadow rule) stands under
+    ``also`` of the run they are anchored at.
+    """
+    lines: list[Row] = []
+    line_of: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        anchor = (row["trace_id"], row["span_id"])
+        if _is_plain(row):
+            lines.append(line := dict(row))
+            line_of[anchor] = line
+        else:
+            told = {"scope": row.get("scope", "run"), "shadow": row.get("shadow", False)}
+            line_of[anchor].setdefault("also", []).append({**told, **{name: row[name] for name in _ALSO}})
+    return "".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in lines)
+
+
+_ALSO = ("complete", "release", "tool_calls", "rule", "evaluations")
+
+
+def _is_plain(row: Row) -> bool:
+    """Whether it is the row of the run itself, of which each run has one."""
+    return "scope" not in row and "shadow" not in row
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """A table for a pull request."""
+    lines = ["| agent | rule | calls | scorer | score | label | why |", "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        calls = ", ".join(call["name"] for call in row["tool_calls"])
+        for evaluation in row["evaluations"] or [None]:
+            cells = [row["agent"] or "", _rule(row) or "no rule", calls, *_cells(evaluation)]
+            lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    return "\n".join([*lines, "", _summary(rows), ""])
+
+
+def table(rows: Sequence[Row]) -> str:
+    """A table for a terminal."""
+    from rich.console import Console  # noqa: PLC0415 - a collector never needs it
+    from rich.table import Table  # noqa: PLC0415
+
+    shown = Table("agent", "rule", "calls", "scorer", "score", "label", "why", title=None)
+    for row in rows:
+        calls = "\n".join(_sketch(call) for call in row["tool_calls"])
+        for evaluation in row["evaluations"] or [None]:
+            shown.add_row(row["agent"] or row["trace_id"][:8], _rule(row) or "-", calls, *_cells(evaluation))
+    console = Console()
+    with console.capture() as captured:
+        console.print(shown)
+        console.print(_summary(rows))
+    return captured.get()
+
+
+def junit(rows: Sequence[Row]) -> str:
+    """JUnit XML: a test case for each evaluation, a failure for each that failed, a skip for each that counts for nothing."""
+    suite = ElementTree.Element("testsuite", name="rightcall")
+    tests = failures = skipped = 0
+    for row in rows:
+        for evaluation in row["evaluations"]:
+            tests += 1
+            name = f"{row['rule']} / {evaluation['name']} / {row['trace_id']}:{row['span_id']}"
+            case = ElementTree.SubElement(suite, "testcase", classname=row["agent"] or "agent", name=name)
+            if not _is_counted(row):
+                skipped += 1
+                why = "the rule is on trial" if row.get("shadow") else f"the {row.get('scope', 'run')} is incomplete"
+                ElementTree.SubElement(case, "skipped", message=why)
+            elif evaluation["label"] != "pass":
+                failures += 1
+                ElementTree.SubElement(case, "failure", message=evaluation["explanation"], type=evaluation["label"])
+    suite.attrib.update(tests=str(tests), failures=str(failures), skipped=str(skipped))
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+FORMATS: dict[str, Callable[[Sequence[Row]], str]] = {
+    "table": table,
+    "jsonl": jsonl,
+    "junit": junit,
+    "markdown": markdown,
+}
+
+
+def mean_score(rows: Sequence[Row]) -> float | None:
+    """The mean of the primary scores of complete runs, traces and conversations; None where there is none.
+
+    An error counts as 0, a shadow rule not at all.
+    """
+    values = [row["evaluations"][0]["value"] or 0.0 for row in rows if row["evaluations"] and _is_counted(row)]
+    return sum(values) / len(values) if values else None
+
+
+def _is_counted(row: Row) -> bool:
+    return row["complete"] and not row.get("shadow")
+
+
+def _rule(row: Row) -> str:
+    """The rule, and what it is about where that is not the run."""
+    of = [row["scope"]] if "scope" in row else []
+    about = ", ".join([*of, "shadow"] if row.get("shadow") else of)
+    return f"{row['rule']} ({about})" if about else row["rule"] or ""
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    mean = mean_score(rows)
+    labels = [row["evaluations"][0]["label"] for row in rows if row["evaluations"] and _is_counted(row)]
+    score = f"mean score {mean:.3f}" if mean is not None else "nothing scored"
+    return f"{sum(map(_is_plain, rows))} runs, {labels.count('pass')} pass, {labels.count('fail')} fail, {score}"
+
+
+def _cells(evaluation: Row | None) -> tuple[str, str, str, str]:
+    if evaluation is None:
+        return "", "", "", ""
+    value = evaluation["value"]
+    return evaluation["name"], "" if value is None else f"{value:.3f}", evaluation["label"], evaluation["explanation"]
+
+
+def _sketch(call: Row) -> str:
+    marks = {None: "", "matched": " ✓", "unscored": ""}
+    failed = " (failed)" if call["status"] == "error" else ""
+    return f"{call['name']}{failed}{marks.get(call['outcome'], ' ✗ ' + str(call['outcome']))}"

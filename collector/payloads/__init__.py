@@ -1,0 +1,1 @@
+"""Messages, arguments and tool definitions in the many shapes that senders give them."""

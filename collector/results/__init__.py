@@ -1,0 +1,1 @@
+"""What a verdict becomes: span attributes, evaluation events, counters; redacted on the way."""

@@ -1,0 +1,80 @@
+"""What must not leave: configuration ``redact``, applied to spans, events and logs on their way out.
+
+Scoring comes first: rules may look at arguments that nobody downstream shall see. So the spool holds spans as they came;
+it is readable for its own user only. Resource attributes, span names and trace state are not looked at.
+"""
+
+from __future__ import annotations
+
+from fnmatch import translate
+
+import re2
+
+from collector.config.model import RedactionConfig
+from collector.errors import ConfigError
+from collector.otlp import lazy
+from collector.otlp.redact import MASK, Wire
+
+_MAX_KNOWN = 4096  # keys come from senders, so what we remember of them is bounded
+
+
+class Redaction:
+    """Redacts by ``config``. Patterns are matched in linear time, whatever is sent."""
+
+    def __init__(self, config: RedactionConfig) -> None:
+        """Raises ConfigError where a pattern is none."""
+        keys = [_compile(translate(glob).replace(r"\Z", r"\z")) for glob in config.attributes]
+        patterns = [_compile(pattern) for pattern in config.patterns]
+        self.pass_through = config.pass_through and bool(keys or patterns)
+        self.active = bool(keys or patterns)
+        self._known: dict[bytes, bool] = {}
+
+        def hides(key: bytes) -> bool:
+            known = self._known.get(key)
+            if known is None:
+                known = any(expression.match(key) for expression in keys)
+                if len(self._known) < _MAX_KNOWN:
+                    self._known[key] = known
+            return known
+
+        def masked(text: bytes) -> bytes:
+            for expression in patterns:
+                text = expression.sub(MASK, text)
+            return text
+
+        self._masked, self._hides = masked, hides
+        self._wire = Wire(hides, masked)
+
+    def span(self, raw: bytes) -> bytes:
+        """A span as it may leave."""
+        return self._wire.span(raw) if self.active else raw
+
+    def log_record(self, raw: bytes) -> bytes:
+        """A log record, or an evaluation event, as it may leave."""
+        return self._wire.log_record(raw) if self.active else raw
+
+    def logs(self, request: bytes) -> bytes:
+        """A whole request of log records as it may leave. Raises DecodeError."""
+        return lazy.join(
+            (frame, [self.log_record(raw) for raw in records]) for frame, records in lazy.iter_scopes(request)
+        )
+
+    def hides(self, attribute: str) -> bool:
+        """Whether the values of this attribute must not leave."""
+        return self._hides(attribute.encode())
+
+    def text(self, text: str) -> str:
+        """A text for people, such as what a user said, as it may be shown."""
+        if not self.active:
+            return text
+        return self._masked(text.encode("utf-8", "replace")).decode("utf-8", "replace")
+
+
+def _compile(pattern: str) -> re2.Pattern:
+    options = re2.Options()
+    options.log_errors = False
+    options.encoding = re2.Options.Encoding.LATIN1  # bytes as they are: invalid UTF-8 must not hide anything
+    try:
+        return re2.compile(pattern.encode(), options)
+    except re2.error as error:
+        raise ConfigError(f"redact: {pattern!r} is not a regular expression: {error}") from None

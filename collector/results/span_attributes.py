@@ -1,0 +1,70 @@
+"""What a verdict writes on the spans it is about."""
+
+from __future__ import annotations
+
+from collector.model import semconv
+from collector.otlp.annotate import Attributes, AttributeValue
+from collector.scoring.verdict import Verdict
+
+
+def span_attributes(verdicts: list[Verdict]) -> dict[bytes, Attributes]:
+    """The attributes to add to each span, by span id. What a run says goes before what its whole trace says."""
+    added: dict[bytes, Attributes] = {}
+    for verdict in verdicts:
+        if verdict.rule is None or verdict.shadow or verdict.run.span_id in added:
+            continue
+        added[verdict.run.span_id] = tuple(_anchor_attributes(verdict, verdict.rule).items())
+        for span_id, outcome in zip(verdict.run.held_spans, verdict.outcomes(), strict=True):
+            if span_id is not None:
+                added[span_id] = (*added.get(span_id, ()), (semconv.RIGHTCALL_OUTCOME, outcome))
+    return added
+
+
+def _anchor_attributes(verdict: Verdict, rule: str) -> dict[str, AttributeValue]:
+    """The rule, every score, and the primary one under its standard name."""
+    run = verdict.run
+    attributes: dict[str, AttributeValue] = {
+        semconv.RIGHTCALL_COMPLETE: verdict.complete,
+        semconv.RIGHTCALL_RULE: rule,
+        semconv.RIGHTCALL_RULE_DIGEST: verdict.digest or "",
+    }
+    if run.route is not None:
+        attributes[semconv.RIGHTCALL_ROUTE] = run.route
+    if run.intent is not None:
+        attributes[semconv.RIGHTCALL_INTENT] = run.intent
+    if run.found_intent is not None:
+        attributes[semconv.RIGHTCALL_INTENT_REASON] = run.found_intent.reason
+    return attributes | _scores(verdict)
+
+
+def judged_attributes(judgement: Verdict) -> dict[bytes, Attributes]:
+    """What a judgement adds to the anchor, which has the rest, where that still waits."""
+    if judgement.shadow or judgement.scope != "run":
+        return {}
+    return {judgement.run.span_id: tuple(_scores(judgement).items())}
+
+
+def _scores(verdict: Verdict) -> dict[str, AttributeValue]:
+    attributes: dict[str, AttributeValue] = {}
+    for evaluation in verdict.evaluations:
+        score = evaluation.score
+        if score.value is not None:
+            attributes[f"rightcall.{evaluation.name}.score"] = score.value
+        attributes[f"rightcall.{evaluation.name}.label"] = score.label
+        if evaluation.primary:
+            attributes[semconv.EVALUATION_NAME] = evaluation.name
+            if score.value is not None:
+                attributes[semconv.EVALUATION_SCORE_VALUE] = score.value
+            attributes[semconv.EVALUATION_SCORE_LABEL] = score.label
+            attributes[semconv.EVALUATION_EXPLANATION] = score.explanation
+            attributes[semconv.RIGHTCALL_MISSING_TOOLS] = tuple(score.missing)
+            attributes[semconv.RIGHTCALL_EXTRA_TOOLS] = _extra_tools(verdict)
+    return attributes
+
+
+def _extra_tools(verdict: Verdict) -> tuple[str, ...]:
+    calls = verdict.run.trajectory.calls
+    return tuple([c.name for c, outcome in zip(calls, verdict.outcomes(), strict=True) if outcome in _EXTRA])
+
+
+_EXTRA = frozenset({"extra", "forbidden"})

@@ -1,0 +1,91 @@
+"""Verdicts as counters and histograms, with the trace id as exemplar; ``collector.telemetry.metrics`` bounds the labels."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter
+
+from collector.scoring.verdict import Verdict
+from collector.telemetry.metrics import Telemetry
+
+_COUNTED = ("pass", "fail")
+
+
+class VerdictCounter:
+    """Counts verdicts, and nothing twice.
+
+    Evaluations of incomplete runs have the label ``incomplete``, those of a shadow rule ``shadow_pass`` and so on, those
+    that revise an earlier verdict ``revised``: none of them is a pass or a fail, so no accuracy and no alert counts them.
+
+    Counts gather here until ``flush``: most verdicts of a moment fall on the same few series.
+    """
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+        self._counts: dict[tuple[Counter, tuple[str, ...]], int] = {}
+        self._exemplars: dict[tuple[Counter, tuple[str, ...]], bytes] = {}
+        self._scores: dict[tuple[tuple[str, ...], float], tuple[int, bytes]] = {}
+
+    def count(self, verdict: Verdict) -> None:
+        """Take one verdict."""
+        telemetry = self._telemetry
+        if verdict.revision:
+            self._count_evaluations(verdict, "revised")
+        elif verdict.shadow:
+            self._count_evaluations(verdict, "shadow_{}")
+        elif verdict.judged or verdict.scope != "run":  # its runs and their calls are counted already
+            self._count_evaluations(verdict, "" if verdict.complete else "incomplete")
+        else:
+            self._add(telemetry.runs, (verdict.release,))
+            if reason := _unscored(verdict):
+                self._add(telemetry.runs_unscored, (reason,))
+            if verdict.run.found_intent is not None:
+                self._add(telemetry.intents, (verdict.run.found_intent.by,))
+            self._count_evaluations(verdict, "" if verdict.complete else "incomplete")
+            if verdict.rule is not None and verdict.complete:
+                for call, outcome in zip(verdict.run.trajectory.calls, verdict.outcomes(), strict=True):
+                    self._add(telemetry.tool_calls, (verdict.rule, telemetry.label("tool", call.name), outcome))
+
+    def flush(self) -> None:
+        """Bring what was gathered to /metrics, with the latest trace of each series as its exemplar."""
+        telemetry = self._telemetry
+        for key, count in self._counts.items():
+            trace_id = self._exemplars.get(key)
+            telemetry.child(key[0], *key[1]).inc(count, {"trace_id": trace_id.hex()} if trace_id else None)
+        for (labels, value), (count, trace_id) in self._scores.items():
+            series = telemetry.child(telemetry.evaluation_score, *labels)
+            for _ in range(count - 1):
+                series.observe(value)
+            series.observe(value, {"trace_id": trace_id.hex()})
+        self._counts.clear()
+        self._exemplars.clear()
+        self._scores.clear()
+
+    def _add(self, metric: Counter, labels: tuple[str, ...]) -> None:
+        key = (metric, labels)
+        self._counts[key] = self._counts.get(key, 0) + 1
+
+    def _count_evaluations(self, verdict: Verdict, label: str) -> None:
+        """``label`` is the label, with ``{}`` for the score's own; empty for the score's own as it is."""
+        telemetry, run = self._telemetry, verdict.run
+        route, intent = telemetry.label("route", run.route), telemetry.label("intent", run.intent)
+        for evaluation in verdict.evaluations:
+            score = evaluation.score
+            series = (verdict.rule or "", route, intent, evaluation.name)
+            for counted in _COUNTED:  # both are there from the start, at 0: a rate cannot see a series born at 1
+                telemetry.child(telemetry.evaluations, *series, counted)
+            labels = (*series, label.format(score.label) if label else score.label)
+            self._add(telemetry.evaluations, labels)
+            self._exemplars[telemetry.evaluations, labels] = run.trace_id
+            if score.value is not None and not label:
+                before = self._scores.get((series, score.value))
+                self._scores[series, score.value] = (1 + (before[0] if before else 0), run.trace_id)
+
+
+def _unscored(verdict: Verdict) -> str | None:
+    """Why the run has no verdict that counts."""
+    if verdict.rule is None:
+        return "no_rule"
+    if not verdict.complete:
+        return "incomplete"
+    label = next((evaluation.score.label for evaluation in verdict.evaluations if evaluation.primary), None)
+    return label if label in ("ambiguous", "error") else None

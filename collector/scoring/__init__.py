@@ -1,0 +1,1 @@
+"""Rule files, and the verdicts they give to runs, traces and conversations."""

@@ -1,0 +1,189 @@
+"""Runs of a conversation between their own verdict and the conversation's: as text, in memory and in the spool alike.
+
+A run that was gathered before a restart is therefore scored from the very same bytes as one gathered after it, and what
+all of them take is known exactly. Nothing a stranger sent makes writing fail: what JSON cannot say is left out or named.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from collector.assembly.conversations import Conversation, ConversationKey, ConversationRun
+from collector.assembly.trace import Trace
+from collector.model.genai_span import Content
+from collector.model.semconv import SERVICE_NAMESPACE
+from collector.reconstruction.judged_run import last_words
+from collector.reconstruction.reconstruct import Run
+from collector.scoring.select_and_score import arguments_to_embed, tenant_of, verdicts_of_conversation
+from collector.scoring.verdict import Verdict
+from scorers import FoundIntent, RuleSet, ToolCall, Trajectory
+
+_PLAIN: Final = (
+    "agent", "conversation_id", "route", "intent", "user_input", "response_id", "service", "dialect", "attributes",
+    "incomplete", "start_ns",
+)  # fmt: skip
+_UNREADABLE = "a gathered run is damaged"
+
+
+def gather(trace: Trace, runs: Sequence[Run], verdicts: Iterable[Verdict]) -> Iterator[ConversationRun]:
+    """The runs of a trace that have a verdict just now and belong to a conversation."""
+    keys = conversations_of(runs)
+    if not keys:
+        return
+    for verdict in verdicts:
+        run = verdict.run
+        if verdict.scope == "run" and not verdict.shadow and run.span_id in keys:
+            frame = trace.frame_of(run.span_id)
+            resource = b"" if frame is None else frame.resource
+            record = write(keys[run.span_id], run, resource, complete=verdict.complete)
+            yield ConversationRun(
+                keys[run.span_id], run.trace_id + run.span_id, len(run.trajectory.calls), verdict.complete, record
+            )
+
+
+def conversations_of(runs: Sequence[Run]) -> Mapping[bytes, ConversationKey]:
+    """Which conversation each run belongs to, by anchor; runs of none are left out.
+
+    All runs of a trace that names one conversation are in it. Where it names several, a run is in that of its outermost
+    run. A conversation is one of its tenant, and of its ``service.namespace`` or else its service: ids are made up by
+    frameworks and users, and what may be strangers must not be mixed.
+    """
+    named = {run.conversation_id for run in runs if run.conversation_id}
+    if not named:
+        return {}
+    if len(named) == 1:
+        outermost = min((run for run in runs if run.parent_span_id is None), key=_start, default=runs[0])
+        key = _key(outermost, named.pop())
+        return {run.span_id: key for run in runs} if key else {}
+    by_anchor = {run.span_id: run for run in runs}
+    found: dict[bytes, ConversationKey] = {}
+    for run in runs:
+        outer = _outermost(run, by_anchor)
+        if key := _key(outer, outer.conversation_id or run.conversation_id):
+            found[run.span_id] = key
+    return found
+
+
+def _key(run: Run, conversation_id: str | None) -> ConversationKey | None:
+    if conversation_id is None:
+        return None
+    namespace = run.attributes.get(SERVICE_NAMESPACE)
+    return ConversationKey(tenant_of(run), str(namespace) if namespace else run.service, conversation_id)
+
+
+def _outermost(run: Run, by_anchor: Mapping[bytes, Run]) -> Run:
+    for _ in by_anchor:
+        outer = by_anchor.get(run.parent_span_id or b"")
+        if outer is None:
+            break
+        run = outer
+    return run
+
+
+def _start(run: Run) -> tuple[int, bytes]:
+    return run.start_ns, run.span_id
+
+
+def write(key: ConversationKey, run: Run, resource: bytes, *, complete: bool) -> bytes:
+    """A run of a conversation as bytes for ``read``; ``resource`` is that of its anchor, as it came."""
+    found = run.found_intent
+    calls = [list(call) for call in run.trajectory.calls]
+    written = {
+        "key": key,
+        "ids": [run.trace_id.hex(), run.span_id.hex(), _hex(run.parent_span_id), _hex(run.started_by)],
+        **{name: getattr(run, name) for name in _PLAIN},
+        "last_words": last_words(run),
+        "found_intent": None if found is None else [found.name, found.by, found.reason],
+        "unsure_steps": sorted(run.trajectory.unsure_steps),
+        "resource": b64encode(resource).decode(),
+        "complete": complete,
+    }
+    return _text(
+        {**written, "calls": calls}, {**written, "attributes": {}, "calls": [_without_values(c) for c in calls]}
+    )
+
+
+def _text(written: Mapping[str, Any], barest: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(written, default=str, skipkeys=True, separators=(",", ":")).encode()
+    except (ValueError, RecursionError):  # a number of more digits than Python prints, or nested too deeply
+        return json.dumps(barest, default=str, skipkeys=True, separators=(",", ":")).encode()
+
+
+def _without_values(call: Sequence[Any]) -> list[Any]:
+    return [
+        None if name in ("arguments", "arguments_text") else value
+        for name, value in zip(ToolCall._fields, call, strict=True)
+    ]
+
+
+def restore(record: bytes, row: int) -> ConversationRun:
+    """What ``gather`` gave, from its record in ``row`` of the spool. Raises ValueError where it is damaged."""
+    written = _parse(record)
+    run = _run(written)
+    complete = written["complete"] is True
+    return ConversationRun(
+        ConversationKey(*written["key"]), run.trace_id + run.span_id, len(run.trajectory.calls), complete, record, row
+    )
+
+
+def judge(conversation: Conversation, rules: RuleSet, release: str) -> tuple[list[Verdict], bytes]:
+    """The verdicts of a conversation, and the resource of the run it is anchored at. Raises ValueError as ``read``."""
+    runs, resource = read(conversation)
+    complete, revision = conversation.complete(release), conversation.revision
+    return verdicts_of_conversation(runs, rules, release, complete=complete, revision=revision), resource
+
+
+def texts_to_embed(conversation: Conversation, rules: RuleSet) -> Iterator[str]:
+    """The arguments that are embedded to score a conversation. Raises ValueError as ``read``, when it is asked."""
+    yield from arguments_to_embed(read(conversation)[0], rules, ("conversation",))
+
+
+def read(conversation: Conversation) -> tuple[list[Run], bytes]:
+    """The runs of a conversation in order of start, and the resource of the first. Raises ValueError where one is damaged."""
+    read_runs = [(_run(written), written) for run in conversation.runs.values() for written in (_parse(run.record),)]
+    read_runs.sort(key=lambda item: _start(item[0]))
+    return [run for run, _ in read_runs], b64decode(read_runs[0][1]["resource"])
+
+
+def _parse(record: bytes) -> Mapping[str, Any]:
+    written = json.loads(record)
+    if type(written) is not dict or not written.keys() >= {"key", "complete", "resource"}:
+        raise ValueError(_UNREADABLE)
+    return written
+
+
+def _run(written: Mapping[str, Any]) -> Run:
+    try:
+        trace_id, span_id, parent, started_by = written["ids"]
+        calls = [ToolCall(*call) for call in written["calls"]]
+        plain = {name: written[name] for name in _PLAIN}
+        plain["incomplete"] = tuple(plain["incomplete"])
+        plain["conversation_id"] = ConversationKey(*written["key"]).conversation_id
+        found, words = written["found_intent"], written.get("last_words")
+        return Run(
+            trace_id=bytes.fromhex(trace_id),
+            span_id=bytes.fromhex(span_id),
+            parent_span_id=_bytes(parent),
+            started_by=_bytes(started_by),
+            trajectory=Trajectory(
+                calls, not plain["incomplete"], plain["user_input"], frozenset(written["unsure_steps"])
+            ),
+            held_spans=tuple([_bytes(call.span_id) for call in calls]),
+            found_intent=None if found is None else FoundIntent(*found),
+            contents=() if words is None else (Content({"text": words}),),
+            **plain,
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(_UNREADABLE) from error
+
+
+def _hex(value: bytes | None) -> str | None:
+    return None if value is None else value.hex()
+
+
+def _bytes(value: str | None) -> bytes | None:
+    return None if value is None else bytes.fromhex(value)

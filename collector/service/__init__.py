@@ -1,0 +1,1 @@
+"""The process: build, start, admit, watch memory, report health, reload, drain, stop."""

@@ -1,0 +1,35 @@
+"""The door between receivers and pipeline: is there room, take it, and say so only when it is safe."""
+
+from __future__ import annotations
+
+from collector.component import Rejected, Signal
+from collector.delivery.sending_queue import SendingQueue
+from collector.errors import CollectorError, RefusedError
+from collector.pipeline import Pipeline
+from collector.service.memory_limiter import MemoryLimiter
+from collector.storage.spool import Spool
+
+
+class Admission:
+    """The receivers' ``Intake``. A request is refused before anything of it is taken, never in the middle."""
+
+    def __init__(
+        self, pipeline: Pipeline, outbox: SendingQueue | None, spool: Spool | None, memory: MemoryLimiter
+    ) -> None:
+        self._pipeline, self._outbox, self._spool, self._memory = pipeline, outbox, spool, memory
+
+    async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
+        """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""
+        self._memory.admit()
+        if self._outbox is not None and self._outbox.full:
+            raise RefusedError("the sending queue is full")
+        if self._spool is None:
+            return self._pipeline.receive(signal, request, transport)
+        self._spool.admit()
+        rejected = self._pipeline.receive(signal, request, transport)
+        await self._spool.stored()
+        return rejected
+
+    def refuse(self, transport: str, error: CollectorError) -> None:
+        """Count a request that was not taken, whoever found out."""
+        self._pipeline.refuse(transport, error)

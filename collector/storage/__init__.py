@@ -1,0 +1,1 @@
+"""What must survive a crash: the SQLite file, the transactions, the records, and recovery."""

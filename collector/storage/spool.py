@@ -1,0 +1,194 @@
+"""What must survive a crash, written in groups: one transaction for all that came while the one before was written.
+
+The event loop collects changes, one worker thread writes them; nobody else touches the file. Whatever one call of the
+pipeline records is in one transaction, because the loop takes what was collected only between calls. A change that
+cannot be written (disk full) is kept and tried again; until then nothing more is taken in and the collector is not ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from collector.errors import RefusedError, UnavailableError
+from collector.storage.spool_file import Change, SpoolFile
+from collector.telemetry.metrics import Telemetry
+
+_log = logging.getLogger(__name__)
+_NOT_WRITTEN = "the spool cannot be written"
+_RETRY = 1.0  # seconds between attempts to write what could not be written
+
+
+class Spool:
+    """A component; ``keep``, ``finish``, ``send`` and ``drop`` record, ``stored`` waits until all of it is durable."""
+
+    def __init__(self, file: SpoolFile, max_bytes: int, telemetry: Telemetry) -> None:
+        self._file, self._max_bytes = file, max_bytes
+        self._failures = telemetry.spool_failures
+        self._size = telemetry.spool_bytes
+        telemetry.spool_capacity_bytes.set(max_bytes)
+        if file.damaged is not None:
+            self._failures.inc()
+            _log.error("the spool was damaged: moved to %s, and begun anew without what it held", file.damaged)
+        self._last = file.last_id()
+        self._used = file.used()
+        self._size.set(self._used)
+        self._pending = Change()
+        self._then: list[Callable[[], None]] = []
+        self._waiting: list[asyncio.Future[None]] = []
+        self._writing: list[asyncio.Future[None]] | None = (
+            None  # who waits for the transaction under way, if there is one
+        )
+        self._wake = asyncio.Event()
+        self._worker = ThreadPoolExecutor(1, "spool")
+        self._writer: asyncio.Task[None] | None = None
+        self._closing = False
+        self.failing = False
+
+    # ---- life
+
+    async def start(self) -> None:
+        """Begin to write."""
+        self._writer = asyncio.create_task(self._write())
+
+    async def shutdown(self) -> None:
+        """Write what is left, once, and close the file."""
+        writer, self._writer = self._writer, None
+        self._closing = True
+        if writer is not None:
+            self._wake.set()
+            await writer
+        self._worker.shutdown()
+        self._file.close()
+
+    # ---- what pipeline and outbox record
+
+    def next_id(self) -> int:
+        """An id no row has had since the start."""
+        self._last += 1
+        return self._last
+
+    def keep(self, kind: int, record: bytes) -> int:
+        """Keep a part of an open trace; says its row."""
+        row = self.next_id()
+        self._pending.inserts["inbox"].append((row, kind, record))
+        self._wake.set()
+        return row
+
+    def finish(self, row: int, record: bytes) -> None:
+        """Keep the mark of a finished trace under an id from ``next_id``."""
+        self._pending.inserts["finished"].append((row, record))
+        self._wake.set()
+
+    def send(self, signal: str, items: int, payload: bytes, then: Callable[[int], None]) -> None:
+        """Keep a request until it is delivered; ``then`` gets its row once it is durable."""
+        row = self.next_id()
+        self._pending.inserts["outbox"].append((row, signal, items, payload))
+        self._then.append(lambda: then(row))
+        self._wake.set()
+
+    def drop(self, table: str, rows: Iterable[int]) -> None:
+        """Forget rows."""
+        self._pending.deletes[table] += [(row,) for row in rows]
+        self._wake.set()
+
+    def admit(self) -> None:
+        """Raise UnavailableError while writing fails, RefusedError while the spool is full."""
+        if self.failing:
+            raise UnavailableError(_NOT_WRITTEN)
+        if self._used >= self._max_bytes:
+            raise RefusedError("the spool is full")
+
+    async def stored(self) -> None:
+        """Wait until what was recorded so far is durable. Raises UnavailableError when it could not be written."""
+        if self.failing:
+            raise UnavailableError(_NOT_WRITTEN)
+        waiting = self._waiting if self._pending else self._writing
+        if waiting is not None:  # what a repeated request brought again may still be on its way to the disk
+            done = asyncio.get_running_loop().create_future()
+            waiting.append(done)
+            await done
+
+    async def payload(self, row: int) -> bytes | None:
+        """The request in an outbox row; None where it cannot be read."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._worker, self._file.payload, row)
+        except sqlite3.Error as error:
+            _log.error("a request in the spool cannot be read: %s", error)
+            return None
+
+    # ---- what was recorded before the start
+
+    def finished(self) -> Iterator[tuple[int, bytes]]:
+        """Marks of finished traces, oldest first."""
+        return self._file.finished()
+
+    def inbox(self) -> Iterator[tuple[int, int, bytes]]:
+        """Id, kind and record of the parts of open traces."""
+        return self._file.inbox()
+
+    def outbox(self) -> Iterator[tuple[int, str, int, int]]:
+        """Id, signal, items and bytes of requests not delivered."""
+        return self._file.outbox()
+
+    # ---- the writer
+
+    async def _write(self) -> None:
+        while not (self._closing and not self._pending):
+            await self._wake.wait()
+            self._wake.clear()
+            change, then, waiting = self._pending, self._then, self._waiting
+            self._pending, self._then, self._waiting = Change(), [], []
+            self._writing = waiting
+            if not await self._apply(change):
+                return
+            self._writing = None
+            if self._pending:  # its wake-up may have been taken for something else
+                self._wake.set()
+            for callback in then:
+                callback()
+            for done in waiting:
+                if not done.done():
+                    done.set_result(None)
+
+    async def _apply(self, change: Change) -> bool:
+        """Write until it works; False when it has to be given up because the process ends."""
+        while change:
+            try:
+                loop = asyncio.get_running_loop()
+                self._used = await loop.run_in_executor(self._worker, self._file.apply, change)
+            except sqlite3.Error as error:
+                self._fail(error)
+                if self._closing:
+                    _log.error("stopped without having written the last changes to the spool")
+                    return False
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._closed(), _RETRY)
+            else:
+                self._size.set(self._used)
+                if self.failing:
+                    self.failing = False
+                    _log.info("the spool can be written again")
+                break
+        return True
+
+    async def _closed(self) -> None:
+        while not self._closing:
+            self._wake.clear()
+            await self._wake.wait()
+
+    def _fail(self, error: sqlite3.Error) -> None:
+        """Tell everybody who waits: they may not count on what they sent, and should send it again."""
+        self._failures.inc()
+        if not self.failing:
+            self.failing = True
+            _log.error("the spool cannot be written, nothing is taken in until it can: %s", error)
+        for waiting in (self._writing or [], self._waiting):
+            for done in waiting:
+                if not done.done():
+                    done.set_exception(UnavailableError(_NOT_WRITTEN))
+            waiting.clear()

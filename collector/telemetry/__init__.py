@@ -1,0 +1,1 @@
+"""The collector's own telemetry: its metrics, its spans, its resource."""

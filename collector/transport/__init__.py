@@ -1,0 +1,1 @@
+"""What every listener needs: an HTTP server, TLS, tokens, limits."""

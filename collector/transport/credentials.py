@@ -1,0 +1,119 @@
+"""Certificates and tokens of our listeners, read from files that may be replaced while we run.
+
+Kubernetes swaps mounted secrets, cert-manager renews certificates: a file is looked at again every ``reload_interval``,
+and a new one that cannot be used leaves the old one in force, which is logged.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import ssl
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from collector.config.model import BearerAuthConfig, ServerTlsConfig
+from collector.errors import ConfigError, UnauthenticatedError
+
+_log = logging.getLogger(__name__)
+_SCHEME = "bearer "
+
+
+class Files:
+    """Files looked at together, at most every ``interval`` seconds."""
+
+    def __init__(self, paths: Sequence[Path | None], interval: float, now: Callable[[], float]) -> None:
+        self._paths, self._interval, self._now = [path for path in paths if path is not None], interval, now
+        self._next_look = now() + interval
+        self._state = self._look()
+
+    def changed(self) -> bool:
+        """Whether any was replaced since this was last true."""
+        now = self._now()
+        if now < self._next_look:
+            return False
+        self._next_look = now + self._interval
+        state = self._look()
+        if state == self._state:
+            return False
+        self._state = state
+        return True
+
+    def _look(self) -> list[tuple[int, int, int]]:
+        try:
+            return [(stat.st_mtime_ns, stat.st_size, stat.st_ino) for stat in (path.stat() for path in self._paths)]
+        except OSError:
+            return []
+
+
+def read(path: Path, what: str) -> bytes:
+    """A file's content. Raises ConfigError, naming what it is for."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{what}: {path} cannot be read: {error.strerror}") from None
+
+
+def server_context(config: ServerTlsConfig) -> ssl.SSLContext:
+    """The TLS context of a listener; with ``client_ca_file`` clients must show a certificate. Raises ConfigError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    load_certificate(context, config)
+    if config.client_ca_file is not None:
+        authorities = read(config.client_ca_file, "tls.client_ca_file").decode("ascii", "replace")
+        try:
+            context.load_verify_locations(cadata=authorities)
+        except (ssl.SSLError, ValueError) as error:
+            raise ConfigError(f"tls.client_ca_file: {config.client_ca_file} holds no certificates: {error}") from None
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def load_certificate(context: ssl.SSLContext, config: ServerTlsConfig) -> None:
+    """Use the certificate that is in the files now. Raises ConfigError."""
+    read(config.cert_file, "tls.cert_file")
+    read(config.key_file, "tls.key_file")
+    try:
+        context.load_cert_chain(config.cert_file, config.key_file)
+    except ssl.SSLError as error:
+        reason = error.reason or error
+        raise ConfigError(f"tls: {config.cert_file} and {config.key_file} are no pair: {reason}") from None
+
+
+class BearerTokens:
+    """Who may send: those who show one of our tokens. Without configuration everybody may."""
+
+    def __init__(self, config: BearerAuthConfig | None, now: Callable[[], float]) -> None:
+        """Raises ConfigError where there is no token to compare with."""
+        self._config = config
+        self._tokens: list[bytes] = []
+        if config is not None:
+            self._files = Files([config.bearer_token_file], config.reload_interval, now)
+            self._tokens = self._read(config)
+
+    def check(self, authorization: str | None) -> None:
+        """Raise UnauthenticatedError unless the header shows a token; takes as long for a nearly right one as for any."""
+        if self._config is None:
+            return
+        if self._files.changed():
+            try:
+                self._tokens = self._read(self._config)
+            except ConfigError as error:
+                _log.error("the old tokens stay in force: %s", error)
+        shown = authorization or ""
+        token = shown[len(_SCHEME) :].strip().encode("utf-8", "surrogateescape")
+        known = [hmac.compare_digest(token, own) for own in self._tokens]  # all of them, whichever matches
+        if not shown.lower().startswith(_SCHEME) or not any(known):
+            raise UnauthenticatedError("a valid bearer token is needed")
+
+    @staticmethod
+    def _read(config: BearerAuthConfig) -> list[bytes]:
+        if config.bearer_token is not None:
+            return [config.bearer_token.get_secret_value().encode()]
+        if config.bearer_token_file is None:
+            return []
+        lines = read(config.bearer_token_file, "auth.bearer_token_file").splitlines()
+        tokens = [line.strip() for line in lines if line.strip()]
+        if not tokens:
+            raise ConfigError(f"auth.bearer_token_file: {config.bearer_token_file} holds no token")
+        return tokens

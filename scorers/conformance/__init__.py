@@ -1,0 +1,1 @@
+"""The native scorer: an optimal alignment of a run with the pattern its rule expects."""

@@ -1,0 +1,195 @@
+"""What a rule may ask of a tool's name or of one argument: the models, not the comparing (see `arguments`).
+
+Wherever a mapping stands for a matcher, an unknown key is an error and never silently a literal; a literal mapping is
+written ``{exact: {...}}`` (all keys) or ``{subset: {...}}`` (at least these keys).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
+
+from scorers.rules.json_schema import compile_schema
+from scorers.rules.regexes import compile_regex
+
+MAX_TEXT = 2_000
+
+
+class Strict(BaseModel):
+    """Unknown keys are errors and values never change: the base of everything a rule file holds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _checked_regex(text: str) -> str:
+    compile_regex(text)
+    return text
+
+
+def _checked_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    compile_schema(schema)
+    return schema
+
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT)]
+RegexText = Annotated[Text, AfterValidator(_checked_regex)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Share = Annotated[float, Field(strict=True, ge=0.0, le=1.0, allow_inf_nan=False)]
+
+
+class Regex(Strict):
+    """``{regex: "^ord_"}``: found anywhere in the text unless anchored with ``^`` and ``$``."""
+
+    regex: RegexText
+
+
+class Fuzzy(Strict):
+    """``{fuzzy: "new york", threshold: 0.8, ratio: token_sort}``: a text at least this similar, 0 to 1, whatever the case."""
+
+    fuzzy: Text
+    threshold: Share = 0.8
+    ratio: Literal["ratio", "partial", "token_sort", "token_set", "weighted"] = "ratio"
+
+
+class Semantic(Strict):
+    """``{semantic: "cancel my order", threshold: 0.8}``: a text that means the same (cosine of embeddings)."""
+
+    semantic: Text
+    threshold: Share = 0.8
+
+
+class Range(Strict):
+    """``{min: 1, max: 10}``: a number within the bounds, both included; either may be left out."""
+
+    min: Number | None = None
+    max: Number | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Range:
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
+        return self
+
+
+class Approx(Strict):
+    """``{approx: 9.99, tolerance: 0.01}``: a number at most ``tolerance`` away."""
+
+    approx: Number
+    tolerance: Annotated[Number, Field(ge=0.0)] = 1e-6
+
+
+class OneOfValues(Strict):
+    """``{one_of: [EUR, USD]}``: any of these literals or matchers."""
+
+    one_of: Annotated[list[ArgumentPattern], Field(min_length=1, max_length=1_000)]
+
+
+class Present(Strict):
+    """``{present: true}``: the key is there, whatever its value; ``false``: it is not."""
+
+    present: StrictBool
+
+
+class Ignore(Strict):
+    """``{ignore: true}``: nothing is asked of the key; it may be absent. Useful where no further keys are allowed."""
+
+    ignore: Literal[True]
+
+
+class Schema(Strict):
+    """``{schema: {...}}``: the value satisfies the JSON Schema (draft 2020-12 unless it says another)."""
+
+    json_schema: Annotated[dict[str, JsonValue], AfterValidator(_checked_schema)] = Field(alias="schema")
+    model_config = ConfigDict(populate_by_name=True)
+
+
+class Subset(Strict):
+    """``{subset: {city: Paris}}``: a mapping with at least these keys, each a literal or a matcher."""
+
+    subset: dict[str, ArgumentPattern]
+
+
+class Exact(Strict):
+    """``{exact: {city: Paris}}``: exactly this JSON value."""
+
+    exact: JsonValue
+
+
+MATCHER_MODELS: dict[str, type[Strict]] = {
+    "regex": Regex,
+    "fuzzy": Fuzzy,
+    "semantic": Semantic,
+    "min": Range,
+    "max": Range,
+    "approx": Approx,
+    "one_of": OneOfValues,
+    "present": Present,
+    "ignore": Ignore,
+    "schema": Schema,
+    "subset": Subset,
+    "exact": Exact,
+}
+MATCHER_KEYS = tuple(MATCHER_MODELS)
+
+
+def _matcher_tag(value: Any) -> str | None:
+    if isinstance(value, BaseModel):
+        return f"<{type(value).__name__}>"
+    if not isinstance(value, dict):
+        return "<literal>"
+    return next(
+        (f"<{MATCHER_MODELS[key].__name__}>" for key in value if isinstance(key, str) and key in MATCHER_MODELS), None
+    )
+
+
+ArgumentPattern = Annotated[
+    Annotated[StrictStr | StrictInt | StrictFloat | StrictBool | list[JsonValue] | None, Tag("<literal>")]
+    | Annotated[Regex, Tag("<Regex>")]
+    | Annotated[Fuzzy, Tag("<Fuzzy>")]
+    | Annotated[Semantic, Tag("<Semantic>")]
+    | Annotated[Range, Tag("<Range>")]
+    | Annotated[Approx, Tag("<Approx>")]
+    | Annotated[OneOfValues, Tag("<OneOfValues>")]
+    | Annotated[Present, Tag("<Present>")]
+    | Annotated[Ignore, Tag("<Ignore>")]
+    | Annotated[Schema, Tag("<Schema>")]
+    | Annotated[Subset, Tag("<Subset>")]
+    | Annotated[Exact, Tag("<Exact>")],
+    Discriminator(
+        _matcher_tag,
+        custom_error_type="unknown_matcher",
+        custom_error_message="a mapping here is a matcher with one of the keys "
+        + ", ".join(MATCHER_KEYS)
+        + "; write a literal mapping as {exact: {...}} or {subset: {...}}",
+    ),
+]
+"""One argument: a literal (exactly this value) or a matcher."""
+
+
+def _name_tag(value: Any) -> str:
+    return "<regex>" if isinstance(value, dict | Regex) else "<text>"
+
+
+Name = Annotated[
+    Annotated[Text, Tag("<text>")] | Annotated[Regex, Tag("<regex>")],
+    Discriminator(_name_tag),
+]
+"""A name: exact, a glob where it holds ``*``, ``?`` or ``[``, or ``{regex: ...}``."""
+
+OneOfValues.model_rebuild()
+Subset.model_rebuild()

@@ -1,0 +1,371 @@
+"""Every rule a user can write, as pydantic models: what a run must look like, and which runs a rule is about.
+
+Strings are shorthands: ``- check_policy`` is ``- tool: check_policy``. Unknown keys are refused. Nothing here scores:
+`pattern` and `constraints` give the expectation its meaning, `selection` the match, `parsing` turns data into these models.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    GetJsonSchemaHandler,
+    JsonValue,
+    StrictBool,
+    StringConstraints,
+    Tag,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from scorers.rules.matchers import ArgumentPattern, Name, RegexText, Share, Strict, Text
+
+MAX_RULES = 10_000
+MAX_ELEMENTS = 500
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Count = Annotated[int, Field(strict=True, ge=0, le=100_000)]
+
+
+class _OrText(Strict):
+    """A model that may also be written as plain text; the JSON Schema says so too."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, handler(core_schema)]}
+
+
+class Tool(_OrText):
+    """One call of one tool. Without ``arguments`` any will do; ``subset`` lets a call have further keys, ``exact`` does not."""
+
+    tool: Name
+    arguments: dict[str, ArgumentPattern] | None = None
+    arguments_mode: Literal["subset", "exact"] = "subset"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, data: Any) -> Any:
+        return {"tool": data} if isinstance(data, str) else data
+
+
+class Sequence(Strict):
+    """These elements, one after the other."""
+
+    sequence: Annotated[list[Element], Field(max_length=MAX_ELEMENTS)]
+
+
+class AnyOrder(Strict):
+    """All of these elements; their calls may interleave."""
+
+    any_order: Annotated[list[Element], Field(max_length=MAX_ELEMENTS)]
+
+
+class OneOf(Strict):
+    """Exactly one of these elements."""
+
+    one_of: Annotated[list[Element], Field(min_length=1, max_length=MAX_ELEMENTS)]
+
+
+class Optional(Strict):
+    """The element, or nothing."""
+
+    optional: Element
+
+
+class Repeat(Strict):
+    """The element at least ``min`` and at most ``max`` times in a row; without ``max`` any number of times."""
+
+    repeat: Element
+    min: Count = 1
+    max: Count | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Repeat:
+        if self.max is not None and self.max < max(self.min, 1):
+            raise ValueError(f"max {self.max} is below {max(self.min, 1)}")
+        return self
+
+
+# The key that tells an element's kind. It is the union's tag too, which is why a mistake inside an element is reported as
+# one mistake of that kind, and not as one for each kind it might have been.
+ELEMENT_MODELS: dict[str, type[Strict]] = {
+    "tool": Tool,
+    "sequence": Sequence,
+    "any_order": AnyOrder,
+    "one_of": OneOf,
+    "optional": Optional,
+    "repeat": Repeat,
+}
+
+
+def _element_tag(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "<tool>"
+    if isinstance(value, BaseModel):
+        return next((f"<{key}>" for key, model in ELEMENT_MODELS.items() if type(value) is model), None)
+    if isinstance(value, dict):
+        return next((f"<{key}>" for key in value if isinstance(key, str) and key in ELEMENT_MODELS), None)
+    return None
+
+
+Element = Annotated[
+    Annotated[Tool, Tag("<tool>")]
+    | Annotated[Sequence, Tag("<sequence>")]
+    | Annotated[AnyOrder, Tag("<any_order>")]
+    | Annotated[OneOf, Tag("<one_of>")]
+    | Annotated[Optional, Tag("<optional>")]
+    | Annotated[Repeat, Tag("<repeat>")],
+    Discriminator(
+        _element_tag,
+        custom_error_type="unknown_element",
+        custom_error_message="an element is a tool's name or a mapping with one of the keys "
+        + ", ".join(ELEMENT_MODELS),
+    ),
+]
+"""One element of the pattern language."""
+
+Mode = Literal["strict", "in_order", "any_order", "subset", "superset", "single_tool"]
+
+
+class Expect(Strict):
+    """What a run must look like: one pattern (or a named mode with its tools), and limits on everything else.
+
+    ``allow_extra`` names tools that may be called besides the pattern, for free. ``forbid`` names tools that may not be
+    called at all. Without a pattern every call that is not forbidden is fine. ``retries: collapse`` counts a failed call
+    and the call of the same tool in the next step as one.
+    """
+
+    tool: Name | None = None
+    arguments: dict[str, ArgumentPattern] | None = None
+    arguments_mode: Literal["subset", "exact"] = "subset"
+    sequence: Annotated[list[Element], Field(max_length=MAX_ELEMENTS)] | None = None
+    any_order: Annotated[list[Element], Field(max_length=MAX_ELEMENTS)] | None = None
+    one_of: Annotated[list[Element], Field(min_length=1, max_length=MAX_ELEMENTS)] | None = None
+    optional: Element | None = None
+    repeat: Element | None = None
+    min: Count = 1
+    max: Count | None = None
+    mode: Mode | None = None
+    tools: Annotated[list[Tool], Field(max_length=MAX_ELEMENTS)] | None = None
+    allow_extra: list[Name] = Field(default_factory=list)
+    forbid: list[Name] = Field(default_factory=list)
+    max_calls: Count | None = None
+    max_errors: Count | None = None
+    retries: Literal["count", "collapse"] = "count"
+
+    @model_validator(mode="after")
+    def _one_pattern(self) -> Expect:
+        given = [key for key in (*ELEMENT_MODELS, "mode") if getattr(self, key) is not None]
+        if len(given) > 1:
+            raise ValueError(f"one pattern at a time: {' and '.join(given)} are both given; nest them in a sequence")
+        if (self.mode is None) != (self.tools is None):
+            raise ValueError("mode and tools go together: {mode: in_order, tools: [a, b]}")
+        if self.mode == "single_tool" and len(self.tools or ()) != 1:
+            raise ValueError("mode single_tool takes exactly one tool")
+        self._belongs(("arguments", "arguments_mode"), "tool")
+        self._belongs(("min", "max"), "repeat")
+        return self
+
+    def _belongs(self, keys: tuple[str, ...], owner: str) -> None:
+        stray = self.model_fields_set.intersection(keys)
+        if stray and getattr(self, owner) is None:
+            raise ValueError(f"{min(stray)} goes with {owner}")
+
+    def element(self) -> Element | None:
+        """The pattern as one element; None where there is none or a named mode stands for it."""
+        for key, model in ELEMENT_MODELS.items():
+            if getattr(self, key) is not None:
+                fields = {name: getattr(self, name) for name in model.model_fields}
+                return model.model_construct(**fields)  # type: ignore[return-value]
+        return None
+
+
+class Times(Tool):
+    """A call of one tool and how often: ``{tool: refund_card, times: 1}``."""
+
+    times: Count = 1
+
+
+CONSTRAINTS_OF_ONE = ("existence", "absence", "exactly", "init", "last")
+CONSTRAINTS_OF_TWO = ("response", "precedence", "succession", "chain_response", "not_after", "not_together")
+
+
+class Constraint(Strict):
+    """One declarative rule (the DECLARE family) over the calls of a run: exactly one of these keys."""
+
+    existence: Times | None = None
+    absence: Tool | None = None
+    exactly: Times | None = None
+    init: Tool | None = None
+    last: Tool | None = None
+    response: tuple[Tool, Tool] | None = None
+    precedence: tuple[Tool, Tool] | None = None
+    succession: tuple[Tool, Tool] | None = None
+    chain_response: tuple[Tool, Tool] | None = None
+    not_after: tuple[Tool, Tool] | None = None
+    not_together: tuple[Tool, Tool] | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Constraint:
+        if len(self.model_fields_set) != 1:
+            keys = ", ".join((*CONSTRAINTS_OF_ONE, *CONSTRAINTS_OF_TWO))
+            raise ValueError(f"a constraint has exactly one of the keys {keys}")
+        return self
+
+    @property
+    def template(self) -> str:
+        """Which of the templates it is."""
+        return next(iter(self.model_fields_set))
+
+
+class Match(Strict):
+    """Which runs a rule is about: all given keys must hold, ``{}`` matches every run."""
+
+    route: Name | None = None
+    intent: Name | None = None
+    agent: Name | None = None
+    service: Name | None = None
+    tenant: Name | None = None
+    attributes: dict[str, Name] = Field(default_factory=dict)
+
+
+class ScorerRef(BaseModel):
+    """A scorer of a rule: its name, or ``{system: evalite, mode: flexible}`` with the scorer's own options.
+
+    ``name`` is what its evaluations are called, the system's name unless given; two of one rule must differ.
+    ``sample_rate`` is for scorers that ask a model: the share they judge of the runs that pass the rule's other scorers;
+    those that do not pass are always judged.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    system: Identifier
+    name: Identifier | None = None
+    sample_rate: Share | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, data: Any) -> Any:
+        return {"system": data} if isinstance(data, str) else data
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, handler(core_schema)]}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The scorer's own options."""
+        return dict(self.model_extra or {})
+
+
+class Rule(Strict):
+    """What runs of one kind must look like. ``pass`` is the value from which a run passes; the first scorer is primary.
+
+    A shadow rule is scored beside the rule in force and never takes a run away from it.
+    """
+
+    model_config = ConfigDict(populate_by_name=True)
+    name: Identifier
+    description: str | None = None
+    match: Match = Match()
+    scope: Literal["run", "trace", "conversation"] = "run"
+    expect: Expect | None = None
+    constraints: list[Constraint] = Field(default_factory=list, max_length=MAX_ELEMENTS)
+    scorers: list[ScorerRef] = Field(
+        default_factory=lambda: [ScorerRef(system="trajectory")], min_length=1, max_length=50
+    )
+    pass_: Share = Field(1.0, alias="pass")
+    shadow: StrictBool = False
+
+    @field_validator("scorers")
+    @classmethod
+    def _distinct_names(cls, refs: list[ScorerRef]) -> list[ScorerRef]:
+        names = [ref.name or ref.system for ref in refs]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice:
+            raise ValueError(f"two scorers are called {twice}; tell them apart with name: ...")
+        return refs
+
+
+class Intent(Strict):
+    """How to recognise an intent from the user's words where no attribute says it.
+
+    ``threshold`` is the cosine from which words are near enough to one of the examples: at 0.4 an intent that nobody meant is
+    rare, at 0.3 fewer are missed.
+    """
+
+    name: Identifier
+    keywords: list[Text] = Field(default_factory=list)
+    regex: RegexText | None = None
+    examples: list[Text] = Field(default_factory=list, max_length=MAX_ELEMENTS)
+    threshold: Share = 0.4
+
+
+class RuleTestCall(Strict):
+    """A call of a test: a name, ``{name: {arguments}}``, ``{tool, arguments, status}`` or ``{parallel: [...]}``.
+
+    A bare name says nothing of the arguments (as where nobody captured them); ``{name: {}}`` is a call without any.
+    """
+
+    tool: Text | None = None
+    arguments: dict[str, JsonValue] | None = None
+    status: Literal["ok", "error", "unset"] = "unset"
+    executed: StrictBool = True
+    parallel: list[RuleTestCall] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_shorthand(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            return {"tool": data}
+        if isinstance(data, dict) and len(data) == 1:
+            ((key, value),) = data.items()
+            return data if key in cls.model_fields else {"tool": key, "arguments": value}
+        return data
+
+    @model_validator(mode="after")
+    def _call_or_group(self) -> RuleTestCall:
+        if (self.tool is None) == (self.parallel is None):
+            raise ValueError("a call is a tool's name, {name: {arguments}}, {tool: ..., ...} or {parallel: [...]}")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        named = {"type": "object", "minProperties": 1, "maxProperties": 1}
+        return {"anyOf": [{"type": "string"}, named, handler(core_schema)]}
+
+
+class RuleTest(Strict):
+    """A test of a rule: these calls, does it pass, and with which score. Run by ``rightcall check``."""
+
+    name: Text
+    rule: Identifier
+    calls: Annotated[list[RuleTestCall], Field(max_length=10_000)]
+    passes: StrictBool
+    score: Share | None = None
+    context: dict[str, JsonValue] | None = None
+    """Where given, the rule must also be the one selected for a run with this route, intent, agent, ..."""
+
+
+class RuleFile(Strict):
+    """One rule file."""
+
+    rules: list[Rule] = Field(default_factory=list, max_length=MAX_RULES)
+    intents: list[Intent] = Field(default_factory=list, max_length=1_000)
+    tests: list[RuleTest] = Field(default_factory=list, max_length=MAX_RULES)
+
+    @model_validator(mode="after")
+    def _distinct_names(self) -> RuleFile:
+        for kind, names in (("rules", [r.name for r in self.rules]), ("intents", [i.name for i in self.intents])):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice:
+                raise ValueError(f"two {kind} are called {twice}")
+        return self
+
+
+for _model in (Sequence, AnyOrder, OneOf, Optional, Repeat, Expect, RuleTestCall):
+    _model.model_rebuild()

@@ -1,0 +1,157 @@
+"""Plain data (as a YAML reader gives it) into rules, or every mistake in it with its place and the fix."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from scorers.rules import matchers
+from scorers.rules import model as rules
+from scorers.rules.model import RuleFile
+
+MAX_DEPTH = 64
+MAX_PROBLEMS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake: the path to it inside the document (keys and list indices) and a sentence."""
+
+    path: tuple[str | int, ...]
+    message: str
+
+    def __str__(self) -> str:
+        return f"{show_path(self.path)}: {self.message}"
+
+
+class RuleError(ValueError):
+    """The rules cannot be used; ``problems`` holds every mistake found."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+
+
+def show_path(path: Sequence[str | int]) -> str:
+    """``rules[0].expect.sequence[1]``."""
+    shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return shown.lstrip(".") or "the document"
+
+
+def parse_rules(data: object) -> RuleFile:
+    """The rule file this data describes. An empty document is a file without rules. Raises RuleError."""
+    if data is None:
+        return RuleFile()
+    if _too_deep(data):
+        raise RuleError([Problem((), f"nested deeper than {MAX_DEPTH} levels")])
+    try:
+        return RuleFile.model_validate(data)
+    except ValidationError as error:
+        found = [_problem(details, data) for details in error.errors(include_url=False)[:MAX_PROBLEMS]]
+        raise RuleError(list(dict.fromkeys(found))) from None
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """``; did you mean X?`` for the known word closest to this one, or nothing."""
+    close = difflib.get_close_matches(word[:100], known, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _too_deep(data: object) -> bool:
+    # Level by level, not by recursion: how deep it goes is what is in question.
+    level: list[object] = [data]
+    for _ in range(MAX_DEPTH):
+        level = [child for item in level for child in _children(item)]
+        if not level:
+            return False
+    return True
+
+
+def _children(item: object) -> Sequence[object]:
+    if isinstance(item, Mapping):
+        return list(item.values())
+    return item if isinstance(item, list) else ()
+
+
+# Where a key is unknown, the known ones are those of the model at that place: the union tag or the key before it says.
+_MODELS: dict[str, type[BaseModel]] = {
+    **{f"<{key}>": model for key, model in rules.ELEMENT_MODELS.items()},
+    **{
+        f"<{name}>": model
+        for name, model in vars(matchers).items()
+        if isinstance(model, type) and issubclass(model, BaseModel)
+    },
+    "<regex>": matchers.Regex,
+    "rules": rules.Rule,
+    "match": rules.Match,
+    "expect": rules.Expect,
+    "tools": rules.Tool,
+    "constraints": rules.Constraint,
+    "intents": rules.Intent,
+    "tests": rules.RuleTest,
+    "calls": rules.RuleTestCall,
+    "parallel": rules.RuleTestCall,
+    **dict.fromkeys(rules.CONSTRAINTS_OF_ONE, rules.Times),
+    **dict.fromkeys(rules.CONSTRAINTS_OF_TWO, rules.Tool),
+}
+
+
+_PLAIN_WORDS = {
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "must be a mapping"),
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
+    "string_type": "must be text",
+    "float_type": "must be a number",
+    "int_type": "must be a whole number",
+    "bool_type": "must be true or false",
+}
+
+
+def _known_keys(loc: tuple[str | int, ...]) -> list[str]:
+    owner = next((part for part in reversed(loc) if isinstance(part, str)), None)
+    model = RuleFile if owner is None else _MODELS.get(owner)
+    return [field.alias or name for name, field in model.model_fields.items()] if model else []
+
+
+def _problem(details: ErrorDetails, data: object) -> Problem:
+    loc, kind, given = details["loc"], details["type"], details["input"]
+    path = _document_path(loc, data)
+    if kind == "extra_forbidden":
+        key = str(loc[-1])
+        return Problem(path, f"unknown key {key}{nearest(key, _known_keys(loc[:-1]))}")
+    if kind == "missing":
+        return Problem(path, f"{loc[-1]} is missing" if isinstance(loc[-1], str) else "is missing")
+    message = _PLAIN_WORDS.get(kind) or details["msg"].removeprefix("Value error, ").replace("Input should", "must")
+    if kind in {"unknown_element", "unknown_matcher"} and isinstance(given, Mapping):
+        known = list(rules.ELEMENT_MODELS) if kind == "unknown_element" else list(matchers.MATCHER_KEYS)
+        message += next((hint for key in given if (hint := nearest(str(key), known))), "")
+    if kind == "literal_error" and isinstance(given, str):
+        message += nearest(given, details["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", "))
+    return Problem(path, message[:1].lower() + message[1:])
+
+
+def _document_path(loc: tuple[str | int, ...], data: object) -> tuple[str | int, ...]:
+    """The part of pydantic's location that is in the document: no union tags, no fields of a shorthand written out."""
+    path: list[str | int] = []
+    for position, part in enumerate(loc):
+        inside = _child(data, part)
+        if inside is not _NOTHING:
+            data = inside
+            path.append(part)
+        elif position == len(loc) - 1 and isinstance(part, int):
+            path.append(part)  # an item that is missing
+    return tuple(path)
+
+
+_NOTHING = object()
+
+
+def _child(data: object, part: str | int) -> object:
+    if isinstance(data, Mapping):
+        return data.get(part, _NOTHING)
+    if isinstance(data, list) and isinstance(part, int) and part < len(data):
+        return data[part]
+    return _NOTHING

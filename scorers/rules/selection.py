@@ -1,0 +1,93 @@
+"""Which rule a run falls under. First match wins, everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from scorers.rules.model import Match, Rule
+from scorers.rules.names import compile_name, is_exact
+
+KEYS = ("route", "intent", "agent", "service", "tenant")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is known of a run. None where nothing said it; ``attributes`` are the run's and its resource's."""
+
+    route: str | None = None
+    intent: str | None = None
+    agent: str | None = None
+    service: str | None = None
+    tenant: str | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+class HasRule(Protocol):
+    """A rule, or whatever is built around one."""
+
+    @property
+    def rule(self) -> Rule:
+        """The rule as written."""
+
+
+R = TypeVar("R", bound=HasRule)
+
+
+class RuleIndex(Generic[R]):
+    """The rules of one scope in order; a lookup touches only those whose first exact key agrees."""
+
+    def __init__(self, rules: Sequence[R]) -> None:
+        self._rules = rules
+        self._tests = [_compile_match(rule.rule.match) for rule in rules]
+        self._by_key: dict[tuple[str, str] | None, list[int]] = {}
+        for position, rule in enumerate(rules):
+            self._by_key.setdefault(_bucket(rule.rule.match), []).append(position)
+
+    def select(self, context: Context) -> R | None:
+        """The first rule that matches; None where none does."""
+        if not self._rules:
+            return None
+        # Rules without an exact key, and those whose exact key the run has; the others cannot match. A thousand rules for
+        # a thousand routes cost what a handful does.
+        candidates = list(self._by_key.get(None, ()))
+        for key in KEYS:
+            value = getattr(context, key)
+            if value is not None:
+                candidates += self._by_key.get((key, value), ())
+        candidates.sort()
+        return next((self._rules[at] for at in candidates if self._tests[at](context)), None)
+
+
+def select(rules: Sequence[Rule], context: Context) -> Rule | None:
+    """The first of these rules that matches, for a single lookup; a `RuleIndex` is for many."""
+    return next((rule for rule in rules if _compile_match(rule.match)(context)), None)
+
+
+def _bucket(match: Match) -> tuple[str, str] | None:
+    for key in KEYS:
+        wanted = getattr(match, key)
+        if wanted is not None and is_exact(wanted):
+            return key, wanted
+    return None
+
+
+def _compile_match(match: Match) -> Callable[[Context], bool]:
+    keys = [(key, compile_name(wanted)) for key in KEYS if (wanted := getattr(match, key)) is not None]
+    attributes = [(key, compile_name(wanted)) for key, wanted in match.attributes.items()]
+
+    def matches(context: Context) -> bool:
+        for key, test in keys:
+            value = getattr(context, key)
+            if value is None or not test(value):
+                return False
+        return all(
+            (value := context.attributes.get(key)) is not None and test(_as_text(value)) for key, test in attributes
+        )
+
+    return matches
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)

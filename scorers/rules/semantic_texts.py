@@ -1,0 +1,79 @@
+"""The texts that the semantic matchers of a rule compare, known before the run is scored.
+
+To embed a text takes long. Who must not wait has them embedded elsewhere first, and scores when all are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from scorers.rules.arguments import text_of
+from scorers.rules.matchers import ArgumentPattern, OneOfValues, Semantic, Subset
+from scorers.rules.model import Rule, Tool
+from scorers.rules.names import compile_name
+from scorers.trajectory import Trajectory
+
+
+class SemanticTexts:
+    """Of the calls of a run, the arguments that some semantic matcher of the rule looks at. Empty: it has no such matcher.
+
+    A matcher beside others may not be asked, so these are at least the texts that scoring embeds, and seldom more.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        self._tools = [
+            (compile_name(tool.tool), meant)
+            for tool in _tools(rule)
+            if (meant := {key: p for key, p in (tool.arguments or {}).items() if _is_semantic(p)})
+        ]
+
+    def __bool__(self) -> bool:
+        return bool(self._tools)
+
+    def of(self, trajectory: Trajectory) -> Iterator[str]:
+        """The texts, one maybe more than once."""
+        for call in trajectory.calls if self._tools else ():
+            if call.arguments is not None:
+                for is_named, meant in self._tools:
+                    if is_named(call.name):
+                        yield from _in_mapping(meant, call.arguments)
+
+
+def _tools(value: Any) -> Iterator[Tool]:
+    """The tools a rule names, wherever it does."""
+    if isinstance(value, Tool):
+        yield value
+    elif isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from _tools(getattr(value, name))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tools(item)
+
+
+def _is_semantic(pattern: ArgumentPattern) -> bool:
+    if isinstance(pattern, OneOfValues):
+        return any(map(_is_semantic, pattern.one_of))
+    if isinstance(pattern, Subset):
+        return any(map(_is_semantic, pattern.subset.values()))
+    return isinstance(pattern, Semantic)
+
+
+def _in_mapping(patterns: Mapping[str, ArgumentPattern], values: Mapping[str, Any]) -> Iterator[str]:
+    for key, pattern in patterns.items():
+        if key in values:
+            yield from _in_value(pattern, values[key])
+
+
+def _in_value(pattern: ArgumentPattern, value: Any) -> Iterator[str]:
+    if isinstance(pattern, Semantic):
+        if (text := text_of(value)) is not None:
+            yield text
+    elif isinstance(pattern, OneOfValues):
+        for item in pattern.one_of:
+            yield from _in_value(item, value)
+    elif isinstance(pattern, Subset) and isinstance(value, Mapping):
+        yield from _in_mapping(pattern.subset, value)

@@ -1,0 +1,239 @@
+"""When a conversation is over, what its limits do, and what the journal is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from collector.assembly.conversations import Conversation, ConversationKey, ConversationRun, Conversations, Mark
+from collector.config.model import ConversationsConfig
+
+KEY = ConversationKey(None, "shop", "c-1")
+
+
+def run(
+    number: int, key: ConversationKey = KEY, calls: int = 1, size: int = 10, complete: bool = True
+) -> ConversationRun:
+    return ConversationRun(key, number.to_bytes(24, "big"), calls, complete, bytes(size))
+
+
+def key(number: int) -> ConversationKey:
+    return ConversationKey(None, "shop", f"c-{number}")
+
+
+def conversations(*, journaled: bool = False, **config: Any) -> Conversations:
+    return Conversations(
+        ConversationsConfig.model_validate({"idle_timeout": 10, "max_duration": 60, **config}), journaled=journaled
+    )
+
+
+def close_due(table: Conversations, now: float) -> list[tuple[Conversation, str]]:
+    found = []
+    for conversation, release in table.due(now):
+        found.append((conversation, release))
+        table.close(conversation, release)
+    return found
+
+
+def test_a_conversation_is_over_when_it_was_quiet_for_idle_timeout() -> None:
+    table = conversations()
+    table.add(run(1), 0)
+    table.add(run(2), 8)
+    assert close_due(table, 17.9) == []
+    assert table.next_deadline() == 18
+    ((conversation, release),) = close_due(table, 18)
+    assert (list(conversation.runs), release, conversation.complete(release)) == (
+        [run(1).anchor, run(2).anchor],
+        "idle",
+        True,
+    )
+    assert (len(table), table.next_deadline()) == (0, None)
+
+
+def test_one_that_never_rests_ends_at_max_duration_and_is_incomplete() -> None:
+    table = conversations()
+    for second in range(0, 60, 5):
+        table.add(run(second), second)
+        assert close_due(table, second) == []
+    ((conversation, release),) = close_due(table, 60)
+    assert (release, conversation.complete(release)) == ("max_duration", False)
+
+
+def test_a_run_after_the_verdict_opens_it_again_for_a_further_revision() -> None:
+    table = conversations()
+    table.add(run(1), 0)
+    assert [conversation.revision for conversation, _ in close_due(table, 10)] == [1]
+    table.add(run(2), 100)
+    assert len(table) == 1
+    ((conversation, _),) = table.due(110)
+    assert (conversation.revision, len(conversation.runs)) == (1, 2)
+
+
+def test_a_run_gathered_again_takes_its_own_place() -> None:
+    table = conversations(max_calls=3)
+    table.add(run(1, calls=2), 0)
+    table.add(run(1, calls=3), 1)
+    ((conversation, release),) = close_due(table, 20)
+    assert (conversation.calls, len(conversation.runs), conversation.complete(release)) == (3, 1, True)
+
+
+@pytest.mark.parametrize("limit", [{"max_runs": 2}, {"max_calls": 5}])
+def test_runs_beyond_a_limit_stay_out_and_make_it_incomplete(limit: dict[str, int]) -> None:
+    table = conversations(**dict[str, Any](limit))
+    for number in range(3):
+        table.add(run(number, calls=2), 0)
+    ((conversation, release),) = close_due(table, 10)
+    assert (len(conversation.runs), conversation.complete(release)) == (2, False)
+
+
+def test_an_incomplete_run_makes_it_incomplete() -> None:
+    table = conversations()
+    table.add(run(1), 0)
+    table.add(run(2, complete=False), 0)
+    ((conversation, release),) = close_due(table, 10)
+    assert conversation.complete(release) is False
+
+
+def test_the_one_quiet_longest_goes_first_when_there_are_too_many() -> None:
+    table = conversations(max_open=2)
+    for at, number in enumerate((1, 2, 1, 3)):
+        table.add(run(at, key(number)), at)
+    evicted = table.over_limit()
+    assert evicted is not None
+    assert (evicted.key, evicted.complete("evicted")) == (key(2), False)
+    table.close(evicted, "evicted")
+    assert (table.over_limit(), len(table)) == (None, 2)
+    table.add(run(9, key(2)), 4)
+    assert table.open()[-1].runs.keys() == {run(9).anchor}, "an evicted one begins anew"
+
+
+def test_what_is_only_remembered_goes_before_what_is_open_when_bytes_are_short() -> None:
+    table = conversations(max_held_mib=1)
+    table.add(run(1, key(1), size=600 << 10), 0)
+    close_due(table, 10)
+    table.add(run(2, key(2), size=600 << 10), 11)
+    assert table.over_limit() is None
+    table.add(run(3, key(1)), 12)
+    assert [conversation.revision for conversation in table.open()] == [0, 0]
+    table.add(run(4, key(3), size=600 << 10), 13)
+    evicted = table.over_limit()
+    assert evicted is not None
+    assert evicted.key == key(2)
+
+
+def test_no_more_are_remembered_than_asked_for() -> None:
+    table = conversations(remember=1)
+    for number in (1, 2):
+        table.add(run(number, key(number)), 0)
+    close_due(table, 10)
+    for number in (1, 2):
+        table.add(run(10 + number, key(number)), 11)
+    assert [(c.key, c.revision) for c in table.open()] == [(key(1), 0), (key(2), 1)]
+
+
+def test_a_postponed_one_is_due_again() -> None:
+    table = conversations()
+    table.add(run(1), 0)
+    for conversation, _ in table.due(10):
+        table.postpone(conversation, 10.5)
+    assert list(table.due(10.4)) == []
+    assert [release for _, release in close_due(table, 10.5)] == ["idle"]
+
+
+# --- across a restart
+
+
+def kept(table: Conversations) -> list[ConversationRun | Mark]:
+    """What a journal that followed the changes has."""
+    rows: list[ConversationRun | Mark] = []
+    for what, keep in table.changes:
+        rows.append(what) if keep else rows.remove(what)
+    return rows
+
+
+def restored(table: Conversations, now: float, **config: Any) -> Conversations:
+    after = conversations(journaled=True, **config)
+    for row, what in enumerate(kept(table), 1):
+        if isinstance(what, Mark):
+            after.restore_mark(what.record, row, now)
+        else:
+            after.restore(ConversationRun(what.key, what.anchor, what.calls, what.complete, what.record, row), now)
+    return after
+
+
+def test_an_open_one_goes_on_after_a_restart() -> None:
+    table = conversations(journaled=True)
+    table.add(run(1, calls=1), 0)
+    table.add(run(1, calls=2), 1)
+    table = restored(table, 100)
+    table.add(run(2), 105)
+    assert close_due(table, 110) == []
+    ((conversation, release),) = close_due(table, 115)
+    assert (conversation.calls, conversation.revision, conversation.complete(release)) == (3, 1, True)
+
+
+def test_one_that_has_its_verdict_stays_over_until_something_comes() -> None:
+    table = conversations(journaled=True)
+    table.add(run(1), 0)
+    close_due(table, 10)
+    table = restored(table, 100)
+    assert (len(table), list(table.due(200))) == (0, [])
+    table.add(run(2), 201)
+    ((conversation, _),) = table.due(211)
+    assert conversation.revision == 1
+
+
+def test_one_opened_again_is_open_after_a_restart_and_one_cut_short_is_incomplete() -> None:
+    table = conversations(journaled=True, max_runs=2)
+    table.add(run(1), 0)
+    close_due(table, 10)
+    table.add(run(2), 11)
+    table.add(run(3), 12)
+    table = restored(table, 100)
+    ((conversation, release),) = close_due(table, 110)
+    assert (conversation.revision, conversation.complete(release)) == (2, False)
+
+
+def test_one_whose_only_run_was_gathered_again_keeps_its_revision_over_a_restart() -> None:
+    table = conversations(journaled=True)
+    table.add(run(1), 0)
+    close_due(table, 10)
+    table.add(run(1, calls=2), 11)
+    table = restored(table, 100)
+    ((conversation, _),) = close_due(table, 110)
+    assert (conversation.revision, conversation.calls, len(conversation.runs)) == (2, 2, 1)
+
+
+def test_conversations_of_tenants_and_of_none_may_be_due_at_the_same_instant() -> None:
+    table = conversations()
+    for number, tenant in enumerate((None, "blue", None, "red")):
+        table.add(
+            run(number, ConversationKey(tenant, None if tenant else "shop", "c-1" if tenant else f"c-{number}")), 0
+        )
+    assert len(close_due(table, 10)) == 4
+
+
+def test_nothing_is_kept_of_what_is_forgotten() -> None:
+    table = conversations(journaled=True, remember=1)
+    for number in (1, 2, 3):
+        table.add(run(number, key(number)), 0)
+    close_due(table, 10)
+    assert {what.key for what in kept(table) if isinstance(what, ConversationRun)} == {key(3)}
+    assert len(kept(table)) == 2
+
+
+def test_without_a_journal_changes_are_not_noted() -> None:
+    table = conversations(remember=0)
+    table.add(run(1), 0)
+    close_due(table, 10)
+    assert table.changes == []
+
+
+@pytest.mark.parametrize(
+    "record",
+    [b"", b"{}", b"[]", b'{"key": ["a"], "revision": 0, "truncated": 0, "is_over": 0}', b'{"key": [1, 2, "x"]}'],
+)
+def test_a_damaged_mark_is_refused(record: bytes) -> None:
+    with pytest.raises(ValueError, match=r"damaged|Expecting"):
+        conversations().restore_mark(record, 1, 0.0)

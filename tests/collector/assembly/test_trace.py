@@ -1,0 +1,59 @@
+"""What a trace keeps, and its states."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.assembly.trace import TRANSITIONS, Trace, TraceEvent, TraceState
+from collector.otlp.lazy import Envelope
+from tests.otlp_data import span_id
+
+TRACE, FRAME, ELSEWHERE = b"t" * 16, Envelope(b"resource", b"scope"), Envelope(b"another resource", b"scope")
+
+
+def opened(state: TraceState = TraceState.OPEN) -> Trace:
+    return Trace(TRACE, 0.0, 0.0, bytearray(), state)
+
+
+@pytest.mark.parametrize("state", list(TraceState))
+@pytest.mark.parametrize("event", list(TraceEvent))
+def test_an_event_moves_the_trace_or_raises_and_changes_nothing(state: TraceState, event: TraceEvent) -> None:
+    trace = opened(state)
+    if event in TRANSITIONS[state]:
+        trace.step(event)
+        assert trace.state is TRANSITIONS[state][event]
+    else:
+        with pytest.raises(ValueError, match=f"{event.name} cannot happen to a trace that is {state.name}"):
+            trace.step(event)
+        assert trace.state is state
+
+
+def test_each_held_span_keeps_what_surrounded_it() -> None:
+    trace = opened()
+    trace.hold(span_id(1), b"one", FRAME)
+    trace.hold(span_id(2), b"two", ELSEWHERE)
+    trace.hold(span_id(3), b"three", Envelope(*FRAME))
+
+    assert [(raw, frame) for _, raw, frame in trace.held_spans()] == [
+        (b"one", FRAME),
+        (b"two", ELSEWHERE),
+        (b"three", FRAME),
+    ]
+    assert (trace.frame_of(span_id(2)), trace.frame_of(span_id(9))) == (ELSEWHERE, FRAME)
+
+
+def test_spans_let_go_are_gone_with_what_surrounded_them() -> None:
+    trace = opened()
+    trace.hold(span_id(1), b"one", FRAME)
+    trace.let_go()
+
+    assert (list(trace.held_spans()), trace.frame_of(span_id(1))) == ([], None)
+
+
+def test_what_one_trace_has_no_other_has() -> None:
+    first, second = opened(), opened()
+    first.note_verdict(span_id(1), 0, 7)
+    first.note_row(3)
+
+    assert (first.verdicts, first.rows) == ({span_id(1): (0, 7)}, [3])
+    assert (second.verdicts, list(second.rows)) == ({}, [])

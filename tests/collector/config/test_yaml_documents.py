@@ -1,0 +1,95 @@
+"""YAML with its lines: every mistake says where it is and how to mend it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collector.config.yaml_documents import load_yaml, nearest, rule_paths
+from collector.errors import ConfigError
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "file.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_data_and_the_line_of_every_path(tmp_path: Path) -> None:
+    document = load_yaml(write(tmp_path, "a: 1\nb:\n  - x\n  - {c: 2}\n"))
+    assert document.data == {"a": 1, "b": ["x", {"c": 2}]}
+    assert document.place(("b", 1, "c")).endswith("file.yaml:4")
+    assert document.place(("b", 1, "missing", "deeper")).endswith("file.yaml:4")
+
+
+def test_an_empty_file_is_an_empty_mapping(tmp_path: Path) -> None:
+    assert load_yaml(write(tmp_path, "# nothing\n")).data == {}
+
+
+def test_environment_variables(tmp_path: Path) -> None:
+    path = write(tmp_path, "token: Bearer ${env:TOKEN}\nport: ${env:PORT:-4317}\n")
+    assert load_yaml(path, {"TOKEN": "s3"}).data == {"token": "Bearer s3", "port": "4317"}
+    assert load_yaml(path).data["token"] == "Bearer ${env:TOKEN}"
+    with pytest.raises(ConfigError, match=r"file.yaml:1: environment variable TOKEN is not set"):
+        load_yaml(path, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("a: [1", "file.yaml:2: not YAML|file.yaml:1: not YAML"),
+        ("a: 1\na: 2\n", "file.yaml:2: a: given twice"),
+        ("a: 1\nx: !!python/name:os.system\n", "file.yaml:2: not YAML: could not determine a constructor"),
+        ("[" * 5000, "nested too deeply|not YAML"),
+        (
+            "a: &a [1,1,1,1,1,1,1,1,1,1]\n"
+            + "".join(
+                f"{b}: &{b} [*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a}]\n"
+                for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+            ),
+            "more than",
+        ),
+    ],
+    ids=["syntax", "twice", "object", "deep", "alias bomb"],
+)
+def test_what_is_no_good_is_refused_with_its_line(tmp_path: Path, text: str, what: str) -> None:
+    with pytest.raises(ConfigError, match=what):
+        load_yaml(write(tmp_path, text))
+
+
+def test_a_missing_or_unreadable_file_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        load_yaml(tmp_path / "none.yaml")
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=r"binary.yaml"):
+        load_yaml(tmp_path / "binary.yaml")
+
+
+def test_rule_paths_are_files_and_what_is_in_folders(tmp_path: Path) -> None:
+    (tmp_path / "rules" / "more").mkdir(parents=True)
+    names = ["rules/b.yaml", "rules/a.yml", "rules/more/c.yaml", "rules/README.md"]
+    for name in names:
+        (tmp_path / name).write_text("")
+    found = rule_paths([tmp_path / "rules", tmp_path / "rules/README.md"])
+    assert [str(path.relative_to(tmp_path)) for path in found] == [
+        "rules/a.yml",
+        "rules/b.yaml",
+        "rules/more/c.yaml",
+        "rules/README.md",
+    ]
+    with pytest.raises(ConfigError, match="no such file or folder"):
+        rule_paths([tmp_path / "none"])
+
+
+def test_a_mounted_config_map_and_a_file_named_twice_are_read_once(tmp_path: Path) -> None:
+    (tmp_path / "..2026_11_21").mkdir()
+    (tmp_path / "..2026_11_21" / "a.yaml").write_text("")
+    (tmp_path / "..data").symlink_to("..2026_11_21")
+    (tmp_path / "a.yaml").symlink_to("..data/a.yaml")
+    assert rule_paths([tmp_path, tmp_path / "a.yaml"]) == [tmp_path / "a.yaml"]
+
+
+def test_a_hint_names_the_nearest_key_or_all() -> None:
+    assert nearest("endpont", ["endpoint", "tls"]) == "unknown key; did you mean endpoint?"
+    assert nearest("zzz", ["b", "a"]) == "unknown key; known keys: a, b"

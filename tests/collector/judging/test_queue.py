@@ -1,0 +1,375 @@
+"""What is judged, what a judgement does to events, spans and metrics, and what may not leave."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.config.model import Config, SendingQueueConfig
+from collector.delivery.sending_queue import SendingQueue
+from collector.judging.queue import JudgeQueue
+from collector.pipeline import Clock, Pipeline
+from collector.results.redaction import Redaction
+from collector.scoring.rule_files import load_rules
+from collector.telemetry.metrics import Telemetry
+from tests import otlp_data as data
+from tests.collector.judging.bench import (
+    RULES,
+    JudgeBench,
+    analysis,
+    approves,
+    asks_for_analysis,
+    bad_run,
+    good_run,
+    judging,
+)
+from tests.judge_server import HANGS, JudgeServer, Question, Reply, says, words
+
+SERIES = {"rule": "weather", "route": "", "intent": "", "scorer": "mastra_llm"}
+
+
+def doubts(question: Question) -> Reply:
+    return analysis(True, False) if asks_for_analysis(question) else approves(question)
+
+
+def judged(folder: Path, *runs: Any, **settings: Any) -> tuple[JudgeBench, JudgeServer]:
+    async def run() -> tuple[JudgeBench, JudgeServer]:
+        async with judging(folder, **settings) as (bench, server):
+            for spans in runs:
+                await bench.judge(*spans)
+        return bench, server
+
+    return asyncio.run(run())
+
+
+def test_a_judgement_is_an_event_and_counts_as_one_more_evaluation(tmp_path: Path) -> None:
+    bench, _ = judged(tmp_path, good_run())
+    (record,) = [item for item in bench.out("logs") if data.values_of(item)["gen_ai.evaluation.name"] == "mastra_llm"]
+    assert (record.trace_id, record.span_id) == ((1).to_bytes(16, "big"), data.span_id(1))
+    event = data.values_of(record)
+    assert event["gen_ai.evaluation.score.value"] == 1.0
+    assert event["rightcall.rule"] == "weather"
+    assert event["rightcall.complete"] is True
+    (own,) = bench.events("trajectory")
+    assert event["log.record.uid"] != own["log.record.uid"]
+    assert bench.value("runs_total", release="root") == 1
+    assert bench.value("evaluations_total", **SERIES, label="pass") == 1
+    assert bench.value("evaluations_total", **{**SERIES, "scorer": "trajectory"}, label="pass") == 1
+    assert bench.value("tool_calls_total", rule="weather", tool="send_email", outcome="matched") == 1
+    assert bench.value("judge_requests_total", rule="weather", outcome="ok") == 2
+    assert bench.value("judge_queue_capacity") == 1001
+
+
+def test_the_rules_own_bar_decides_on_pass(tmp_path: Path) -> None:
+    bench, _ = judged(tmp_path, good_run(), script=doubts)
+    assert [event["gen_ai.evaluation.score.value"] for event in bench.events()] == [0.5]
+    assert bench.value("evaluations_total", **SERIES, label="fail") == 1
+
+
+def test_agreement_is_counted_both_ways(tmp_path: Path) -> None:
+    bench, _ = judged(tmp_path, good_run(1), bad_run(2), bad_run(3))
+    agreed = {"rule": "weather", "scorer": "mastra_llm"}
+    assert bench.value("judge_agreement_total", **agreed, deterministic="pass", judge="pass") == 1
+    assert bench.value("judge_agreement_total", **agreed, deterministic="fail", judge="pass") == 2
+    bench, _ = judged(tmp_path, good_run(1), bad_run(2), script=doubts)
+    assert bench.value("judge_agreement_total", **agreed, deterministic="pass", judge="fail") == 1
+    assert bench.value("judge_agreement_total", **agreed, deterministic="fail", judge="fail") == 1
+
+
+def test_runs_that_failed_are_judged_whatever_the_rate(tmp_path: Path) -> None:
+    rules = RULES.replace("sample_rate: 1", "sample_rate: 0")
+    bench, _ = judged(tmp_path, good_run(1), bad_run(2), rules=rules)
+    assert [item.trace_id[-1] for item in bench.out("logs") if b"mastra" in item.SerializeToString()] == [2]
+
+
+def test_an_incomplete_run_is_not_judged(tmp_path: Path) -> None:
+    async def run() -> JudgeBench:
+        async with judging(tmp_path, rules=RULES.replace("{agent: helper}", "{}")) as (bench, _):
+            bench.send(*good_run()[:2])
+            bench.wait(40)
+            await bench.desk.idle()
+        return bench
+
+    bench = asyncio.run(run())
+    assert bench.events() == []
+    assert bench.value("judge_skipped_total", rule="weather", reason="incomplete") == 1
+
+
+def test_a_run_is_judged_once_though_late_spans_revise_its_verdict(tmp_path: Path) -> None:
+    late = data.tool(7, 1, "delete_all", at=0.5, trace_id=(1).to_bytes(16, "big"))
+    bench, _ = judged(tmp_path, good_run(), (late,))
+    assert [event["rightcall.revision"] for event in bench.events("trajectory")] == [0, 1]
+    assert [event["rightcall.revision"] for event in bench.events()] == [0]
+    assert bench.value("judge_skipped_total", rule="weather", reason="revised") == 1
+
+
+def test_a_rule_on_trial_is_judged_under_labels_of_its_own(tmp_path: Path) -> None:
+    rules = RULES + "    shadow: true\n"
+    bench, _ = judged(tmp_path, good_run(), rules=rules, hold="30s")
+    assert len(bench.events()) == 1
+    assert bench.value("evaluations_total", **SERIES, label="shadow_pass") == 1
+    agreed = {"rule": "weather", "scorer": "mastra_llm"}
+    assert bench.value("judge_agreement_total", **agreed, deterministic="shadow_pass", judge="shadow_pass") == 1
+    assert not any(key.startswith("rightcall.mastra_llm") for span in bench.out() for key in data.values_of(span))
+
+
+def test_the_same_question_is_asked_once(tmp_path: Path) -> None:
+    bench, server = judged(tmp_path, good_run(1), good_run(2))
+    assert len(bench.events()) == 2
+    assert len(server.questions) == 2
+    assert bench.value("judge_cache_hits_total", rule="weather") == 2
+
+
+def test_a_full_queue_skips_and_says_so(tmp_path: Path) -> None:
+    async def run() -> JudgeBench:
+        async with judging(tmp_path, queue_size=2) as (bench, _):
+            for number in range(1, 6):
+                bench.send(*good_run(number))
+            bench.wait(3)
+            assert bench.value("judge_queue_size") == 2
+            await bench.desk.idle()
+            bench.pipeline.flush()
+        return bench
+
+    bench = asyncio.run(run())
+    assert len(bench.events()) == 2
+    assert bench.value("judge_skipped_total", rule="weather", reason="queue_full") == 3
+
+
+def test_when_memory_is_short_nothing_waits_to_be_judged(tmp_path: Path) -> None:
+    async def run() -> JudgeBench:
+        async with judging(tmp_path, hold="60s") as (bench, server):
+            for number in range(1, 4):
+                bench.send(*good_run(number))
+            bench.wait(3)
+            bench.desk.shed()
+            bench.pipeline.flush()
+            assert len(bench.out()) == 9
+            assert server.questions == []
+        return bench
+
+    assert asyncio.run(run()).value("judge_skipped_total", rule="weather", reason="memory") == 3
+
+
+def test_what_is_not_judged_when_the_process_ends_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("collector.judging.queue.DRAIN", 0.0)
+
+    async def run() -> JudgeBench:
+        loop, asked = asyncio.get_running_loop(), asyncio.Event()
+
+        def hangs(_: Question) -> Reply:
+            loop.call_soon_threadsafe(asked.set)
+            return HANGS
+
+        async with judging(tmp_path, hangs) as (bench, _):
+            for number in range(1, 4):
+                bench.send(*good_run(number))
+            bench.wait(3)
+            await asked.wait()
+            await bench.desk.shutdown()
+            await bench.desk.shutdown()
+        return bench
+
+    bench = asyncio.run(run())
+    assert bench.events() == []
+    assert bench.value("judge_skipped_total", rule="weather", reason="shutdown") == 3
+
+
+def test_without_a_judge_what_it_would_have_been_asked_is_counted(tmp_path: Path) -> None:
+    bench, _ = judged(tmp_path)
+    telemetry, outbox = Telemetry(), SendingQueue(SendingQueueConfig())
+    clock = Clock(bench.clock.now, bench.clock.wall_ns)
+    pipeline = Pipeline(Config(), load_rules([tmp_path / "rules.yaml"]), telemetry, outbox, clock)
+    pipeline.judge_at(JudgeQueue(None, None, Redaction(Config().redact), telemetry, bench.around))
+    pipeline.receive("traces", data.traces(*good_run()).SerializeToString(), "grpc")
+    pipeline.drain("shutdown")
+    labels = {"rule": "weather", "reason": "unconfigured"}
+    assert telemetry.registry.get_sample_value("rightcall_judge_skipped_total", labels) == 1
+
+
+# ---- what may not leave
+
+
+def test_patterns_are_taken_out_of_everything_a_judge_sees(tmp_path: Path) -> None:
+    redact = {"patterns": [r"\b[0-9]{13,16}\b", "bob@x.y"]}
+    bench, server = judged(tmp_path, good_run(), config={"redact": redact})
+    said = "\n".join(words(question) for question in server.questions)
+    assert "4111111111111111" not in said
+    assert "bob@x.y" not in said
+    assert "card \\u005bredacted" in said  # as it is quoted
+    assert "Mail me the weather" in said
+    assert len(bench.events()) == 1
+
+
+def test_words_behind_a_hidden_attribute_are_not_shown(tmp_path: Path) -> None:
+    _, server = judged(tmp_path, good_run(), config={"redact": {"attributes": ["gen_ai.*.messages"]}})
+    assert "Mail me" not in "\n".join(words(question) for question in server.questions)
+
+
+# ---- judge.hold
+
+
+def held(folder: Path, rules: str = RULES, script: Any = approves, **settings: Any) -> tuple[list[int], JudgeBench]:
+    """How many spans have left when the verdict is there, when the judge answered, and in the end."""
+
+    async def run() -> tuple[list[int], JudgeBench]:
+        async with judging(folder, script, rules, **settings) as (bench, _):
+            bench.send(*good_run())
+            bench.wait(3)
+            left = [len(bench.out())]
+            await bench.desk.idle()
+            bench.wait(0.5)
+            left.append(len(bench.out()))
+            bench.wait(20)
+            return [*left, len(bench.out())], bench
+
+    return asyncio.run(run())
+
+
+def anchor(bench: JudgeBench) -> dict[str, Any]:
+    return next(data.values_of(span) for span in bench.out() if span.span_id == data.span_id(1))
+
+
+def test_by_default_nothing_waits(tmp_path: Path) -> None:
+    left, bench = held(tmp_path)
+    assert left == [3, 3, 3]
+    assert "rightcall.mastra_llm.score" not in anchor(bench)
+
+
+def test_with_hold_the_judgement_is_on_the_anchor(tmp_path: Path) -> None:
+    left, bench = held(tmp_path, hold="10s")
+    assert left == [0, 3, 3]
+    attributes = anchor(bench)
+    assert attributes["rightcall.mastra_llm.score"] == 1.0
+    assert attributes["rightcall.mastra_llm.label"] == "pass"
+    assert attributes["gen_ai.evaluation.name"] == "trajectory"
+    assert attributes["rightcall.trajectory.score"] == 1.0
+    assert len(bench.events()) == len(bench.events("trajectory")) == 1
+
+
+def test_a_judge_as_first_scorer_is_the_evaluation(tmp_path: Path) -> None:
+    rules = RULES.replace(
+        "[trajectory, {system: mastra_llm, sample_rate: 1}]", "[{system: mastra_llm, sample_rate: 1}]"
+    )
+    _, bench = held(tmp_path, rules, hold="10s")
+    attributes = anchor(bench)
+    assert attributes["gen_ai.evaluation.name"] == "mastra_llm"
+    assert attributes["gen_ai.evaluation.score.value"] == 1.0
+    assert attributes["gen_ai.evaluation.score.label"] == "pass"
+
+
+def test_nobody_waits_longer_than_hold(tmp_path: Path) -> None:
+    async def run() -> list[int]:
+        release = threading.Event()
+
+        def slow(question: Question) -> Reply:
+            release.wait()
+            return approves(question)
+
+        async with judging(tmp_path, slow, hold="10s") as (bench, _):
+            bench.send(*good_run())
+            bench.wait(3)
+            left = [len(bench.out())]
+            bench.wait(8.5)
+            left.append(len(bench.out()))
+            bench.wait(1.5)
+            left.append(len(bench.out()))
+            release.set()
+            await bench.desk.idle()
+            bench.wait(1)
+            assert len(bench.events()) == 1
+            return [*left, len(bench.out())]
+
+    assert asyncio.run(run()) == [0, 0, 3, 3]
+
+
+def test_a_run_that_is_not_judged_does_not_wait(tmp_path: Path) -> None:
+    left, _ = held(tmp_path, RULES.replace("sample_rate: 1", "sample_rate: 0"), hold="10s")
+    assert left == [3, 3, 3]
+
+
+def test_a_skipped_judgement_ends_the_wait(tmp_path: Path) -> None:
+    left, bench = held(tmp_path, hold="10s", max_tokens=16, budget={"tokens_per_day": 20})
+    assert left == [0, 3, 3]
+    assert bench.events() == []
+
+
+def test_a_late_span_ends_the_wait_of_its_trace(tmp_path: Path) -> None:
+    async def run() -> tuple[int, int]:
+        async with judging(tmp_path, hold="60s") as (bench, _):
+            bench.send(*good_run())
+            bench.wait(3)
+            bench.send(data.tool(7, 1, "delete_all", at=0.5, trace_id=(1).to_bytes(16, "big")))
+            before = len(bench.out())
+            bench.wait(3)
+            return before, len(bench.out())
+
+    assert asyncio.run(run()) == (1, 4)
+
+
+def test_held_spans_are_redacted_with_what_the_judge_wrote(tmp_path: Path) -> None:
+    def quotes(question: Question) -> Reply:
+        reason = "It is fine, s3cret."
+        evaluations = [{"toolCalled": "s3cret", "wasAppropriate": True, "reasoning": reason}]
+        return says(json.dumps({"evaluations": evaluations}) if asks_for_analysis(question) else reason)
+
+    rules = RULES.replace(
+        "[trajectory, {system: mastra_llm, sample_rate: 1}]", "[{system: mastra_llm, sample_rate: 1}]"
+    )
+    _, bench = held(tmp_path, rules, quotes, hold="10s", config={"redact": {"patterns": ["s3cret"]}})
+    assert "s3cret" not in json.dumps(anchor(bench))
+    assert "s3cret" not in json.dumps(bench.events())
+
+
+def test_a_run_of_which_too_little_was_recorded_is_skipped(tmp_path: Path) -> None:
+    rules = RULES.replace("mastra_llm", "tool_choice")
+    silent = data.tool(2, 1, "get_weather"), data.agent(1)
+    bench, server = judged(tmp_path, silent, rules=rules)
+    assert bench.events("tool_choice") == []
+    assert server.questions == []
+    assert bench.value("judge_skipped_total", rule="weather", reason="unjudgeable") == 1
+
+
+def test_an_answer_that_makes_no_sense_is_an_error(tmp_path: Path) -> None:
+    """It fits the schema, and says of two calls that both are the first."""
+
+    def confused(_: Question) -> Reply:
+        calls = [{"call": 1, "reason": "so", "verdict": "appropriate"}] * 2
+        return says(json.dumps({"calls": calls, "reason": "so", "missing_tools": [], "clarification": "not_asked"}))
+
+    bench, _ = judged(tmp_path, good_run(), rules=RULES.replace("mastra_llm", "tool_choice"), script=confused)
+    (event,) = bench.events("tool_choice")
+    assert event["gen_ai.evaluation.score.label"] == "error"
+    assert event["error.type"] == "ValueError"
+
+
+def test_traces_and_conversations_are_judged_too(tmp_path: Path) -> None:
+    judge = "scorers: [trajectory, {system: mastra_llm, sample_rate: 1}]"
+    rules = f"""
+rules:
+  - {{name: whole, match: {{}}, scope: trace, expect: {{any_order: []}}, {judge}}}
+  - {{name: talk, match: {{}}, scope: conversation, expect: {{max_calls: 9}}, {judge}}}
+"""
+
+    async def run() -> JudgeBench:
+        config = {"conversations": {"idle_timeout": "5s"}}
+        async with judging(tmp_path, rules=rules, hold="10s", config=config) as (bench, _):
+            for trace in (1, 2):
+                *tools, agent = good_run(trace)
+                agent.attributes.extend(data.attributes({"gen_ai.conversation.id": "c"}))
+                bench.send(*tools, agent)
+            await bench.judge()
+            bench.wait(10)
+            await bench.desk.idle()
+            bench.pipeline.flush()
+        return bench
+
+    bench = asyncio.run(run())
+    assert sorted(str(event["rightcall.rule"]) for event in bench.events()) == ["talk", "whole", "whole"]
+    assert len(bench.out()) == 6
+    assert bench.value("runs_total", release="root") == 2

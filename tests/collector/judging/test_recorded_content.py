@@ -1,0 +1,147 @@
+"""What is kept with a reading for a judge, and that nothing is where nobody asks one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from collector import dialects
+from collector.judging import recorded_content as content
+from collector.judging.recorded_content import ATTRIBUTES, MAX_ANSWER, MAX_OFFERED, PREFIXES
+from collector.model.genai_span import Content
+from collector.model.span import LogRecord, Span
+from collector.payloads.indexed_attributes import Indexed
+from collector.payloads.tool_definitions import tool_definitions
+from collector.reconstruction.reconstruct import ContextSettings
+from collector.reconstruction.runs import join
+from tests.builders import agent_span, log, model_span, run_of, span, tool_span
+
+ANSWER = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "Sunny."}]}])
+TOOLS = json.dumps([{"name": "weather"}])
+
+
+def content_of(item: Span | LogRecord) -> Content | None:
+    known = dialects.read(item) if isinstance(item, Span) else dialects.read_log(item)
+    reading = content.read(item) if isinstance(item, Span) else content.read_log(item)
+    assert known is not None
+    assert reading is not None
+    assert replace(reading, content=None) == known
+    return reading.content
+
+
+@pytest.mark.parametrize("make", [agent_span, model_span])
+def test_answer_and_tools_of_agents_and_models(make: Any) -> None:
+    given = {"gen_ai.output.messages": ANSWER, "gen_ai.tool.definitions": TOOLS}
+    assert content_of(make(attributes=given)) == Content(ANSWER, TOOLS)
+    assert content_of(make()) is None
+
+
+def test_what_tools_said_is_no_answer() -> None:
+    assert content_of(tool_span("weather", attributes={"gen_ai.output.messages": ANSWER})) is None
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ("gen_ai.choice", {"message": ANSWER}),
+        ("gen_ai.client.inference.operation.details", {"gen_ai.output.messages": ANSWER}),
+    ],
+)
+def test_answers_in_events(event: tuple[str, dict[str, Any]]) -> None:
+    assert content_of(agent_span(events=[("other", {}), event])) == Content(ANSWER)
+    assert content_of(agent_span(events=[("other", {})])) is None
+
+
+def test_answers_in_log_events() -> None:
+    body = {"index": 0, "message": {"role": "assistant", "content": "Sunny."}}
+    assert content_of(log("gen_ai.choice", 3, body)) == Content(body)
+    details = {"gen_ai.output.messages": ANSWER}
+    assert content_of(log("gen_ai.client.inference.operation.details", 3, attributes=details)) == Content(ANSWER)
+    assert content_of(log("gen_ai.user.message", 3, {"content": "Rome?"})) is None
+
+
+def test_a_log_event_adds_to_what_its_span_told() -> None:
+    asked = content.read(model_span(attributes={"gen_ai.tool.definitions": TOOLS}))
+    told = content.read_log(log("gen_ai.choice", 3, {"message": {"content": "Sunny."}}))
+    assert asked is not None
+    assert told is not None
+    (span_id,) = joined = join([asked, told])
+    assert joined[span_id].content == Content({"message": {"content": "Sunny."}}, TOOLS)
+    assert asked.content == Content(None, TOOLS)
+
+
+def test_numbered_attributes_are_kept_together() -> None:
+    attributes = {
+        "openinference.span.kind": "LLM",
+        "llm.output_messages.0.message.content": "Sunny.",
+        "llm.tools.0.tool.json_schema": TOOLS,
+    }
+    found = content_of(span("llm", attributes=attributes))
+    assert found == Content(
+        Indexed({"llm.output_messages.0.message.content": "Sunny."}), Indexed({"llm.tools.0.tool.json_schema": TOOLS})
+    )
+
+
+def test_a_whole_request_is_kept_only_where_it_is_kept_anyway() -> None:
+    def asked(*messages: dict[str, Any]) -> Content | None:
+        request = json.dumps({"contents": messages, "config": {"tools": []}})
+        prefix = "gcp.vertex.agent.llm_"
+        return content_of(
+            span(
+                "call_llm",
+                attributes={f"{prefix}request": request, f"{prefix}response": "{}"},
+                scope="gcp.vertex.agent",
+            )
+        )
+
+    question = {"role": "user", "parts": [{"text": "Rome?"}]}
+    first, second = asked(question), asked(question, {"role": "tool", "parts": [{"functionResponse": {}}]})
+    assert first is not None
+    assert '"tools"' in first.offered
+    assert second is not None
+    assert second.offered is None
+
+
+def test_users_define_no_tools() -> None:
+    words = json.dumps({"tools": [{"name": "refund_all", "description": "Always right"}]})
+    flow = {"genkit:type": "action", "genkit:metadata:subtype": "flow", "genkit:input": words}
+    assert content_of(span("flow", attributes=flow)) is None
+    model = {"genkit:type": "action", "genkit:metadata:subtype": "model", "genkit:output": "{}"}
+    asked = json.dumps({"messages": [{"role": "user", "content": [{"text": words}]}], "tools": [{"name": "refund"}]})
+    found = content_of(span("model", attributes={**model, "genkit:input": asked}))
+    assert found is not None
+    assert [tool.name for tool in tool_definitions([found.offered])] == ["refund"]
+
+
+def test_records_too_long_are_left_out_and_texts_cut() -> None:
+    def kept(answer: str) -> Content | None:
+        return content_of(agent_span(attributes={"gen_ai.output.messages": answer}))
+
+    assert kept("[" + "x" * MAX_ANSWER) is None
+    assert kept("x" * (MAX_ANSWER + 1)) == Content("x" * MAX_ANSWER)
+    assert content_of(agent_span(attributes={"gen_ai.tool.definitions": "x" * (MAX_OFFERED + 1)})) is None
+
+
+def test_definitions_every_request_repeats_are_kept_once() -> None:
+    first = content_of(model_span(attributes={"gen_ai.tool.definitions": "".join(["[", TOOLS, "]"])}))
+    second = content_of(model_span(attributes={"gen_ai.tool.definitions": "".join(["[", TOOLS, "]"])}))
+    assert first is not None
+    assert second is not None
+    assert first.offered is second.offered is sys.intern(f"[{TOOLS}]")
+
+
+def test_a_run_keeps_nothing_unless_asked_to() -> None:
+    run = run_of(agent_span(attributes={"gen_ai.output.messages": ANSWER}), settings=ContextSettings())
+    assert run.contents == ()
+
+
+def test_what_is_decoded_for_a_judge_is_not_decoded_else() -> None:
+    for name in ("gen_ai.tool.definitions", "ai.prompt.tools", "ai.response.text", "model_request_parameters"):
+        assert name in ATTRIBUTES
+        assert name not in dialects.ATTRIBUTES
+    assert {"llm.tools.", "llm.request.functions."} <= set(PREFIXES)
+    assert not {"llm.tools.", "llm.request.functions."} & set(dialects.ATTRIBUTE_PREFIXES)

@@ -1,0 +1,43 @@
+"""Numbered attributes become the value they are parts of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.payloads.indexed_attributes import Indexed, unfold
+
+UNFOLDED: list[tuple[dict[str, Any], Any]] = [
+    ({}, {}),
+    ({"a.0.b": 1, "a.1.b": 2}, {"a": [{"b": 1}, {"b": 2}]}),
+    ({"a.10": "k", "a.9": "j"}, {"a": ["j", "k"]}),
+    ({"a.0": 1, "a.x": 2}, {"a": {"0": 1, "x": 2}}),
+    ({"a": 1, "a.b": 2}, {"a": {"b": 2}}),
+    ({"a.b": 2, "a": 1}, {"a": {"b": 2}}),
+    ({"": 1, ".": 2}, {"": {"": 2}}),
+]
+
+
+@pytest.mark.parametrize(("attributes", "value"), UNFOLDED)
+def test_unfolds(attributes: dict[str, Any], value: Any) -> None:
+    assert unfold(Indexed(attributes)) == value
+
+
+@pytest.mark.parametrize("value", [{"a.0": 1}, ["a.0"], "a.0", None])
+def test_anything_else_stays_as_it_is(value: Any) -> None:
+    assert unfold(value) is value
+
+
+@given(st.dictionaries(st.text("a0.²", max_size=40), st.integers(), max_size=8))
+def test_odd_names_do_no_harm(attributes: dict[str, int]) -> None:
+    unfold(Indexed(attributes))
+
+
+def test_depth_and_number_are_bounded() -> None:
+    assert unfold(Indexed({"a." * 10_000: 1}))
+    many = unfold(Indexed({f"a.{at}": at for at in range(100_000)}))
+    assert isinstance(many, dict)
+    assert len(many["a"]) == 4_096

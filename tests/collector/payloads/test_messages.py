@@ -1,0 +1,207 @@
+"""Tool calls and results in model messages of every shape."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from collector.payloads.messages import (
+    MAX_REQUESTS,
+    may_hold_calls,
+    newest_results,
+    newest_user_input,
+    outcome_of,
+    requested_calls,
+)
+from tests.strategies import json_values
+
+ARGUMENTS = {"city": "Paris"}
+AS_TEXT = json.dumps(ARGUMENTS)
+
+SHAPES: dict[str, Any] = {
+    "OpenTelemetry": [
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "f", "arguments": ARGUMENTS}]}
+    ],
+    "OpenAI chat": {"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": AS_TEXT}}]},
+    "OpenAI choices": {
+        "choices": [{"message": {"tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": AS_TEXT}}]}}]
+    },
+    "OpenAI responses": {
+        "output": [{"type": "function_call", "id": "fc_9", "call_id": "c1", "name": "f", "arguments": AS_TEXT}]
+    },
+    "Anthropic": {
+        "content": [{"type": "text", "text": "hm"}, {"type": "tool_use", "id": "c1", "name": "f", "input": ARGUMENTS}]
+    },
+    "Bedrock": [{"toolUse": {"toolUseId": "c1", "name": "f", "input": ARGUMENTS}}],
+    "Strands JS": [{"type": "toolUse", "name": "f", "toolUseId": "c1", "input": ARGUMENTS}],
+    "Gemini": {"content": {"role": "model", "parts": [{"functionCall": {"id": "c1", "name": "f", "args": ARGUMENTS}}]}},
+    "Google ADK": {"content": {"parts": [{"function_call": {"id": "c1", "name": "f", "args": ARGUMENTS}}]}},
+    "LangChain": {"tool_calls": [{"name": "f", "args": ARGUMENTS, "id": "c1", "type": "tool_call"}]},
+    "Langfuse": {"role": "assistant", "tool_calls": [{"name": "f", "args": ARGUMENTS, "id": "c1"}]},
+    "Vercel AI SDK": [{"toolCallId": "c1", "toolName": "f", "input": AS_TEXT}],
+    "Mastra's piece of a stream": {"toolName": "f", "toolCallId": "c1", "toolInput": ARGUMENTS},
+    "Genkit": {"message": {"content": [{"toolRequest": {"name": "f", "ref": "c1", "input": ARGUMENTS}}]}},
+    "Haystack": {"replies": [{"content": [{"tool_call": {"tool_name": "f", "arguments": ARGUMENTS, "id": "c1"}}]}]},
+    "a server's tool": [
+        {"parts": [{"type": "server_tool_call", "id": "c1", "name": "f", "server_tool_call": {"arguments": ARGUMENTS}}]}
+    ],
+    "a part encoded on its own": [
+        {"parts": [json.dumps({"type": "tool_call", "id": "c1", "name": "f", "arguments": ARGUMENTS})]}
+    ],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("encode", [lambda value: value, json.dumps, repr], ids=["structured", "json", "repr"])
+def test_a_call_is_found_in(shape: str, encode: Any) -> None:
+    output = encode(SHAPES[shape])
+    assert may_hold_calls(output)
+    (call,) = requested_calls(output)
+    arguments = json.loads(call.arguments) if isinstance(call.arguments, str) else call.arguments
+    assert (call.id, call.name, arguments) == ("c1", "f", ARGUMENTS)
+
+
+def test_calls_come_in_the_order_of_the_text() -> None:
+    output = {"parts": [{"type": "tool_call", "name": name} for name in "abc"]}
+    assert [call.name for call in requested_calls(output)] == ["a", "b", "c"]
+
+
+def test_a_call_told_in_two_forms_is_one() -> None:
+    message = {"tool_calls": SHAPES["LangChain"]["tool_calls"], "additional_kwargs": SHAPES["OpenAI chat"]}
+    assert len(requested_calls({"generations": [[{"message": {"kwargs": message}}]]})) == 1
+
+
+def test_equal_calls_without_ids_are_two() -> None:
+    assert len(requested_calls([{"type": "tool_call", "name": "f"}] * 2)) == 2
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "I called the tool_call function for you.",
+        {"tools": [{"type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        [{"role": "user", "parts": [{"type": "tool_call", "name": "f"}]}],
+        [{"type": "tool_call_response", "id": "c1", "response": {"name": "f"}}],
+        {"tool_calls": [{"id": "c1"}], "function_call": None},
+        {"type": "function", "function": {"name": "f", "description": "a definition", "parameters": {}}},
+        None,
+        7,
+    ],
+)
+def test_what_is_no_call(output: Any) -> None:
+    assert requested_calls(output) == []
+
+
+def test_a_call_within_arguments_is_no_call() -> None:
+    output = [{"type": "tool_call", "name": "delegate", "arguments": {"plan": [{"type": "tool_call", "name": "f"}]}}]
+    assert [call.name for call in requested_calls(output)] == ["delegate"]
+
+
+def test_requests_are_bounded() -> None:
+    assert len(requested_calls([{"type": "tool_call", "name": "f"}] * (MAX_REQUESTS * 2))) == MAX_REQUESTS
+
+
+# --- results
+
+
+@pytest.mark.parametrize(
+    ("told", "outcome"),
+    [
+        ("Paris: 18 degrees", "ok"),
+        ({"flights": []}, "ok"),
+        ({"error": None, "id": 7}, "ok"),
+        ("no errors found", "ok"),
+        ("Error: card declined", "error"),
+        ("CardDeclined: no", "ok"),  # a name like any other
+        ("ValueError: no", "error"),
+        ({"error": "card declined"}, "error"),
+        ('{"error": "card declined"}', "error"),
+        ([{"text": "Error: card declined"}], "error"),
+        ({"is_error": True, "content": "card declined"}, "error"),
+        ({"status": "error", "content": [{"text": "declined"}]}, "error"),
+        ("MCP error -32602: Tool delete_everything not found", "refused"),
+        ({"error": True, "message": "Tool input validation failed for f"}, "refused"),
+    ],
+)
+def test_what_became_of_a_call(told: Any, outcome: str) -> None:
+    assert outcome_of(told) == outcome
+
+
+FAILED: dict[str, Any] = {
+    "OpenTelemetry": [{"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "Error: no"}]}],
+    "OpenAI chat": [{"role": "tool", "tool_call_id": "c1", "content": "Error: no"}],
+    "OpenAI responses": {"input": [{"type": "function_call_output", "call_id": "c1", "output": "Error: no"}]},
+    "Anthropic": [
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "Error"}],
+        }
+    ],
+    "Bedrock": [{"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "status": "error", "content": []}}]}],
+    "Gemini": {
+        "contents": [{"role": "user", "parts": [{"functionResponse": {"id": "c1", "response": {"error": "no"}}}]}]
+    },
+    "Haystack": [
+        {"role": "tool", "content": [{"tool_call_result": {"result": "x", "origin": {"id": "c1"}, "error": True}}]}
+    ],
+}
+
+
+@pytest.mark.parametrize("shape", FAILED)
+def test_a_failed_result_is_found_in(shape: str) -> None:
+    assert newest_results(json.dumps(FAILED[shape])) == (("c1", "error"),)
+    assert newest_results(FAILED[shape]) == (("c1", "error"),)
+
+
+def test_only_results_since_the_model_last_spoke_count() -> None:
+    said = {"role": "assistant", "parts": []}
+    failed, fine = (
+        FAILED["OpenTelemetry"][0],
+        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c2", "response": "ok"}]},
+    )
+    assert newest_results(json.dumps([said, failed, said, fine])) is None
+    assert newest_results(json.dumps([said, fine, failed])) == (("c2", "ok"), ("c1", "error"))
+
+
+def test_smolagents_tells_failures_in_the_users_name() -> None:
+    told = [
+        {
+            "role": "user",
+            "parts": [{"type": "text", "content": "Error:\nError executing tool 'f' with arguments {}: no"}],
+        }
+    ]
+    assert newest_results(json.dumps(told)) == ((None, "error"),)
+
+
+# --- the user
+
+
+def test_input_is_kept_where_the_user_spoke_last() -> None:
+    asked = '[{"role": "system"}, {"role": "user", "content": "hi"}]'
+    assert newest_user_input(asked) == asked
+    assert newest_user_input(asked[:-1] + ', {"role": "assistant"}, {"role": "tool"}]') is None
+    assert newest_user_input('{"messages": [{"role": "user"}], "tools": [{"type": "function"}]}') is not None
+    assert newest_user_input([{"role": "user", "content": "hi"}]) is not None
+    assert newest_user_input([{"role": "user"}, {"role": "tool"}]) is None
+    assert newest_user_input("") is None
+
+
+@given(json_values)
+def test_anything_is_looked_through_without_harm(value: Any) -> None:
+    for form in (value, json.dumps(value), repr(value)):
+        may_hold_calls(form)
+        requested_calls(form)
+        newest_results(form)
+        newest_user_input(form)
+        outcome_of(form)
+
+
+def test_depth_is_bounded() -> None:
+    deep: Any = {"type": "tool_call", "name": "f"}
+    for _ in range(5_000):
+        deep = {"parts": [deep]}
+    assert requested_calls(deep) == []
+    assert newest_results(deep) is None

@@ -1,0 +1,86 @@
+"""The user's words in whatever was recorded as an agent's input."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from collector.payloads.user_input import MAX_CHARS, user_text
+from tests.strategies import json_values
+
+WORDS = "Refund order 42"
+
+SHAPES: dict[str, Any] = {
+    "plain text": WORDS,
+    "quoted": json.dumps(WORDS),
+    "OpenTelemetry": [
+        {"role": "system", "parts": [{"type": "text", "content": "Help."}]},
+        {"role": "user", "parts": [{"type": "text", "content": WORDS}]},
+    ],
+    "OpenAI": {"model": "m", "messages": [{"role": "system", "content": "Help."}, {"role": "user", "content": WORDS}]},
+    "Anthropic": {"messages": [{"role": "user", "content": [{"type": "text", "text": WORDS}]}], "system": "Help."},
+    "Gemini": {"contents": [{"role": "user", "parts": [{"text": WORDS}]}], "config": {"system_instruction": "Help."}},
+    "Strands": [{"text": WORDS}],
+    "LangChain's constructors": {
+        "messages": [[{"lc": 1, "id": ["langchain", "HumanMessage"], "kwargs": {"content": WORDS, "type": "human"}}]]
+    },
+    "LangChain's plain messages": {"messages": [{"type": "human", "content": WORDS}]},
+    "LangChain's pairs": {"inputs": {"messages": [["system", "Help."], ["user", WORDS]]}},
+    "Vercel AI SDK": {"system": "Help.", "prompt": WORDS},
+    "a Python call": {"args": [WORDS], "kwargs": {}},
+    "a traced function": {"user_input": WORDS},
+    "a wrapper of the user's own": {"data": {"support_agent": {"messages": [{"role": "user", "content": WORDS}]}}},
+    "smolagents": {"task": WORDS, "stream": False},
+    "Haystack's repr": {
+        "messages": [f"ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[TextContent(text='{WORDS}')], _meta={{}})"]
+    },
+    "AutoGen's repr": {"messages": [f"id='7' source='user' models_usage=None content='{WORDS}' type='TextMessage'"]},
+    "CrewAI's prompt": f"\nCurrent Task: {WORDS}\n\nThis is the expected criteria for your final answer: done",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_words_are_found_in(shape: str) -> None:
+    assert user_text(SHAPES[shape]) == WORDS
+    if not isinstance(SHAPES[shape], str):
+        assert user_text(json.dumps(SHAPES[shape])) == WORDS
+
+
+def test_the_newest_question_is_the_question() -> None:
+    history = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": "yes?"},
+        {"role": "user", "content": WORDS},
+    ]
+    assert user_text(history) == WORDS
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        "",
+        [],
+        {},
+        [{"role": "assistant", "content": "hi"}],
+        [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "18 degrees"}]}],
+        {"temperature": 0.1, "model": "m"},
+        "ChatMessage(_role=<ChatRole.SYSTEM: 'system'>, _content=[TextContent(text='Help.')])",
+    ],
+)
+def test_no_words_where_the_user_said_nothing(value: Any) -> None:
+    assert user_text(value) is None
+
+
+def test_words_are_bounded() -> None:
+    assert user_text("x" * 100_000) == "x" * MAX_CHARS
+
+
+@given(json_values)
+def test_anything_is_looked_through_without_harm(value: Any) -> None:
+    for form in (value, json.dumps(value), repr(value)):
+        found = user_text(form)
+        assert found is None or isinstance(found, str)

@@ -1,0 +1,108 @@
+"""Values as instrumentations write them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.payloads.values import (
+    MAX_DEPTH,
+    MAX_NAME,
+    MAX_TEXT,
+    find_text,
+    name_of,
+    parse_any,
+    parse_arguments,
+    parse_json,
+    parse_repr,
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments", "text"),
+    [
+        ('{"city": "Paris"}', {"city": "Paris"}, None),
+        ('  {"city": "Paris"}\n', {"city": "Paris"}, None),
+        ({"city": "Paris"}, {"city": "Paris"}, None),
+        ('"{\\"city\\": \\"Paris\\"}"', {"city": "Paris"}, None),  # JSON inside JSON
+        ("{'city': 'Paris', 'again': True, 'at': None}", {"city": "Paris", "again": True, "at": None}, None),
+        ("{}", {}, None),
+        (None, None, None),
+        ("", None, None),
+        ("null", None, None),
+        ([], None, None),
+        ("Paris", None, "Paris"),
+        ("[1, 2]", None, "[1, 2]"),
+        ("{broken", None, "{broken"),
+        ('{"a": 1} and more', None, '{"a": 1} and more'),
+        ("{1: 'keys are names'}", None, "{1: 'keys are names'}"),
+        ([1, 2], None, "[1, 2]"),
+        (7, None, "7"),
+    ],
+)
+def test_arguments_are_an_object_or_the_text_they_were(written: Any, arguments: Any, text: str | None) -> None:
+    assert parse_arguments(written) == (arguments, text)
+
+
+def test_numbers_that_json_does_not_know_stay_text() -> None:
+    assert parse_arguments('{"limit": NaN, "most": -Infinity}') == ({"limit": "NaN", "most": "-Infinity"}, None)
+
+
+@pytest.mark.parametrize("open_", ['{"a":', "["])
+def test_what_nests_too_deeply_is_not_read(open_: str) -> None:
+    close = "}" if open_ == '{"a":' else "]"
+    deep = open_ * (MAX_DEPTH + 2) + "1" + close * (MAX_DEPTH + 2)
+    assert parse_json(deep) is None
+    assert parse_json(open_ * MAX_DEPTH + "1" + close * MAX_DEPTH) is not None
+    assert parse_json(open_ * 100_000) is None
+
+
+def test_many_brackets_are_not_deep() -> None:
+    assert parse_json("[" + ",".join(["{}"] * 500) + "]") == [{}] * 500
+
+
+def test_what_is_too_long_is_not_read() -> None:
+    assert parse_json('"' + "x" * MAX_TEXT + '"') is None
+    assert parse_arguments('{"a": "' + "x" * MAX_TEXT + '"}')[0] is None
+
+
+@pytest.mark.parametrize(
+    "text", ["__import__('os')", "print(1)", "a.b", "(" * 1000, "-" * 30_000 + "1", "1+" * 9000 + "1"]
+)
+def test_only_literals_are_read_of_python(text: str) -> None:
+    assert parse_repr(text) is None
+
+
+def test_parse_any_leaves_plain_text_alone() -> None:
+    assert parse_any("refund order 42") == "refund order 42"
+    assert parse_any("[urgent] refund") == "[urgent] refund"
+    assert parse_any(' ["a"] ') == ["a"]
+    assert parse_any("('a', 1)") == ("a", 1)
+    assert parse_any('"quoted"') == "quoted"
+
+
+@pytest.mark.parametrize("value", [None, "", 7, ["x"], b"x", {}])
+def test_only_text_is_a_name(value: object) -> None:
+    assert name_of(value) is None
+
+
+def test_a_name_is_bounded() -> None:
+    assert name_of("x" * 10_000) == "x" * MAX_NAME
+
+
+def test_one_name_is_found_without_parsing() -> None:
+    pattern = re.compile(r'"id":\s*"([^"]+)"')
+    assert find_text(pattern, '{"a": {"id": "c1"}}') == "c1"
+    assert find_text(pattern, "nothing") is None
+    assert find_text(pattern, None) is None
+
+
+@given(st.text(alphabet="{}[]()'\",: \\nabc1-", max_size=200))
+def test_any_text_is_read_or_kept(text: str) -> None:
+    arguments, kept = parse_arguments(text)
+    assert arguments is None or kept is None
+    parse_any(text)

@@ -1,0 +1,117 @@
+"""Route, intent, agent, conversation and the user's words of a run."""
+
+from __future__ import annotations
+
+from collector.model.span import Resource
+from collector.reconstruction.reconstruct import ContextSettings
+from tests.builders import agent_span, model_span, run_of, runs_of, span, tool_span, user
+
+
+def test_route_and_intent_come_from_above_the_agent() -> None:
+    run = run_of(
+        span("POST /chat/{id}", 1, kind=2, attributes={"http.route": "/chat/{id}", "url.path": "/chat/7"}),
+        span(
+            "invoke_workflow refund",
+            2,
+            1,
+            attributes={"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": "refund"},
+        ),
+        span("internal", 3, 2),
+        agent_span("helper", 4, 3),
+    )
+    assert (run.route, run.intent) == ("/chat/{id}", "refund")
+
+
+def test_names_are_tried_in_their_order_and_the_nearest_span_wins() -> None:
+    settings = ContextSettings(route=("app.route", "http.route"), intent=("app.intent",))
+    run = run_of(
+        span("POST", 1, attributes={"http.route": "/a", "app.route": "outer", "app.intent": "x"}),
+        agent_span("helper", 2, 1, attributes={"app.route": "inner"}),
+        settings=settings,
+    )
+    assert (run.route, run.intent) == ("inner", "x")
+
+
+def test_the_resource_is_asked_last() -> None:
+    resource = Resource({"service.name": "shop", "rightcall.route": "/everything"})
+    run = run_of(agent_span(resource=resource))
+    assert (run.route, run.service) == ("/everything", "shop")
+    assert run.attributes["rightcall.route"] == "/everything"
+
+
+def test_only_text_is_a_route() -> None:
+    assert run_of(agent_span(attributes={"http.route": 7})).route is None
+
+
+def test_a_server_span_below_a_client_of_another_service_has_the_route() -> None:
+    run = run_of(
+        span("POST /chat", 2, 9, kind=2, remote=True, attributes={"http.route": "/chat"}),
+        agent_span("helper", 3, 2),
+    )
+    assert (run.route, run.incomplete) == ("/chat", ())
+
+
+def test_attributes_for_rules_are_short_and_plain() -> None:
+    run = run_of(
+        agent_span(
+            attributes={"tier": "gold", "n": 7, "long": "x" * 5_000, "list": ["a"], "gen_ai.input.messages": "m" * 900}
+        )
+    )
+    assert run.attributes["tier"] == "gold"
+    assert run.attributes["n"] == 7
+    assert not {"long", "list", "gen_ai.input.messages"} & set(run.attributes)
+
+
+def test_the_conversation_is_the_anchors_or_what_all_agree_on() -> None:
+    named = {"gen_ai.conversation.id": "c-1"}
+    assert run_of(agent_span(attributes=named)).conversation_id == "c-1"
+    assert run_of(agent_span(), tool_span("a", attributes=named)).conversation_id == "c-1"
+    changing = [model_span(number=n, attributes={"gen_ai.conversation.id": f"resp-{n}"}) for n in (3, 4)]
+    assert run_of(agent_span(), *changing).conversation_id is None
+
+
+def test_a_lost_agent_is_named_by_its_members() -> None:
+    run = run_of(tool_span("a", parent=9, attributes={"gen_ai.agent.name": "helper"}))
+    assert (run.agent, run.dialect) == ("helper", "otel_genai")
+
+
+def test_the_users_words_are_the_agents_input() -> None:
+    asked = agent_span(attributes={"gen_ai.input.messages": [user("refund order 42")]})
+    assert run_of(asked).user_input == "refund order 42"
+    assert run_of(asked, settings=ContextSettings(user_input=False)).user_input is None
+
+
+def test_else_the_first_requests_newest_question() -> None:
+    history = [user("hello"), {"role": "assistant", "parts": []}, user("refund order 42")]
+    run = run_of(
+        agent_span(),
+        model_span(number=4, at=20, told=[*history, {"role": "assistant", "parts": []}, user("no, 43")]),
+        model_span(number=3, at=1, told=history),
+    )
+    assert run.user_input == "refund order 42"
+    assert run.trajectory.user_input == "refund order 42"
+
+
+def test_after_a_handoff_the_next_agent_has_the_same_words() -> None:
+    first, second = runs_of(
+        agent_span("a", 1, attributes={"gen_ai.input.messages": [user("refund")]}, lasting=10),
+        model_span(number=2, parent=1),
+        agent_span("b", 3, at=20),
+        model_span(number=4, parent=3, at=21, told=[user("refund"), {"role": "assistant"}, {"role": "tool"}]),
+    )
+    assert (first.user_input, second.user_input) == ("refund", "refund")
+
+
+def test_a_nested_agent_has_the_words_of_its_caller_only() -> None:
+    outer, inner = runs_of(
+        agent_span("a", 1, attributes={"gen_ai.input.messages": [user("refund")]}),
+        tool_span("ask", number=2, at=1, lasting=50),
+        agent_span("b", 3, 2, at=2),
+        tool_span("look", number=4, parent=3, at=3),
+    )
+    assert (outer.user_input, inner.user_input) == ("refund", None)
+
+
+def test_the_response_is_the_last_known() -> None:
+    models = [model_span(number=n, at=n, attributes={"gen_ai.response.id": f"r{n}"}) for n in (3, 4)]
+    assert run_of(agent_span(), *models).response_id == "r4"

@@ -1,0 +1,58 @@
+"""Evaluation events as the semantic conventions have them."""
+
+from __future__ import annotations
+
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+
+from collector.results.evaluation_events import evaluation_events
+from tests.collector.verdicts import evaluation, verdict_of
+from tests.otlp_data import TRACE, span_id, values_of
+
+
+def test_one_event_an_evaluation_with_everything_that_is_known() -> None:
+    run = {"conversation_id": "c1", "response_id": "r1"}
+    verdict = verdict_of("a", evaluations=[evaluation(), evaluation("fail", 0.2, "evalite", primary=False)], run=run)
+    first, second = (LogRecord.FromString(raw) for raw in evaluation_events(verdict, 17))
+    assert (first.event_name, first.time_unix_nano, first.trace_id, first.span_id) == (
+        "gen_ai.evaluation.result", 17, TRACE, span_id(1),
+    )  # fmt: skip
+    said = values_of(first)
+    uid = said.pop("log.record.uid")
+    assert said == {
+        "gen_ai.evaluation.name": "trajectory",
+        "gen_ai.evaluation.score.value": 1.0,
+        "gen_ai.evaluation.score.label": "pass",
+        "gen_ai.evaluation.explanation": "because",
+        "rightcall.scorer.version": "trajectory@1",
+        "rightcall.complete": True,
+        "rightcall.revision": 0,
+        "gen_ai.agent.name": "helper",
+        "rightcall.rule": "weather",
+        "rightcall.rule.digest": "d1",
+        "gen_ai.conversation.id": "c1",
+        "gen_ai.response.id": "r1",
+    }
+    assert values_of(second)["gen_ai.evaluation.name"] == "evalite"
+    assert values_of(second)["log.record.uid"] != uid
+
+
+def test_the_same_evaluation_has_the_same_uid_and_a_revision_another() -> None:
+    def uid(revision: int, at: int) -> str:
+        (raw,) = evaluation_events(verdict_of("a", revision=revision), at)
+        return str(values_of(LogRecord.FromString(raw))["log.record.uid"])
+
+    assert uid(0, 1) == uid(0, 2)
+    assert uid(0, 1) != uid(1, 1)
+
+
+def test_a_failed_scorer_says_so() -> None:
+    verdict = verdict_of(evaluations=[evaluation("error", None, details={"error.type": "ValueError"})])
+    (raw,) = evaluation_events(verdict, 1)
+    record = LogRecord.FromString(raw)
+    said = values_of(record)
+    assert (said["gen_ai.evaluation.score.label"], said["error.type"], record.severity_number) == (
+        "error",
+        "ValueError",
+        13,
+    )
+    assert "gen_ai.evaluation.score.value" not in said

@@ -1,0 +1,125 @@
+"""What must not leave does not, whatever shape it has; the rest keeps its bytes, and scoring sees everything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+
+from collector.config.model import RedactionConfig
+from collector.errors import ConfigError
+from collector.results.redaction import Redaction
+from tests import otlp_data as data
+from tests.harness import Bench
+
+CARD = "4111111111111111"
+KEYS = {"attributes": ["gen_ai.tool.call.arguments", "gen_ai.*.messages"]}
+NUMBERS = {"patterns": [r"\b[0-9]{16}\b"]}
+
+
+def redaction(**config: Any) -> Redaction:
+    return Redaction(RedactionConfig.model_validate(config))
+
+
+def redacted(span: Span, **config: Any) -> Span:
+    return Span.FromString(redaction(**config).span(span.SerializeToString()))
+
+
+def test_attributes_by_name() -> None:
+    span = data.tool(2, 1, "pay", gen_ai__tool__call__arguments=CARD, gen_ai__input__messages=[CARD], other=CARD)
+    said = data.values_of(redacted(span, **KEYS))
+    assert (said["gen_ai.tool.call.arguments"], said["gen_ai.input.messages"]) == ("[redacted]", "[redacted]")
+    assert (said["other"], said["gen_ai.tool.name"]) == (CARD, "pay")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [f"pay {CARD} now", [f"x {CARD}"], {"deep": [{"deeper": CARD}]}, f'{{"card": "{CARD}"}}', b"\xff " + CARD.encode()],
+    ids=["text", "list", "map", "json", "bytes"],
+)
+def test_patterns_wherever_a_text_is(value: Any) -> None:
+    span = data.span(1, note=value)
+    event = span.events.add(name="exception")
+    event.attributes.extend(data.attributes({"exception.message": value}))
+    span.status.CopyFrom(Status(message=f"no {CARD}"))
+    assert CARD.encode() in span.SerializeToString()
+    changed = redacted(span, **NUMBERS)
+    assert CARD.encode() not in changed.SerializeToString()
+    assert changed.SerializeToString().count(b"[redacted]") == 3
+
+
+def test_log_records_body_and_attributes() -> None:
+    record = LogRecord(body=data.any_value({"content": f"my card is {CARD}"}), attributes=data.attributes({"a": CARD}))
+    changed = redaction(**NUMBERS).log_record(record.SerializeToString())
+    assert CARD.encode() not in changed
+    assert changed.count(b"[redacted]") == 2
+
+
+def test_what_is_clean_keeps_its_bytes() -> None:
+    raw = data.tool(2, 1, "pay", size=16, text="nothing here").SerializeToString()
+    assert redaction(**KEYS, **NUMBERS).span(raw) == raw
+    assert redaction().span(b"\xff not even a span") == b"\xff not even a span"
+
+
+def test_nesting_without_end_is_masked_whole() -> None:
+    value = data.any_value(CARD)
+    for _ in range(40):
+        value = AnyValue(array_value=ArrayValue(values=[value]))
+    span = data.span(1)
+    span.attributes.add(key="deep").value.CopyFrom(value)
+    assert CARD.encode() not in redaction(**NUMBERS).span(span.SerializeToString())
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_bytes(raw: bytes) -> None:
+    both = redaction(**KEYS, **NUMBERS)
+    assert isinstance(both.span(raw), bytes)
+    assert isinstance(both.log_record(raw), bytes)
+
+
+@pytest.mark.parametrize("pattern", ["(", "(?=x)", r"(a)\1"])
+def test_a_pattern_that_is_none_is_a_sentence(pattern: str) -> None:
+    with pytest.raises(ConfigError, match="is not a regular expression"):
+        redaction(patterns=[pattern])
+
+
+def test_an_evil_pattern_takes_no_longer_than_any() -> None:
+    span = data.span(1, note="a" * 200_000 + "b")
+    assert redacted(span, patterns=["^(a+)+$"]) == span
+
+
+def test_people_see_masked_text() -> None:
+    assert redaction(**NUMBERS).text(f"pay with {CARD}, bitte schön") == "pay with [redacted], bitte schön"
+
+
+RULES = """
+rules:
+  - name: pay
+    match: {}
+    expect: {sequence: [{tool: pay, arguments: {card: {regex: "^4111"}}}]}
+    pass: 0.9
+"""
+
+
+def test_rules_see_what_nobody_downstream_does(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, RULES, redact=KEYS)
+    bench.send(data.tool(2, 1, "pay", gen_ai__tool__call__arguments=f'{{"card": "{CARD}"}}'), data.agent(1))
+    bench.wait(3)
+    assert [verdict.evaluations[0].score.label for verdict in bench.verdicts] == ["pass"]
+    assert not any(CARD.encode() in outgoing.payload for outgoing in bench.outbox.left())
+    assert {data.values_of(span).get("rightcall.outcome") for span in bench.out()} == {"matched", None}
+
+
+@pytest.mark.parametrize("pass_through", [False, True])
+def test_what_is_only_passed_on_is_redacted_when_asked_for(tmp_path: Path, pass_through: bool) -> None:
+    bench = Bench(tmp_path, redact={**NUMBERS, "pass_through": pass_through})
+    bench.send(data.span(5, parent=4, url=f"/pay/{CARD}"))
+    record = LogRecord(body=data.any_value(f"paid by {CARD}"))
+    bench.pipeline.receive("logs", data.logs(record).SerializeToString(), "http")
+    assert [CARD.encode() in outgoing.payload for outgoing in bench.outbox.left()] == [not pass_through] * 2

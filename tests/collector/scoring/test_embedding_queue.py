@@ -1,0 +1,93 @@
+"""Texts embedded in a thread: asked for once, known later, bounded, and never waited for in vain."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collector.scoring.embedding_queue import MAX_WAITING, EmbeddingQueue
+from collector.scoring.embeddings import CACHED_TEXTS, Embeddings
+from tests.collector_process import wait_for
+
+
+class Gated(Embeddings):
+    """Embeds when the test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("nowhere"))
+        self.gate, self.embedded = threading.Event(), list[str]()
+
+    def _embed(self, text: str) -> tuple[float, ...]:
+        self.gate.wait(10)
+        if text == "broken":
+            raise OSError(text)
+        self.embedded.append(text)
+        return (1.0, float(len(text)))
+
+
+@pytest.fixture
+def gated() -> Gated:
+    return Gated()
+
+
+@pytest.fixture
+def queue(gated: Gated) -> Iterator[EmbeddingQueue]:
+    queue = EmbeddingQueue(gated)
+    yield queue
+    gated.gate.set()
+    asyncio.run(queue.shutdown())
+
+
+def test_a_new_text_is_waited_for_and_embedded_once(queue: EmbeddingQueue, gated: Gated) -> None:
+    assert queue.ahead(["a", "b", "a"]) > 0
+    assert queue.ahead(["a"]) > 0
+    gated.gate.set()
+    wait_for(lambda: queue.ahead(["a", "b"]) == 0, 0.001)
+    assert sorted(gated.embedded) == ["a", "b"]
+    assert gated("a") == (1.0, 1.0)
+
+
+def test_nothing_to_embed_is_nothing_to_wait_for(queue: EmbeddingQueue) -> None:
+    assert queue.ahead([]) == 0
+
+
+def test_beyond_its_limit_texts_are_embedded_where_they_are_used(queue: EmbeddingQueue) -> None:
+    assert queue.ahead(str(number) for number in range(MAX_WAITING)) > 0
+    assert queue.ahead(["one more"]) == 0
+    assert queue.ahead(["7"]) > 0, "that one waits already"
+
+
+def test_a_run_of_more_texts_than_are_remembered_is_not_waited_for_forever(queue: EmbeddingQueue, gated: Gated) -> None:
+    gated.gate.set()
+    many = [str(number) for number in range(2 * CACHED_TEXTS)]
+    assert queue.ahead(many) == 0
+
+
+def test_after_a_failure_nobody_waits_any_more(
+    queue: EmbeddingQueue, gated: Gated, caplog: pytest.LogCaptureFixture
+) -> None:
+    gated.gate.set()
+    assert queue.ahead(["broken"]) > 0
+    wait_for(lambda: queue.ahead(["other"]) == 0 and bool(caplog.records), 0.001)
+    assert "cannot be embedded ahead" in caplog.text
+
+
+def test_shutting_down_gives_up_what_waits(gated: Gated) -> None:
+    queue = EmbeddingQueue(gated)
+    queue.ahead(["a", "b", "c"])
+    threading.Timer(0.05, gated.gate.set).start()
+    asyncio.run(queue.shutdown())
+    assert gated.embedded in ([], ["a"], ["b"], ["c"])
+
+
+def test_the_texts_asked_for_last_are_remembered(gated: Gated) -> None:
+    gated.gate.set()
+    for number in range(CACHED_TEXTS):
+        gated(str(number))
+    assert gated.knows("0")
+    gated("new")
+    assert (gated.knows("0"), gated.knows("1")) == (True, False)

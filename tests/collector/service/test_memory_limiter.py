@@ -1,0 +1,82 @@
+"""The memory limiter, with memory and time moved by hand."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from collector.config.model import MemoryLimiterConfig
+from collector.errors import RefusedError
+from collector.service.memory_limiter import MemoryLimiter, give_back, resident_bytes
+from tests.sinks import ManualClock
+
+
+class Machine:
+    """A process whose resident memory the test sets; ``garbage`` is what giving back frees."""
+
+    def __init__(self, **config: object) -> None:
+        self.clock, self.mib, self.garbage, self.looks, self.reliefs = ManualClock(), 50, 0, 0, 0
+        self.limiter = MemoryLimiter(
+            MemoryLimiterConfig.model_validate(config), self.clock.now, self.resident, self.relieve
+        )
+
+    def resident(self) -> int:
+        self.looks += 1
+        return self.mib << 20
+
+    def relieve(self) -> None:
+        self.reliefs += 1
+        self.mib -= self.garbage
+        self.garbage = 0
+
+    def at(self, mib: int) -> str:
+        self.mib = mib
+        self.clock.seconds += 1
+        try:
+            self.limiter.admit()
+        except RefusedError:
+            return "refused, evicting" if self.limiter.exceeded() else "refused"
+        return "taken"
+
+
+def test_soft_and_hard_limit() -> None:
+    machine = Machine(limit_mib=100, spike_limit_mib=30)
+    said = [machine.at(mib) for mib in (69, 71, 99, 101, 60)]
+    assert said == ["taken", "refused", "refused", "refused, evicting", "taken"]
+
+
+def test_without_a_limit_all_is_taken() -> None:
+    assert Machine().at(1 << 20) == "taken"
+
+
+def test_it_looks_a_few_times_a_second_at_most() -> None:
+    machine = Machine(limit_mib=100)
+    for _ in range(1000):
+        machine.limiter.admit()
+        machine.clock.seconds += 0.01
+    assert 30 <= machine.looks <= 42
+
+
+def test_garbage_is_no_reason_to_refuse() -> None:
+    machine = Machine(limit_mib=100, spike_limit_mib=30)
+    machine.garbage = 40
+    assert machine.at(90) == "taken"
+    assert machine.reliefs == 1
+
+
+def test_giving_back_is_not_tried_all_the_time() -> None:
+    machine = Machine(limit_mib=100, spike_limit_mib=30)
+    for _ in range(20):
+        machine.at(95)
+    assert machine.reliefs == 4
+
+
+@pytest.mark.parametrize("config", [{"limit_mib": 10}, {"limit_mib": 100, "spike_limit_mib": 100}])
+def test_limits_that_make_no_sense_are_mistakes(config: dict[str, int]) -> None:
+    with pytest.raises(ValidationError):
+        MemoryLimiterConfig.model_validate(config)
+
+
+def test_this_process_has_memory() -> None:
+    give_back()
+    assert 10 << 20 < resident_bytes() < 64 << 30

@@ -1,0 +1,267 @@
+"""Open traces survive a crash: whenever it comes, the same spans leave with the same verdicts, each once."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+
+from collector.storage import journal
+from collector.storage.spool_file import Change
+from tests import otlp_data as data
+from tests.harness import Life, folder_in
+
+TOOLS = (data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "send_email", at=0.2))
+GOOD_RUN = (data.span(9, parent=2, at=0.1), *TOOLS, data.agent(1))
+
+
+def test_an_open_trace_goes_on_after_a_crash(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.send(*GOOD_RUN[:2])
+    life.write()
+    life.crash()
+    assert life.resumed == 1
+    life.send(*GOOD_RUN[2:])
+    life.settle()
+    assert sorted(span.span_id for span in life.spans()) == [data.span_id(number) for number in (1, 2, 3, 9)]
+    assert [event["gen_ai.evaluation.score.value"] for event in life.events()] == [1.0]
+    assert life.rows() == (0, 1)
+    life.close()
+
+
+def test_what_was_not_written_was_not_acknowledged_and_is_gone(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.send(*GOOD_RUN)
+    life.crash()
+    assert life.resumed == 0
+    life.close()
+
+
+def test_a_verdict_that_was_queued_is_sent_again_byte_for_byte(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.send(*GOOD_RUN)
+    life.write()
+    life.wait(3)
+    life.write()
+    queued = [(outgoing.signal, outgoing.payload) for outgoing in life.outbox.left()]
+    life.crash()
+    assert [(o.signal, life._file_payload(o.row)) for o in life.outbox.left()] == queued
+    assert life.resumed == 0
+    life.close()
+
+
+def test_a_crash_between_verdict_and_queue_makes_the_verdict_again(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.send(*GOOD_RUN)
+    life.write()
+    life.wait(3)
+    life.crash()
+    assert life.resumed == 1
+    life.settle()
+    assert len(life.events()) == 1
+    life.close()
+
+
+def test_spans_sent_again_after_a_restart_are_recognised(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.send(*GOOD_RUN)
+    life.settle()
+    life.crash()
+    life.send(*GOOD_RUN[1:])
+    life.settle(60)
+    assert len(life.events()) == 1
+    assert sorted(span.span_id for span in life.spans()) == [data.span_id(number) for number in (1, 2, 3, 9)]
+    life.close()
+
+
+def test_a_late_call_after_a_restart_is_passed_on_and_revises_nothing(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.send(TOOLS[0], data.agent(1))
+    life.settle()
+    life.crash()
+    life.send(TOOLS[1])
+    life.settle(60)
+    assert data.span_id(3) in [span.span_id for span in life.spans()]
+    assert [event["rightcall.revision"] for event in life.events()] == [0]
+    life.close()
+
+
+def test_a_new_run_in_a_trace_from_before_a_restart_is_scored(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.send(*GOOD_RUN)
+    life.settle()
+    life.crash()
+    life.send(data.tool(12, 11, "get_weather", at=5.1), data.agent(11, at=5.0))
+    life.settle()
+    assert [event["gen_ai.evaluation.score.label"] for event in life.events()] == ["pass", "fail"]
+    life.close()
+
+
+def test_context_that_came_before_the_agent_survives_too(tmp_path: Path) -> None:
+    """The server span with the route, and a plain step between agent and tool, each in a request of its own."""
+    life = Life(tmp_path)
+    life.send(data.span(7, http__route="/chat"))
+    life.send(data.span(5, parent=1))
+    life.write()
+    life.crash()
+    life.send(data.tool(2, 5, "get_weather", at=0.1), data.agent(1, parent=7, name="other"))
+    life.write()
+    life.crash()
+    life.settle()
+    assert [(event["rightcall.rule"], event["gen_ai.evaluation.score.label"]) for event in life.events()] == [
+        ("routed", "pass")
+    ]
+    life.close()
+
+
+def test_context_no_agent_asked_for_is_dropped(tmp_path: Path) -> None:
+    life = Life(tmp_path, idle_timeout=10)
+    life.send(data.span(7, http__route="/chat"))
+    life.send(data.span(8, trace_id=b"u" * 16))
+    life.send(data.agent(1, parent=7))
+    life.write()
+    before = life.rows()[0]
+    life.clock.seconds += 25
+    life.settle(1)
+    life.settle(31)
+    assert (before > 2, life.rows()) == (True, (0, 1))
+    life.close()
+
+
+def test_old_style_log_events_survive(tmp_path: Path) -> None:
+    choice = LogRecord(
+        event_name="gen_ai.choice",
+        trace_id=data.TRACE,
+        span_id=data.span_id(4),
+        attributes=data.attributes({"gen_ai.system": "openai", "event.name": "gen_ai.choice"}),
+    )
+    call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
+    choice.body.CopyFrom(data.any_value({"index": 0, "message": {"role": "assistant", "tool_calls": [call]}}))
+    plain, crashed = Life(folder_in(tmp_path, "plain")), Life(folder_in(tmp_path, "crashed"))
+    for life in (plain, crashed):
+        life.pipeline.receive("logs", data.logs(choice).SerializeToString(), "http")
+        life.write()
+        if life is crashed:
+            life.crash()
+        life.send(data.span(4, parent=1, gen_ai__operation__name="chat"), data.agent(1))
+        life.settle(60)
+        life.close()
+    assert _said(crashed) == _said(plain)
+    assert _said(plain) != []
+
+
+def test_forgotten_traces_leave_no_mark(tmp_path: Path) -> None:
+    life = Life(tmp_path, remember=2)
+    for number in range(5):
+        trace_id = bytes([number + 1]) * 16
+        life.send(data.tool(2, 1, "get_weather", trace_id=trace_id), data.agent(1, trace_id=trace_id))
+        life.settle()
+    assert life.rows() == (0, 2)
+    life.close()
+
+
+def test_a_reopened_trace_is_known_after_a_restart_however_many_closed_since(tmp_path: Path) -> None:
+    life = Life(tmp_path, remember=2, settle=4.0)
+    life.send(TOOLS[0], data.agent(1))
+    life.settle(6)
+    for trace_id in (b"2" * 16, b"3" * 16):
+        life.send(data.agent(1, trace_id=trace_id))
+    life.wait(2)
+    life.send(TOOLS[1])
+    life.wait(3)
+    life.write()
+    life.crash()
+    life.settle(60)
+    assert len(life.events()) == 3
+    runs = [life.telemetry.registry.get_sample_value("rightcall_runs_total", {"release": r}) for r in ("root", "idle")]
+    assert runs == [None, None], "the call is late, and not a run without an agent"
+    life.close()
+
+
+def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.send(*GOOD_RUN)
+    change = Change()
+    change.inserts["inbox"] = [(900, 0, b"\x01"), (901, 9, journal.pack([b"t" * 16, b"", b"", b""])), (902, 1, b"")]
+    change.inserts["finished"] = [(903, journal.pack([b"few"])), (904, b"\xff" * 40)]
+    life.write()
+    assert life.file is not None
+    life.file.apply(change)
+    life.crash()
+    assert life.resumed == 1
+    labels = {"stage": "spool", "reason": "unreadable"}
+    assert life.telemetry.registry.get_sample_value("rightcall_dropped_spans_total", labels) == 5
+    life.settle()
+    assert (len(life.events()), life.rows()) == (1, (0, 1))
+    life.close()
+
+
+@given(st.lists(st.binary(max_size=40), max_size=8))
+def test_packing_is_undone_by_unpacking(parts: list[bytes]) -> None:
+    assert journal.unpack(journal.pack(parts)) == parts
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_unpack_to_parts_or_a_refusal(packed: bytes) -> None:
+    try:
+        parts = journal.unpack(packed)
+    except ValueError:
+        return
+    assert journal.pack(parts) == packed
+
+
+def _said(life: Life) -> list[Any]:
+    """Every event without its time, and every span, in an order of their own."""
+    events = [sorted((key, repr(value)) for key, value in event.items()) for event in life.events()]
+    return sorted(events) + sorted(span.SerializeToString() for span in life.spans())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_whenever_crashes_come_what_leaves_is_the_same(
+    tmp_path_factory: pytest.TempPathFactory, choice: random.Random
+) -> None:
+    """Requests cut anywhere, a crash before or after any of them, a sender that repeats what was not acknowledged."""
+    spans = [
+        span
+        for number in range(3)
+        for trace_id in [bytes([number + 1]) * 16]
+        for span in (
+            data.span(7, http__route="/chat", trace_id=trace_id),
+            data.span(5, parent=1, trace_id=trace_id),
+            data.tool(2, 5, "get_weather", at=0.1, trace_id=trace_id),
+            data.tool(3, 1, choice.choice(["send_email", "delete_all"]), at=0.2, trace_id=trace_id),
+            data.agent(1, parent=7, name=choice.choice(["helper", "other"]), trace_id=trace_id),
+        )
+    ]
+    choice.shuffle(spans)
+    folder = tmp_path_factory.mktemp("lives")
+    plain, crashed = Life(folder_in(folder, "plain")), Life(folder_in(folder, "crashed"))
+    while spans:
+        batch, spans = spans[: (size := choice.randint(1, 6))], spans[size:]
+        for life in (plain, crashed):
+            life.send(*batch)
+            if life is crashed and choice.random() < 0.3:  # before it was durable: not acknowledged, so sent again
+                life.crash()
+                life.send(*batch)
+            life.write()
+            if life is crashed and choice.random() < 0.3:
+                life.crash()
+    for life in (plain, crashed):
+        life.settle(3)
+        life.settle(60)
+        life.close()
+    ours, theirs = _by_id(crashed), _by_id(plain)
+    held = [span for span in crashed.spans() if span.name != "GET"]
+    assert sorted(map(repr, crashed.events())) == sorted(map(repr, plain.events()))
+    assert ours == theirs
+    assert len({(span.trace_id, span.span_id) for span in held}) == len(held), "held spans leave once"
+
+
+def _by_id(life: Life) -> dict[bytes, bytes]:
+    return {span.trace_id + span.span_id: span.SerializeToString() for span in life.spans()}

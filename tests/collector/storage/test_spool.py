@@ -1,0 +1,198 @@
+"""The spool on an event loop: durable before anybody is told so, and patient when the disk is not."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from collector.component import ExportRequest
+from collector.config.model import SendingQueueConfig
+from collector.delivery.sending_queue import SendingQueue
+from collector.errors import RefusedError, UnavailableError
+from collector.storage import spool as spool_module
+from collector.storage.spool import Spool
+from collector.storage.spool_file import Change, SpoolFile
+from collector.telemetry.metrics import Telemetry
+
+
+class CountingFile(SpoolFile):
+    """A spool file that counts its transactions, and fails while told to."""
+
+    transactions = 0
+    broken = False
+
+    def apply(self, change: Change) -> int:
+        self.transactions += 1
+        if self.broken:
+            raise sqlite3.OperationalError("database or disk is full")
+        return super().apply(change)
+
+
+def run(
+    folder: Path, scenario: Callable[[Spool, CountingFile, Telemetry], Awaitable[None]], limit: int = 1 << 30
+) -> None:
+    async def main() -> None:
+        file, telemetry = CountingFile(folder), Telemetry()
+        spool = Spool(file, limit, telemetry)
+        await spool.start()
+        await scenario(spool, file, telemetry)
+        await spool.shutdown()
+
+    asyncio.run(main())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - what is awaited has no event of its own
+            await asyncio.sleep(0)
+
+
+def rows(folder: Path) -> list[bytes]:
+    file = SpoolFile(folder)
+    found = [record for _, _, record in file.inbox()]
+    file.close()
+    return found
+
+
+def test_what_is_stored_is_on_disk(tmp_path: Path) -> None:
+    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
+        spool.keep(0, b"spans")
+        await spool.stored()
+        assert list(file.inbox()) == [(1, 0, b"spans")]
+
+    run(tmp_path, scenario)
+
+
+def test_requests_that_come_while_a_transaction_runs_share_the_next(tmp_path: Path) -> None:
+    async def sender(spool: Spool, number: int) -> None:
+        spool.keep(0, b"%d" % number)
+        await spool.stored()
+
+    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
+        await asyncio.gather(*(sender(spool, number) for number in range(100)))
+        assert file.transactions <= 3
+
+    run(tmp_path, scenario)
+    assert len(rows(tmp_path)) == 100
+
+
+def test_a_repeated_request_is_not_acknowledged_before_the_first_is_durable(tmp_path: Path) -> None:
+    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
+        spool.keep(0, b"first")
+        first = asyncio.create_task(spool.stored())
+        await asyncio.sleep(0)
+        await until(lambda: not spool._pending)  # the writer has taken it
+        await spool.stored()  # the repetition recorded nothing of its own
+        assert first.done()
+        assert len(list(file.inbox())) == 1
+
+    run(tmp_path, scenario)
+
+
+def test_while_the_disk_is_full_senders_are_told_to_wait_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool_module, "_RETRY", 0.001)
+
+    async def scenario(spool: Spool, file: CountingFile, telemetry: Telemetry) -> None:
+        file.broken = True
+        spool.keep(0, b"taken before the disk was full")
+        with pytest.raises(UnavailableError):
+            await spool.stored()
+        assert spool.failing
+        with pytest.raises(UnavailableError):
+            spool.admit()
+        spool.keep(0, b"from advance()")
+        file.broken = False
+        await until(lambda: not spool.failing)
+        spool.admit()
+        await spool.stored()
+        assert (telemetry.registry.get_sample_value("rightcall_spool_failures_total") or 0) >= 1
+
+    run(tmp_path, scenario)
+    assert rows(tmp_path) == [b"taken before the disk was full", b"from advance()"]
+
+
+def test_shutting_down_with_a_full_disk_ends(tmp_path: Path) -> None:
+    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
+        file.broken = True
+        spool.keep(0, b"never written")
+
+    run(tmp_path, scenario)
+    assert rows(tmp_path) == []
+
+
+def test_beyond_its_size_senders_are_asked_to_slow_down(tmp_path: Path) -> None:
+    async def scenario(spool: Spool, _: CountingFile, telemetry: Telemetry) -> None:
+        spool.admit()
+        row = spool.keep(0, bytes(1 << 20))
+        await spool.stored()
+        with pytest.raises(RefusedError, match="the spool is full"):
+            spool.admit()
+        assert (telemetry.registry.get_sample_value("rightcall_spool_bytes") or 0) > 1 << 20
+        spool.drop("inbox", [row])
+        await spool.stored()
+        spool.admit()
+
+    run(tmp_path, scenario, limit=1 << 20)
+
+
+def outgoing(payload: bytes) -> ExportRequest:
+    return ExportRequest("traces", payload, 1)
+
+
+def test_a_request_leaves_once_it_is_durable_and_is_forgotten_once_delivered(tmp_path: Path) -> None:
+    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
+        outbox = SendingQueue(SendingQueueConfig(), spool)
+        outbox.put(outgoing(b"request"))
+        assert len(outbox) == 0, "not durable, so not to be sent"
+        sent = await outbox.get()
+        assert (sent.payload, [row[1:] for row in file.outbox()]) == (b"request", [("traces", 1, 7)])
+        outbox.done(sent)
+        await spool.stored()
+        assert list(file.outbox()) == []
+
+    run(tmp_path, scenario)
+
+
+def test_what_was_not_delivered_comes_back_byte_for_byte_in_order(tmp_path: Path) -> None:
+    async def before(spool: Spool, _: CountingFile, __: Telemetry) -> None:
+        outbox = SendingQueue(SendingQueueConfig(), spool)
+        for payload in (b"one", b"two", b""):
+            outbox.put(outgoing(payload))
+        await spool.stored()
+
+    async def after(spool: Spool, _: CountingFile, __: Telemetry) -> None:
+        outbox = SendingQueue(SendingQueueConfig(), spool)
+        outbox.recover()
+        assert [(await outbox.get()).payload for _ in range(len(outbox))] == [b"one", b"two", b""]
+
+    run(tmp_path, before)
+    run(tmp_path, after)
+
+
+def test_memory_stays_flat_while_the_backend_is_away(tmp_path: Path) -> None:
+    async def scenario(spool: Spool, _: CountingFile, __: Telemetry) -> None:
+        outbox = SendingQueue(SendingQueueConfig(), spool)
+        for number in range(60):
+            outbox.put(outgoing(b"%02d" % number + bytes(1 << 20)))
+            await spool.stored()
+        assert sum(waiting.here for waiting in outbox.left()) <= 33
+        for number in range(60):
+            sent = await outbox.get()
+            assert sent.payload.startswith(b"%02d" % number)
+            outbox.again(sent)
+        assert len(outbox) == 60
+
+    run(tmp_path, scenario)
+
+
+def test_a_request_the_spool_lost_is_said_to_be_lost(tmp_path: Path) -> None:
+    async def scenario(spool: Spool, _: CountingFile, __: Telemetry) -> None:
+        assert await spool.payload(42) is None
+
+    run(tmp_path, scenario)

@@ -1,0 +1,142 @@
+"""The spool's file: all or nothing, and a sentence for everything that can be wrong with it at start."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from collector.errors import ConfigError
+from collector.storage.spool_file import FORMAT, NAME, Change, SpoolFile
+
+
+def filled(folder: Path) -> SpoolFile:
+    file = SpoolFile(folder)
+    change = Change()
+    change.inserts["inbox"] = [(1, 0, b"spans"), (2, 0, b"more")]
+    change.inserts["finished"] = [(3, b"mark")]
+    change.inserts["outbox"] = [(4, "traces", 7, b"request"), (5, "logs", 1, b"event")]
+    file.apply(change)
+    return file
+
+
+def test_what_was_applied_is_there_after_opening_again(tmp_path: Path) -> None:
+    filled(tmp_path).close()
+    file = SpoolFile(tmp_path)
+    assert list(file.inbox()) == [(1, 0, b"spans"), (2, 0, b"more")]
+    assert list(file.finished()) == [(3, b"mark")]
+    assert list(file.outbox()) == [(4, "traces", 7, 7), (5, "logs", 1, 5)]
+    assert (file.last_id(), file.payload(4), file.payload(99)) == (5, b"request", None)
+    file.close()
+
+
+def test_rows_are_deleted_after_what_comes_in_the_same_change_is_inserted(tmp_path: Path) -> None:
+    file = filled(tmp_path)
+    change = Change()
+    change.inserts["inbox"] = [(6, 0, b"short-lived")]
+    change.deletes["inbox"] = [(1,), (6,), (12345,)]
+    file.apply(change)
+    assert [row for row, _, _ in file.inbox()] == [2]
+    file.close()
+
+
+def test_a_change_is_applied_whole_or_not_at_all(tmp_path: Path) -> None:
+    file = filled(tmp_path)
+    change = Change()
+    change.inserts["inbox"] = [(7, 0, b"new")]
+    change.inserts["outbox"] = [(4, "traces", 1, b"an id that is taken")]
+    with pytest.raises(sqlite3.Error):
+        file.apply(change)
+    assert [row for row, _, _ in file.inbox()] == [1, 2]
+    file.close()
+
+
+def test_a_full_disk_raises_and_the_next_change_works_when_there_is_room(tmp_path: Path) -> None:
+    file = filled(tmp_path)
+    file._connection.execute("PRAGMA max_page_count = 6")
+    change = Change()
+    change.inserts["outbox"] = [(8, "traces", 1, bytes(1 << 20))]
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        file.apply(change)
+    file._connection.execute("PRAGMA max_page_count = 100000")
+    used = file.apply(change)
+    assert used > 1 << 20
+    file.close()
+
+
+def test_freed_rows_do_not_count_as_used(tmp_path: Path) -> None:
+    file = SpoolFile(tmp_path)
+    change, gone = Change(), Change()
+    change.inserts["outbox"] = [(1, "traces", 1, bytes(4 << 20))]
+    gone.deletes["outbox"] = [(1,)]
+    assert file.apply(change) > 4 << 20
+    assert file.apply(gone) < 1 << 20
+    file.close()
+
+
+def test_only_its_user_may_read_it(tmp_path: Path) -> None:
+    file = filled(tmp_path / "deep" / "folder")
+    assert (tmp_path / "deep" / "folder" / NAME).stat().st_mode & 0o777 == 0o600
+    file.close()
+
+
+def test_two_collectors_cannot_share_a_spool(tmp_path: Path) -> None:
+    file = SpoolFile(tmp_path)
+    with pytest.raises(ConfigError, match="in use by another process; every collector needs a folder of its own"):
+        SpoolFile(tmp_path)
+    file.close()
+    SpoolFile(tmp_path).close()
+
+
+@pytest.mark.parametrize(("version", "age"), [(FORMAT - 1, "an older"), (FORMAT + 1, "a newer")])
+def test_a_spool_of_another_version_is_refused_and_left_alone(tmp_path: Path, version: int, age: str) -> None:
+    filled(tmp_path).close()
+    other = sqlite3.connect(tmp_path / NAME)
+    other.execute(f"PRAGMA user_version = {version}")
+    other.close()
+    before = (tmp_path / NAME).read_bytes()
+    with pytest.raises(ConfigError, match=f"written by {age} version .*let that version run until its queue is empty"):
+        SpoolFile(tmp_path)
+    assert (tmp_path / NAME).read_bytes() == before
+
+
+def test_another_programs_database_is_refused(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / NAME)
+    other.execute("CREATE TABLE mine (x)")
+    other.commit()
+    other.close()
+    with pytest.raises(ConfigError, match="SQLite file of another program"):
+        SpoolFile(tmp_path)
+
+
+def no_database(path: Path) -> None:
+    path.write_bytes(b"this was a spool once" * 1000)
+
+
+def torn(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: 3 * 16384 // 2])
+
+
+def overwritten(path: Path) -> None:
+    whole = bytearray(path.read_bytes())
+    whole[16384 * 1 : 16384 * 4] = b"\xa5" * (16384 * 3)
+    path.write_bytes(bytes(whole))
+
+
+@pytest.mark.parametrize("damage", [no_database, torn, overwritten])
+def test_a_damaged_spool_is_moved_aside_and_begun_anew(tmp_path: Path, damage: object) -> None:
+    filled(tmp_path).close()
+    damage(tmp_path / NAME)  # type: ignore[operator]
+    file = SpoolFile(tmp_path)
+    assert file.damaged == tmp_path / f"{NAME}.damaged"
+    assert file.damaged.exists()
+    assert list(file.outbox()) == []
+    file.close()
+    assert SpoolFile(tmp_path).damaged is None, "the new file is sound"
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"spool: .* cannot be written: (Not a directory|File exists)"):
+        SpoolFile(tmp_path / "file")

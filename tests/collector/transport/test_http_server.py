@@ -1,0 +1,131 @@
+"""The HTTP listener against senders that are slow, many or talk nonsense; raw sockets, because no client would do this."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
+
+HEAD = b"GET / HTTP/1.1\r\nhost: x\r\n"
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def answer_ok(_: Scope, __: Receive, send: Send) -> None:
+    await respond(send, 200, b"ok", "text/plain")
+
+
+def talk(scenario: Callable[[Callable[[], Awaitable[Streams]]], Awaitable[None]], connections: int = 10) -> None:
+    async def run() -> None:
+        server = HttpServer(answer_ok, "127.0.0.1:0", connections, head_timeout=0.2)
+        await server.start()
+        opened: list[Streams] = []
+
+        async def connect() -> Streams:
+            opened.append(await asyncio.open_connection("127.0.0.1", server.port))
+            return opened[-1]
+
+        async with asyncio.timeout(20):
+            await scenario(connect)
+        for _, writer in opened:
+            writer.close()
+        await server.shutdown()
+
+    asyncio.run(run())
+
+
+async def said(reader: asyncio.StreamReader) -> bytes:
+    """What comes until the end of the connection, however it ends."""
+    try:
+        return await reader.read()
+    except ConnectionError:
+        return b""
+
+
+async def good(streams: Streams) -> bool:
+    reader, writer = streams
+    writer.write(HEAD + b"\r\n")
+    return b"200 OK" in await reader.readuntil(b"ok")
+
+
+def test_a_connection_serves_several_requests() -> None:
+    async def scenario(connect: Callable[[], Awaitable[Streams]]) -> None:
+        streams = await connect()
+        assert [await good(streams) for _ in range(3)] == [True] * 3
+
+    talk(scenario)
+
+
+@pytest.mark.parametrize("begun", [b"", b"G", HEAD], ids=["nothing", "a byte", "half a head"])
+def test_a_head_that_does_not_come_ends_the_connection(begun: bytes) -> None:
+    async def scenario(connect: Callable[[], Awaitable[Streams]]) -> None:
+        reader, writer = await connect()
+        writer.write(begun)
+        assert await said(reader) == b""
+        assert await good(await connect())
+
+    talk(scenario)
+
+
+def test_a_head_that_drips_ends_the_connection_all_the_same() -> None:
+    async def scenario(connect: Callable[[], Awaitable[Streams]]) -> None:
+        reader, writer = await connect()
+
+        async def drip() -> None:
+            for number in range(10_000):
+                writer.write(b"x-%d: y\r\n" % number)
+                await writer.drain()
+                await asyncio.sleep(0.02)
+
+        writer.write(HEAD)
+        dripping = asyncio.create_task(drip())
+        assert await said(reader) == b""
+        dripping.cancel()
+        await asyncio.gather(dripping, return_exceptions=True)
+
+    talk(scenario)
+
+
+def test_the_second_head_has_its_time_limit_too() -> None:
+    async def scenario(connect: Callable[[], Awaitable[Streams]]) -> None:
+        streams = await connect()
+        assert await good(streams)
+        streams[1].write(b"GET")
+        assert await said(streams[0]) == b""
+
+    talk(scenario)
+
+
+def test_connections_beyond_the_limit_are_closed_and_the_others_served() -> None:
+    async def scenario(connect: Callable[[], Awaitable[Streams]]) -> None:
+        first = [await connect() for _ in range(3)]
+        assert all([await good(streams) for streams in first])
+        reader, _ = await connect()
+        assert await said(reader) == b""
+        assert await good(first[0])
+
+    talk(scenario, connections=3)
+
+
+NONSENSE = {
+    "tls": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 20 + b"\r\n\r\n",
+    "http/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "zeros": b"\r\n\r\n\0\r\n\r\n",
+    "huge header": HEAD + b"x: " + b"y" * 700_000 + b"\r\n\r\n",
+    "negative length": HEAD + b"content-length: -1\r\n\r\n",
+    "two lengths": HEAD + b"content-length: 3\r\ncontent-length: 4\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=list(NONSENSE))
+def test_nonsense_is_refused_and_harms_nobody(nonsense: bytes) -> None:
+    async def scenario(connect: Callable[[], Awaitable[Streams]]) -> None:
+        reader, writer = await connect()
+        writer.write(nonsense)
+        answer = await said(reader)
+        assert answer == b"" or b"HTTP/1.1 400 " in answer
+        assert await good(await connect())
+
+    talk(scenario)

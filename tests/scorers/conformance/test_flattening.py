@@ -1,0 +1,82 @@
+"""Patterns as the lists of calls published scorers take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scorers import ToolCall, Trajectory
+from scorers.conformance.flattening import check_flattening, expected_calls, made_calls
+from tests.scorers.examples import rule, run
+
+ORD = {"tool": "lookup", "arguments": {"id": {"regex": "^ord_"}, "full": True}}
+
+
+def flat(expect: dict[str, Any], trajectory: Trajectory) -> list[dict[str, Any]]:
+    native = rule(expect).native
+    reading, _ = native.read(trajectory)
+    assert native.pattern is not None
+    check_flattening(native.pattern)
+    return expected_calls(native.pattern, reading, trajectory)
+
+
+@pytest.mark.parametrize(
+    ("expect", "trajectory", "expected"),
+    [
+        ({"sequence": ["a", "b"]}, run("b"), ["a", "b"]),
+        ({"sequence": ["a", {"one_of": ["b", "c"]}]}, run("a", "c"), ["a", "c"]),
+        ({"sequence": ["a", {"one_of": ["b", "c"]}]}, run("a"), ["a", "b"]),
+        ({"sequence": ["a", {"optional": "b"}]}, run("a", "b"), ["a", "b"]),
+        ({"sequence": ["a", {"optional": "b"}]}, run("a"), ["a"]),
+        ({"sequence": [{"repeat": "a", "min": 1}]}, run("a", "a", "a"), ["a", "a", "a"]),
+        ({"any_order": ["a", "b", "c"]}, run("c", "a"), ["c", "a", "b"]),
+        ({"sequence": []}, run("a"), []),
+        ({"mode": "subset", "tools": ["a", "b"]}, run("b"), ["b"]),
+    ],
+)
+def test_the_list_is_that_of_the_reading_closest_to_the_run(
+    expect: dict[str, Any], trajectory: Trajectory, expected: list[str]
+) -> None:
+    assert flat(expect, trajectory) == [{"tool": tool} for tool in expected]
+
+
+@pytest.mark.parametrize(
+    ("tool", "trajectory", "args"),
+    [
+        ({"tool": "a", "arguments": {"y": {"exact": {"z": 2}}}}, run(("a", {"y": {"z": 2}, "w": 0})), {"y": {"z": 2}}),
+        ({"tool": "a", "arguments": {"x": 1}}, run(("a", {"x": 2})), {"x": 1}),
+        ({"tool": "a", "arguments": {}}, run("a"), {}),
+        (ORD, run(("lookup", {"id": "ord_7", "full": True, "more": 1})), {"id": "ord_7", "full": True, "more": 1}),
+        (ORD, run(("lookup", {"id": "7"})), None),
+        (ORD, run("lookup"), None),
+    ],
+)  # fmt: skip
+def test_arguments(tool: dict[str, Any], trajectory: Trajectory, args: dict[str, Any] | None) -> None:
+    (call,) = flat({"sequence": [tool]}, trajectory)
+
+    assert call.get("args") == args
+
+
+def test_calls_made_are_given_as_captured() -> None:
+    trajectory = run(("a", {"x": 1}), "b", ToolCall("c", {}, status="error"))
+
+    assert made_calls(trajectory, [0, 1, 2]) == [
+        {"tool": "a", "args": {"x": 1}, "isError": False},
+        {"tool": "b", "isError": False},
+        {"tool": "c", "args": {}, "isError": True},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expect", "complaint"),
+    [
+        (None, "expects no particular ones"),
+        ({"forbid": ["a"]}, "expects no particular ones"),
+        ({"sequence": ["a", "get_*"]}, "get_\\* has no one name"),
+        ({"optional": {"tool": {"regex": "^a"}}}, "/\\^a/ has no one name"),
+    ],
+)
+def test_patterns_that_have_no_list(expect: dict[str, Any] | None, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        check_flattening(rule(expect).native.pattern)

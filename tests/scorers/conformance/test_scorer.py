@@ -1,0 +1,231 @@
+"""The native score: values worked out by hand, labels, limits, orders nobody knows, shapes remembered."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+
+from scorers import SCORERS, Score, ToolCall, Trajectory
+from scorers.conformance.pattern import PatternError
+from scorers.conformance.scorer import MAX_SHAPES
+from scorers.conformance.search import SearchLimitError
+from tests.scorers.examples import refund_file, rule, run
+
+ORDER = ("lookup_order", {"order_id": "ord_7"})
+
+
+def refund(trajectory: Trajectory) -> Score:
+    keys = refund_file()["rules"][0]
+    return rule(keys["expect"], constraints=keys["constraints"], **{"pass": keys["pass"]}).native.score(trajectory)
+
+
+@pytest.mark.parametrize(
+    ("trajectory", "value", "label"),
+    [
+        (run(ORDER, "check_inventory", "check_policy", "refund_card"), "1", "pass"),
+        (run(ORDER, "check_policy", "log_it", "check_inventory", "notify_user", "refund_credit"), "1", "pass"),
+        (run(ORDER, "check_inventory", "check_policy", "refund_card", steps=[0, 1, 1, 2]), "1", "pass"),
+        (run("lookup_order", "check_inventory", "check_policy", "refund_card"), "1", "pass"),
+        # Two edits of 4 expected and 4 made: the order was looked up, but not this one.
+        (run(("lookup_order", {"order_id": "7"}), "check_inventory", "check_policy", "refund_card"), "6/8", "fail"),
+        # Two more edits for the call out of order, and one for the precedence it breaks.
+        (run("refund_card", ORDER, "check_inventory", "check_policy"), "6/9", "fail"),
+        (run(ORDER, "check_inventory", "check_policy"), "6/7", "fail"),
+        (run(ORDER, "check_inventory", "check_policy", "refund_card", "search"), "8/9", "fail"),
+        # Forbidden costs what extra costs, and fails whatever the value.
+        (run(ORDER, "check_inventory", "check_policy", "refund_card", "delete_order"), "8/9", "fail"),
+        (run(), "0", "fail"),
+        (run("search"), "0", "fail"),
+    ],
+)
+def test_the_example_of_the_documentation(trajectory: Trajectory, value: str, label: str) -> None:
+    score = refund(trajectory)
+
+    assert (score.value, score.label) == (float(Fraction(value)), label)
+
+
+def test_precision_recall_and_f1_of_the_same_alignment() -> None:
+    details = rule({"sequence": ["a", "b", "c"]}).native.score(run("a", "c", "x", "y")).details
+
+    assert details == {"expected": 3, "made": 4, "matched": 2, "precision": 0.5, "recall": 2 / 3, "f1": 4 / 7}
+
+
+@pytest.mark.parametrize(
+    ("keys", "trajectory", "value", "label"),
+    [
+        ({"expect": {"sequence": []}}, run(), 1.0, "pass"),
+        ({"expect": {"sequence": []}}, run("a"), 0.0, "fail"),
+        ({}, run("a", "b"), 1.0, "pass"),
+        ({}, run(), 1.0, "pass"),
+        ({"expect": {"optional": "a"}}, run(), 1.0, "pass"),
+        # A limit broken is one more edit, and one more in the sum it is divided by.
+        ({"expect": {"sequence": ["a"], "max_calls": 1, "allow_extra": ["b"]}}, run("a", "b"), 2 / 3, "fail"),
+        ({"expect": {"sequence": ["a"], "max_calls": 2, "allow_extra": ["b"]}}, run("a", "b"), 1.0, "pass"),
+        ({"expect": {"sequence": ["a"], "max_errors": 0}}, run(ToolCall("a", status="error")), 2 / 3, "fail"),
+        ({"expect": {"sequence": ["a"], "max_errors": 1}}, run(ToolCall("a", status="error")), 1.0, "pass"),
+        ({"expect": {"max_errors": 0, "retries": "collapse"}}, run(ToolCall("a", status="error"), "a"), 1.0, "pass"),
+        ({"expect": {"max_errors": 0, "max_calls": 5}}, run(ToolCall("a", status="error"), "a"), 0.5, "fail"),
+        # Without a pattern the value is the share of constraints and limits kept.
+        ({"constraints": [{"absence": "a"}, {"absence": "b"}, {"existence": "c"}]}, run("a", "c"), 2 / 3, "fail"),
+        ({"constraints": [{"absence": "a"}, {"absence": "b"}]}, run("c"), 1.0, "pass"),
+        ({"expect": {"forbid": ["rm"]}, "constraints": [{"existence": "a"}]}, run("a", "rm"), 0.5, "fail"),
+        ({"expect": {"sequence": ["a", "b", "c"]}, "pass": 0.6}, run("a", "b"), 0.8, "pass"),
+        ({"expect": {"sequence": ["a", "b", "c"]}, "pass": 0.8}, run("a", "b"), 0.8, "pass"),
+        ({"expect": {"sequence": ["a", "b", "c"]}, "pass": 0.81}, run("a", "b"), 0.8, "fail"),
+        ({"expect": {"sequence": ["a"]}, "pass": 0}, run(), 0.0, "pass"),
+        ({"expect": {"sequence": ["a"], "forbid": ["rm"]}, "pass": 0}, run("a", "rm"), 2 / 3, "fail"),
+        ({"expect": {"sequence": ["a"]}, "constraints": [{"absence": "b"}], "pass": 0}, run("b", "a"), 0.5, "fail"),
+    ],
+)  # fmt: skip
+def test_values_and_labels(keys: dict[str, Any], trajectory: Trajectory, value: float, label: str) -> None:
+    score = rule(**keys).native.score(trajectory)
+
+    assert score.value == pytest.approx(value)
+    assert score.label == label
+
+
+def test_arguments_nobody_captured_are_named_not_blamed() -> None:
+    scorer = rule({"sequence": [{"tool": "a", "arguments": {"x": 1}}, "b"]}).native
+
+    assert scorer.score(run("a", "b")).details["unobserved"] == [0]
+    assert "unobserved" not in scorer.score(run(("a", {"x": 1}), "b")).details
+
+
+@pytest.mark.parametrize(
+    ("expect", "names", "label"),
+    [
+        ({"sequence": ["a", "b"]}, "ab", "ambiguous"),
+        ({"sequence": ["a", "b"]}, "aab", "fail"),  # no order passes
+        ({"any_order": ["a", "b"]}, "ab", "pass"),  # every order passes
+        ({"sequence": [{"optional": "a"}, {"optional": "b"}]}, "ab", "ambiguous"),
+        ({"sequence": ["x", {"any_order": ["a", "b"]}]}, "xab", "ambiguous"),
+        ({"one_of": [{"sequence": ["a", "b"]}, {"sequence": ["b", "a"]}]}, "ab", "pass"),
+        ({"sequence": [{"repeat": "a"}]}, "aaaa", "pass"),
+        ({"sequence": [*"abcdef"]}, "fedcba", "ambiguous"),  # more orders than are tried
+        ({}, "ab", "pass"),
+    ],
+)
+def test_an_order_nobody_knows_is_ambiguous_where_it_decides(expect: dict[str, Any], names: str, label: str) -> None:
+    trajectory = run(*names, steps=[4] * len(names), unsure=(4,))
+
+    assert rule(expect).native.score(trajectory).label == label
+    assert rule(expect).native.score(run(*names, steps=[4] * len(names))).label == (
+        "pass" if label != "fail" else label
+    )
+
+
+def test_constraints_on_an_order_nobody_knows_are_ambiguous() -> None:
+    unsure = run("a", "b", steps=[0, 0], unsure=(0,))
+
+    assert rule(constraints=[{"precedence": ["a", "b"]}]).native.score(unsure).label == "ambiguous"
+    assert rule(constraints=[{"existence": "b"}]).native.score(unsure).label == "pass"
+
+
+def test_a_huge_step_of_unknown_order_is_not_tried_out() -> None:
+    unsure = run(*["a", "b"] * 500, steps=[0] * 1000, unsure=(0,))
+
+    assert rule({"repeat": {"any_order": ["a", "b"]}}).native.score(unsure).label == "ambiguous"
+
+
+def test_expected_and_forbidden_contradict() -> None:
+    with pytest.raises(ValueError, match="delete_tmp is both expected and forbidden"):
+        rule({"sequence": ["delete_tmp"], "forbid": ["delete_*"]})
+
+
+def test_a_run_too_entangled_raises() -> None:
+    shuffled = Random(3)
+    expected = [f"t{shuffled.randrange(10)}" for _ in range(200)]
+    scorer = rule({"sequence": expected}).native
+
+    with pytest.raises(SearchLimitError):
+        scorer.score(run(*shuffled.sample(expected, 200), steps=[at // 8 for at in range(200)]))
+
+
+def test_shapes_met_before_give_the_same_score_whatever_came_between() -> None:
+    scorer = rule({"sequence": [{"tool": "a", "arguments": {"x": 1}}, "b"]}).native
+    runs = [run(("a", {"x": x}), name) for x in (1, 2) for name in ("b", "c", "d")]
+    first = [scorer.score(trajectory) for trajectory in runs]
+
+    for at in range(3 * MAX_SHAPES):
+        scorer.score(run(f"made_up_{at}", "x" * 1_000))
+
+    assert [scorer.score(trajectory) for trajectory in runs] == first
+    assert len(scorer._known) <= MAX_SHAPES
+
+
+def test_rests_of_runs_gone_by_are_forgotten() -> None:
+    tools = [f"t{at}" for at in range(12)]
+    scorer = rule({"sequence": [{"any_order": tools}, "end"]}).native
+    subsets = [[tool for at, tool in enumerate(tools) if mask >> at & 1] for mask in range(1, 4096, 5)]
+
+    values = [scorer.score(run(*subset, "end")).value for subset in subsets]
+
+    assert values == [pytest.approx(1 - (12 - len(subset)) / (14 + len(subset))) for subset in subsets]
+    assert scorer.pattern is not None
+    assert scorer.pattern.size < 10_000
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "actual", "value"),
+    [
+        ({}, ["a", "b"], ["a", "b"], 1.0),
+        ({}, ["a", "b"], ["b", "a"], 0.5),
+        ({"mode": "any_order"}, ["a", "b"], ["b", "x", "a"], 1.0),
+        ({"allow_extra": ["x"]}, ["a"], ["x", "a"], 1.0),
+        ({"max_calls": 1, "mode": "in_order"}, ["a"], ["a", "x"], 0.5),
+        ({"constraints": [{"absence": "x"}]}, ["a"], ["a"], 1.0),
+        ({}, ["a*"], ["a*"], 1.0),
+        ({}, ["a*"], ["ab"], 0.0),
+        ({}, [], [], 1.0),
+    ],
+)
+def test_as_a_scorer_of_plain_calls(
+    options: dict[str, Any], expected: list[str], actual: list[str], value: float
+) -> None:
+    scorer = SCORERS["trajectory"](**options)
+
+    score = scorer(expected=[{"tool": tool} for tool in expected], actual=[{"tool": tool} for tool in actual])
+
+    assert score.value == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "value"),
+    [
+        ({}, {"x": 1, "y": 2}, 1.0),
+        ({"arguments_mode": "exact"}, {"x": 1, "y": 2}, 0.0),
+        ({}, {"x": 2}, 0.0),
+        ({}, None, 1.0),
+    ],
+)
+def test_arguments_of_plain_calls_are_literals(
+    options: dict[str, Any], arguments: dict[str, Any] | None, value: float
+) -> None:
+    actual = {"tool": "a"} | ({} if arguments is None else {"args": arguments})
+
+    score = SCORERS["trajectory"](**options)(expected=[{"tool": "a", "args": {"x": 1}}], actual=[actual])
+
+    assert score.value == value
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "complaint"),
+    [
+        ({"mode": "in_ordr"}, [], "did you mean in_order?"),
+        ({"colour": "red"}, [], "unknown key colour"),
+        ({}, ["a"], "expected\\[0\\] must be an object"),
+        ({}, [{"tool": 5}], "expected\\[0\\] must be an object"),
+        ({}, [{"tool": "a", "args": []}], "an object `args`"),
+        ({}, "ab", "expected must be a list of calls"),
+    ],
+)
+def test_what_is_no_plain_call_or_option_is_refused(options: dict[str, Any], expected: Any, complaint: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=complaint):
+        SCORERS["trajectory"](**options)(expected=expected, actual=[])
+
+
+def test_a_pattern_error_is_a_value_error() -> None:
+    assert issubclass(PatternError, ValueError)

@@ -1,0 +1,55 @@
+"""JSON Schema: what holds, and which schemas are refused when a rule is loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scorers.rules.json_schema import compile_schema
+
+TREE = {"$ref": "#/$defs/tree", "$defs": {"tree": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "valid"),
+    [
+        ({"type": "string", "minLength": 2}, "ab", True),
+        ({"type": "string", "minLength": 2}, "a", False),
+        ({"type": "integer"}, True, False),
+        ({"type": "object", "required": ["city"], "additionalProperties": False}, {"city": 1}, False),
+        ({"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}, {"city": "x"}, True),
+        ({"pattern": "^(a+)+$"}, "a" * 5_000 + "b", False),
+        ({"properties": {"pattern": {"pattern": "^a"}}}, {"pattern": "b"}, False),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}]}, [1], False),
+        (TREE, [[], [[]]], True),
+        (TREE, [[1]], False),
+    ],
+)
+def test_valid(schema: dict[str, Any], value: Any, *, valid: bool) -> None:
+    assert compile_schema(schema)(value) is valid
+
+
+@pytest.mark.parametrize(
+    ("schema", "complaint"),
+    [
+        ({"type": "strin"}, "not a JSON Schema"),
+        ({"$ref": "https://example.com/schema.json"}, "leads outside the schema"),
+        ({"properties": {"x": {"$ref": "other.json"}}}, "leads outside the schema"),
+        ({"$ref": "#/$defs/none"}, "leads nowhere"),
+        ({"$ref": 5}, "leads outside the schema|not a JSON Schema"),
+        ({"patternProperties": {"^x": {}}}, "patternProperties"),
+        ({"pattern": "(?=x)"}, "RE2"),
+    ],
+)
+def test_schemas_that_are_refused(schema: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        compile_schema(schema)
+
+
+def test_a_value_nested_too_deep_is_not_valid() -> None:
+    deep: list[Any] = []
+    for _ in range(20_000):
+        deep = [deep]
+
+    assert compile_schema(TREE)(deep) is False

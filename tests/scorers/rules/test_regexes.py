@@ -1,0 +1,36 @@
+"""Regular expressions: linear time, clear refusals, any text."""
+
+from __future__ import annotations
+
+import pytest
+
+from scorers.rules.regexes import compile_regex, escape, found
+
+
+@pytest.mark.parametrize(
+    ("expression", "text", "expected"),
+    [
+        ("^ord_", "ord_7", True),
+        ("^ord_", "my ord_7", False),
+        ("ord_", "my ord_7", True),
+        ("^.$", "\ud800", True),  # a lone surrogate is one character that UTF-8 cannot carry
+        ("é", "café", True),
+        ("^(a+)+$", "a" * 5_000 + "b", False),  # a backtracking engine would not come back
+    ],
+)
+def test_found(expression: str, text: str, *, expected: bool) -> None:
+    assert found(compile_regex(expression), text) is expected
+
+
+@pytest.mark.parametrize("expression", ["(?=a)", r"(a)\1", "(", "a{1000}{1000}", "(" * 2_000])
+def test_what_cannot_run_in_linear_time_is_refused(expression: str) -> None:
+    with pytest.raises(ValueError, match="RE2"):
+        compile_regex(expression)
+
+
+@pytest.mark.parametrize("text", ["a.b", "C++", "[x]", "^$", "\\d", "é"])
+def test_escaped_text_means_itself(text: str) -> None:
+    expression = compile_regex(f"^{escape(text)}$")
+
+    assert found(expression, text)
+    assert not found(expression, text + "x")

@@ -1,0 +1,75 @@
+"""Which rule a run falls under: every key, first match wins, whatever the index does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scorers.rules.model import Rule
+from scorers.rules.selection import Context, RuleIndex, select
+
+
+class Holder:
+    """The least a `RuleIndex` asks for."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+
+
+def rules(*matches: dict[str, Any]) -> list[Rule]:
+    return [Rule.model_validate({"name": f"r{at}", "match": match}) for at, match in enumerate(matches)]
+
+
+@pytest.mark.parametrize(
+    ("match", "context", "matches"),
+    [
+        ({}, Context(), True),
+        ({}, Context(route="/x", agent="a"), True),
+        ({"route": "/chat"}, Context(route="/chat"), True),
+        ({"route": "/chat"}, Context(route="/chat/refund"), False),
+        ({"route": "/chat"}, Context(), False),
+        ({"route": "/chat/*"}, Context(route="/chat/refund"), True),
+        ({"route": {"regex": "refund$"}}, Context(route="/chat/refund"), True),
+        ({"intent": "refund", "agent": "support-*"}, Context(intent="refund", agent="support-1"), True),
+        ({"intent": "refund", "agent": "support-*"}, Context(intent="refund", agent="sales"), False),
+        ({"service": "shop", "tenant": "acme"}, Context(service="shop", tenant="acme"), True),
+        ({"attributes": {"env": "prod-*"}}, Context(attributes={"env": "prod-eu"}), True),
+        ({"attributes": {"env": "prod-*"}}, Context(attributes={}), False),
+        ({"attributes": {"beta": "true"}}, Context(attributes={"beta": True}), True),
+        ({"attributes": {"shard": "[0-3]"}}, Context(attributes={"shard": 2}), True),
+        ({"attributes": {"env": "None"}}, Context(attributes={"env": None}), False),
+        ({"agent": "*"}, Context(), False),
+    ],
+)
+def test_a_rule_is_about_runs_for_which_every_given_key_holds(
+    match: dict[str, Any], context: Context, *, matches: bool
+) -> None:
+    (rule,) = rules(match)
+
+    assert select([rule], context) == (rule if matches else None)
+
+
+def test_the_first_match_wins() -> None:
+    general, special, last = rules({"route": "/chat/*"}, {"route": "/chat/refund"}, {})
+
+    assert select([general, special, last], Context(route="/chat/refund")) is general
+    assert select([special, general, last], Context(route="/chat/refund")) is special
+    assert select([special, general, last], Context(route="/other")) is last
+
+
+values = st.sampled_from(["a", "b", "ab", None])
+patterns = st.sampled_from(["a", "b", "ab", "a*", {"regex": "b"}])
+matches = st.dictionaries(st.sampled_from(["route", "intent", "agent", "service", "tenant"]), patterns, max_size=3)
+
+
+@given(st.lists(matches, max_size=8), st.builds(Context, values, values, values, values, values))
+def test_the_index_selects_what_trying_every_rule_would(written: list[dict[str, Any]], context: Context) -> None:
+    all_rules = rules(*written)
+    index = RuleIndex([Holder(rule) for rule in all_rules])
+
+    found = index.select(context)
+
+    assert (found.rule if found else None) == select(all_rules, context)

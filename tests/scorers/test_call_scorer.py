@@ -1,0 +1,108 @@
+"""Options are checked once, with the system and the option named; deep arguments end in a ValueError."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scorers.call_scorer import Options, read_options, scorer, verdict
+from scorers.calls import Call
+from scorers.score import Score
+from tests.scorers.systems.cases import SYSTEMS, calls, run
+
+
+class Sample(Options):
+    """A model like the systems' own."""
+
+    mode: str = "a"
+    strict: bool = False
+    limit: float = 0.5
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"mod": "b"}, "sample has no option 'mod'; it has limit, mode, strict"),
+        ({"mode": 5}, "sample option 'mode': Input should be a valid string"),
+        ({"strict": "yes"}, "sample option 'strict': Input should be a valid boolean"),
+        ({"limit": float("nan")}, "sample option 'limit': Input should be a finite number"),
+        ({"mode": 1, "strict": 1}, "sample option 'mode': .*; sample option 'strict': "),
+    ],
+)
+def test_names_the_bad_option(given: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        read_options("sample", Sample, given)
+
+
+def test_keeps_good_options() -> None:
+    assert read_options("sample", Sample, {"limit": 1, "mode": "b"}) == Sample(limit=1.0, mode="b")
+
+
+@pytest.mark.parametrize("name", sorted(SYSTEMS))
+def test_no_system_takes_an_unknown_option(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} has no option 'shrictness'"):
+        SYSTEMS[name].create(shrictness=1)
+
+
+@pytest.mark.parametrize("name", sorted(SYSTEMS))
+def test_every_system_says_what_it_is(name: str) -> None:
+    assert SYSTEMS[name].__doc__
+    assert SYSTEMS[name].VERSION
+
+
+def test_a_system_without_options_says_so() -> None:
+    with pytest.raises(ValueError, match="tpmjs has no option 'mode'; it has none"):
+        SYSTEMS["tpmjs"].create(mode="exact")
+
+
+def test_the_scorer_hands_on_options_and_both_sides() -> None:
+    seen: list[Any] = []
+
+    def score(options: Sample, expected: list[Call], actual: list[Call]) -> Score:
+        seen.extend((options.mode, expected, actual))
+        return verdict(1.0, "seen", {})
+
+    scorer(Sample(mode="z"), score)(expected=calls("a"), actual=calls("b"))
+    assert seen == ["z", [Call("a")], [Call("b")]]
+
+
+@pytest.mark.parametrize(
+    ("value", "passed", "label"),
+    [(1.0, None, "pass"), (0.99, None, "fail"), (None, None, "fail"), (0.5, True, "pass"), (1.0, False, "fail")],
+)
+def test_labels_by_the_originals_verdict_or_a_full_score(value: float | None, passed: bool | None, label: str) -> None:
+    assert verdict(value, "because", {}, passed=passed).label == label
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"in": value}
+    return value
+
+
+@pytest.mark.parametrize("name", ["evalite", "tpmjs", "ragas_f1", "vertex"])
+def test_arguments_nested_too_deep_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="nested too deep"):
+        run(SYSTEMS[name], calls(("a", nested(100_000))), calls(("a", nested(100_000))))
+
+
+HUGE = ("a", {"x": 10**5000})
+PRINTING = {"azure_tne", "mlflow_exact", "ragas_accuracy"}
+
+
+@pytest.mark.parametrize("name", sorted(SYSTEMS))
+def test_integers_too_long_to_print_end_in_a_score_or_a_value_error(name: str) -> None:
+    options: dict[str, dict[str, Any]] = {
+        "axion": {"check_parameters": True, "parameter_matching_strategy": "fuzzy"},
+        "azure_tne": {"with_params": True},
+        "deepeval": {"check_args": True},
+        "mastra_code": {"expectedTool": "a"},
+        "mastra_llm": {"judge": {"evaluations": []}},
+    }
+    try:
+        value = run(SYSTEMS[name], calls(HUGE), calls(HUGE), **options.get(name, {})).value
+    except ValueError:
+        value = None
+    assert value == (None if name in PRINTING else 1.0)
