@@ -167,7 +167,9 @@ class Pipeline:
         """Read the spans of one scope that may be about agents; hold some, forward the rest."""
         keep: set[int] = set()
         readings: list[tuple[int, bytes, GenAISpan]] = []
-        spans = self._decoder.spans([scope.spans[index] for index in scope.wanted], scope.frame) if scope.wanted else ()
+        spans = (
+            self._decoder.spans([scope.spans[index] for index in scope.wanted], scope.envelope) if scope.wanted else ()
+        )
         for index, span in zip(scope.wanted, spans, strict=True):
             if span is None:
                 keep.add(index)
@@ -183,7 +185,7 @@ class Pipeline:
         kept: dict[bytes, list[bytes]] = {}
         for index, trace_id, reading in readings:
             raw = scope.spans[index]
-            disposition = self._assembler.add(trace_id, reading.span_id, reading, raw, scope.frame, now)
+            disposition = self._assembler.add(trace_id, reading.span_id, reading, raw, scope.envelope, now)
             if self._journal is not None and disposition is not Disposition.DUPLICATE:
                 kept.setdefault(trace_id, []).append(raw)
             if disposition in (Disposition.HELD, Disposition.DUPLICATE):
@@ -195,32 +197,32 @@ class Pipeline:
         passing = [raw for index, raw in enumerate(scope.spans) if index not in keep] if keep else scope.spans
         if self._redaction.pass_through:
             passing = [self._redaction.span(raw) for raw in passing]
-        taken.forward.append((scope.frame, passing))
+        taken.forward.append((scope.envelope, passing))
         taken.forwarded += len(passing)
         taken.kept_back += len(keep)
         if kept:
-            taken.kept.append((scope.frame, kept))
+            taken.kept.append((scope.envelope, kept))
 
     def _read_logs(self, request: bytes) -> None:
         """Old conventions put tool calls in log events. Log records pass through whatever they say."""
         now = self._clock.now()
         marked = _LOG_MARKER in request
-        for frame, records in lazy.iter_scopes(request):
+        for envelope, records in lazy.iter_scopes(request):
             for raw in records if marked else ():
                 if _LOG_MARKER not in raw:
                     continue
-                trace_id = self._add_log(frame, raw, now)
+                trace_id = self._add_log(envelope, raw, now)
                 if trace_id and self._journal is not None:
-                    self._journal.log(trace_id, frame, raw)
+                    self._journal.log(trace_id, envelope, raw)
 
-    def _add_log(self, frame: lazy.Envelope, raw: bytes, now: float) -> bytes:
+    def _add_log(self, envelope: lazy.Envelope, raw: bytes, now: float) -> bytes:
         """Give one log record to its trace; says the trace's id, b"" where the record is not of interest."""
-        record = self._decoder.log_record(raw, frame)
+        record = self._decoder.log_record(raw, envelope)
         reading = self._read_log(record) if len(record.trace_id) == _TRACE_ID_SIZE else None
         if reading is None:
             return b""
         key = int.from_bytes(blake2b(raw, digest_size=8).digest())  # the same after a restart, which hash() is not
-        self._assembler.add(record.trace_id, key, reading, None, frame, now)
+        self._assembler.add(record.trace_id, key, reading, None, envelope, now)
         return record.trace_id
 
     # ---- over time: called by the service
@@ -335,7 +337,7 @@ class Pipeline:
         except Exception:  # noqa: BLE001 - a bug in a scorer, or a trace nobody thought of, must not end the process
             self._report_bug("trace %s could not be scored; its spans leave as they came", trace.trace_id.hex())
             verdicts, events, gathered = [], [], []
-            spans = [(frame, self._redaction.span(raw)) for _, raw, frame in trace.held_spans()]
+            spans = [(envelope, self._redaction.span(raw)) for _, raw, envelope in trace.held_spans()]
         departure = HeldExport(trace.trace_id, spans, events)
         self._ask(verdicts, departure, partial(resource_of, trace))
         departure.span_ids = [span_id for span_id, _, _ in trace.held_spans()] if departure.judgements else ()

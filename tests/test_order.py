@@ -143,7 +143,7 @@ def cut(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def body_of(pieces: Iterable[Piece]) -> bytes:
-    return lazy.join((frame, [raw]) for _, frame, raw in pieces)
+    return lazy.join((envelope, [raw]) for _, envelope, raw in pieces)
 
 
 # --- what was recorded
@@ -152,18 +152,18 @@ def body_of(pieces: Iterable[Piece]) -> bytes:
 def pieces_of(folder: Path) -> Iterator[Piece]:
     for file in chain.from_iterable(trace_sets(folder)):
         for signal, request in read_file(file):
-            for frame, items in lazy.iter_scopes(request):
-                yield from ((signal, frame, raw) for raw in items)
+            for envelope, items in lazy.iter_scopes(request):
+                yield from ((signal, envelope, raw) for raw in items)
 
 
 def renamed(pieces: Iterable[Piece], ids: Iterable[bytes], order: str) -> list[Piece]:
     """The same spans in traces of other ids."""
     found = []
-    for signal, frame, raw in pieces:
+    for signal, envelope, raw in pieces:
         as_sent = raw
         for trace_id in ids:
             as_sent = as_sent.replace(trace_id, other(trace_id, order))
-        found.append((signal, frame, as_sent))
+        found.append((signal, envelope, as_sent))
     return found
 
 

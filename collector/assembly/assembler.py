@@ -112,7 +112,7 @@ class Assembler:
                 self._schedule(trace, now + self._config.settle)
 
     def add(
-        self, trace_id: bytes, key: bytes | int, reading: GenAISpan, raw: bytes | None, frame: Envelope, now: float
+        self, trace_id: bytes, key: bytes | int, reading: GenAISpan, raw: bytes | None, envelope: Envelope, now: float
     ) -> Disposition:
         """Take one reading; ``raw`` is its span, None for a log record. Says what becomes of the span."""
         trace = self._open.get(trace_id)
@@ -142,7 +142,7 @@ class Assembler:
         if late:
             return Disposition.LATE
         if raw is not None and (reading.held or self._may_be_anchor(trace, reading)):
-            trace.hold(reading.span_id, raw, frame)
+            trace.hold(reading.span_id, raw, envelope)
             self.held_bytes += len(raw)
             return Disposition.HELD
         return Disposition.FORWARD

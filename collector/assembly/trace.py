@@ -65,9 +65,9 @@ class Trace:
     readings: dict[bytes | int, GenAISpan] = field(default_factory=dict)
     held: dict[bytes, bytes] = field(default_factory=dict)
     """Spans that wait for the verdict, raw."""
-    frame: Envelope | None = None
+    envelope: Envelope | None = None
     """What surrounded the first of them, and nearly always the others."""
-    frames: dict[bytes, Envelope] = field(default_factory=_nothing)
+    envelopes: dict[bytes, Envelope] = field(default_factory=_nothing)
     """What surrounded those that had something else around them."""
     verdicts: dict[bytes, tuple[int, int]] = field(default_factory=_nothing)
     """Anchor of each run that has its verdict: revision, and a fingerprint of what was scored."""
@@ -83,28 +83,28 @@ class Trace:
     known_parents: dict[bytes, bytes] | None = None
     links_read: int = 0
 
-    def hold(self, span_id: bytes, raw: bytes, frame: Envelope) -> None:
+    def hold(self, span_id: bytes, raw: bytes, envelope: Envelope) -> None:
         """Let a span wait for the verdict."""
         self.held[span_id] = raw
-        if self.frame is None:
-            self.frame = frame
-        elif frame is not self.frame and frame != self.frame:
-            self.frames = self.frames or {}
-            self.frames[span_id] = frame
+        if self.envelope is None:
+            self.envelope = envelope
+        elif envelope is not self.envelope and envelope != self.envelope:
+            self.envelopes = self.envelopes or {}
+            self.envelopes[span_id] = envelope
 
     def let_go(self) -> None:
         """No span waits any more."""
-        self.held, self.frame, self.frames = {}, None, _NOTHING
+        self.held, self.envelope, self.envelopes = {}, None, _NOTHING
 
-    def frame_of(self, span_id: bytes) -> Envelope | None:
+    def envelope_of(self, span_id: bytes) -> Envelope | None:
         """What surrounded a held span; where that one is not held, what surrounded others, None where none is."""
-        return self.frames.get(span_id, self.frame)
+        return self.envelopes.get(span_id, self.envelope)
 
     def held_spans(self) -> Iterator[tuple[bytes, bytes, Envelope]]:
         """The held spans: id, raw span, what surrounded it."""
-        if self.frame is not None:
+        if self.envelope is not None:
             for span_id, raw in self.held.items():
-                yield span_id, raw, self.frames.get(span_id, self.frame)
+                yield span_id, raw, self.envelopes.get(span_id, self.envelope)
 
     def note_verdict(self, anchor: bytes, revision: int, fingerprint: int) -> None:
         """A run has its verdict."""

@@ -1,4 +1,4 @@
-"""Raw items gathered under their frames until they make a request worth sending."""
+"""Raw items gathered under their envelopes until they make a request worth sending."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Batch:
         self._count = self._bytes = 0
         self.due: float | None = None
 
-    def add(self, frame: lazy.Envelope, item: bytes, now: float) -> None:
+    def add(self, envelope: lazy.Envelope, item: bytes, now: float) -> None:
         """Add one raw item."""
-        self._groups[frame].append(item)
+        self._groups[envelope].append(item)
         self._count += 1
         self._bytes += len(item)
         if self.due is None:

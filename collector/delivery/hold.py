@@ -78,8 +78,8 @@ class HoldQueue:
         departure.events += events
         for at, span_id in enumerate(departure.span_ids):
             if span_id in attributes:
-                frame, raw = departure.spans[at]
-                departure.spans[at] = frame, self._redaction.span(annotate(raw, attributes[span_id]))
+                envelope, raw = departure.spans[at]
+                departure.spans[at] = envelope, self._redaction.span(annotate(raw, attributes[span_id]))
         if not departure.judgements:
             self._end_wait(departure.trace_id, now)
 
@@ -90,8 +90,8 @@ class HoldQueue:
 
     def add_events(self, events: Framed, now: float) -> None:
         """Send events that wait for nothing."""
-        for frame, event in events:
-            self._events.add(frame, event, now)
+        for envelope, event in events:
+            self._events.add(envelope, event, now)
 
     def advance(self, now: float) -> None:
         """Send on what waited for long enough."""
@@ -119,8 +119,8 @@ class HoldQueue:
             self._leave(departure, now)
 
     def _leave(self, departure: HeldExport, now: float) -> None:
-        for frame, span in departure.spans:
-            self._spans.add(frame, span, now)
+        for envelope, span in departure.spans:
+            self._spans.add(envelope, span, now)
         self.add_events(departure.events, now)
         if self._journal is not None and departure.closed is not None:
             self._journal.left(departure.closed)

@@ -29,7 +29,7 @@ from collector.errors import ConfigError
 from collector.otlp import status
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
-from collector.transport.credentials import Files, read
+from collector.transport.credentials import WatchedFiles, read_file
 
 _log = logging.getLogger(__name__)
 _PATIENCE = 300.0  # seconds a request in memory is retried by default, as in the OpenTelemetry Collector
@@ -143,7 +143,7 @@ def _own_files(config: OtlpExporterConfig) -> tuple[bytes | None, bytes | None, 
     tls = config.tls
     files = (("ca_file", tls.ca_file), ("key_file", tls.key_file), ("cert_file", tls.cert_file))
     authorities, key, certificate = [
-        read(path, f"exporters.otlp.tls.{name}") if path is not None else None for name, path in files
+        read_file(path, f"exporters.otlp.tls.{name}") if path is not None else None for name, path in files
     ]
     return authorities, key, certificate
 
@@ -197,7 +197,7 @@ class OtlpExporter:
         self._patience = patience if patience is not None else (0.0 if outbox.durable else _PATIENCE)
         self._failing = False
         files = (config.tls.ca_file, config.tls.cert_file, config.tls.key_file)
-        self._files = Files(files, config.tls.reload_interval, timing.now)
+        self._files = WatchedFiles(files, config.tls.reload_interval, timing.now)
         self._sent = telemetry.child(telemetry.exporter_sent_spans, name)
         self._failed = telemetry.child(telemetry.exporter_send_failed_spans, name)
         self._dropped = telemetry.child(telemetry.dropped_spans, "exporter", "shutdown")

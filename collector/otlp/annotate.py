@@ -110,7 +110,7 @@ def _key(attribute: bytes) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def events_frame(resource: bytes, name: str, version: str) -> Envelope:
-    """The frame of our events: the evaluated run's own resource, our instrumentation scope."""
+def events_envelope(resource: bytes, name: str, version: str) -> Envelope:
+    """The envelope of our events: the evaluated run's own resource, our instrumentation scope."""
     scope = schema.Scope(name=name.encode(), version=version.encode()).SerializeToString()
     return Envelope(resource, schema.ScopeItems(scope=scope).SerializeToString())

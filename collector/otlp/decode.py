@@ -20,7 +20,7 @@ from collector.otlp.lazy import Envelope
 _MAX_DEPTH = 32  # agent arguments nest a few levels; protobuf itself stops at 100
 _MAX_EVENTS = 256  # the SDKs' default limit is 128 a span
 _MAX_VALUES = 64  # remembered of one key
-_MAX_CACHED = 4096  # keys and frames come from senders, so what we remember of them is bounded
+_MAX_CACHED = 4096  # keys and envelopes come from senders, so what we remember of them is bounded
 _KEY_TAG, _STRING_TAG = 0x0A, 0x0A  # of KeyValue.key and of AnyValue.string_value
 _ONE_BYTE = 128  # lengths below this take one byte
 _HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200  # span flags, opentelemetry-proto trace/v1
@@ -64,13 +64,13 @@ class Decoder:
     ) -> None:
         self._wanted, self._everything = _Keys(attributes, prefixes), _Keys(None)
         self._whole_scopes = frozenset(whole_scopes)
-        self._frames: dict[Envelope, tuple[Resource, Scope]] = {}
+        self._envelopes: dict[Envelope, tuple[Resource, Scope]] = {}
         self._parent = b""
 
-    def spans(self, raws: Iterable[bytes], frame: Envelope) -> list[Span | None]:
+    def spans(self, raws: Iterable[bytes], envelope: Envelope) -> list[Span | None]:
         """Decode spans of one scope, None for each that is not protobuf. Raises DecodeError when the scope is not."""
         try:
-            resource, scope = self._surroundings(frame)
+            resource, scope = self._resource_and_scope(envelope)
         except ProtobufError as error:
             raise DecodeError(f"a resource or scope is not protobuf: {error}") from None
         keys = self._everything if scope.name in self._whole_scopes else self._wanted
@@ -107,10 +107,10 @@ class Decoder:
             scope,
         )
 
-    def log_record(self, raw: bytes, frame: Envelope) -> LogRecord:
+    def log_record(self, raw: bytes, envelope: Envelope) -> LogRecord:
         """Decode one log record. Raises DecodeError."""
         try:
-            resource, scope = self._surroundings(frame)
+            resource, scope = self._resource_and_scope(envelope)
             record = schema.LogRecord.FromString(raw)
             return LogRecord(
                 record.trace_id,
@@ -125,18 +125,18 @@ class Decoder:
         except ProtobufError as error:
             raise DecodeError(f"a log record is not protobuf: {error}") from None
 
-    def _surroundings(self, frame: Envelope) -> tuple[Resource, Scope]:
-        known = self._frames.get(frame)
+    def _resource_and_scope(self, envelope: Envelope) -> tuple[Resource, Scope]:
+        known = self._envelopes.get(envelope)
         if known is None:
-            resource = schema.Resource.FromString(schema.ResourceItems.FromString(frame.resource).resource)
-            scope = schema.Scope.FromString(schema.ScopeItems.FromString(frame.scope).scope)
+            resource = schema.Resource.FromString(schema.ResourceItems.FromString(envelope.resource).resource)
+            scope = schema.Scope.FromString(schema.ScopeItems.FromString(envelope.scope).scope)
             known = (
                 Resource(dict(_key_value(item, 0) for item in resource.attributes)),
                 Scope(scope.name.decode("utf-8", "replace"), scope.version.decode("utf-8", "replace")),
             )
-            if len(self._frames) >= _MAX_CACHED:
-                self._frames.clear()
-            self._frames[frame] = known
+            if len(self._envelopes) >= _MAX_CACHED:
+                self._envelopes.clear()
+            self._envelopes[envelope] = known
         return known
 
 

@@ -43,7 +43,7 @@ class Envelope(NamedTuple):
 class ScopeSpans:
     """The spans of one scope: all of them raw, and the indexes of those worth decoding."""
 
-    frame: Envelope
+    envelope: Envelope
     spans: list[bytes]
     wanted: list[int]
 
@@ -52,23 +52,22 @@ class ScopeSpans:
 class Split:
     """One request, split. ``links`` has for each trace the ids of span, parent, span, parent, ... (zero: no parent)."""
 
-    raw: bytes
     scopes: list[ScopeSpans] = field(default_factory=list)
     links: dict[bytes, list[bytes]] = field(default_factory=dict)
     span_count: int = 0
 
 
 def iter_scopes(raw: bytes) -> Iterable[tuple[Envelope, Sequence[bytes]]]:
-    """Yield each scope of a request of any signal as its frame and its raw items. Raises DecodeError."""
+    """Yield each scope of a request of any signal as its envelope and its raw items. Raises DecodeError."""
     try:
         for resource in map(schema.ResourceItems.FromString, schema.Request.FromString(raw).resources):
             scopes = list(resource.scopes)
             resource.ClearField("scopes")
-            resource_frame = resource.SerializeToString()
+            resource_envelope = resource.SerializeToString()
             for scope in map(schema.ScopeItems.FromString, scopes):
                 items = list(scope.items)
                 scope.ClearField("items")
-                yield Envelope(resource_frame, scope.SerializeToString()), items
+                yield Envelope(resource_envelope, scope.SerializeToString()), items
     except ProtobufError as error:
         raise DecodeError(f"the body is not an OTLP protobuf request: {error}") from None
 
@@ -91,12 +90,12 @@ class SpanFilter:
         self._scopes = frozenset(scope.encode() for scope in scopes)
         self._known: dict[bytes, bool] = {}
 
-    def find(self, frame: Envelope, spans: Sequence[bytes], others: Sequence[int]) -> Iterable[int]:
+    def find(self, envelope: Envelope, spans: Sequence[bytes], others: Sequence[int]) -> Iterable[int]:
         """Which of the spans at ``others`` are worth decoding, though the commonest marker is not in them.
 
-        Raises DecodeError where the frame's scope is not protobuf.
+        Raises DecodeError where the envelope's scope is not protobuf.
         """
-        if self._is_whole(frame.scope):
+        if self._is_whole(envelope.scope):
             return others
         if self._markers.search(b"".join([spans[index] for index in others])) is None:
             return ()
@@ -115,17 +114,17 @@ class SpanFilter:
         return known
 
 
-def split(raw: bytes, interest: SpanFilter) -> Split:
+def split(raw: bytes, span_filter: SpanFilter) -> Split:
     """Split a trace request. A span is wanted when it is of interest, has no parent, or one in another process.
 
     Raises DecodeError where the request is not protobuf; a span that is not is wanted, and decoding it will tell.
     """
-    result = Split(raw)
-    for frame, items in iter_scopes(raw):
+    result = Split()
+    for envelope, items in iter_scopes(raw):
         spans = list(items)
         wanted, others = _look(spans, result.links)
-        found = interest.find(frame, spans, others)
-        result.scopes.append(ScopeSpans(frame, spans, sorted([*wanted, *found]) if found else wanted))
+        found = span_filter.find(envelope, spans, others)
+        result.scopes.append(ScopeSpans(envelope, spans, sorted([*wanted, *found]) if found else wanted))
         result.span_count += len(spans)
     return result
 
@@ -186,13 +185,13 @@ def parent_links(packed: bytes) -> dict[bytes, bytes]:
 
 
 def join(groups: Iterable[tuple[Envelope, Sequence[bytes]]]) -> bytes:
-    """Put a request together: items of one frame stay together, scopes of one resource share it, order is kept."""
+    """Put a request together: items of one envelope stay together, scopes of one resource share it, order is kept."""
     resources: dict[bytes, Any] = {}
-    for frame, items in groups:
-        resource = resources.get(frame.resource)
+    for envelope, items in groups:
+        resource = resources.get(envelope.resource)
         if resource is None:
-            resource = resources[frame.resource] = schema.ResourceItems.FromString(frame.resource)
-        scope = schema.ScopeItems.FromString(frame.scope)
+            resource = resources[envelope.resource] = schema.ResourceItems.FromString(envelope.resource)
+        scope = schema.ScopeItems.FromString(envelope.scope)
         scope.items.extend(items)
         resource.scopes.append(scope.SerializeToString())
     request = schema.Request()

@@ -19,7 +19,7 @@ from collector.component import SIGNALS, Intake, Signal
 from collector.config.model import GrpcServerConfig, ServerTlsConfig
 from collector.errors import CollectorError, ConfigError, DecodeError, RefusedError, TooSlowError
 from collector.otlp import status
-from collector.transport.credentials import BearerTokens, Files, read, server_context
+from collector.transport.credentials import BearerTokens, WatchedFiles, read_file, server_context
 
 _log = logging.getLogger(__name__)
 _SERVICES: dict[Signal, str] = {
@@ -70,7 +70,7 @@ class OtlpGrpcReceiver:
         if tls is None:
             return server.add_insecure_port(self._config.endpoint)
         server_context(tls)  # says what is wrong with the files, which gRPC would only log at the first connection
-        files = Files([tls.cert_file, tls.key_file, tls.client_ca_file], tls.reload_interval, time.monotonic)
+        files = WatchedFiles([tls.cert_file, tls.key_file, tls.client_ca_file], tls.reload_interval, time.monotonic)
         mutual = tls.client_ca_file is not None
         credentials = grpc.dynamic_ssl_server_credentials(_certificates(tls), _reloader(tls, files), mutual)  # type: ignore[arg-type]  # None is fine, grpcio documents
         return server.add_secure_port(self._config.endpoint, credentials)
@@ -119,12 +119,12 @@ def _authorization(context: grpc.aio.ServicerContext[Any, Any]) -> str | None:
 
 def _certificates(config: ServerTlsConfig) -> grpc.ServerCertificateConfiguration:
     """What the files hold now. Raises ConfigError."""
-    pair = (read(config.key_file, "tls.key_file"), read(config.cert_file, "tls.cert_file"))
-    authorities = read(config.client_ca_file, "tls.client_ca_file") if config.client_ca_file is not None else None
+    pair = (read_file(config.key_file, "tls.key_file"), read_file(config.cert_file, "tls.cert_file"))
+    authorities = read_file(config.client_ca_file, "tls.client_ca_file") if config.client_ca_file is not None else None
     return grpc.ssl_server_certificate_configuration([pair], authorities)
 
 
-def _reloader(config: ServerTlsConfig, files: Files) -> Callable[[], grpc.ServerCertificateConfiguration | None]:
+def _reloader(config: ServerTlsConfig, files: WatchedFiles) -> Callable[[], grpc.ServerCertificateConfiguration | None]:
     """Asked by gRPC before each handshake: None where nothing changed."""
 
     def reload() -> grpc.ServerCertificateConfiguration | None:

@@ -56,7 +56,7 @@ class Redaction:
     def logs(self, request: bytes) -> bytes:
         """A whole request of log records as it may leave. Raises DecodeError."""
         return lazy.join(
-            (frame, [self.log_record(raw) for raw in records]) for frame, records in lazy.iter_scopes(request)
+            (envelope, [self.log_record(raw) for raw in records]) for envelope, records in lazy.iter_scopes(request)
         )
 
     def hides(self, attribute: str) -> bool:

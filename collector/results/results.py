@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from collector import __version__
 from collector.assembly.trace import Trace
-from collector.otlp.annotate import annotate, events_frame
+from collector.otlp.annotate import annotate, events_envelope
 from collector.otlp.lazy import Envelope
 from collector.results.evaluation_events import evaluation_events
 from collector.results.redaction import Redaction
@@ -21,7 +21,7 @@ Framed = list[tuple[Envelope, bytes]]
 
 def resource_of(trace: Trace, verdict: Verdict) -> bytes:
     """The resource of the evaluated run, where it is known."""
-    evaluated = trace.frame_of(verdict.run.span_id)
+    evaluated = trace.envelope_of(verdict.run.span_id)
     return evaluated.resource if evaluated else b""
 
 
@@ -35,9 +35,9 @@ class Results:
         """The held spans as they leave, and the events."""
         added = span_attributes(verdicts)
         spans: Framed = []
-        for span_id, raw, frame in trace.held_spans():
+        for span_id, raw, envelope in trace.held_spans():
             attributes = added.get(span_id)
-            spans.append((frame, self._redaction.span(annotate(raw, attributes) if attributes else raw)))
+            spans.append((envelope, self._redaction.span(annotate(raw, attributes) if attributes else raw)))
         events: Framed = []
         for verdict in verdicts:
             events += self.events([verdict], resource_of(trace, verdict))
@@ -45,9 +45,9 @@ class Results:
 
     def events(self, verdicts: Iterable[Verdict], resource: bytes) -> Framed:
         """The events alone; ``resource`` is that of the evaluated run, which they go under."""
-        frame = events_frame(resource, _SCOPE, __version__)
+        envelope = events_envelope(resource, _SCOPE, __version__)
         return [
-            (frame, self._redaction.log_record(event))
+            (envelope, self._redaction.log_record(event))
             for verdict in verdicts
             for event in evaluation_events(verdict, self._wall_ns())
         ]

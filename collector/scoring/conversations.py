@@ -36,8 +36,8 @@ def gather(trace: Trace, runs: Sequence[Run], verdicts: Iterable[Verdict]) -> It
     for verdict in verdicts:
         run = verdict.run
         if verdict.scope == "run" and not verdict.shadow and run.span_id in keys:
-            frame = trace.frame_of(run.span_id)
-            resource = b"" if frame is None else frame.resource
+            envelope = trace.envelope_of(run.span_id)
+            resource = b"" if envelope is None else envelope.resource
             record = write(keys[run.span_id], run, resource, complete=verdict.complete)
             yield ConversationRun(
                 keys[run.span_id], run.trace_id + run.span_id, len(run.trajectory.calls), verdict.complete, record

@@ -39,7 +39,7 @@ class SpoolRecord(NamedTuple):
     row: int
     kind: int
     links: dict[bytes, list[bytes]]
-    frame: Envelope
+    envelope: Envelope
     raws: list[bytes]
 
 
@@ -81,10 +81,10 @@ class Journal:
                     unclaimed.append(trace_id)
                 continue
             link = b"".join(ids)
-            for frame, spans in kept:
+            for envelope, spans in kept:
                 raws = spans.get(trace_id)
                 if raws is not None:
-                    self._keep(trace, SPANS, [trace_id, link, *frame, *raws])
+                    self._keep(trace, SPANS, [trace_id, link, *envelope, *raws])
                     link = b""
             if link:
                 self._keep(trace, SPANS, [trace_id, link, *_NO_FRAME])
@@ -97,11 +97,13 @@ class Journal:
         told = [b"".join(unclaimed), *(b"".join(links[trace_id]) for trace_id in unclaimed)]
         row = self._spool.keep(CONTEXT, pack([*told, *_NO_FRAME]))
         self._note_context(row, unclaimed, now)
-        for frame, spans in kept:
+        for envelope, spans in kept:
             roots = [trace_id for trace_id in unclaimed if trace_id in spans]
             if roots:
                 ids = [b"".join(roots), *(b"" for _ in roots)]
-                row = self._spool.keep(CONTEXT, pack([*ids, *frame, *(raw for root in roots for raw in spans[root])]))
+                row = self._spool.keep(
+                    CONTEXT, pack([*ids, *envelope, *(raw for root in roots for raw in spans[root])])
+                )
                 self._note_context(row, roots, now)
 
     def _note_context(self, row: int, trace_ids: Iterable[bytes], now: float) -> None:
@@ -109,11 +111,11 @@ class Journal:
         for trace_id in trace_ids:
             self._assembler.note_context(trace_id, row, now)
 
-    def log(self, trace_id: bytes, frame: Envelope, raw: bytes) -> None:
+    def log(self, trace_id: bytes, envelope: Envelope, raw: bytes) -> None:
         """Keep a log record of an open trace."""
         trace = self._assembler.opened(trace_id)
         if trace is not None:
-            self._keep(trace, LOG, [trace_id, b"", *frame, raw])
+            self._keep(trace, LOG, [trace_id, b"", *envelope, raw])
 
     def _keep(self, trace: Trace, kind: int, parts: Sequence[bytes]) -> None:
         trace.note_row(self._spool.keep(kind, pack(parts)))

@@ -54,11 +54,11 @@ def _replay(
     """Do again what was done when these spans were received; those that passed through have left."""
     assembler.link(record.links, now)
     if record.kind == LOG:
-        add_log(record.frame, record.raws[0], now)
+        add_log(record.envelope, record.raws[0], now)
         return
-    for raw, span in zip(record.raws, decoder.spans(record.raws, record.frame), strict=True):
+    for raw, span in zip(record.raws, decoder.spans(record.raws, record.envelope), strict=True):
         reading = read(span) if span is not None else None
         if span is None or reading is None or reading is IGNORED:
             continue
         if record.kind == SPANS or (reading.role == Role.OTHER and not assembler.closed(span.trace_id)):
-            assembler.add(span.trace_id, reading.span_id, reading, raw, record.frame, now)
+            assembler.add(span.trace_id, reading.span_id, reading, raw, record.envelope, now)

@@ -19,8 +19,8 @@ _log = logging.getLogger(__name__)
 _SCHEME = "bearer "
 
 
-class Files:
-    """Files looked at together, at most every ``interval`` seconds."""
+class WatchedFiles:
+    """WatchedFiles looked at together, at most every ``interval`` seconds."""
 
     def __init__(self, paths: Sequence[Path | None], interval: float, now: Callable[[], float]) -> None:
         self._paths, self._interval, self._now = [path for path in paths if path is not None], interval, now
@@ -46,7 +46,7 @@ class Files:
             return []
 
 
-def read(path: Path, what: str) -> bytes:
+def read_file(path: Path, what: str) -> bytes:
     """A file's content. Raises ConfigError, naming what it is for."""
     try:
         return path.read_bytes()
@@ -60,7 +60,7 @@ def server_context(config: ServerTlsConfig) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     load_certificate(context, config)
     if config.client_ca_file is not None:
-        authorities = read(config.client_ca_file, "tls.client_ca_file").decode("ascii", "replace")
+        authorities = read_file(config.client_ca_file, "tls.client_ca_file").decode("ascii", "replace")
         try:
             context.load_verify_locations(cadata=authorities)
         except (ssl.SSLError, ValueError) as error:
@@ -71,8 +71,8 @@ def server_context(config: ServerTlsConfig) -> ssl.SSLContext:
 
 def load_certificate(context: ssl.SSLContext, config: ServerTlsConfig) -> None:
     """Use the certificate that is in the files now. Raises ConfigError."""
-    read(config.cert_file, "tls.cert_file")
-    read(config.key_file, "tls.key_file")
+    read_file(config.cert_file, "tls.cert_file")
+    read_file(config.key_file, "tls.key_file")
     try:
         context.load_cert_chain(config.cert_file, config.key_file)
     except ssl.SSLError as error:
@@ -88,7 +88,7 @@ class BearerTokens:
         self._config = config
         self._tokens: list[bytes] = []
         if config is not None:
-            self._files = Files([config.bearer_token_file], config.reload_interval, now)
+            self._files = WatchedFiles([config.bearer_token_file], config.reload_interval, now)
             self._tokens = self._read(config)
 
     def check(self, authorization: str | None) -> None:
@@ -112,7 +112,7 @@ class BearerTokens:
             return [config.bearer_token.get_secret_value().encode()]
         if config.bearer_token_file is None:
             return []
-        lines = read(config.bearer_token_file, "auth.bearer_token_file").splitlines()
+        lines = read_file(config.bearer_token_file, "auth.bearer_token_file").splitlines()
         tokens = [line.strip() for line in lines if line.strip()]
         if not tokens:
             raise ConfigError(f"auth.bearer_token_file: {config.bearer_token_file} holds no token")

@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from collector.config.model import ServerTlsConfig
 from collector.errors import ConfigError
-from collector.transport.credentials import Files, load_certificate, server_context
+from collector.transport.credentials import WatchedFiles, load_certificate, server_context
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -142,7 +142,7 @@ class HttpServer:
 
 async def _reload(context: ssl.SSLContext, tls: ServerTlsConfig) -> None:
     """Show new connections the certificate that is in the files. A new ``client_ca_file`` is trusted beside the old one."""
-    files = Files([tls.cert_file, tls.key_file, tls.client_ca_file], tls.reload_interval, time.monotonic)
+    files = WatchedFiles([tls.cert_file, tls.key_file, tls.client_ca_file], tls.reload_interval, time.monotonic)
     while True:
         await asyncio.sleep(max(tls.reload_interval, 0.05))
         if files.changed():

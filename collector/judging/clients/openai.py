@@ -22,7 +22,7 @@ from collector.config.judge import JudgeConfig
 from collector.errors import ConfigError, JudgeError
 from collector.judging.clients.schema import SchemaEvent, Schemas, strict, worded
 from collector.otlp.status import retry_after
-from collector.transport.credentials import Files, read
+from collector.transport.credentials import WatchedFiles, read_file
 from scorers.judged.judge import JudgeRequest
 
 MAX_ANSWER_BYTES = 1 << 20
@@ -42,7 +42,7 @@ class OpenAIJudge:
         """Raises ConfigError where the key's or the authority's file cannot be used."""
         self._config = config
         self._schemas = Schemas()
-        self._key_file = Files([config.api_key_file], 30.0, now)
+        self._key_file = WatchedFiles([config.api_key_file], 30.0, now)
         http = openai.DefaultAsyncHttpxClient(verify=_context(config), trust_env=False, follow_redirects=False)
         key = _key(config)
         # Without a key none is sent, though the client insists on one.
@@ -159,7 +159,7 @@ def _key(config: JudgeConfig) -> str:
         return config.api_key.get_secret_value()
     if config.api_key_file is None:
         return ""
-    key = read(config.api_key_file, "judge.api_key_file").decode("utf-8", "replace").strip()
+    key = read_file(config.api_key_file, "judge.api_key_file").decode("utf-8", "replace").strip()
     if not key:
         raise ConfigError(f"judge.api_key_file: {config.api_key_file} is empty")
     return key
@@ -167,7 +167,7 @@ def _key(config: JudgeConfig) -> str:
 
 def _context(config: JudgeConfig) -> ssl.SSLContext:
     tls = config.tls
-    authorities = read(tls.ca_file, "judge.tls.ca_file").decode("ascii", "replace") if tls.ca_file else None
+    authorities = read_file(tls.ca_file, "judge.tls.ca_file").decode("ascii", "replace") if tls.ca_file else None
     try:
         context = ssl.create_default_context(cadata=authorities)
         if tls.cert_file is not None:

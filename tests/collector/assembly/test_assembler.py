@@ -14,7 +14,7 @@ from collector.otlp.lazy import Envelope
 from tests.otlp_data import span_id
 
 TRACE, OTHER_TRACE = b"t" * 16, b"u" * 16
-RAW, FRAME = b"raw bytes", Envelope(b"resource", b"scope")
+RAW, ENVELOPE = b"raw bytes", Envelope(b"resource", b"scope")
 CONFIG = TracesConfig(settle=2.0, idle_timeout=30.0, max_duration=600.0)
 
 
@@ -24,7 +24,7 @@ def reading(number: int, parent: int = 0, role: Role = Role.TOOL) -> GenAISpan:
 
 def add(assembler: Assembler, item: GenAISpan, now: float, trace_id: bytes = TRACE) -> Disposition:
     assembler.link({trace_id: [item.span_id, item.parent_span_id or bytes(8)]}, now)
-    return assembler.add(trace_id, item.span_id, item, RAW, FRAME, now)
+    return assembler.add(trace_id, item.span_id, item, RAW, ENVELOPE, now)
 
 
 def due(assembler: Assembler, now: float) -> list[tuple[bytes, Due]]:
@@ -119,7 +119,7 @@ def test_closing_gives_up_the_held_spans_and_a_stale_deadline_does_no_harm() -> 
     assembler = Assembler(CONFIG)
     add(assembler, reading(1), 0)
     trace = opened(assembler)
-    assert list(trace.held_spans()) == [(span_id(1), RAW, FRAME)]
+    assert list(trace.held_spans()) == [(span_id(1), RAW, ENVELOPE)]
     assembler.close(trace)
     assert (len(assembler), assembler.held_bytes, list(trace.held_spans())) == (0, 0, [])
     assert due(assembler, 1000) == []
@@ -165,7 +165,7 @@ def test_the_oldest_trace_goes_when_there_are_too_many_or_they_hold_too_much() -
     assert assembler.over_limit() is opened(assembler)
     assembler = Assembler(TracesConfig(max_held_mib=1))
     assembler.link({TRACE: [span_id(1), bytes(8)]}, 0)
-    assembler.add(TRACE, span_id(1), reading(1), bytes((1 << 20) + 1), FRAME, 0)
+    assembler.add(TRACE, span_id(1), reading(1), bytes((1 << 20) + 1), ENVELOPE, 0)
     assert assembler.over_limit() is opened(assembler)
 
 

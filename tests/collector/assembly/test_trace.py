@@ -8,7 +8,7 @@ from collector.assembly.trace import TRANSITIONS, Trace, TraceEvent, TraceState
 from collector.otlp.lazy import Envelope
 from tests.otlp_data import span_id
 
-TRACE, FRAME, ELSEWHERE = b"t" * 16, Envelope(b"resource", b"scope"), Envelope(b"another resource", b"scope")
+TRACE, ENVELOPE, ELSEWHERE = b"t" * 16, Envelope(b"resource", b"scope"), Envelope(b"another resource", b"scope")
 
 
 def opened(state: TraceState = TraceState.OPEN) -> Trace:
@@ -30,24 +30,24 @@ def test_an_event_moves_the_trace_or_raises_and_changes_nothing(state: TraceStat
 
 def test_each_held_span_keeps_what_surrounded_it() -> None:
     trace = opened()
-    trace.hold(span_id(1), b"one", FRAME)
+    trace.hold(span_id(1), b"one", ENVELOPE)
     trace.hold(span_id(2), b"two", ELSEWHERE)
-    trace.hold(span_id(3), b"three", Envelope(*FRAME))
+    trace.hold(span_id(3), b"three", Envelope(*ENVELOPE))
 
-    assert [(raw, frame) for _, raw, frame in trace.held_spans()] == [
-        (b"one", FRAME),
+    assert [(raw, envelope) for _, raw, envelope in trace.held_spans()] == [
+        (b"one", ENVELOPE),
         (b"two", ELSEWHERE),
-        (b"three", FRAME),
+        (b"three", ENVELOPE),
     ]
-    assert (trace.frame_of(span_id(2)), trace.frame_of(span_id(9))) == (ELSEWHERE, FRAME)
+    assert (trace.envelope_of(span_id(2)), trace.envelope_of(span_id(9))) == (ELSEWHERE, ENVELOPE)
 
 
 def test_spans_let_go_are_gone_with_what_surrounded_them() -> None:
     trace = opened()
-    trace.hold(span_id(1), b"one", FRAME)
+    trace.hold(span_id(1), b"one", ENVELOPE)
     trace.let_go()
 
-    assert (list(trace.held_spans()), trace.frame_of(span_id(1))) == ([], None)
+    assert (list(trace.held_spans()), trace.envelope_of(span_id(1))) == ([], None)
 
 
 def test_what_one_trace_has_no_other_has() -> None:

@@ -7,15 +7,15 @@ from collector.otlp.lazy import Envelope, iter_scopes
 from tests import otlp_data as data
 
 
-def frame_of(service: str) -> Envelope:
-    ((frame, _),) = iter_scopes(data.traces(service=service).SerializeToString())
-    return frame
+def envelope_of(service: str) -> Envelope:
+    ((envelope, _),) = iter_scopes(data.traces(service=service).SerializeToString())
+    return envelope
 
 
-def test_items_of_one_frame_stay_together() -> None:
+def test_items_of_one_envelope_stay_together() -> None:
     batch, spans = Batch("traces"), [data.span(number).SerializeToString() for number in range(1, 4)]
     for service, span in zip(("a", "b", "a"), spans, strict=True):
-        batch.add(frame_of(service), span, 0.0)
+        batch.add(envelope_of(service), span, 0.0)
     outgoing = batch.take()
     assert outgoing is not None
     assert (outgoing.signal, outgoing.items) == ("traces", 3)
@@ -23,22 +23,22 @@ def test_items_of_one_frame_stay_together() -> None:
 
 
 def test_it_is_ready_when_full_in_items_or_bytes_or_old() -> None:
-    batch, frame = Batch("logs"), frame_of("a")
+    batch, envelope = Batch("logs"), envelope_of("a")
     assert not batch.ready(1e9)
-    batch.add(frame, b"", 10.0)
+    batch.add(envelope, b"", 10.0)
     assert not batch.ready(10.0 + MAX_AGE / 2)
     assert batch.ready(10.0 + MAX_AGE)
     for _ in range(MAX_ITEMS - 1):
-        batch.add(frame, b"", 10.0)
+        batch.add(envelope, b"", 10.0)
     assert batch.ready(10.0)
     batch.take()
-    batch.add(frame, bytes(MAX_BYTES), 10.0)
+    batch.add(envelope, bytes(MAX_BYTES), 10.0)
     assert batch.ready(10.0)
 
 
 def test_taking_empties_it() -> None:
     batch = Batch("traces")
-    batch.add(frame_of("a"), b"", 0.0)
+    batch.add(envelope_of("a"), b"", 0.0)
     assert batch.take() is not None
     assert batch.take() is None
     assert batch.due is None

@@ -7,7 +7,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp import lazy
-from collector.otlp.annotate import annotate, events_frame, log_record
+from collector.otlp.annotate import annotate, events_envelope, log_record
 from tests import otlp_data as data
 
 
@@ -52,9 +52,9 @@ def test_an_event_is_a_log_record_joined_to_its_span() -> None:
 
 
 def test_events_stand_under_the_resource_of_the_run_and_our_scope() -> None:
-    ((frame, _),) = lazy.iter_scopes(data.traces(data.span(1), service="shop").SerializeToString())
+    ((envelope, _),) = lazy.iter_scopes(data.traces(data.span(1), service="shop").SerializeToString())
     request = lazy.join(
-        [(events_frame(frame.resource, "rightcall", "1.2"), [log_record("e", 1, b"", b"", (), {}, failed=False)])]
+        [(events_envelope(envelope.resource, "rightcall", "1.2"), [log_record("e", 1, b"", b"", (), {}, failed=False)])]
     )
     (resource,) = ExportLogsServiceRequest.FromString(request).resource_logs
     assert resource.resource.attributes[0].value.string_value == "shop"

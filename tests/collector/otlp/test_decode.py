@@ -19,16 +19,16 @@ WANTED = ("wanted", "w" * 200, "gen_ai.tool.name")
 
 
 def decode_one(span: Span) -> Any:
-    ((frame, spans),) = lazy.iter_scopes(data.traces(span, service="shop", scope="agents").SerializeToString())
-    (decoded,) = Decoder(WANTED, ("llm.output.",)).spans(spans, frame)
+    ((envelope, spans),) = lazy.iter_scopes(data.traces(span, service="shop", scope="agents").SerializeToString())
+    (decoded,) = Decoder(WANTED, ("llm.output.",)).spans(spans, envelope)
     return decoded
 
 
 def test_of_certain_scopes_every_attribute_is_wanted() -> None:
-    ((frame, spans),) = lazy.iter_scopes(
+    ((envelope, spans),) = lazy.iter_scopes(
         data.traces(data.span(1, wanted="a", other=[1]), scope="agents").SerializeToString()
     )
-    (decoded,) = Decoder(WANTED, whole_scopes=["agents"]).spans(spans, frame)
+    (decoded,) = Decoder(WANTED, whole_scopes=["agents"]).spans(spans, envelope)
     assert decoded is not None
     assert decoded.attributes == {"wanted": "a", "other": [1]}
 
@@ -139,10 +139,10 @@ def test_log_records() -> None:
 
 @given(st.binary(max_size=200), st.binary(max_size=60), st.binary(max_size=60))
 def test_any_bytes_give_a_span_or_a_decode_error(raw: bytes, resource: bytes, scope: bytes) -> None:
-    decoder, frame = Decoder(WANTED), lazy.Envelope(resource, scope)
+    decoder, envelope = Decoder(WANTED), lazy.Envelope(resource, scope)
     try:
-        decoder.spans([raw], frame)
-        decoder.log_record(raw, frame)
+        decoder.spans([raw], envelope)
+        decoder.log_record(raw, envelope)
     except DecodeError:
         pass
 

@@ -75,7 +75,7 @@ def test_every_span_of_certain_scopes_is_wanted() -> None:
     assert wanted_ids(request.SerializeToString()) == [data.span_id(2), data.span_id(3)]
 
 
-def test_join_of_peel_gives_the_same_bytes() -> None:
+def test_join_of_iter_scopes_gives_the_same_bytes() -> None:
     request = data.traces(data.span(1), data.tool(2, 1, "search"))
     request.resource_spans.extend(data.traces(data.span(3), service="other").resource_spans)
     raw = request.SerializeToString()

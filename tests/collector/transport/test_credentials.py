@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from collector.config.model import BearerAuthConfig, ServerTlsConfig
 from collector.errors import ConfigError, UnauthenticatedError
-from collector.transport.credentials import BearerTokens, Files, server_context
+from collector.transport.credentials import BearerTokens, WatchedFiles, server_context
 from tests.sinks import ManualClock
 
 
@@ -79,7 +79,7 @@ def test_a_file_without_tokens_stops_the_start(tmp_path: Path, content: str | No
 def test_files_are_looked_at_once_an_interval(tmp_path: Path) -> None:
     clock, file = ManualClock(), tmp_path / "file"
     file.write_text("1")
-    files = Files([file, None], 10.0, clock.now)
+    files = WatchedFiles([file, None], 10.0, clock.now)
     file.write_text("22")
     assert not files.changed()
     clock.seconds += 10
