@@ -20,7 +20,7 @@ _SCHEME = "bearer "
 
 
 class WatchedFiles:
-    """WatchedFiles looked at together, at most every ``interval`` seconds."""
+    """Tells whether any of several files changed; looks at most every ``interval`` seconds."""
 
     def __init__(self, paths: Sequence[Path | None], interval: float, now: Callable[[], float]) -> None:
         self._paths, self._interval, self._now = [path for path in paths if path is not None], interval, now
