@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 import pytest
 
-from collector.storage.spool_file import NAME
+from collector.storage.spool_file import APPLICATION_ID, NAME
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, free_port, send, wait_for
 from tests.sinks import OtlpSink
@@ -143,7 +143,7 @@ def test_two_collectors_on_one_spool_is_a_sentence_and_exit_code_2() -> None:
 
 def test_a_spool_of_another_version_is_a_sentence_and_exit_code_2(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / NAME)
-    other.executescript(f"CREATE TABLE x (y); PRAGMA user_version = 99; PRAGMA application_id = {0x746F6F6C}")
+    other.executescript(f"CREATE TABLE x (y); PRAGMA user_version = 99; PRAGMA application_id = {APPLICATION_ID}")
     other.close()
     process = collector("127.0.0.1:9", spool={"path": str(tmp_path)})
     with pytest.raises(RuntimeError, match="written by a newer version"):

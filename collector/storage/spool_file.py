@@ -22,7 +22,7 @@ from collector.errors import ConfigError
 
 FORMAT = 1
 NAME = "spool.db"
-_APPLICATION = 0x72676874  # "rght": tells our files from other programs' SQLite files
+APPLICATION_ID = 0x72676874  # "rght": tells our files from other programs' SQLite files
 _PAGE = 16 << 10  # measured against 4 and 64 KiB: the cheapest for rows of one to a hundred kilobytes
 _WAL_PAGES = (64 << 20) // _PAGE  # most rows live for seconds: the longer the log, the fewer ever reach the main file
 _TABLES = """
@@ -111,9 +111,9 @@ class SpoolFile:
         if (application, version, tables) == (0, 0, 0):
             for statement in _TABLES.strip().split(";\n"):
                 connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
-        elif application != _APPLICATION:
+        elif application != APPLICATION_ID:
             raise ConfigError(f"spool: {self._path} is an SQLite file of another program; name another folder")
         elif version != FORMAT:
             age = "an older" if version < FORMAT else "a newer"

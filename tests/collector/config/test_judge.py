@@ -68,4 +68,4 @@ def test_a_collector_without_a_judge_neither_needs_nor_loads_its_client() -> Non
 
 def test_the_schema_offers_it() -> None:
     schema = Config.model_json_schema()
-    assert set(schema["$defs"]["Judge"]["properties"]) == set(JudgeConfig.model_fields)
+    assert set(schema["$defs"]["JudgeConfig"]["properties"]) == set(JudgeConfig.model_fields)
