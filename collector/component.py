@@ -88,13 +88,13 @@ class Judge(Protocol):
 class ExportRequest:
     """One serialised OTLP request; ``items`` is how many spans (records, points unknown: 0) it holds.
 
-    Where it is not ``here``, only the spool has the payload, in ``row``.
+    Where it is not ``in_memory``, only the spool has the payload, in ``row``.
     """
 
     signal: Signal
     payload: bytes
     items: int
-    here: bool = True
+    in_memory: bool = True
     row: int = 0
     size: int = 0
     failing_since: float | None = None
@@ -103,6 +103,6 @@ class ExportRequest:
     tried_ns: int = 0
     """When it was tried first, in Unix nanoseconds."""
 
-    def put_away(self) -> None:
+    def spill(self) -> None:
         """Leave the payload to the spool."""
-        self.payload, self.here = b"", False
+        self.payload, self.in_memory = b"", False

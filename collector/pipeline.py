@@ -1,10 +1,10 @@
 """One trace from receipt to export, top to bottom.
 
-    receive ─▶ split ─▶ read ─▶ assemble ─▶ reconstruct ─▶ score ─▶ annotate ─▶ outbox
+    receive ─▶ split ─▶ read ─▶ assemble ─▶ reconstruct ─▶ score ─▶ annotate ─▶ queue
                  │        │         └── until the trace is due: advance()    └─▶ gather, for rules about conversations
-                 └────────┴── spans that will not be annotated: to the outbox at once, bytes untouched
+                 └────────┴── spans that will not be annotated: to the queue at once, bytes untouched
 
-No I/O and no waiting here: receivers call ``receive``, the service calls ``advance``, an exporter empties the outbox.
+No I/O and no waiting here: receivers call ``receive``, the service calls ``advance``, an exporter empties the queue.
 With a spool, what one call takes in and gives out is recorded in one piece, and ``recover`` brings back what was open.
 """
 
@@ -65,7 +65,7 @@ class _Taken:
 
 
 class Pipeline:
-    """Takes requests in, gives requests out; ``outbox`` is None where nothing is exported but metrics.
+    """Takes requests in, gives requests out; ``queue`` is None where nothing is exported but metrics.
 
     ``on_verdict`` sees every verdict after it was exported, but for those of judges. ``user_input`` asks for the user's
     words even where no intent has to be found in them.
@@ -76,13 +76,13 @@ class Pipeline:
         config: Config,
         rules: LoadedRules,
         telemetry: Telemetry,
-        outbox: SendingQueue | None,
+        queue: SendingQueue | None,
         clock: Clock,
         on_verdict: Callable[[Verdict], None] | None = None,
         user_input: bool = False,
         spool: Spool | None = None,
     ) -> None:
-        self._telemetry, self._outbox, self._clock, self._on_verdict = telemetry, outbox, clock, on_verdict
+        self._telemetry, self._queue, self._clock, self._on_verdict = telemetry, queue, clock, on_verdict
         self._context, self._user_input = config.context, user_input
         self._assembler = Assembler(config.traces)
         self._conversations = conversations = Conversations(config.conversations, journaled=spool is not None)
@@ -90,7 +90,7 @@ class Pipeline:
         self._journal = Journal(spool, self._assembler, conversations, lifetime) if spool is not None else None
         self._redaction = Redaction(config.redact)
         self._results = Results(self._redaction, clock.wall_ns)
-        self._departures = HoldQueue(outbox, self._journal, self._redaction, config)
+        self._departures = HoldQueue(queue, self._journal, self._redaction, config)
         self._desk: JudgeQueue | None = None
         self._counter = VerdictCounter(telemetry)
         telemetry.traces_open.set_function(lambda: len(self._assembler))

@@ -12,6 +12,8 @@ from collector.config.model import Config, load_config
 from collector.model.genai_span import IGNORED, GenAISpan
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.reconstruction.reconstruct import ContextSettings, Run, reconstruct
+from collector.scoring.rule_files import LoadedRules
+from scorers import RuleSet
 
 TRACE = bytes(range(16))
 MS = 1_000_000
@@ -150,3 +152,8 @@ def load(folder: Path, text: str) -> Config:
     path = folder / "collector.yaml"
     path.write_text(text)
     return load_config(path)
+
+
+def no_rules() -> LoadedRules:
+    """What a collector without rule files has: runs are reconstructed and nothing is scored."""
+    return LoadedRules(RuleSet())

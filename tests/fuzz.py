@@ -98,9 +98,9 @@ class Target:
     def _begin(self) -> None:
         self._file = SpoolFile(self._folder, fsync=False)
         self._spool = Spool(self._file, 1 << 40, self.telemetry)
-        self._outbox = SendingQueue(SendingQueueConfig(), self._spool)
+        self._queue = SendingQueue(SendingQueueConfig(), self._spool)
         clock = Clock(lambda: self.seconds, lambda: int(self.seconds * 1e9))
-        parts = self._config, self._rules, self.telemetry, self._outbox, clock
+        parts = self._config, self._rules, self.telemetry, self._queue, clock
         self.pipeline = Pipeline(*parts, user_input=True, spool=self._spool)
 
     def write(self) -> None:
@@ -110,9 +110,9 @@ class Target:
         self._file.apply(change)
         for callback in then:
             callback()
-        self._spool.drop("outbox", [outgoing.row for outgoing in self._outbox._waiting])
-        self._outbox._waiting.clear()
-        self._outbox._bytes = 0
+        self._spool.drop("outbox", [request.row for request in self._queue._waiting])
+        self._queue._waiting.clear()
+        self._queue._bytes = 0
 
     def crash(self) -> None:
         """Die, and come back from the spool: all of it can be read, and every open trace is known, open or as finished."""

@@ -41,11 +41,11 @@ class Bench:
         path = folder / "rules.yaml"
         path.write_text(rules)
         self.clock, self.telemetry = ManualClock(), Telemetry()
-        self.outbox = SendingQueue(SendingQueueConfig())
+        self.queue = SendingQueue(SendingQueueConfig())
         self.verdicts: list[Verdict] = []
         clock = Clock(self.clock.now, self.clock.wall_ns)
         settings = Config.model_validate(config)
-        self.pipeline = Pipeline(settings, load_rules([path]), self.telemetry, self.outbox, clock, self.verdicts.append)
+        self.pipeline = Pipeline(settings, load_rules([path]), self.telemetry, self.queue, clock, self.verdicts.append)
 
     def send(self, *spans: Span) -> None:
         self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
@@ -59,7 +59,7 @@ class Bench:
 
     def out(self, signal: str = "traces") -> list[Any]:
         read: Callable[[bytes], list[Any]] = data.all_spans if signal == "traces" else data.all_records
-        return [item for outgoing in self.outbox.left() if outgoing.signal == signal for item in read(outgoing.payload)]
+        return [item for request in self.queue.pending() if request.signal == signal for item in read(request.payload)]
 
     def value(self, name: str, **labels: str) -> float:
         return self.telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
@@ -82,13 +82,13 @@ class Life:
         self.telemetry = Telemetry()
         self.file = SpoolFile(self.folder / "spool", fsync=False)
         self.spool = Spool(self.file, 1 << 30, self.telemetry)
-        self.outbox = SendingQueue(SendingQueueConfig(), self.spool)
+        self.queue = SendingQueue(SendingQueueConfig(), self.spool)
         config = Config.model_validate(self.config)
         clock = Clock(self.clock.now, self.clock.wall_ns)
         rules = load_rules([self.folder / "rules.yaml"])
-        self.pipeline = Pipeline(config, rules, self.telemetry, self.outbox, clock, spool=self.spool)
+        self.pipeline = Pipeline(config, rules, self.telemetry, self.queue, clock, spool=self.spool)
         self.resumed = self.pipeline.recover()
-        self.outbox.recover()
+        self.queue.recover()
 
     def write(self) -> None:
         """What the spool's writer does, and then the exporter, at once."""
@@ -100,12 +100,12 @@ class Life:
             callback()
 
     def deliver(self) -> None:
-        while self.outbox._waiting:
-            outgoing = self.outbox._waiting.popleft()
-            self.outbox._sending.add(outgoing)
-            payload = outgoing.payload if outgoing.here else self._file_payload(outgoing.row)
-            self.sent.append((outgoing.signal, payload))
-            self.outbox.done(outgoing)
+        while self.queue._waiting:
+            request = self.queue._waiting.popleft()
+            self.queue._sending.add(request)
+            payload = request.payload if request.in_memory else self._file_payload(request.row)
+            self.sent.append((request.signal, payload))
+            self.queue.ack(request)
         self.write()
 
     def _file_payload(self, row: int) -> bytes:

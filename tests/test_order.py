@@ -26,10 +26,10 @@ from collector.offline.score import score_files
 from collector.otlp import lazy
 from collector.receivers.otlp_file import read_file, trace_sets
 from collector.reconstruction.reconstruct import Run
-from collector.scoring.rule_files import NO_RULES
 from collector.scoring.verdict import Verdict
 from collector.service.service import Service
 from tests import recorded
+from tests.builders import no_rules
 from tests.collector_process import wait_for
 
 T = TypeVar("T")
@@ -186,7 +186,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_is_seen_of_a_run_does_not_depend_on_how_its_spans_come(corpus: Path, tmp_path: Path) -> None:
     names = recorded.names()
-    whole = {name: [verdict.run for verdict in score_files([corpus / name], NO_RULES)] for name in names}
+    whole = {name: [verdict.run for verdict in score_files([corpus / name], no_rules())] for name in names}
     pieces = {name: list(pieces_of(corpus / name)) for name in names}
     with Running(tmp_path) as running:
         for order in ORDERS:

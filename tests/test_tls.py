@@ -182,10 +182,10 @@ def test_the_exporter_shows_who_it_is(kind: str, own: str | None, delivered: int
         scheme = "https://" if kind == "http" else ""
         settings = {"endpoint": f"{scheme}localhost:{backend.port}", "tls": files.client("ours", own)}
         config = OtlpExporterConfig.model_validate({**settings, "retry_on_failure": {"enabled": False}})
-        outbox = SendingQueue(config.sending_queue)
-        exporter = OtlpExporter(config, outbox, Telemetry(), drain=5.0)
+        queue = SendingQueue(config.sending_queue)
+        exporter = OtlpExporter(config, queue, Telemetry(), drain=5.0)
         await exporter.start()
-        outbox.put(ExportRequest("traces", REQUEST, 1))
+        queue.put(ExportRequest("traces", REQUEST, 1))
         await exporter.shutdown()
         await backend.shutdown()
 
@@ -204,10 +204,10 @@ def test_the_exporter_takes_up_a_renewed_certificate(files: Files) -> None:
         config = OtlpExporterConfig.model_validate(
             {"endpoint": f"localhost:{backend.port}", "tls": tls, "retry_on_failure": {"initial_interval": "50ms"}}
         )
-        outbox = SendingQueue(config.sending_queue)
-        exporter = OtlpExporter(config, outbox, Telemetry())
+        queue = SendingQueue(config.sending_queue)
+        exporter = OtlpExporter(config, queue, Telemetry())
         await exporter.start()
-        outbox.put(ExportRequest("traces", REQUEST, 1))
+        queue.put(ExportRequest("traces", REQUEST, 1))
         await asyncio.sleep(0.2)
         assert intake.received == []
         files.issue("own", OURS)

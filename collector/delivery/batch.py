@@ -40,6 +40,6 @@ class Batch:
         """The request made of all items, None when there are none."""
         if not self._count:
             return None
-        outgoing = ExportRequest(self._signal, lazy.join(self._groups.items()), self._count)
+        request = ExportRequest(self._signal, lazy.join(self._groups.items()), self._count)
         self._clear()
-        return outgoing
+        return request

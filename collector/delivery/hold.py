@@ -40,9 +40,9 @@ class HoldQueue:
     """Departures wait for at most ``judge.hold``, with ``traces.max_held_mib`` of spans; then they fill the batches."""
 
     def __init__(
-        self, outbox: SendingQueue | None, journal: Journal | None, redaction: Redaction, config: Config
+        self, queue: SendingQueue | None, journal: Journal | None, redaction: Redaction, config: Config
     ) -> None:
-        self._outbox, self._journal, self._redaction = outbox, journal, redaction
+        self._queue, self._journal, self._redaction = queue, journal, redaction
         self._hold = config.judge.hold if config.judge is not None else 0.0
         self._max_bytes = config.traces.max_held_mib << 20
         self._spans, self._events = Batch("traces"), Batch("logs")
@@ -83,10 +83,10 @@ class HoldQueue:
         if not departure.judgements:
             self._end_wait(departure.trace_id, now)
 
-    def send(self, outgoing: ExportRequest) -> None:
+    def send(self, request: ExportRequest) -> None:
         """Send a request that waits for nothing."""
-        if self._outbox is not None:
-            self._outbox.put(outgoing)
+        if self._queue is not None:
+            self._queue.put(request)
 
     def add_events(self, events: Framed, now: float) -> None:
         """Send events that wait for nothing."""
@@ -107,8 +107,8 @@ class HoldQueue:
         """Send both batches when either should leave: with that, all that was made of traces is on its way."""
         if self._spans.ready(now) or self._events.ready(now):
             for batch in (self._spans, self._events):
-                if (outgoing := batch.take()) is not None:
-                    self.send(outgoing)
+                if (request := batch.take()) is not None:
+                    self.send(request)
         if self._journal is not None and self._spans.due is None and self._events.due is None:
             self._journal.settle()
 

@@ -17,7 +17,7 @@ class SendingQueue:
     """A queue that says when it is full instead of dropping.
 
     What was already acknowledged to a sender is always taken, so ``put`` never refuses: receivers ask ``full`` first.
-    With a spool a request may leave once it is durable, and is forgotten there once it is ``done``.
+    With a spool a request may leave once it is durable, and is forgotten there once it is acknowledged.
     """
 
     def __init__(self, config: SendingQueueConfig, spool: Spool | None = None) -> None:
@@ -46,58 +46,58 @@ class SendingQueue:
     def recover(self) -> None:
         """Queue what the spool had when the process before this one ended."""
         for row, signal, items, size in self._spool.outbox() if self._spool is not None else ():
-            self._enqueue(ExportRequest(signal, b"", items, here=False, row=row, size=size))  # type: ignore[arg-type]  # we wrote the signal
+            self._enqueue(ExportRequest(signal, b"", items, in_memory=False, row=row, size=size))  # type: ignore[arg-type]  # we wrote the signal
 
-    def put(self, outgoing: ExportRequest) -> None:
+    def put(self, request: ExportRequest) -> None:
         """Add a request."""
-        outgoing.size = len(outgoing.payload)
+        request.size = len(request.payload)
         if self._spool is None:
-            self._enqueue(outgoing)
+            self._enqueue(request)
         else:
-            self._spool.send(outgoing.signal, outgoing.items, outgoing.payload, partial(self._stored, outgoing))
+            self._spool.send(request.signal, request.items, request.payload, partial(self._stored, request))
 
-    def _stored(self, outgoing: ExportRequest, row: int) -> None:
-        outgoing.row = row
+    def _stored(self, request: ExportRequest, row: int) -> None:
+        request.row = row
         if self._bytes >= _WINDOW:
-            outgoing.put_away()
-        self._enqueue(outgoing)
+            request.spill()
+        self._enqueue(request)
 
-    def _enqueue(self, outgoing: ExportRequest) -> None:
-        self._waiting.append(outgoing)
-        if outgoing.here:
-            self._bytes += outgoing.size
+    def _enqueue(self, request: ExportRequest) -> None:
+        self._waiting.append(request)
+        if request.in_memory:
+            self._bytes += request.size
         self._empty.clear()
         self._ready.set()
 
     async def get(self) -> ExportRequest:
-        """Wait for the next request; ``done`` or ``again`` must follow. It is not ``here`` where the spool lost it."""
+        """Wait for the next request; ``ack`` or ``requeue`` must follow. It is not ``in_memory`` where the spool lost it."""
         while not self._waiting:
             self._ready.clear()
             await self._ready.wait()
-        outgoing = self._waiting.popleft()
-        self._sending.add(outgoing)
-        if not outgoing.here and self._spool is not None:
-            payload = await self._spool.payload(outgoing.row)
+        request = self._waiting.popleft()
+        self._sending.add(request)
+        if not request.in_memory and self._spool is not None:
+            payload = await self._spool.payload(request.row)
             if payload is not None:
-                outgoing.payload, outgoing.here = payload, True
-                self._bytes += outgoing.size
-        return outgoing
+                request.payload, request.in_memory = payload, True
+                self._bytes += request.size
+        return request
 
-    def again(self, outgoing: ExportRequest) -> None:
+    def requeue(self, request: ExportRequest) -> None:
         """The request was not delivered: it goes to the end of the queue, so that it holds up no other."""
-        self._sending.remove(outgoing)
-        self._bytes -= outgoing.size
+        self._sending.remove(request)
+        self._bytes -= request.size
         if self._spool is not None and self._bytes >= _WINDOW:
-            outgoing.put_away()
-        self._enqueue(outgoing)
+            request.spill()
+        self._enqueue(request)
 
-    def done(self, outgoing: ExportRequest) -> None:
+    def ack(self, request: ExportRequest) -> None:
         """The request was delivered or given up: it counts no more."""
-        self._sending.remove(outgoing)
-        if outgoing.here:
-            self._bytes -= outgoing.size
+        self._sending.remove(request)
+        if request.in_memory:
+            self._bytes -= request.size
         if self._spool is not None:
-            self._spool.drop("outbox", [outgoing.row])
+            self._spool.drop("outbox", [request.row])
         if not len(self):
             self._empty.set()
 
@@ -105,6 +105,6 @@ class SendingQueue:
         """Wait until nothing is left."""
         await self._empty.wait()
 
-    def left(self) -> list[ExportRequest]:
+    def pending(self) -> list[ExportRequest]:
         """What was not delivered: what is being sent, then what waits, oldest first."""
         return [*self._sending, *self._waiting]

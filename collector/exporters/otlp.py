@@ -53,7 +53,7 @@ class DeliveryError(Exception):
 class Transport(Protocol):
     """One way to hand a request to a backend."""
 
-    async def send(self, outgoing: ExportRequest) -> Rejected:
+    async def send(self, request: ExportRequest) -> Rejected:
         """Deliver; says what the backend rejected for good. Raises DeliveryError."""
 
     async def close(self) -> None:
@@ -77,14 +77,14 @@ class GrpcTransport:
         self._metadata = tuple((name.lower(), value) for name, value in config.headers.items())
         self._timeout = config.timeout
 
-    async def send(self, outgoing: ExportRequest) -> Rejected:
+    async def send(self, request: ExportRequest) -> Rejected:
         """Deliver one request."""
         try:
-            call = self._calls[outgoing.signal](outgoing.payload, timeout=self._timeout, metadata=self._metadata)
+            call = self._calls[request.signal](request.payload, timeout=self._timeout, metadata=self._metadata)
             response: bytes = await call
         except grpc.aio.AioRpcError as error:
             raise _grpc_failure(error) from None
-        return status.rejected_items(outgoing.signal, response) if response else Rejected()
+        return status.rejected_items(request.signal, response) if response else Rejected()
 
     async def close(self) -> None:
         """Close the channel once its calls are answered."""
@@ -118,17 +118,15 @@ class HttpTransport:
         if self._gzip:
             self._headers["content-encoding"] = "gzip"
 
-    async def send(self, outgoing: ExportRequest) -> Rejected:
+    async def send(self, request: ExportRequest) -> Rejected:
         """Deliver one request."""
-        body = gzip.compress(outgoing.payload, 1) if self._gzip else outgoing.payload
+        body = gzip.compress(request.payload, 1) if self._gzip else request.payload
         try:
-            response = await self._client.post(
-                f"{self._base}/v1/{outgoing.signal}", content=body, headers=self._headers
-            )
+            response = await self._client.post(f"{self._base}/v1/{request.signal}", content=body, headers=self._headers)
         except self._http.HTTPError as error:
             raise DeliveryError(f"{type(error).__name__}: {error}", retryable=True) from None
         if response.is_success:
-            return status.rejected_items(outgoing.signal, response.content)
+            return status.rejected_items(request.signal, response.content)
         retryable = response.status_code in status.RETRYABLE_HTTP
         after = status.retry_after(response.headers.get("retry-after"), time.time())
         raise DeliveryError(f"HTTP {response.status_code}", retryable=retryable, retry_after=after)
@@ -178,31 +176,31 @@ REAL = Timing()
 
 
 class OtlpExporter:
-    """Sends what is in the outbox, ``num_consumers`` requests at a time. ``name`` is what its metrics call it."""
+    """Sends what is in the queue, ``num_consumers`` requests at a time. ``name`` is what its metrics call it."""
 
     def __init__(
         self,
         config: OtlpExporterConfig,
-        outbox: SendingQueue,
+        queue: SendingQueue,
         telemetry: Telemetry,
         timing: Timing = Timing(),
         drain: float = 10.0,
         name: str = "otlp",
         spans: SelfTracing | None = None,
     ) -> None:
-        self._config, self._outbox, self._timing, self._drain = config, outbox, timing, drain
+        self._config, self._queue, self._timing, self._drain = config, queue, timing, drain
         self._spans = spans or SelfTracing()
         self._retry = config.retry_on_failure
         patience = self._retry.max_elapsed_time
-        self._patience = patience if patience is not None else (0.0 if outbox.durable else _PATIENCE)
+        self._patience = patience if patience is not None else (0.0 if queue.durable else _PATIENCE)
         self._failing = False
         files = (config.tls.ca_file, config.tls.cert_file, config.tls.key_file)
         self._files = WatchedFiles(files, config.tls.reload_interval, timing.now)
         self._sent = telemetry.child(telemetry.exporter_sent_spans, name)
         self._failed = telemetry.child(telemetry.exporter_send_failed_spans, name)
         self._dropped = telemetry.child(telemetry.dropped_spans, "exporter", "shutdown")
-        telemetry.child(telemetry.exporter_queue_capacity, name).set(outbox.capacity)
-        telemetry.child(telemetry.exporter_queue_size, name).set_function(lambda: len(outbox))
+        telemetry.child(telemetry.exporter_queue_capacity, name).set(queue.capacity)
+        telemetry.child(telemetry.exporter_queue_size, name).set_function(lambda: len(queue))
         self._consumers: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -216,14 +214,14 @@ class OtlpExporter:
         if not self._consumers:
             return
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._outbox.drained(), self._drain)
+            await asyncio.wait_for(self._queue.drained(), self._drain)
         consumers, self._consumers = self._consumers, []
         for consumer in consumers:
             consumer.cancel()
         await asyncio.gather(*consumers, return_exceptions=True)
-        left = self._outbox.left()
-        spans = sum(outgoing.items for outgoing in left if outgoing.signal == "traces")
-        if left and self._outbox.durable:
+        left = self._queue.pending()
+        spans = sum(request.items for request in left if request.signal == "traces")
+        if left and self._queue.durable:
             _log.info("stopped with %d requests (%d spans) waiting in the spool", len(left), spans)
         elif left:
             self._dropped.inc(spans)
@@ -234,38 +232,38 @@ class OtlpExporter:
         """Deliver one request after the other; after a failure wait, the longer the more of them there were in a row."""
         wait = self._retry.initial_interval
         while True:
-            outgoing = await self._outbox.get()
+            request = await self._queue.get()
             try:
-                rejected = await self._send(outgoing)
+                rejected = await self._send(request)
             except DeliveryError as error:
-                if self._gives_up(outgoing, error):
-                    self._failed.inc(_spans(outgoing))
-                    _log.error("gave up on %d %s: %s", outgoing.items, outgoing.signal, error)
-                    self._spans.exported(outgoing, str(error))
-                    self._outbox.done(outgoing)
+                if self._gives_up(request, error):
+                    self._failed.inc(_spans(request))
+                    _log.error("gave up on %d %s: %s", request.items, request.signal, error)
+                    self._spans.exported(request, str(error))
+                    self._queue.ack(request)
                     continue
                 asked = error.retry_after
                 pause = min(asked, _LONGEST_PAUSE) if asked is not None else wait * (0.5 + self._timing.random())
-                self._tell(outgoing, pause, error)
-                self._outbox.again(outgoing)
+                self._tell(request, pause, error)
+                self._queue.requeue(request)
                 wait = min(wait * 2, self._retry.max_interval)
                 await self._timing.sleep(pause)
             else:
                 wait = self._retry.initial_interval
-                self._spans.exported(outgoing, rejected.message if rejected else "")
-                self._outbox.done(outgoing)
-                self._count(outgoing, rejected)
+                self._spans.exported(request, rejected.message if rejected else "")
+                self._queue.ack(request)
+                self._count(request, rejected)
 
-    async def _send(self, outgoing: ExportRequest) -> Rejected:
+    async def _send(self, request: ExportRequest) -> Rejected:
         """Deliver once; whatever goes wrong is a DeliveryError."""
-        outgoing.attempts += 1
-        outgoing.tried_ns = outgoing.tried_ns or time.time_ns()
-        if not outgoing.here:
+        request.attempts += 1
+        request.tried_ns = request.tried_ns or time.time_ns()
+        if not request.in_memory:
             raise DeliveryError("the spool lost the request", retryable=False)
         if self._files.changed():
             await self._reconnect()
         try:
-            return await self._transport.send(outgoing)
+            return await self._transport.send(request)
         except DeliveryError:
             raise
         except Exception as error:  # noqa: BLE001 - a backend may answer anything; the consumer must go on
@@ -280,30 +278,30 @@ class OtlpExporter:
         else:
             await old.close()
 
-    def _gives_up(self, outgoing: ExportRequest, error: DeliveryError) -> bool:
+    def _gives_up(self, request: ExportRequest, error: DeliveryError) -> bool:
         if not error.retryable or not self._retry.enabled:
             return True
         now = self._timing.now()
-        if outgoing.failing_since is None:
-            outgoing.failing_since = now
-        return bool(self._patience) and now - outgoing.failing_since >= self._patience
+        if request.failing_since is None:
+            request.failing_since = now
+        return bool(self._patience) and now - request.failing_since >= self._patience
 
-    def _count(self, outgoing: ExportRequest, rejected: Rejected) -> None:
-        spans = _spans(outgoing)
+    def _count(self, request: ExportRequest, rejected: Rejected) -> None:
+        spans = _spans(request)
         self._sent.inc(max(0, spans - rejected.count))
         if rejected:
             self._failed.inc(min(spans, rejected.count))
-            _log.warning("the backend rejected %d %s: %s", rejected.count, outgoing.signal, rejected.message)
+            _log.warning("the backend rejected %d %s: %s", rejected.count, request.signal, rejected.message)
         if self._failing:
             self._failing = False
             _log.info("requests are delivered again")
 
-    def _tell(self, outgoing: ExportRequest, pause: float, error: DeliveryError) -> None:
+    def _tell(self, request: ExportRequest, pause: float, error: DeliveryError) -> None:
         """Say once that the backend fails, not once an attempt."""
         if not self._failing:
             self._failing = True
-            _log.warning("%s not delivered, trying again in %.1f s: %s", outgoing.signal, pause, error)
+            _log.warning("%s not delivered, trying again in %.1f s: %s", request.signal, pause, error)
 
 
-def _spans(outgoing: ExportRequest) -> int:
-    return outgoing.items if outgoing.signal == "traces" else 0
+def _spans(request: ExportRequest) -> int:
+    return request.items if request.signal == "traces" else 0

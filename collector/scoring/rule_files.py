@@ -32,9 +32,6 @@ class LoadedRules:
                 yield from ((rule.rule.name, judge.name) for judge in rule.judges)
 
 
-NO_RULES = LoadedRules(RuleSet())
-
-
 def load_rules(paths: Iterable[Path]) -> LoadedRules:
     """Read rule files; first match wins across them, in the order of the paths. Raises ConfigError with every mistake."""
     mistakes, compiled, intents, files = [], [], [], []

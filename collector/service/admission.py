@@ -14,14 +14,14 @@ class Admission:
     """The receivers' ``Intake``. A request is refused before anything of it is taken, never in the middle."""
 
     def __init__(
-        self, pipeline: Pipeline, outbox: SendingQueue | None, spool: Spool | None, memory: MemoryLimiter
+        self, pipeline: Pipeline, queue: SendingQueue | None, spool: Spool | None, memory: MemoryLimiter
     ) -> None:
-        self._pipeline, self._outbox, self._spool, self._memory = pipeline, outbox, spool, memory
+        self._pipeline, self._queue, self._spool, self._memory = pipeline, queue, spool, memory
 
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""
         self._memory.admit()
-        if self._outbox is not None and self._outbox.full:
+        if self._queue is not None and self._queue.full:
             raise RefusedError("the sending queue is full")
         if self._spool is None:
             return self._pipeline.receive(signal, request, transport)

@@ -1,6 +1,6 @@
 """Sends what the collector tells of itself, now and then. Configuration: ``service.telemetry.{traces,metrics}``.
 
-It takes the road of all other telemetry, an outbox and an OTLP exporter, but ones of its own, in memory: what a collector
+It takes the road of all other telemetry, an queue and an OTLP exporter, but ones of its own, in memory: what a collector
 says of itself is never in the way of what it was given to deliver, and is lost rather than waited for.
 """
 
@@ -30,8 +30,8 @@ class SelfTelemetry:
         telemetry: Telemetry,
     ) -> None:
         self._signal, self._interval, self._collect = signal, interval, collect
-        self._outbox = SendingQueue(config.sending_queue)
-        self._exporter = OtlpExporter(config, self._outbox, telemetry, drain=_DRAIN, name=f"own_{signal}")
+        self._queue = SendingQueue(config.sending_queue)
+        self._exporter = OtlpExporter(config, self._queue, telemetry, drain=_DRAIN, name=f"own_{signal}")
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -56,6 +56,6 @@ class SelfTelemetry:
 
     async def _send(self) -> None:
         collected = await self._collect()
-        if collected is not None and not self._outbox.full:
+        if collected is not None and not self._queue.full:
             payload, items = collected
-            self._outbox.put(ExportRequest(self._signal, payload, items))
+            self._queue.put(ExportRequest(self._signal, payload, items))

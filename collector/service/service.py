@@ -62,17 +62,17 @@ class Service:
         rules = self._load_rules()
         otlp = config.exporters.otlp
         self._spool = _open_spool(config, self.telemetry)
-        outbox = self._outbox = SendingQueue(otlp.sending_queue, self._spool) if otlp else None
+        queue = self._queue = SendingQueue(otlp.sending_queue, self._spool) if otlp else None
         clock = Clock(time.monotonic, time.time_ns)
-        self.pipeline = Pipeline(config, rules, self.telemetry, outbox, clock, on_verdict, spool=self._spool)
+        self.pipeline = Pipeline(config, rules, self.telemetry, queue, clock, on_verdict, spool=self._spool)
         self.desk = self._open_desk()
         self.pipeline.judge_at(self.desk)
         self._embedding = EmbeddingQueue(found) if (found := installed()) is not None else None
         if self._embedding is not None:
             self.pipeline.embed_ahead(self._embedding.ahead)
-        self._recover(outbox)
+        self._recover(queue)
         self._memory = MemoryLimiter(config.memory_limiter, time.monotonic)
-        intake = Admission(self.pipeline, outbox, self._spool, self._memory)
+        intake = Admission(self.pipeline, queue, self._spool, self._memory)
         self.health = Health(lambda: self._spool is not None and self._spool.failing)
         self._stopping = asyncio.Event()
         protocols = config.receivers.otlp.protocols
@@ -83,8 +83,8 @@ class Service:
         # Upstream first; the admin listener last, so that it answers for as long as anything else does.
         self._receivers: list[Component] = [part for part in (self.grpc, self.http) if part is not None]
         self._exporters: list[Component] = []
-        if otlp is not None and outbox is not None:
-            self._exporters.append(OtlpExporter(otlp, outbox, self.telemetry, spans=self._spans))
+        if otlp is not None and queue is not None:
+            self._exporters.append(OtlpExporter(otlp, queue, self.telemetry, spans=self._spans))
         self._stores: list[Component] = [part for part in (self._spool, self._embedding) if part is not None]
         self._servers: list[Component] = [*self._own_telemetry(), self.prometheus, self.admin]
 
@@ -94,16 +94,16 @@ class Service:
         around = Surroundings(time.monotonic, time.time, asyncio.sleep, random.random)
         return JudgeQueue(config, judge, Redaction(self._config.redact), self.telemetry, around)
 
-    def _recover(self, outbox: SendingQueue | None) -> None:
+    def _recover(self, queue: SendingQueue | None) -> None:
         if self._spool is None:
             _log.warning("spool: memory: what is acknowledged and not delivered yet is lost when this process dies")
             return
         with self._spans.during("recover") as told:
             traces = told["rightcall.traces"] = self.pipeline.recover()
-            if outbox is not None:
-                outbox.recover()
-                told["rightcall.requests"] = len(outbox)
-        _log.info("resumed %d open traces and %d requests from the spool", traces, len(outbox) if outbox else 0)
+            if queue is not None:
+                queue.recover()
+                told["rightcall.requests"] = len(queue)
+        _log.info("resumed %d open traces and %d requests from the spool", traces, len(queue) if queue else 0)
 
     def _own_telemetry(self) -> Iterator[Component]:
         """What tells of the collector itself, where that is configured."""
@@ -159,9 +159,9 @@ class Service:
             if self._spool is not None and ran:
                 with contextlib.suppress(CollectorError):
                     await self._spool.stored()
-            told["rightcall.requests"] = len(self._outbox) if self._outbox is not None else 0
+            told["rightcall.requests"] = len(self._queue) if self._queue is not None else 0
             await _shut_down([*self._exporters, *self._stores])
-            told["rightcall.requests.left"] = len(self._outbox) if self._outbox is not None else 0
+            told["rightcall.requests.left"] = len(self._queue) if self._queue is not None else 0
         await _shut_down(self._servers)
 
     async def _settle(self) -> None:

@@ -72,18 +72,18 @@ class SelfTracing:
             finally:
                 span.set_attributes(told)
 
-    def exported(self, outgoing: ExportRequest, error: str) -> None:
+    def exported(self, request: ExportRequest, error: str) -> None:
         """A request left, or was given up; ``error`` says what was wrong, empty where nothing was."""
         if self._tracer is None:
             return
-        allowance = self._rough if error or outgoing.attempts > 1 else self._smooth
-        if not allowance.take() or _MARK in outgoing.payload:
+        allowance = self._rough if error or request.attempts > 1 else self._smooth
+        if not allowance.take() or _MARK in request.payload:
             return
         from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415 - as above
 
-        told = {"rightcall.signal": outgoing.signal, "rightcall.items": outgoing.items, "rightcall.bytes": outgoing.size,
-                "rightcall.attempts": outgoing.attempts}  # fmt: skip
-        span = self._tracer.start_span("export", kind=SpanKind.CLIENT, start_time=outgoing.tried_ns, attributes=told)
+        told = {"rightcall.signal": request.signal, "rightcall.items": request.items, "rightcall.bytes": request.size,
+                "rightcall.attempts": request.attempts}  # fmt: skip
+        span = self._tracer.start_span("export", kind=SpanKind.CLIENT, start_time=request.tried_ns, attributes=told)
         if error:
             span.set_status(Status(StatusCode.ERROR, error))
         span.end()

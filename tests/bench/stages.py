@@ -89,9 +89,9 @@ def _run(count: int) -> float:
 
 
 def _discard(target: Pipeline) -> None:
-    assert target._outbox is not None
-    target._outbox._waiting.clear()
-    target._outbox._bytes = 0
+    assert target._queue is not None
+    target._queue._waiting.clear()
+    target._queue._bytes = 0
 
 
 def _pipeline(now: Callable[[], float]) -> Pipeline:

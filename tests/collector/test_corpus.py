@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from collector.offline.score import score_files
-from collector.scoring.rule_files import NO_RULES
 from tests import recorded
+from tests.builders import no_rules
 from tests.collector.corpus_differences import NO_CONTENT, differences
 from tests.collector.corpus_limits import LIMITS
 
@@ -24,7 +24,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", recorded.names())
 def test_a_recorded_run_is_what_happened(corpus: Path, name: str) -> None:
     truth = recorded.truth(corpus / name)
-    runs = [verdict.run for verdict in score_files([corpus / name], NO_RULES)]
+    runs = [verdict.run for verdict in score_files([corpus / name], no_rules())]
     wrong = set(differences(truth, runs, has_content=not any(word in name for word in NO_CONTENT)))
     known, reason = LIMITS.get(name, (frozenset(), ""))
     assert wrong == known, f"differs in {sorted(wrong)}, known limits {sorted(known)} {reason}"
@@ -42,7 +42,7 @@ def test_a_recorded_run_is_the_same_when_its_requests_come_backwards_and_twice(
 
 
 def outline(folder: Path) -> list[tuple[Any, ...]]:
-    runs = [verdict.run for verdict in score_files([folder], NO_RULES)]
+    runs = [verdict.run for verdict in score_files([folder], no_rules())]
     return sorted((run.span_id, run.agent, run.user_input, run.incomplete, repr(run.trajectory)) for run in runs)
 
 

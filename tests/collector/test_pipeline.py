@@ -95,7 +95,7 @@ def test_what_a_bad_run_lacks_and_adds(bench: Bench) -> None:
 def test_a_request_without_agents_goes_on_as_the_bytes_it_was(bench: Bench) -> None:
     request = data.traces(data.span(2, parent=1), data.span(1, http__route="/x")).SerializeToString()
     bench.pipeline.receive("traces", request, "grpc")
-    assert [outgoing.payload for outgoing in bench.outbox.left()] == [request]
+    assert [sent.payload for sent in bench.queue.pending()] == [request]
 
 
 @pytest.mark.parametrize("signal", ["metrics", "logs"])
@@ -104,7 +104,7 @@ def test_metrics_and_logs_pass_through(bench: Bench, signal: Any) -> None:
         LogRecord(event_name="gen_ai.choice", trace_id=data.TRACE, span_id=b"12345678")
     ).SerializeToString()
     bench.pipeline.receive(signal, request, "http")
-    assert [(outgoing.signal, outgoing.payload) for outgoing in bench.outbox.left()] == [(signal, request)]
+    assert [(sent.signal, sent.payload) for sent in bench.queue.pending()] == [(signal, request)]
 
 
 def test_a_run_without_a_rule_is_sent_on_unchanged_and_counted(bench: Bench) -> None:
@@ -257,7 +257,7 @@ def test_an_attribute_that_is_none_is_kept_and_does_no_harm(bench: Bench) -> Non
     bench.pipeline.receive("traces", _with_span(broken), "grpc")
     bench.wait(3)
     assert bench.value("runs_unscored_total", reason="internal") == 0
-    assert any(broken[-20:] in outgoing.payload for outgoing in bench.outbox.left())
+    assert any(broken[-20:] in sent.payload for sent in bench.queue.pending())
 
 
 def _with_span(raw: bytes) -> bytes:

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from collector.offline.score import score_files
-from collector.scoring.rule_files import NO_RULES
 from tests import recorded
+from tests.builders import no_rules
 from tests.collector.corpus_differences import differences
 from tests.record.recordings import RECORDINGS, EnvironmentMissingError, record
 
@@ -36,7 +36,7 @@ def main() -> int:
 
 def _report(folder: Path) -> bool:
     truth = recorded.truth(folder)
-    runs = [verdict.run for verdict in score_files([folder], NO_RULES)]
+    runs = [verdict.run for verdict in score_files([folder], no_rules())]
     wrong = sorted(differences(truth, runs, has_content=True))
     calls = f"{len(truth['tool_calls'])} calls in {len(list(recorded.requests(folder)))} requests"
     print(f"{folder}: {calls}, {'differs in ' + ', '.join(wrong) if wrong else 'read exactly'}")

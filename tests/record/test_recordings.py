@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from collector.offline.score import score_files
-from collector.scoring.rule_files import NO_RULES
 from tests import recorded
+from tests.builders import no_rules
 from tests.collector.corpus_differences import differences
 from tests.record.recordings import RECORDINGS, EnvironmentMissingError, Recording, record
 from tests.record.scenarios import scenarios
@@ -31,7 +31,7 @@ def test_a_fresh_recording_is_read_exactly(name: str, tmp_path: Path) -> None:
         pytest.skip(f"its packages cannot be installed: {error}")
     assert [folder.name for folder in folders] == [f"{name}-{scenario}" for scenario in scenarios()]
     for folder in folders:
-        runs = [verdict.run for verdict in score_files([folder], NO_RULES)]
+        runs = [verdict.run for verdict in score_files([folder], no_rules())]
         assert list(differences(recorded.truth(folder), runs, has_content=True)) == []
 
 

@@ -16,10 +16,10 @@ def test_items_of_one_envelope_stay_together() -> None:
     batch, spans = Batch("traces"), [data.span(number).SerializeToString() for number in range(1, 4)]
     for service, span in zip(("a", "b", "a"), spans, strict=True):
         batch.add(envelope_of(service), span, 0.0)
-    outgoing = batch.take()
-    assert outgoing is not None
-    assert (outgoing.signal, outgoing.items) == ("traces", 3)
-    assert [list(items) for _, items in iter_scopes(outgoing.payload)] == [[spans[0], spans[2]], [spans[1]]]
+    request = batch.take()
+    assert request is not None
+    assert (request.signal, request.items) == ("traces", 3)
+    assert [list(items) for _, items in iter_scopes(request.payload)] == [[spans[0], spans[2]], [spans[1]]]
 
 
 def test_it_is_ready_when_full_in_items_or_bytes_or_old() -> None:

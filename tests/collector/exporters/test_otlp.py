@@ -38,10 +38,10 @@ def export(
         settings = OtlpExporterConfig.model_validate(
             {"endpoint": endpoint, "tls": {"insecure": True}, "retry_on_failure": FAST, **config}
         )
-        outbox, telemetry = SendingQueue(settings.sending_queue), Telemetry()
-        exporter = OtlpExporter(settings, outbox, telemetry, timing, drain)
+        queue, telemetry = SendingQueue(settings.sending_queue), Telemetry()
+        exporter = OtlpExporter(settings, queue, telemetry, timing, drain)
         for _ in range(count):
-            outbox.put(ExportRequest("traces", REQUEST, 2))
+            queue.put(ExportRequest("traces", REQUEST, 2))
         await exporter.start()
         await exporter.shutdown()
         await exporter.shutdown()
@@ -51,7 +51,7 @@ def export(
             for name in ("sent", "send_failed")
         }
         labels = {"stage": "exporter", "reason": "shutdown"}
-        return {**counted, "dropped": value("rightcall_dropped_spans_total", labels) or 0.0}, outbox
+        return {**counted, "dropped": value("rightcall_dropped_spans_total", labels) or 0.0}, queue
 
     return asyncio.run(run())
 
@@ -71,11 +71,11 @@ def fail(code: grpc.StatusCode, retry_ms: int | None = None) -> Callable[[grpc.S
 
 def test_requests_arrive_byte_for_byte_with_the_configured_headers() -> None:
     with OtlpSink() as sink:
-        counted, outbox = export(sink.endpoint, 3, headers={"X-Tenant": "blue"}, compression="gzip")
+        counted, queue = export(sink.endpoint, 3, headers={"X-Tenant": "blue"}, compression="gzip")
     assert sink.requests["traces"] == [REQUEST] * 3
     assert sink.metadata[0]["x-tenant"] == "blue"
     assert counted == {"sent": 6, "send_failed": 0, "dropped": 0}
-    assert len(outbox) == 0
+    assert len(queue) == 0
 
 
 RETRYABLE = ("CANCELLED", "DEADLINE_EXCEEDED", "ABORTED", "OUT_OF_RANGE", "UNAVAILABLE", "DATA_LOSS")
@@ -195,11 +195,11 @@ def test_http_takes_the_same_road(compression: str) -> None:
         settings = OtlpExporterConfig.model_validate(
             {"endpoint": f"http://127.0.0.1:{receiver.port}/", "compression": compression}
         )
-        outbox, telemetry = SendingQueue(settings.sending_queue), Telemetry()
-        exporter = OtlpExporter(settings, outbox, telemetry)
+        queue, telemetry = SendingQueue(settings.sending_queue), Telemetry()
+        exporter = OtlpExporter(settings, queue, telemetry)
         await exporter.start()
-        outbox.put(ExportRequest("traces", REQUEST, 2))
-        outbox.put(ExportRequest("logs", b"", 0))
+        queue.put(ExportRequest("traces", REQUEST, 2))
+        queue.put(ExportRequest("logs", b"", 0))
         await exporter.shutdown()
         await receiver.shutdown()
         return telemetry.registry.get_sample_value("rightcall_exporter_sent_spans_total", {"exporter": "otlp"})

@@ -58,11 +58,11 @@ def deliver(backend: Backend, count: int = 1, timing: Timing = REAL, **retry: An
                 "sending_queue": {"num_consumers": 1},
             }
         )
-        outbox, telemetry = SendingQueue(config.sending_queue), Telemetry()
-        exporter = OtlpExporter(config, outbox, telemetry, timing)
+        queue, telemetry = SendingQueue(config.sending_queue), Telemetry()
+        exporter = OtlpExporter(config, queue, telemetry, timing)
         await exporter.start()
         for number in range(count):
-            outbox.put(ExportRequest("traces", b"%d" % number, 1))
+            queue.put(ExportRequest("traces", b"%d" % number, 1))
         await exporter.shutdown()
         await server.shutdown()
         return (
@@ -158,12 +158,12 @@ def grpc_delivery(endpoint: str, **settings: Any) -> int:
         config = OtlpExporterConfig.model_validate(
             {"endpoint": endpoint, "tls": tls, "retry_on_failure": retry, **settings}
         )
-        outbox = SendingQueue(config.sending_queue)
-        exporter = OtlpExporter(config, outbox, Telemetry())
+        queue = SendingQueue(config.sending_queue)
+        exporter = OtlpExporter(config, queue, Telemetry())
         await exporter.start()
-        outbox.put(ExportRequest("traces", b"x", 1))
+        queue.put(ExportRequest("traces", b"x", 1))
         await exporter.shutdown()
-        return len(outbox.left())
+        return len(queue.pending())
 
     return asyncio.run(run())
 
@@ -180,13 +180,13 @@ def with_spool(
             }
         )
         spool = Spool(SpoolFile(folder), 1 << 30, Telemetry())
-        outbox = SendingQueue(config.sending_queue, spool)
+        queue = SendingQueue(config.sending_queue, spool)
         ticks = iter(range(10**9))
-        exporter = OtlpExporter(config, outbox, Telemetry(), Timing(lambda: 0.5, lambda: next(ticks) * 60.0), drain=0.3)
+        exporter = OtlpExporter(config, queue, Telemetry(), Timing(lambda: 0.5, lambda: next(ticks) * 60.0), drain=0.3)
         await spool.start()
-        outbox.recover()
+        queue.recover()
         await exporter.start()
-        await scenario(spool, outbox, exporter)
+        await scenario(spool, queue, exporter)
         await exporter.shutdown()
         await spool.shutdown()
 
@@ -194,8 +194,8 @@ def with_spool(
 
 
 def test_with_a_spool_a_backend_may_be_away_for_days_and_over_restarts(tmp_path: Path) -> None:
-    async def send(spool: Spool, outbox: SendingQueue, _: OtlpExporter) -> None:
-        outbox.put(ExportRequest("traces", b"patient", 1))
+    async def send(spool: Spool, queue: SendingQueue, _: OtlpExporter) -> None:
+        queue.put(ExportRequest("traces", b"patient", 1))
         await spool.stored()
 
     async def nothing(*_: object) -> None:

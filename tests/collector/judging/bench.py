@@ -59,12 +59,12 @@ class JudgeBench:
         settings = Config.model_validate({"judge": section, **config})
         assert settings.judge is not None
         self.clock, self.telemetry, self.slept = ManualClock(), Telemetry(), list[float]()
-        self.outbox = SendingQueue(SendingQueueConfig())
+        self.queue = SendingQueue(SendingQueueConfig())
         self.around = Surroundings(self.clock.now, self.clock.now, self._sleep, lambda: 0.5)
         client = judges.build(settings.judge)
         self.desk = JudgeQueue(settings.judge, client, Redaction(settings.redact), self.telemetry, self.around)
         clock = Clock(self.clock.now, self.clock.wall_ns)
-        self.pipeline = Pipeline(settings, load_rules([path]), self.telemetry, self.outbox, clock)
+        self.pipeline = Pipeline(settings, load_rules([path]), self.telemetry, self.queue, clock)
         self.pipeline.judge_at(self.desk)
 
     async def _sleep(self, seconds: float) -> None:
@@ -90,7 +90,7 @@ class JudgeBench:
 
     def out(self, signal: str = "traces") -> list[Any]:
         read: Callable[[bytes], list[Any]] = data.all_spans if signal == "traces" else data.all_records
-        return [item for outgoing in self.outbox.left() if outgoing.signal == signal for item in read(outgoing.payload)]
+        return [item for request in self.queue.pending() if request.signal == signal for item in read(request.payload)]
 
     def events(self, scorer: str = "mastra_llm") -> list[dict[str, Any]]:
         """The attributes of one scorer's evaluation events."""

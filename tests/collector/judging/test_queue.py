@@ -182,9 +182,9 @@ def test_what_is_not_judged_when_the_process_ends_is_skipped(tmp_path: Path, mon
 
 def test_without_a_judge_what_it_would_have_been_asked_is_counted(tmp_path: Path) -> None:
     bench, _ = judged(tmp_path)
-    telemetry, outbox = Telemetry(), SendingQueue(SendingQueueConfig())
+    telemetry, queue = Telemetry(), SendingQueue(SendingQueueConfig())
     clock = Clock(bench.clock.now, bench.clock.wall_ns)
-    pipeline = Pipeline(Config(), load_rules([tmp_path / "rules.yaml"]), telemetry, outbox, clock)
+    pipeline = Pipeline(Config(), load_rules([tmp_path / "rules.yaml"]), telemetry, queue, clock)
     pipeline.judge_at(JudgeQueue(None, None, Redaction(Config().redact), telemetry, bench.around))
     pipeline.receive("traces", data.traces(*good_run()).SerializeToString(), "grpc")
     pipeline.drain("shutdown")

@@ -8,8 +8,8 @@ import pytest
 
 from collector.offline.score import score_files
 from collector.receivers.otlp_file import InputError
-from collector.scoring.rule_files import NO_RULES
 from tests import otlp_data as data
+from tests.builders import no_rules
 
 TOOL = data.traces(data.tool(2, 1, "search", at=0.1)).SerializeToString()
 AGENT = data.traces(data.agent(1)).SerializeToString()
@@ -18,7 +18,7 @@ AGENT = data.traces(data.agent(1)).SerializeToString()
 def test_the_requests_of_a_folder_are_one_set_whatever_their_order(tmp_path: Path) -> None:
     (tmp_path / "1.pb").write_bytes(AGENT)
     (tmp_path / "2.pb").write_bytes(TOOL)
-    (verdict,) = score_files([tmp_path], NO_RULES)
+    (verdict,) = score_files([tmp_path], no_rules())
     assert [call.name for call in verdict.run.trajectory.calls] == ["search"]
 
 
@@ -26,11 +26,13 @@ def test_folders_do_not_mix_though_their_trace_ids_are_the_same(tmp_path: Path) 
     for name, body in (("a", TOOL), ("b", AGENT)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "1.pb").write_bytes(body)
-    found = [(verdict.run.span_id, len(verdict.run.trajectory.calls)) for verdict in score_files([tmp_path], NO_RULES)]
+    found = [
+        (verdict.run.span_id, len(verdict.run.trajectory.calls)) for verdict in score_files([tmp_path], no_rules())
+    ]
     assert found == [(data.span_id(2), 1), (data.span_id(1), 0)]
 
 
 def test_a_file_that_is_no_request_names_itself(tmp_path: Path) -> None:
     (tmp_path / "noise.pb").write_bytes(b"\xff\xff")
     with pytest.raises(InputError, match=r"noise\.pb"):
-        score_files([tmp_path], NO_RULES)
+        score_files([tmp_path], no_rules())

@@ -17,12 +17,12 @@ from collector.offline.score import score_files
 from collector.payloads.indexed_attributes import Indexed
 from collector.reconstruction.judged_run import judged_run
 from collector.reconstruction.reconstruct import Run
-from collector.scoring.rule_files import NO_RULES, LoadedRules
+from collector.scoring.rule_files import LoadedRules
 from scorers import load_rules
 from scorers.judged.judge import JudgedRun
 from scorers.judged.tool_choice import create_judge
 from tests import recorded
-from tests.builders import agent_span, run_of, tool_span, user
+from tests.builders import agent_span, no_rules, run_of, tool_span, user
 from tests.strategies import json_values
 
 JUDGED = LoadedRules(load_rules({"rules": [{"name": "r", "match": {}, "scorers": ["tool_choice"]}]}))
@@ -137,14 +137,14 @@ def test_definitions_have_descriptions_and_parameters(runs: Mapping[str, list[tu
 def test_without_a_judge_nothing_of_it_is_kept(tmp_path: Path) -> None:
     recorded.unpack(tmp_path)
     for name in EXAMPLES:
-        for run, judged in outermost(tmp_path / name, NO_RULES):
+        for run, judged in outermost(tmp_path / name, no_rules()):
             assert (run.contents, judged.response, judged.tools) == ((), None, None)
 
 
 def test_a_judge_changes_no_trajectory(runs: Mapping[str, list[tuple[Run, JudgedRun]]], tmp_path: Path) -> None:
     recorded.unpack(tmp_path)
     for name in EXAMPLES:
-        plain = [run.trajectory for run, _ in outermost(tmp_path / name, NO_RULES)]
+        plain = [run.trajectory for run, _ in outermost(tmp_path / name, no_rules())]
         assert [run.trajectory for run, _ in runs[name]] == plain
 
 

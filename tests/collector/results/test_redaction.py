@@ -112,7 +112,7 @@ def test_rules_see_what_nobody_downstream_does(tmp_path: Path) -> None:
     bench.send(data.tool(2, 1, "pay", gen_ai__tool__call__arguments=f'{{"card": "{CARD}"}}'), data.agent(1))
     bench.wait(3)
     assert [verdict.evaluations[0].score.label for verdict in bench.verdicts] == ["pass"]
-    assert not any(CARD.encode() in outgoing.payload for outgoing in bench.outbox.left())
+    assert not any(CARD.encode() in request.payload for request in bench.queue.pending())
     assert {data.values_of(span).get("rightcall.outcome") for span in bench.out()} == {"matched", None}
 
 
@@ -122,4 +122,4 @@ def test_what_is_only_passed_on_is_redacted_when_asked_for(tmp_path: Path, pass_
     bench.send(data.span(5, parent=4, url=f"/pay/{CARD}"))
     record = LogRecord(body=data.any_value(f"paid by {CARD}"))
     bench.pipeline.receive("logs", data.logs(record).SerializeToString(), "http")
-    assert [CARD.encode() in outgoing.payload for outgoing in bench.outbox.left()] == [not pass_through] * 2
+    assert [CARD.encode() in request.payload for request in bench.queue.pending()] == [not pass_through] * 2

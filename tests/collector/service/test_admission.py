@@ -31,13 +31,13 @@ class Door:
     def __init__(self, folder: Path | None, queue: int = 100, resident: int = 0, spool_bytes: int = 1 << 30) -> None:
         self.telemetry = Telemetry()
         self.spool = Spool(SpoolFile(folder), spool_bytes, self.telemetry) if folder is not None else None
-        self.outbox = SendingQueue(SendingQueueConfig(queue_size=queue), self.spool)
+        self.queue = SendingQueue(SendingQueueConfig(queue_size=queue), self.spool)
         clock = Clock(time.monotonic, time.time_ns)
-        self.pipeline = Pipeline(Config(), load_rules([]), self.telemetry, self.outbox, clock, spool=self.spool)
+        self.pipeline = Pipeline(Config(), load_rules([]), self.telemetry, self.queue, clock, spool=self.spool)
         limiter = MemoryLimiter(
             MemoryLimiterConfig(limit_mib=100), time.monotonic, lambda: resident << 20, lambda: None
         )
-        self.admission = Admission(self.pipeline, self.outbox, self.spool, limiter)
+        self.admission = Admission(self.pipeline, self.queue, self.spool, limiter)
 
     def take(self, request: bytes = RUN, times: int = 1) -> None:
         async def run() -> None:
@@ -64,7 +64,7 @@ def failing(door: Door) -> Door:
 
 
 def filled(door: Door) -> Door:
-    door.outbox._enqueue(ExportRequest("traces", b"", 0))
+    door.queue._enqueue(ExportRequest("traces", b"", 0))
     return door
 
 
@@ -89,7 +89,7 @@ def test_refused_before_anything_is_taken(reason: str, tmp_path: Path) -> None:
 def test_taken(durable: bool, tmp_path: Path) -> None:
     door = Door(tmp_path if durable else None)
     door.take()
-    assert (door.taken, len(door.outbox)) == (1, 1)
+    assert (door.taken, len(door.queue)) == (1, 1)
 
 
 def test_what_was_acknowledged_is_on_disk(tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ def test_a_verdict_that_was_queued_is_sent_again_byte_for_byte(tmp_path: Path) -
     life.write()
     life.wait(3)
     life.write()
-    queued = [(outgoing.signal, outgoing.payload) for outgoing in life.outbox.left()]
+    queued = [(request.signal, request.payload) for request in life.queue.pending()]
     life.crash()
-    assert [(o.signal, life._file_payload(o.row)) for o in life.outbox.left()] == queued
+    assert [(o.signal, life._file_payload(o.row)) for o in life.queue.pending()] == queued
     assert life.resumed == 0
     life.close()
 

@@ -141,18 +141,18 @@ def test_beyond_its_size_senders_are_asked_to_slow_down(tmp_path: Path) -> None:
     run(tmp_path, scenario, limit=1 << 20)
 
 
-def outgoing(payload: bytes) -> ExportRequest:
+def request(payload: bytes) -> ExportRequest:
     return ExportRequest("traces", payload, 1)
 
 
 def test_a_request_leaves_once_it_is_durable_and_is_forgotten_once_delivered(tmp_path: Path) -> None:
     async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
-        outbox = SendingQueue(SendingQueueConfig(), spool)
-        outbox.put(outgoing(b"request"))
-        assert len(outbox) == 0, "not durable, so not to be sent"
-        sent = await outbox.get()
+        queue = SendingQueue(SendingQueueConfig(), spool)
+        queue.put(request(b"request"))
+        assert len(queue) == 0, "not durable, so not to be sent"
+        sent = await queue.get()
         assert (sent.payload, [row[1:] for row in file.outbox()]) == (b"request", [("traces", 1, 7)])
-        outbox.done(sent)
+        queue.ack(sent)
         await spool.stored()
         assert list(file.outbox()) == []
 
@@ -161,15 +161,15 @@ def test_a_request_leaves_once_it_is_durable_and_is_forgotten_once_delivered(tmp
 
 def test_what_was_not_delivered_comes_back_byte_for_byte_in_order(tmp_path: Path) -> None:
     async def before(spool: Spool, _: CountingFile, __: Telemetry) -> None:
-        outbox = SendingQueue(SendingQueueConfig(), spool)
+        queue = SendingQueue(SendingQueueConfig(), spool)
         for payload in (b"one", b"two", b""):
-            outbox.put(outgoing(payload))
+            queue.put(request(payload))
         await spool.stored()
 
     async def after(spool: Spool, _: CountingFile, __: Telemetry) -> None:
-        outbox = SendingQueue(SendingQueueConfig(), spool)
-        outbox.recover()
-        assert [(await outbox.get()).payload for _ in range(len(outbox))] == [b"one", b"two", b""]
+        queue = SendingQueue(SendingQueueConfig(), spool)
+        queue.recover()
+        assert [(await queue.get()).payload for _ in range(len(queue))] == [b"one", b"two", b""]
 
     run(tmp_path, before)
     run(tmp_path, after)
@@ -177,16 +177,16 @@ def test_what_was_not_delivered_comes_back_byte_for_byte_in_order(tmp_path: Path
 
 def test_memory_stays_flat_while_the_backend_is_away(tmp_path: Path) -> None:
     async def scenario(spool: Spool, _: CountingFile, __: Telemetry) -> None:
-        outbox = SendingQueue(SendingQueueConfig(), spool)
+        queue = SendingQueue(SendingQueueConfig(), spool)
         for number in range(60):
-            outbox.put(outgoing(b"%02d" % number + bytes(1 << 20)))
+            queue.put(request(b"%02d" % number + bytes(1 << 20)))
             await spool.stored()
-        assert sum(waiting.here for waiting in outbox.left()) <= 33
+        assert sum(waiting.in_memory for waiting in queue.pending()) <= 33
         for number in range(60):
-            sent = await outbox.get()
+            sent = await queue.get()
             assert sent.payload.startswith(b"%02d" % number)
-            outbox.again(sent)
-        assert len(outbox) == 60
+            queue.requeue(sent)
+        assert len(queue) == 60
 
     run(tmp_path, scenario)
 

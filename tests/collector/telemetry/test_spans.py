@@ -24,9 +24,9 @@ def collected(spans: SelfTracing) -> list[Span]:
 
 
 def sent(attempts: int = 1, payload: bytes = b"x") -> ExportRequest:
-    outgoing = ExportRequest("traces", payload, 7, size=len(payload))
-    outgoing.attempts, outgoing.tried_ns = attempts, data.EPOCH_NS
-    return outgoing
+    request = ExportRequest("traces", payload, 7, size=len(payload))
+    request.attempts, request.tried_ns = attempts, data.EPOCH_NS
+    return request
 
 
 def test_off_it_records_nothing() -> None:
@@ -91,15 +91,15 @@ def test_a_request_that_holds_such_spans_is_not_told_of() -> None:
 
 
 def test_nor_is_it_when_it_came_through_the_collector_itself() -> None:
-    spans, outbox, clock = SelfTracing(enabled=True), SendingQueue(SendingQueueConfig()), ManualClock()
-    pipeline = Pipeline(Config(), load_rules([]), Telemetry(), outbox, Clock(clock.now, clock.wall_ns))
+    spans, queue, clock = SelfTracing(enabled=True), SendingQueue(SendingQueueConfig()), ManualClock()
+    pipeline = Pipeline(Config(), load_rules([]), Telemetry(), queue, Clock(clock.now, clock.wall_ns))
     spans.exported(sent(), "")
 
     async def round_trip() -> bytes | None:
         found = await spans.collect()
         if found is not None:
             pipeline.receive("traces", found[0], "grpc")
-            spans.exported(await outbox.get(), "UNAVAILABLE: away")
+            spans.exported(await queue.get(), "UNAVAILABLE: away")
         return found[0] if found else None
 
     assert asyncio.run(round_trip()) is not None
