@@ -1,11 +1,15 @@
-# Set-up, then the job: `make demo` and `make test` need nothing but Python 3.11+, git and make.
+# `make install` is the set-up. It, `make demo` and `make test` need nothing but Python 3.11+, git and make.
 PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.installed
+.DEFAULT_GOAL := install
 
-.PHONY: install demo test lint format bench lock clean
+.PHONY: help install all test lint format coverage mutants demo bench wheel lock clean
 
-install: $(SETUP)
+help: ## List these targets
+	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+install: $(SETUP) ## Make .venv with all that is needed to run, test and lint (the default)
 
 $(SETUP): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -14,28 +18,40 @@ $(SETUP): requirements.lock pyproject.toml
 	PATH="$$PATH:$(CURDIR)/$(BIN)" VIRTUAL_ENV="$(CURDIR)/.venv" uv pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-demo: $(SETUP)
-	$(BIN)/rightcall demo
+all: lint test ## Lint and test: what a change must pass
 
-test: $(SETUP)
+test: $(SETUP) ## Run the tests
 	$(BIN)/pytest
 
-lint: $(SETUP)
+lint: $(SETUP) ## Check style, formatting, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(SETUP)
+format: $(SETUP) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(SETUP)
+coverage: $(SETUP) ## Run the tests and fail below the coverage floor of pyproject.toml
+	$(BIN)/pytest --cov --cov-report=term-missing
+
+mutants: $(SETUP) ## Change the core in about 4,000 places and list the changes that no test notices (about an hour)
+	$(BIN)/mutmut run
+	$(BIN)/mutmut results
+
+demo: $(SETUP) ## Replay recorded agent runs and watch their scores
+	$(BIN)/rightcall demo
+
+bench: $(SETUP) ## Measure throughput, latency and memory
 	$(BIN)/python -m tests.bench
 
-lock:
+wheel: $(SETUP) ## Build the wheel into dist/
+	PATH="$$PATH:$(CURDIR)/$(BIN)" VIRTUAL_ENV="$(CURDIR)/.venv" uv build --quiet --wheel --no-build-isolation
+
+lock: ## Pin the newest versions that fit into requirements.lock
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 		--group dev --all-extras -o requirements.lock pyproject.toml
 
-clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+clean: ## Remove what the other targets made
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist mutants
