@@ -105,8 +105,8 @@ class Pipeline:
     def use(self, rules: LoadedRules) -> None:
         """Score by these rules from now on, open traces too."""
         route, intent = tuple(self._context.route), tuple(self._context.intent)
-        self._rules, self._gathers = rules.set, rules.set.has("conversation")
-        asks = rules.set.asks()
+        self._rules, self._gathers = rules.set, rules.set.has_scope("conversation")
+        asks = rules.set.has_judges()
         heard = self._user_input or asks or bool(rules.set.intents)
         self._settings = ContextSettings(route, intent, user_input=heard, content=asks)
         wanted = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes)

@@ -9,14 +9,13 @@ from scorers.registry import SCORERS
 from scorers.rules.intents import FoundIntent
 from scorers.rules.model import Expect, Intent, Match, Rule, RuleFile, RuleTest
 from scorers.rules.parsing import Problem, RuleError, parse_rules
-from scorers.rules.selection import Context, select
+from scorers.rules.selection import RuleContext, select
 from scorers.score import Label, Outcome, Score, error_score
 from scorers.trajectory import ToolCall, Trajectory
 
 __all__ = [
     "SCORERS",
     "CompiledRule",
-    "Context",
     "Evaluation",
     "Expect",
     "FoundIntent",
@@ -26,6 +25,7 @@ __all__ = [
     "Outcome",
     "Problem",
     "Rule",
+    "RuleContext",
     "RuleError",
     "RuleFile",
     "RuleSet",

@@ -19,7 +19,7 @@ from scorers.rules.arguments import Embed
 from scorers.rules.intents import MAX_WORDS, FoundIntent, build_classifier
 from scorers.rules.model import Intent, Rule, RuleFile, ScorerRef
 from scorers.rules.parsing import Problem, RuleError, nearest, parse_rules
-from scorers.rules.selection import Context, RuleIndex
+from scorers.rules.selection import RuleContext, RuleIndex
 from scorers.rules.semantic_texts import SemanticTexts
 from scorers.score import Score, error_score
 from scorers.trajectory import Trajectory
@@ -207,15 +207,15 @@ class RuleSet:
         self.embeds = self._by_example or any(rule.semantic_texts for rule in self.rules)
         """Whether scoring may embed texts of a run."""
 
-    def select(self, context: Context, scope: str = "run", *, shadow: bool = False) -> CompiledRule | None:
+    def select(self, context: RuleContext, scope: str = "run", *, shadow: bool = False) -> CompiledRule | None:
         """The first rule of this scope that matches; of the shadow rules, which never displace others, if asked."""
         return self._indexes[scope, shadow].select(context)
 
-    def has(self, scope: str) -> bool:
+    def has_scope(self, scope: str) -> bool:
         """Whether any rule scores this scope."""
         return scope in self._scopes
 
-    def asks(self) -> bool:
+    def has_judges(self) -> bool:
         """Whether any rule has a scorer that asks a model."""
         return any(rule.judges for rule in self.rules)
 
@@ -223,7 +223,7 @@ class RuleSet:
         """The intent a user's words show, and by what."""
         return self._find_intent(words)
 
-    def words_to_embed(self, words: str) -> str | None:
+    def text_to_embed(self, words: str) -> str | None:
         """What ``find_intent`` embeds of these words; None where it embeds nothing."""
         if not self._by_example or not words.strip() or self._by_expression(words).name is not None:
             return None

@@ -22,7 +22,7 @@ from scorers.evaluation import CompiledRule, RuleSet
 from scorers.rules.model import RuleFile, RuleTest, RuleTestCall, Tool
 from scorers.rules.names import show_name
 from scorers.rules.parsing import nearest
-from scorers.rules.selection import KEYS, Context
+from scorers.rules.selection import KEYS, RuleContext
 from scorers.score import Score
 from scorers.trajectory import ToolCall, Trajectory
 
@@ -133,7 +133,7 @@ def _misselected(test: RuleTest, rule: CompiledRule, rules: RuleSet) -> str:
     if test.context is None:
         return ""
     known = {key: str(value) for key, value in test.context.items() if key in KEYS}
-    context = Context(**known, attributes=test.context)
+    context = RuleContext(**known, attributes=test.context)
     selected = rules.select(context, rule.rule.scope, shadow=rule.rule.shadow)
     if selected is rule:
         return ""

@@ -18,7 +18,7 @@ from collector.judging.budget import Budget, Reservation
 from collector.judging.cache import Cache, digest
 from collector.judging.circuit import Circuit, CircuitState
 from collector.telemetry.metrics import Telemetry
-from scorers.judged.judge import AnswerError, JudgeRequest, read_answer
+from scorers.judged.judge import AnswerError, JudgeRequest, parse_answer
 
 MAX_QUESTION_BYTES = 1 << 18
 _ENVELOPE = 64  # tokens a chat template may add
@@ -163,7 +163,7 @@ class Asker:
 def _read(text: str, request: JudgeRequest) -> Any:
     """Raises AnswerError."""
     if request.schema is not None:
-        return read_answer(text, request.schema)
+        return parse_answer(text, request.schema)
     if not text.strip():
         raise AnswerError("the judge answered nothing")
     return text

@@ -27,7 +27,7 @@ from collector.results.redaction import Redaction
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
 from scorers.evaluation import Evaluation, RuleJudge
-from scorers.judged.judge import JudgeRequest, Questions, read_answer
+from scorers.judged.judge import JudgeRequest, JudgeRequests, parse_answer
 from scorers.score import Score, error_score
 
 DRAIN = 5.0
@@ -107,7 +107,7 @@ class JudgeQueue:
     async def start(self) -> None:
         """Begin to judge. The judge may come up later."""
         if self._asker is not None:
-            read_answer("{}", {})  # loads what reads answers now, and not while spans wait
+            parse_answer("{}", {})  # loads what reads answers now, and not while spans wait
             self._workers = [asyncio.create_task(self._work(self._asker)) for _ in range(self._concurrency)]
 
     async def shutdown(self) -> None:
@@ -236,7 +236,7 @@ class JudgeQueue:
             both[judged == "fail"].inc()
 
 
-def _first(questions: Questions) -> JudgeRequest | Score:
+def _first(questions: JudgeRequests) -> JudgeRequest | Score:
     """The first question. Raises LimitError where the scorer has none, because too little was recorded, say."""
     try:
         return _next(questions, None)
@@ -244,7 +244,7 @@ def _first(questions: Questions) -> JudgeRequest | Score:
         raise LimitError("unjudgeable") from error
 
 
-def _next(questions: Questions, answer: Any) -> JudgeRequest | Score:
+def _next(questions: JudgeRequests, answer: Any) -> JudgeRequest | Score:
     """The next question, or the score where there is none."""
     try:
         return questions.send(answer)

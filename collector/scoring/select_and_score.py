@@ -14,7 +14,7 @@ from collector.assembly.trace import Trace
 from collector.model.genai_span import Content
 from collector.reconstruction.reconstruct import Run, join_runs
 from collector.scoring.verdict import Verdict
-from scorers import CompiledRule, Context, RuleSet
+from scorers import CompiledRule, RuleContext, RuleSet
 
 TENANT_ATTRIBUTES = ("rightcall.tenant", "tenant.id")
 _WHOLE_TRACE = b""  # where the verdict of a whole trace is noted among those of its runs
@@ -32,7 +32,9 @@ def verdicts_of(trace: Trace, runs: Sequence[Run], rules: RuleSet, release: str)
         revision = _revision(trace, run.span_id, run)
         if revision is not None:
             verdicts += _judge(run, rules, "run", release, whole, revision)
-    if runs and rules.has("trace") and not trace.seen:  # else part of the trace is gone: see collector.storage.journal
+    if (
+        runs and rules.has_scope("trace") and not trace.seen
+    ):  # else part of the trace is gone: see collector.storage.journal
         joined = _join(runs)
         revision = _revision(trace, _WHOLE_TRACE, joined)
         if revision is not None:
@@ -52,7 +54,7 @@ def verdicts_of_conversation(
 def words_to_embed(runs: Sequence[Run], rules: RuleSet) -> Iterator[str]:
     """The users' words that are embedded to find the intents of these runs."""
     for run in runs:
-        if run.intent is None and run.user_input and (words := rules.words_to_embed(run.user_input)) is not None:
+        if run.intent is None and run.user_input and (words := rules.text_to_embed(run.user_input)) is not None:
             yield words
 
 
@@ -86,7 +88,7 @@ def _judge(run: Run, rules: RuleSet, scope: str, release: str, complete: bool, r
 
 def _rules_for(run: Run, rules: RuleSet, scope: str) -> tuple[CompiledRule | None, CompiledRule | None]:
     """The rule in force, and the shadow rule."""
-    context = Context(run.route, run.intent, run.agent, run.service, tenant_of(run), run.attributes)
+    context = RuleContext(run.route, run.intent, run.agent, run.service, tenant_of(run), run.attributes)
     return rules.select(context, scope), rules.select(context, scope, shadow=True)
 
 

@@ -187,7 +187,7 @@ class Service:
 
     def _load_rules(self) -> LoadedRules:
         rules = load_rules(rule_paths(self._config.rules))
-        if rules.set.asks() and self._config.judge is None:
+        if rules.set.has_judges() and self._config.judge is None:
             _log.warning("some rules have scorers that ask a model, and there is no `judge:` to ask: those say nothing")
         self.telemetry.rules_info.clear()
         for file, digest in rules.files:

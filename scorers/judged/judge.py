@@ -57,18 +57,18 @@ class JudgedRun:
     tools: Sequence[ToolDefinition] | None = None
 
 
-Questions = Generator[JudgeRequest, Any, Score]
+JudgeRequests = Generator[JudgeRequest, Any, Score]
 """Yields questions and is sent their answers: an object that fits the question's schema, text where it has none."""
 
 
 class JudgeScorer(Protocol):
     """A scorer that asks a model."""
 
-    def judge(self, run: JudgedRun) -> Questions:
+    def judge(self, run: JudgedRun) -> JudgeRequests:
         """Judge one run. Raises ValueError where the run cannot be judged, or an answer makes no sense."""
 
 
-def read_answer(answer: str | Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+def parse_answer(answer: str | Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """The object in a model's answer, checked against ``schema``. Raises `AnswerError`.
 
     Models wrap JSON in prose, fences and channel markers, and write line breaks into strings: all that is read over.

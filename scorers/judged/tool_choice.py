@@ -24,7 +24,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, StringConstraints
 
 from scorers.call_scorer import Options, read_options
-from scorers.judged.judge import JudgedRun, Questions, ToolDefinition, read_answer
+from scorers.judged.judge import JudgedRun, JudgeRequests, ToolDefinition, parse_answer
 from scorers.judged.tool_choice_prompt import MAX_DEFINITION, MAX_NAME, MAX_TOOLS, is_recorded, question
 from scorers.quoting import printable
 from scorers.score import Outcome, Score
@@ -80,7 +80,7 @@ class ToolChoice:
         self._rubric = options.rubric
         self._tools = [ToolDefinition(tool.name, tool.description, tool.parameters) for tool in options.available_tools]
 
-    def judge(self, run: JudgedRun) -> Questions:
+    def judge(self, run: JudgedRun) -> JudgeRequests:
         """One question, then the score. Raises `ValueError` for a run nobody can judge and an answer without sense."""
         calls = run.trajectory.calls
         if not run.user_input:
@@ -90,7 +90,7 @@ class ToolChoice:
         tools = self._known(run.tools)
         request = question(run, tools, self._rubric)
         answer = yield request
-        return score_answer(read_answer(answer, request.schema or {}), calls)
+        return score_answer(parse_answer(answer, request.schema or {}), calls)
 
     def _known(self, captured: Sequence[ToolDefinition] | None) -> list[ToolDefinition] | None:
         """The tools captured, else the rule's; a captured name without more is told by the rule's definition of it."""

@@ -13,7 +13,7 @@ KEYS = ("route", "intent", "agent", "service", "tenant")
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class RuleContext:
     """What is known of a run. None where nothing said it; ``attributes`` are the run's and its resource's."""
 
     route: str | None = None
@@ -45,7 +45,7 @@ class RuleIndex(Generic[R]):
         for position, rule in enumerate(rules):
             self._by_key.setdefault(_bucket(rule.rule.match), []).append(position)
 
-    def select(self, context: Context) -> R | None:
+    def select(self, context: RuleContext) -> R | None:
         """The first rule that matches; None where none does."""
         if not self._rules:
             return None
@@ -60,7 +60,7 @@ class RuleIndex(Generic[R]):
         return next((self._rules[at] for at in candidates if self._tests[at](context)), None)
 
 
-def select(rules: Sequence[Rule], context: Context) -> Rule | None:
+def select(rules: Sequence[Rule], context: RuleContext) -> Rule | None:
     """The first of these rules that matches, for a single lookup; a `RuleIndex` is for many."""
     return next((rule for rule in rules if _compile_match(rule.match)(context)), None)
 
@@ -73,11 +73,11 @@ def _bucket(match: Match) -> tuple[str, str] | None:
     return None
 
 
-def _compile_match(match: Match) -> Callable[[Context], bool]:
+def _compile_match(match: Match) -> Callable[[RuleContext], bool]:
     keys = [(key, compile_name(wanted)) for key in KEYS if (wanted := getattr(match, key)) is not None]
     attributes = [(key, compile_name(wanted)) for key, wanted in match.attributes.items()]
 
-    def matches(context: Context) -> bool:
+    def matches(context: RuleContext) -> bool:
         for key, test in keys:
             value = getattr(context, key)
             if value is None or not test(value):

@@ -31,7 +31,7 @@ from pydantic import Field
 
 from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
 from scorers.calls import Call
-from scorers.judged.judge import AnswerError, JudgedRun, JudgeRequest, Questions, ToolDefinition, read_answer
+from scorers.judged.judge import AnswerError, JudgedRun, JudgeRequest, JudgeRequests, ToolDefinition, parse_answer
 from scorers.quoting import clip, quote
 from scorers.score import Score
 from scorers.systems.formulas import round_to_cents
@@ -135,7 +135,7 @@ class MastraLLMJudge:
     def __init__(self, options: MastraLLMJudgeOptions) -> None:
         self._tools = options.available_tools
 
-    def judge(self, run: JudgedRun) -> Questions:
+    def judge(self, run: JudgedRun) -> JudgeRequests:
         """Two questions, then the score. Raises `OriginalError` for an answer that is unusable."""
         tools = [_as_tool(tool) for tool in run.tools] if run.tools is not None else self._tools
         called = [call.name for call in run.trajectory.calls]
@@ -186,7 +186,7 @@ def reason_request(user_input: str, analysis: Mapping[str, Any]) -> JudgeRequest
 def read_analysis(answer: str | Mapping[str, Any]) -> dict[str, Any]:
     """The model's first answer as an object. Raises `OriginalError` where it is not the JSON asked for."""
     try:
-        return read_answer(answer, ANALYSIS_SCHEMA)
+        return parse_answer(answer, ANALYSIS_SCHEMA)
     except AnswerError as error:
         raise OriginalError(f"mastra_llm: {error}") from None
 

@@ -220,7 +220,7 @@ def test_rule_files_test_such_rules(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(RULES)
     report, passed = check_rules([tmp_path / "rules.yaml"])
     assert (passed, "2 of 2 tests pass" in report) == (True, True)
-    assert load_rules([tmp_path / "rules.yaml"]).set.has("conversation")
+    assert load_rules([tmp_path / "rules.yaml"]).set.has_scope("conversation")
 
 
 # --- across restarts, with a spool

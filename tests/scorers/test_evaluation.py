@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scorers import SCORERS, Context, RuleError, RuleSet, Score, ToolCall, load_rules, parse_rules, score_rule
+from scorers import SCORERS, RuleContext, RuleError, RuleSet, Score, ToolCall, load_rules, parse_rules, score_rule
 from scorers.evaluation import digest
 from scorers.rules.parsing import show_path
 from tests.scorers.examples import refund_file, rule, run
@@ -214,13 +214,13 @@ def test_rules_are_selected_by_scope_and_shadows_apart() -> None:
     )
 
     def name(route: str | None, **keys: Any) -> str | None:
-        found = rules.select(Context(route=route), **keys)
+        found = rules.select(RuleContext(route=route), **keys)
         return found.rule.name if found else None
 
     assert (name("/x"), name("/y")) == ("special", "rest")
     assert (name("/x", scope="trace"), name("/x", scope="conversation")) == ("whole", None)
     assert (name("/x", shadow=True), name("/x", scope="trace", shadow=True)) == ("shadow", None)
-    assert (rules.has("trace"), rules.has("conversation")) == (True, False)
+    assert (rules.has_scope("trace"), rules.has_scope("conversation")) == (True, False)
     assert rules.find_intent("a refund, please").name == "refund"
 
 
@@ -233,11 +233,11 @@ def test_two_files_may_not_name_two_rules_alike() -> None:
 
 @pytest.mark.parametrize(("scorers", "asks"), [(["trajectory"], False), (["trajectory", "mastra_llm"], True)])
 def test_rules_know_whether_a_model_is_asked(scorers: list[str], asks: bool) -> None:
-    assert load_rules({"rules": [{"name": "r", "match": {}, "scorers": scorers}]}).asks() is asks
+    assert load_rules({"rules": [{"name": "r", "match": {}, "scorers": scorers}]}).has_judges() is asks
 
 
 def test_no_rules_select_nothing() -> None:
-    assert RuleSet().select(Context(route="/x")) is None
+    assert RuleSet().select(RuleContext(route="/x")) is None
 
 
 def test_a_rule_scores_a_run_without_further_ado() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorers.judged.judge import ANSWER_LIMIT, AnswerError, read_answer
+from scorers.judged.judge import ANSWER_LIMIT, AnswerError, parse_answer
 
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
 SCHEMA: dict[str, Any] = {
@@ -39,11 +39,11 @@ READ: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("answer", "found"), READ)
 def test_reads(answer: str, found: dict[str, Any]) -> None:
-    assert read_answer(answer, SCHEMA) == found
+    assert parse_answer(answer, SCHEMA) == found
 
 
 def test_an_object_is_only_checked() -> None:
-    assert read_answer({"n": 1, "more": None}, SCHEMA) == {"n": 1, "more": None}
+    assert parse_answer({"n": 1, "more": None}, SCHEMA) == {"n": 1, "more": None}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_an_object_is_only_checked() -> None:
 )
 def test_refuses_what_is_no_json_object(answer: str) -> None:
     with pytest.raises(AnswerError, match="is not "):
-        read_answer(answer, ANY_OBJECT)
+        parse_answer(answer, ANY_OBJECT)
 
 
 @pytest.mark.parametrize(
@@ -84,15 +84,15 @@ def test_refuses_what_is_no_json_object(answer: str) -> None:
 )
 def test_names_the_place_that_breaks_the_schema_and_no_values(answer: str, complaint: str) -> None:
     with pytest.raises(AnswerError, match=complaint):
-        read_answer(answer, SCHEMA)
+        parse_answer(answer, SCHEMA)
 
 
 def test_refuses_endless_answers() -> None:
     with pytest.raises(AnswerError, match="longer than"):
-        read_answer("x" * (ANSWER_LIMIT + 1), SCHEMA)
+        parse_answer("x" * (ANSWER_LIMIT + 1), SCHEMA)
 
 
 @given(st.text('{}[]"\\:,n1 \n', max_size=40))
 def test_any_text_is_read_or_refused(answer: str) -> None:
     with suppress(AnswerError):
-        assert isinstance(read_answer(answer, ANY_OBJECT), dict)
+        assert isinstance(parse_answer(answer, ANY_OBJECT), dict)

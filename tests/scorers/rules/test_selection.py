@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorers.rules.model import Rule
-from scorers.rules.selection import Context, RuleIndex, select
+from scorers.rules.selection import RuleContext, RuleIndex, select
 
 
 class Holder:
@@ -26,26 +26,26 @@ def rules(*matches: dict[str, Any]) -> list[Rule]:
 @pytest.mark.parametrize(
     ("match", "context", "matches"),
     [
-        ({}, Context(), True),
-        ({}, Context(route="/x", agent="a"), True),
-        ({"route": "/chat"}, Context(route="/chat"), True),
-        ({"route": "/chat"}, Context(route="/chat/refund"), False),
-        ({"route": "/chat"}, Context(), False),
-        ({"route": "/chat/*"}, Context(route="/chat/refund"), True),
-        ({"route": {"regex": "refund$"}}, Context(route="/chat/refund"), True),
-        ({"intent": "refund", "agent": "support-*"}, Context(intent="refund", agent="support-1"), True),
-        ({"intent": "refund", "agent": "support-*"}, Context(intent="refund", agent="sales"), False),
-        ({"service": "shop", "tenant": "acme"}, Context(service="shop", tenant="acme"), True),
-        ({"attributes": {"env": "prod-*"}}, Context(attributes={"env": "prod-eu"}), True),
-        ({"attributes": {"env": "prod-*"}}, Context(attributes={}), False),
-        ({"attributes": {"beta": "true"}}, Context(attributes={"beta": True}), True),
-        ({"attributes": {"shard": "[0-3]"}}, Context(attributes={"shard": 2}), True),
-        ({"attributes": {"env": "None"}}, Context(attributes={"env": None}), False),
-        ({"agent": "*"}, Context(), False),
+        ({}, RuleContext(), True),
+        ({}, RuleContext(route="/x", agent="a"), True),
+        ({"route": "/chat"}, RuleContext(route="/chat"), True),
+        ({"route": "/chat"}, RuleContext(route="/chat/refund"), False),
+        ({"route": "/chat"}, RuleContext(), False),
+        ({"route": "/chat/*"}, RuleContext(route="/chat/refund"), True),
+        ({"route": {"regex": "refund$"}}, RuleContext(route="/chat/refund"), True),
+        ({"intent": "refund", "agent": "support-*"}, RuleContext(intent="refund", agent="support-1"), True),
+        ({"intent": "refund", "agent": "support-*"}, RuleContext(intent="refund", agent="sales"), False),
+        ({"service": "shop", "tenant": "acme"}, RuleContext(service="shop", tenant="acme"), True),
+        ({"attributes": {"env": "prod-*"}}, RuleContext(attributes={"env": "prod-eu"}), True),
+        ({"attributes": {"env": "prod-*"}}, RuleContext(attributes={}), False),
+        ({"attributes": {"beta": "true"}}, RuleContext(attributes={"beta": True}), True),
+        ({"attributes": {"shard": "[0-3]"}}, RuleContext(attributes={"shard": 2}), True),
+        ({"attributes": {"env": "None"}}, RuleContext(attributes={"env": None}), False),
+        ({"agent": "*"}, RuleContext(), False),
     ],
 )
 def test_a_rule_is_about_runs_for_which_every_given_key_holds(
-    match: dict[str, Any], context: Context, *, matches: bool
+    match: dict[str, Any], context: RuleContext, *, matches: bool
 ) -> None:
     (rule,) = rules(match)
 
@@ -55,9 +55,9 @@ def test_a_rule_is_about_runs_for_which_every_given_key_holds(
 def test_the_first_match_wins() -> None:
     general, special, last = rules({"route": "/chat/*"}, {"route": "/chat/refund"}, {})
 
-    assert select([general, special, last], Context(route="/chat/refund")) is general
-    assert select([special, general, last], Context(route="/chat/refund")) is special
-    assert select([special, general, last], Context(route="/other")) is last
+    assert select([general, special, last], RuleContext(route="/chat/refund")) is general
+    assert select([special, general, last], RuleContext(route="/chat/refund")) is special
+    assert select([special, general, last], RuleContext(route="/other")) is last
 
 
 values = st.sampled_from(["a", "b", "ab", None])
@@ -65,8 +65,8 @@ patterns = st.sampled_from(["a", "b", "ab", "a*", {"regex": "b"}])
 matches = st.dictionaries(st.sampled_from(["route", "intent", "agent", "service", "tenant"]), patterns, max_size=3)
 
 
-@given(st.lists(matches, max_size=8), st.builds(Context, values, values, values, values, values))
-def test_the_index_selects_what_trying_every_rule_would(written: list[dict[str, Any]], context: Context) -> None:
+@given(st.lists(matches, max_size=8), st.builds(RuleContext, values, values, values, values, values))
+def test_the_index_selects_what_trying_every_rule_would(written: list[dict[str, Any]], context: RuleContext) -> None:
     all_rules = rules(*written)
     index = RuleIndex([Holder(rule) for rule in all_rules])
 

@@ -63,7 +63,7 @@ def asked(rule_set: RuleSet, words: str) -> str | None:
     embedded: list[str] = []
     rule_set = RuleSet(rule_set.rules, rule_set.intents, lambda text: embedded.append(text) or [1.0])  # type: ignore[func-returns-value]
     del embedded[:]
-    told = rule_set.words_to_embed(words)
+    told = rule_set.text_to_embed(words)
     rule_set.find_intent(words)
     assert ([told] if told is not None else []) == embedded, "what it says is what finding embeds"
     return told
@@ -81,6 +81,6 @@ def test_words_are_embedded_only_where_no_keyword_is_in_them(words: str, expecte
 
 def test_without_embeddings_or_examples_nothing_is_embedded() -> None:
     file = parse_rules({"intents": [{"name": "refund", "keywords": ["money back"], "examples": ["give it back"]}]})
-    assert RuleSet((), file.intents).words_to_embed("hello") is None
+    assert RuleSet((), file.intents).text_to_embed("hello") is None
     assert not RuleSet((), file.intents).embeds
     assert RuleSet((), file.intents, lambda _: [1.0]).embeds
