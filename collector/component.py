@@ -8,7 +8,6 @@ its producer, and stopped upstream first, so that every producer can drain into 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -17,14 +16,6 @@ from scorers.judged.judge import JudgeRequest
 
 Signal = Literal["traces", "logs", "metrics"]
 SIGNALS: tuple[Signal, ...] = ("traces", "logs", "metrics")
-
-
-@dataclass(slots=True)
-class Clock:
-    """Where time comes from: ``now`` is monotonic seconds, ``wall_ns`` Unix nanoseconds."""
-
-    now: Callable[[], float]
-    wall_ns: Callable[[], int]
 
 
 class Component(Protocol):

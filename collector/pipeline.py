@@ -20,13 +20,14 @@ from collector import dialects
 from collector.assembly.assembler import Assembler, Disposition, Due
 from collector.assembly.conversations import Conversation, Conversations
 from collector.assembly.trace import Trace
-from collector.component import Clock, ExportRequest, Rejected, Signal
+from collector.clock import Clock
+from collector.component import ExportRequest, Rejected, Signal
 from collector.config.model import Config
 from collector.delivery.hold import HeldExport, HoldQueue
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError
 from collector.judging import recorded_content as content
-from collector.judging.queue import Job, JudgeQueue
+from collector.judging.queue import JudgeQueue
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
@@ -43,8 +44,6 @@ from collector.storage.journal import Journal, Kept
 from collector.storage.recovery import bring_back
 from collector.storage.spool import Spool
 from collector.telemetry.metrics import Telemetry
-
-__all__ = ["Clock", "Pipeline"]
 
 _log = logging.getLogger(__name__)
 _RECEIVER = "otlp"
@@ -91,7 +90,7 @@ class Pipeline:
         self._redaction = Redaction(config.redact)
         self._results = Results(self._redaction, clock.wall_ns)
         self._departures = HoldQueue(queue, self._journal, self._redaction, config)
-        self._desk: JudgeQueue | None = None
+        self._judge_queue: JudgeQueue | None = None
         self._counter = VerdictCounter(telemetry)
         telemetry.traces_open.set_function(lambda: len(self._assembler))
         telemetry.conversations_open.set_function(lambda: len(conversations))
@@ -117,10 +116,9 @@ class Pipeline:
             wanted, prefixes = wanted | content.ATTRIBUTES, (*prefixes, *content.PREFIXES)
         self._decoder = Decoder(wanted, prefixes, dialects.SCOPES)
 
-    def judge_at(self, desk: JudgeQueue) -> None:
-        """Have runs judged there, where their rules say so; nobody waits for it but for ``judge.hold``."""
-        self._desk = desk
-        desk.deliver_to(self._take_judgement)
+    def judge_at(self, judge_queue: JudgeQueue) -> None:
+        """Submit runs there whose rules ask a model; nothing waits for the judgements except for ``judge.hold``."""
+        self._judge_queue = judge_queue
 
     # ---- in: called by receivers
 
@@ -339,7 +337,7 @@ class Pipeline:
             verdicts, events, gathered = [], [], []
             spans = [(envelope, self._redaction.span(raw)) for _, raw, envelope in trace.held_spans()]
         departure = HeldExport(trace.trace_id, spans, events)
-        self._ask(verdicts, departure, partial(resource_of, trace))
+        self._submit_for_judging(verdicts, departure, partial(resource_of, trace))
         departure.span_ids = [span_id for span_id, _, _ in trace.held_spans()] if departure.judgements else ()
         self._assembler.close(trace)
         departure.closed = self._journal.close(trace) if self._journal is not None else None
@@ -355,7 +353,7 @@ class Pipeline:
         try:
             verdicts, resource = judge(conversation, self._rules, release)
             events = self._results.events(verdicts, resource)
-            self._ask(verdicts, HeldExport(b"", [], []), lambda _: resource)
+            self._submit_for_judging(verdicts, HeldExport(b"", [], []), lambda _: resource)
         except Exception:  # noqa: BLE001 - as for a trace
             self._report_bug("conversation %s could not be scored", conversation.key.conversation_id)
             verdicts, events = [], []
@@ -371,19 +369,24 @@ class Pipeline:
             if self._on_verdict is not None:
                 self._on_verdict(verdict)
 
-    def _ask(self, verdicts: list[Verdict], departure: HeldExport, resource: Callable[[Verdict], bytes]) -> None:
-        """Have runs judged whose rules want that; ``resource`` is what events of a verdict go under."""
+    def _submit_for_judging(
+        self, verdicts: list[Verdict], export: HeldExport, resource: Callable[[Verdict], bytes]
+    ) -> None:
+        """Submit the runs whose rules ask a model; ``resource`` returns what the events of a verdict go under."""
         for verdict in verdicts:
-            if verdict.judges and self._desk is not None:
-                departure.judgements += self._desk.take(verdict, resource(verdict), departure)
+            if verdict.judges and self._judge_queue is not None:
+                awaited = not verdict.shadow  # nothing is written on spans for shadow rules, so none waits for them
+                deliver = partial(self._deliver_judgement, export, resource(verdict), awaited)
+                submitted = self._judge_queue.submit(verdict, deliver)
+                export.judgements += submitted if awaited else 0
 
-    def _take_judgement(self, job: Job, judgement: Verdict | None) -> None:
-        """A judge's verdict came, or will not: count it, send it."""
-        events = self._results.events([judgement], job.resource) if judgement is not None else []
+    def _deliver_judgement(self, export: HeldExport, resource: bytes, awaited: bool, judgement: Verdict | None) -> None:
+        """Count and send one judgement; None where there will be none."""
+        events = self._results.events([judgement], resource) if judgement is not None else []
         attributes = judged_attributes(judgement) if judgement is not None else {}
         if judgement is not None:
             self._counter.count(judgement)
-        self._departures.judged(job.departure, events, attributes, self._clock.now(), awaited=job.awaited)
+        self._departures.judged(export, events, attributes, self._clock.now(), awaited=awaited)
 
     def _report_bug(self, message: str, which: str) -> None:
         _log.exception(message, which)

@@ -15,12 +15,13 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from collector.clock import Clock
 from collector.component import Signal
 from collector.config.model import Config, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError
 from collector.otlp import json as otlp_json
-from collector.pipeline import Clock, Pipeline
+from collector.pipeline import Pipeline
 from collector.receivers.otlp_http import gunzip
 from collector.scoring.rule_files import load_rules
 from collector.service.memory_limiter import give_back, resident_bytes
@@ -99,7 +100,7 @@ class Target:
         self._file = SpoolFile(self._folder, fsync=False)
         self._spool = Spool(self._file, 1 << 40, self.telemetry)
         self._queue = SendingQueue(SendingQueueConfig(), self._spool)
-        clock = Clock(lambda: self.seconds, lambda: int(self.seconds * 1e9))
+        clock = Clock(now=lambda: self.seconds, wall_ns=lambda: int(self.seconds * 1e9))
         parts = self._config, self._rules, self.telemetry, self._queue, clock
         self.pipeline = Pipeline(*parts, user_input=True, spool=self._spool)
 

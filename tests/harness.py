@@ -10,7 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.config.model import Config, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
-from collector.pipeline import Clock, Pipeline
+from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
 from collector.scoring.verdict import Verdict
 from collector.storage.spool import Spool
@@ -43,9 +43,10 @@ class Bench:
         self.clock, self.telemetry = ManualClock(), Telemetry()
         self.queue = SendingQueue(SendingQueueConfig())
         self.verdicts: list[Verdict] = []
-        clock = Clock(self.clock.now, self.clock.wall_ns)
         settings = Config.model_validate(config)
-        self.pipeline = Pipeline(settings, load_rules([path]), self.telemetry, self.queue, clock, self.verdicts.append)
+        self.pipeline = Pipeline(
+            settings, load_rules([path]), self.telemetry, self.queue, self.clock, self.verdicts.append
+        )
 
     def send(self, *spans: Span) -> None:
         self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
@@ -84,9 +85,8 @@ class Life:
         self.spool = Spool(self.file, 1 << 30, self.telemetry)
         self.queue = SendingQueue(SendingQueueConfig(), self.spool)
         config = Config.model_validate(self.config)
-        clock = Clock(self.clock.now, self.clock.wall_ns)
         rules = load_rules([self.folder / "rules.yaml"])
-        self.pipeline = Pipeline(config, rules, self.telemetry, self.queue, clock, spool=self.spool)
+        self.pipeline = Pipeline(config, rules, self.telemetry, self.queue, self.clock, spool=self.spool)
         self.resumed = self.pipeline.recover()
         self.queue.recover()
 

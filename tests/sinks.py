@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import grpc
 
+from collector.clock import Clock
 from collector.component import Rejected, Signal
 from collector.errors import CollectorError
 from tests import otlp_data as data
@@ -19,17 +21,24 @@ _SERVICES: dict[Signal, str] = {
 }
 
 
-class ManualClock:
-    """Seconds that pass when a test says so."""
+class ManualClock(Clock):
+    """Time that passes when a test says so, or when something sleeps; ``slept`` are those sleeps, in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, jitter: float = 0.5) -> None:
+        super().__init__(self._now, self._wall_ns, self._sleep, lambda: jitter)
         self.seconds = 1000.0
+        self.slept: list[float] = []
 
-    def now(self) -> float:
+    def _now(self) -> float:
         return self.seconds
 
-    def wall_ns(self) -> int:
+    def _wall_ns(self) -> int:
         return data.EPOCH_NS + int(self.seconds * 1e9)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.seconds += seconds
+        await asyncio.sleep(0)
 
 
 class RecordingIntake:

@@ -12,16 +12,14 @@ import asyncio
 import contextlib
 import gzip
 import logging
-import random
 import ssl
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import grpc
 import grpc.aio
 
+from collector.clock import SYSTEM_CLOCK, Clock
 from collector.component import ExportRequest, Rejected, Signal
 from collector.config.model import OtlpExporterConfig
 from collector.delivery.sending_queue import SendingQueue
@@ -163,18 +161,6 @@ def transport(config: OtlpExporterConfig) -> Transport:
     return HttpTransport(config) if config.endpoint.startswith(("http://", "https://")) else GrpcTransport(config)
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Where time comes from, and the jitter, from 0 to 1."""
-
-    random: Callable[[], float] = random.random
-    now: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-
-
-REAL = Timing()
-
-
 class OtlpExporter:
     """Sends what is in the queue, ``num_consumers`` requests at a time. ``name`` is what its metrics call it."""
 
@@ -183,19 +169,19 @@ class OtlpExporter:
         config: OtlpExporterConfig,
         queue: SendingQueue,
         telemetry: Telemetry,
-        timing: Timing = Timing(),
+        clock: Clock = SYSTEM_CLOCK,
         drain: float = 10.0,
         name: str = "otlp",
         spans: SelfTracing | None = None,
     ) -> None:
-        self._config, self._queue, self._timing, self._drain = config, queue, timing, drain
+        self._config, self._queue, self._clock, self._drain = config, queue, clock, drain
         self._spans = spans or SelfTracing()
         self._retry = config.retry_on_failure
         patience = self._retry.max_elapsed_time
         self._patience = patience if patience is not None else (0.0 if queue.durable else _PATIENCE)
         self._failing = False
         files = (config.tls.ca_file, config.tls.cert_file, config.tls.key_file)
-        self._files = WatchedFiles(files, config.tls.reload_interval, timing.now)
+        self._files = WatchedFiles(files, config.tls.reload_interval, clock.now)
         self._sent = telemetry.child(telemetry.exporter_sent_spans, name)
         self._failed = telemetry.child(telemetry.exporter_send_failed_spans, name)
         self._dropped = telemetry.child(telemetry.dropped_spans, "exporter", "shutdown")
@@ -243,11 +229,11 @@ class OtlpExporter:
                     self._queue.ack(request)
                     continue
                 asked = error.retry_after
-                pause = min(asked, _LONGEST_PAUSE) if asked is not None else wait * (0.5 + self._timing.random())
+                pause = min(asked, _LONGEST_PAUSE) if asked is not None else wait * (0.5 + self._clock.random())
                 self._tell(request, pause, error)
                 self._queue.requeue(request)
                 wait = min(wait * 2, self._retry.max_interval)
-                await self._timing.sleep(pause)
+                await self._clock.sleep(pause)
             else:
                 wait = self._retry.initial_interval
                 self._spans.exported(request, rejected.message if rejected else "")
@@ -257,7 +243,7 @@ class OtlpExporter:
     async def _send(self, request: ExportRequest) -> Rejected:
         """Deliver once; whatever goes wrong is a DeliveryError."""
         request.attempts += 1
-        request.tried_ns = request.tried_ns or time.time_ns()
+        request.tried_ns = request.tried_ns or self._clock.wall_ns()
         if not request.in_memory:
             raise DeliveryError("the spool lost the request", retryable=False)
         if self._files.changed():
@@ -281,7 +267,7 @@ class OtlpExporter:
     def _gives_up(self, request: ExportRequest, error: DeliveryError) -> bool:
         if not error.retryable or not self._retry.enabled:
             return True
-        now = self._timing.now()
+        now = self._clock.now()
         if request.failing_since is None:
             request.failing_since = now
         return bool(self._patience) and now - request.failing_since >= self._patience

@@ -1,8 +1,8 @@
-"""The desk where verdicts wait for a judge: takes them from the pipeline, gives judgements back, never makes it wait.
+"""Runs waiting for the judge: takes verdicts from the pipeline and delivers judgements, without ever making it wait.
 
-Configuration: ``judge``. A run that is chosen and not judged for the operator's limits is counted in
-``rightcall_judge_skipped_total``; one the judge failed on gets an ``error`` evaluation. Judgements under way when the
-process dies are lost and counted nowhere; at a shutdown they get ``DRAIN`` seconds, the rest is skipped.
+Configuration: ``judge``. A run that was sampled but not judged because of a limit is counted in
+``rightcall_judge_skipped_total``; one on which the judge failed gets an ``error`` evaluation. Judgements in progress when
+the process dies are lost and not counted; at shutdown they get ``DRAIN_TIMEOUT`` seconds, the rest is skipped.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from collector.clock import Clock
 from collector.component import Judge
 from collector.config.judge import JudgeConfig
 from collector.errors import JudgeError
-from collector.judging.asking import Asker, LimitError, Surroundings
 from collector.judging.circuit import CircuitState
+from collector.judging.guarded_judge import GuardedJudge, LimitError
 from collector.judging.redacting import JudgeRedaction
-from collector.judging.sampling import is_chosen, unfit
+from collector.judging.sampling import is_sampled, not_judgeable
 from collector.reconstruction.judged_run import judged_run
 from collector.results.redaction import Redaction
 from collector.scoring.verdict import Verdict
@@ -30,29 +31,24 @@ from scorers.evaluation import Evaluation, RuleJudge
 from scorers.judged.judge import JudgeRequest, JudgeRequests, parse_answer
 from scorers.score import Score, error_score
 
-DRAIN = 5.0
-"""Seconds of the shutdown that judgements get."""
-_MAX_QUESTIONS = 16
+DRAIN_TIMEOUT = 5.0
+"""Seconds that queued judgements get at shutdown."""
+MAX_QUESTIONS = 16
+"""Questions one judgement may take; a scorer that asks more gets an error evaluation."""
 
 _log = logging.getLogger(__name__)
+
+Deliver = Callable[[Verdict | None], None]
+"""Receives a judgement; None if there will be none."""
 
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One judgement to be made. ``resource`` is what its event goes under, ``departure`` the pipeline's own note.
-
-    Nothing is written on spans for rules on trial, so no span waits for their judgements.
-    """
+    """One judgement to be made, and who receives it."""
 
     verdict: Verdict
     judge: RuleJudge
-    resource: bytes
-    departure: Any
-
-    @property
-    def awaited(self) -> bool:
-        """Whether its trace may wait for it."""
-        return not self.verdict.shadow
+    deliver: Deliver
 
     @property
     def rule(self) -> str:
@@ -60,101 +56,88 @@ class Job:
         return self.verdict.rule or ""
 
 
-Deliver = Callable[[Job, Verdict | None], None]
-"""Takes a judgement back; None where there will be none."""
-
-
 class JudgeQueue:
-    """A component. Without a judge it only counts what it would have been asked."""
+    """A component. Without a judge it only counts the runs that it would have judged."""
 
     def __init__(
-        self,
-        config: JudgeConfig | None,
-        judge: Judge | None,
-        redaction: Redaction,
-        telemetry: Telemetry,
-        around: Surroundings,
+        self, config: JudgeConfig | None, judge: Judge | None, redaction: Redaction, telemetry: Telemetry, clock: Clock
     ) -> None:
         self._telemetry, self._judge = telemetry, judge
         self._redaction = JudgeRedaction(redaction)
         self._jobs: deque[Job] = deque()
-        self._under_way = 0
+        self._in_progress = 0
         self._ready, self._idle = asyncio.Event(), asyncio.Event()
         self._idle.set()
         self._workers: list[asyncio.Task[None]] = []
-        self._deliver: Deliver = _nowhere
         self._capacity = self._concurrency = 0
-        self._asker: Asker | None = None
+        self._guarded: GuardedJudge | None = None
         if config is not None and judge is not None:
-            self._asker = Asker(judge, config, telemetry, around)
+            self._guarded = GuardedJudge(judge, config, telemetry, clock)
             self._capacity, self._concurrency = config.queue_size, config.max_concurrency
-            self._show(self._asker)
+            self._register_gauges(self._guarded)
 
-    def _show(self, asker: Asker) -> None:
+    def _register_gauges(self, guarded: GuardedJudge) -> None:
         telemetry = self._telemetry
         telemetry.judge_queue_capacity.set(self._capacity + self._concurrency)
-        telemetry.judge_queue_size.set_function(lambda: len(self._jobs) + self._under_way)
+        telemetry.judge_queue_size.set_function(lambda: len(self._jobs) + self._in_progress)
         for state in CircuitState:
             gauge = telemetry.child(telemetry.judge_circuit, state.value)
-            gauge.set_function(lambda state=state: asker.circuit_state is state)
+            gauge.set_function(lambda state=state: guarded.circuit_state is state)
 
-    def deliver_to(self, deliver: Deliver) -> None:
-        """Say who takes the judgements."""
-        self._deliver = deliver
-
-    # ---- life
+    # ---- lifecycle
 
     async def start(self) -> None:
-        """Begin to judge. The judge may come up later."""
-        if self._asker is not None:
-            parse_answer("{}", {})  # loads what reads answers now, and not while spans wait
-            self._workers = [asyncio.create_task(self._work(self._asker)) for _ in range(self._concurrency)]
+        """Start the workers. The judge itself may come up later."""
+        if self._guarded is not None:
+            parse_answer("{}", {})  # imports jsonschema now rather than while spans wait
+            self._workers = [asyncio.create_task(self._work(self._guarded)) for _ in range(self._concurrency)]
 
     async def shutdown(self) -> None:
-        """Finish what can be finished within `DRAIN` seconds; skip the rest."""
+        """Finish what can be finished within `DRAIN_TIMEOUT` seconds; skip the rest."""
         workers, self._workers = self._workers, []
         if workers:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.idle(), DRAIN)
+                await asyncio.wait_for(self.idle(), DRAIN_TIMEOUT)
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
-        while self._jobs:
-            self._skip(self._jobs.popleft(), "shutdown")
+        self._skip_queued("shutdown")
         if self._judge is not None:
             judge, self._judge = self._judge, None
             await judge.close()
 
     def shed(self) -> None:
-        """Skip what waits, because memory is short: each run that waits is kept until it is judged."""
-        while self._jobs:
-            self._skip(self._jobs.popleft(), "memory")
+        """Skip every queued job, because the memory limit is reached: each keeps its run in memory."""
+        self._skip_queued("memory")
 
     async def idle(self) -> None:
-        """Wait until nothing waits and nothing is under way."""
+        """Wait until no job is queued or in progress."""
         await self._idle.wait()
 
-    # ---- in: called by the pipeline
+    # ---- called by the pipeline
 
-    def take(self, verdict: Verdict, resource: bytes, departure: Any) -> int:
-        """Have the run judged, as far as it is chosen and there is room; says how many judgements may be waited for."""
-        awaited = 0
+    def submit(self, verdict: Verdict, deliver: Deliver) -> int:
+        """Queue a job for each judge of the rule that is to judge this run. Returns how many were queued.
+
+        ``deliver`` is called once for each queued job, later and on the event loop.
+        """
+        submitted = 0
         for judge in verdict.judges:
-            if not is_chosen(verdict, judge):
+            if not is_sampled(verdict, judge):
                 continue
-            reason = unfit(verdict) or self._closed()
+            reason = not_judgeable(verdict) or self._not_accepting()
             if reason is not None:
                 self._telemetry.child(self._telemetry.judge_skipped, verdict.rule or "", reason).inc()
                 continue
-            job = Job(verdict, judge, resource, departure)
-            awaited += job.awaited
-            self._jobs.append(job)
+            self._jobs.append(Job(verdict, judge, deliver))
+            submitted += 1
             self._idle.clear()
             self._ready.set()
-        return awaited
+        return submitted
 
-    def _closed(self) -> str | None:
-        if self._asker is None:
+    def _not_accepting(self) -> str | None:
+        """Returns why no job can be queued, None if one can."""
+        if self._guarded is None:
             return "unconfigured"
         if not self._workers:
             return "shutdown"
@@ -162,82 +145,92 @@ class JudgeQueue:
 
     # ---- one judgement
 
-    async def _work(self, asker: Asker) -> None:
+    async def _work(self, guarded: GuardedJudge) -> None:
         while True:
             while not self._jobs:
                 self._ready.clear()
                 await self._ready.wait()
             job = self._jobs.popleft()
-            self._under_way += 1
+            self._in_progress += 1
             try:
-                await self._attend(job, asker)
+                await self._run_job(job, guarded)
             finally:
-                self._under_way -= 1
-                if not self._jobs and not self._under_way:
-                    self._idle.set()
+                self._in_progress -= 1
+                self._update_idle()
 
-    async def _attend(self, job: Job, asker: Asker) -> None:
+    async def _run_job(self, job: Job, guarded: GuardedJudge) -> None:
         try:
-            score = await self._score(job, asker)
+            score = await self._score(job, guarded)
         except LimitError as limit:
             self._skip(job, limit.reason)
         except asyncio.CancelledError:
             self._skip(job, "shutdown")
             raise
         except JudgeError as error:
-            self._give(job, _failed(error))
-        except Exception as error:  # noqa: BLE001 - a scorer may raise what it likes; the next job goes on
-            self._give(job, error_score(error))
+            self._finish(job, _judge_failed(error))
+        except Exception as error:  # noqa: BLE001 - a scorer may raise anything; the next job must still run
+            self._finish(job, error_score(error))
         else:
-            self._give(job, score)
+            self._finish(job, score)
 
-    async def _score(self, job: Job, asker: Asker) -> Score:
-        """Put the scorer's questions to the judge until it has its score."""
+    async def _score(self, job: Job, guarded: GuardedJudge) -> Score:
+        """Ask the scorer's questions until it returns a score."""
         questions = job.judge.scorer.judge(self._redaction.run(judged_run(job.verdict.run)))
         try:
             question = _first(questions)
-            for _ in range(_MAX_QUESTIONS):
-                if isinstance(question, Score):
-                    return question
-                answer = await asker.answer(self._redaction.request(question), job.rule)
+            asked = 0
+            while not isinstance(question, Score):
+                if asked == MAX_QUESTIONS:
+                    raise ValueError(f"{job.judge.name} asked more than {MAX_QUESTIONS} questions")
+                asked += 1
+                answer = await guarded.answer(self._redaction.request(question), job.rule)
                 question = _next(questions, answer)
-            raise ValueError(f"{job.judge.name} asked more than {_MAX_QUESTIONS} questions")
+            return question
         finally:
             questions.close()
 
-    def _give(self, job: Job, score: Score) -> None:
+    def _finish(self, job: Job, score: Score) -> None:
         verdict = job.verdict
         evaluation = job.judge.evaluation(score, complete=verdict.complete)
-        self._compare(job, evaluation)
-        self._hand_over(job, replace(verdict, evaluations=[evaluation], judges=(), judged=True))
+        self._count_agreement(job, evaluation)
+        self._deliver_result(job, replace(verdict, evaluations=[evaluation], judges=(), judged=True))
 
     def _skip(self, job: Job, reason: str) -> None:
         self._telemetry.child(self._telemetry.judge_skipped, job.rule, reason).inc()
-        self._hand_over(job, None)
+        self._deliver_result(job, None)
 
-    def _hand_over(self, job: Job, judgement: Verdict | None) -> None:
+    def _skip_queued(self, reason: str) -> None:
+        while self._jobs:
+            self._skip(self._jobs.popleft(), reason)
+        self._update_idle()
+
+    def _update_idle(self) -> None:
+        if not self._jobs and not self._in_progress:
+            self._idle.set()
+
+    def _deliver_result(self, job: Job, judgement: Verdict | None) -> None:
         try:
-            self._deliver(job, judgement)
+            job.deliver(judgement)
         except Exception:  # noqa: BLE001 - a bug there must not end the worker
             _log.exception("the judgement of trace %s was lost", job.verdict.run.trace_id.hex())
 
-    def _compare(self, job: Job, evaluation: Evaluation) -> None:
-        """Judge against rule, where both have an opinion; a rule on trial under labels of its own."""
-        ruled = next((said.score.label for said in job.verdict.evaluations), None)
+    def _count_agreement(self, job: Job, evaluation: Evaluation) -> None:
+        """Compare the judge with the rule's own scorer where both pass or fail the run; shadow rules under their own labels."""
+        deterministic = next((own.score.label for own in job.verdict.evaluations), None)
         judged = evaluation.score.label
-        if ruled in ("pass", "fail") and judged in ("pass", "fail"):
-            trial = "shadow_" if job.verdict.shadow else ""
-            both = [  # both are there from the start, at 0: a rate cannot see a series born at 1
+        if deterministic in ("pass", "fail") and judged in ("pass", "fail"):
+            prefix = "shadow_" if job.verdict.shadow else ""
+            passed, failed = (  # both exist from the start, at 0: rate() misses the first sample of a series born at 1
                 self._telemetry.child(
-                    self._telemetry.judge_agreement, job.rule, evaluation.name, trial + ruled, trial + said
+                    self._telemetry.judge_agreement, job.rule, evaluation.name, prefix + deterministic, prefix + label
                 )
-                for said in ("pass", "fail")
-            ]
-            both[judged == "fail"].inc()
+                for label in ("pass", "fail")
+            )
+            (passed if judged == "pass" else failed).inc()
 
 
 def _first(questions: JudgeRequests) -> JudgeRequest | Score:
-    """The first question. Raises LimitError where the scorer has none, because too little was recorded, say."""
+    """Returns the first question. Raises LimitError if the scorer cannot judge the run, as when too little was recorded."""
     try:
         return _next(questions, None)
     except ValueError as error:
@@ -245,18 +238,14 @@ def _first(questions: JudgeRequests) -> JudgeRequest | Score:
 
 
 def _next(questions: JudgeRequests, answer: Any) -> JudgeRequest | Score:
-    """The next question, or the score where there is none."""
+    """Returns the next question, or the score after the last one."""
     try:
         return questions.send(answer)
-    except StopIteration as done:
-        score: Score = done.value
+    except StopIteration as stop:
+        score: Score = stop.value
         return score
 
 
-def _failed(error: JudgeError) -> Score:
-    told = f"the judge failed: {error.reason}: {error}"
-    return Score(None, "error", told, details={"error.type": f"judge_{error.reason}"})
-
-
-def _nowhere(_job: Job, _verdict: Verdict | None) -> None:
-    """Nobody waits."""
+def _judge_failed(error: JudgeError) -> Score:
+    explanation = f"the judge failed: {error.reason}: {error}"
+    return Score(None, "error", explanation, details={"error.type": f"judge_{error.reason}"})

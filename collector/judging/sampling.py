@@ -16,14 +16,14 @@ from scorers.evaluation import RuleJudge
 _SPACE = 1 << 56  # as OpenTelemetry's consistent sampling: seven bytes
 
 
-def is_chosen(verdict: Verdict, judge: RuleJudge) -> bool:
+def is_sampled(verdict: Verdict, judge: RuleJudge) -> bool:
     """Whether this judge is to judge the run, if it can be judged at all."""
     if any(evaluation.score.label != "pass" for evaluation in verdict.evaluations):
         return True
     return _position(verdict.run.trace_id, verdict.run.span_id) < judge.sample_rate * _SPACE
 
 
-def unfit(verdict: Verdict) -> str | None:
+def not_judgeable(verdict: Verdict) -> str | None:
     """Why the run cannot be judged; None where it can."""
     if not verdict.complete:
         return "incomplete"

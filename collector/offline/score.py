@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from collector.clock import Clock
 from collector.config.model import Config, ConversationsConfig, TracesConfig
 from collector.errors import CollectorError
-from collector.pipeline import Clock, Pipeline
+from collector.pipeline import Pipeline
 from collector.receivers.otlp_file import InputError, read_file, trace_sets
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
@@ -33,7 +34,7 @@ def score_files(paths: Iterable[Path], rules: LoadedRules) -> list[Verdict]:
 
 def _score_set(files: Iterable[Path], rules: LoadedRules) -> list[Verdict]:
     verdicts: list[Verdict] = []
-    clock = Clock(lambda: 0.0, lambda: 0)
+    clock = Clock(now=lambda: 0.0, wall_ns=lambda: 0)
     config = Config(traces=_LIMITS, conversations=_CONVERSATIONS)
     pipeline = Pipeline(config, rules, Telemetry(), None, clock, verdicts.append, user_input=True)
     for file in files:

@@ -7,7 +7,6 @@ import contextlib
 import gc
 import json
 import logging
-import random
 import signal
 import sys
 import time
@@ -15,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from collector.clock import SYSTEM_CLOCK
 from collector.component import Component
 from collector.config.model import Config
 from collector.config.yaml_documents import rule_paths
@@ -23,9 +23,8 @@ from collector.errors import CollectorError, ConfigError
 from collector.exporters.otlp import OtlpExporter
 from collector.exporters.prometheus import PrometheusExporter
 from collector.judging import clients as judges
-from collector.judging.asking import Surroundings
 from collector.judging.queue import JudgeQueue
-from collector.pipeline import Clock, Pipeline
+from collector.pipeline import Pipeline
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.results.redaction import Redaction
@@ -63,10 +62,9 @@ class Service:
         otlp = config.exporters.otlp
         self._spool = _open_spool(config, self.telemetry)
         queue = self._queue = SendingQueue(otlp.sending_queue, self._spool) if otlp else None
-        clock = Clock(time.monotonic, time.time_ns)
-        self.pipeline = Pipeline(config, rules, self.telemetry, queue, clock, on_verdict, spool=self._spool)
-        self.desk = self._open_desk()
-        self.pipeline.judge_at(self.desk)
+        self.pipeline = Pipeline(config, rules, self.telemetry, queue, SYSTEM_CLOCK, on_verdict, spool=self._spool)
+        self.judge_queue = self._build_judge_queue()
+        self.pipeline.judge_at(self.judge_queue)
         self._embedding = EmbeddingQueue(found) if (found := installed()) is not None else None
         if self._embedding is not None:
             self.pipeline.embed_ahead(self._embedding.ahead)
@@ -88,11 +86,10 @@ class Service:
         self._stores: list[Component] = [part for part in (self._spool, self._embedding) if part is not None]
         self._servers: list[Component] = [*self._own_telemetry(), self.prometheus, self.admin]
 
-    def _open_desk(self) -> JudgeQueue:
+    def _build_judge_queue(self) -> JudgeQueue:
         config = self._config.judge
         judge = judges.build(config) if config is not None else None
-        around = Surroundings(time.monotonic, time.time, asyncio.sleep, random.random)
-        return JudgeQueue(config, judge, Redaction(self._config.redact), self.telemetry, around)
+        return JudgeQueue(config, judge, Redaction(self._config.redact), self.telemetry, SYSTEM_CLOCK)
 
     def _recover(self, queue: SendingQueue | None) -> None:
         if self._spool is None:
@@ -121,7 +118,9 @@ class Service:
         """Start downstream first. Raises ConfigError, with everything stopped again, where a part cannot start."""
         try:
             with self._spans.during("start"):
-                for part in reversed([*self._receivers, self.desk, *self._exporters, *self._stores, *self._servers]):
+                for part in reversed(
+                    [*self._receivers, self.judge_queue, *self._exporters, *self._stores, *self._servers]
+                ):
                     await part.start()
         except ConfigError:
             await self.shutdown()
@@ -135,7 +134,7 @@ class Service:
             pause = min(self.pipeline.advance(), _LONGEST_NAP)
             if self._memory.exceeded():
                 self.pipeline.evict()
-                self.desk.shed()
+                self.judge_queue.shed()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause) if pause else await asyncio.sleep(0)
         watcher.cancel()
@@ -154,7 +153,7 @@ class Service:
                 self.pipeline.drain("shutdown")
             elif ran:
                 await self._settle()
-            await _shut_down([self.desk])
+            await _shut_down([self.judge_queue])
             self.pipeline.flush()
             if self._spool is not None and ran:
                 with contextlib.suppress(CollectorError):

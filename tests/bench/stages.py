@@ -12,10 +12,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from collector import dialects, pipeline
+from collector.clock import Clock
 from collector.config.model import Config, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.otlp import lazy
-from collector.pipeline import Clock, Pipeline
+from collector.pipeline import Pipeline
 from collector.results import results
 from collector.results.verdict_counter import VerdictCounter
 from collector.scoring.rule_files import LoadedRules, load_rules
@@ -96,7 +97,7 @@ def _discard(target: Pipeline) -> None:
 
 def _pipeline(now: Callable[[], float]) -> Pipeline:
     config = Config.model_validate({"traces": {"settle": "1s"}})
-    return Pipeline(config, _rules(), Telemetry(), SendingQueue(SendingQueueConfig()), Clock(now, time.time_ns))
+    return Pipeline(config, _rules(), Telemetry(), SendingQueue(SendingQueueConfig()), Clock(now=now))
 
 
 def _rules() -> LoadedRules:

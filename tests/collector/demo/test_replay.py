@@ -9,9 +9,10 @@ import pytest
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
 from collector import demo
+from collector.clock import Clock
 from collector.config.model import Config
 from collector.demo.replay import FAULTS, Recording, recordings, replay
-from collector.pipeline import Clock, Pipeline
+from collector.pipeline import Pipeline
 from collector.scoring.rule_files import check_rules, load_rules
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
@@ -22,7 +23,9 @@ NOW = 1_800_000_000_000_000_000
 
 def verdicts_of(recording: Recording, fault: tuple[str, str] | None) -> list[Verdict]:
     found: list[Verdict] = []
-    pipeline = Pipeline(Config(), load_rules([RULES]), Telemetry(), None, Clock(lambda: 0.0, lambda: NOW), found.append)
+    pipeline = Pipeline(
+        Config(), load_rules([RULES]), Telemetry(), None, Clock(now=lambda: 0.0, wall_ns=lambda: NOW), found.append
+    )
     request = encode_spans(replay(recording, NOW, Random(1), fault)).SerializeToString()
     pipeline.receive("traces", request, "grpc")
     pipeline.drain("shutdown")

@@ -15,22 +15,23 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
+from collector.clock import Clock
 from collector.component import ExportRequest
 from collector.config.model import HttpServerConfig, OtlpExporterConfig
 from collector.delivery.sending_queue import SendingQueue
-from collector.exporters.otlp import OtlpExporter, Timing
+from collector.exporters.otlp import OtlpExporter
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.sinks import OtlpSink, RecordingIntake
 
 REQUEST = data.traces(data.span(1), data.span(2)).SerializeToString()
-STEADY = Timing(lambda: 0.5)
+STEADY = Clock(random=lambda: 0.5)
 FAST = {"initial_interval": "1ms", "max_interval": "2ms"}
 
 
 def export(
-    endpoint: str, count: int = 1, drain: float = 10.0, timing: Timing = STEADY, **config: Any
+    endpoint: str, count: int = 1, drain: float = 10.0, clock: Clock = STEADY, **config: Any
 ) -> tuple[dict[str, float], SendingQueue]:
     """Send ``count`` requests of two spans; says what the exporter counted."""
 
@@ -39,7 +40,7 @@ def export(
             {"endpoint": endpoint, "tls": {"insecure": True}, "retry_on_failure": FAST, **config}
         )
         queue, telemetry = SendingQueue(settings.sending_queue), Telemetry()
-        exporter = OtlpExporter(settings, queue, telemetry, timing, drain)
+        exporter = OtlpExporter(settings, queue, telemetry, clock, drain)
         for _ in range(count):
             queue.put(ExportRequest("traces", REQUEST, 2))
         await exporter.start()
@@ -126,8 +127,8 @@ class Pauses(list[float]):
         await asyncio.sleep(0)
 
     @property
-    def timing(self) -> Timing:
-        return Timing(lambda: 0.5, sleep=self.sleep)
+    def clock(self) -> Clock:
+        return Clock(random=lambda: 0.5, sleep=self.sleep)
 
 
 @pytest.mark.parametrize("code", [*RETRYABLE, "RESOURCE_EXHAUSTED"])
@@ -135,7 +136,7 @@ class Pauses(list[float]):
 def test_a_backend_that_says_when_is_asked_again_then(code: str, asked_ms: int, waited: float) -> None:
     pauses = Pauses()
     with OtlpSink([fail(grpc.StatusCode[code], asked_ms)] * 2) as sink:
-        counted, _ = export(sink.endpoint, timing=pauses.timing)
+        counted, _ = export(sink.endpoint, clock=pauses.clock)
     assert (pauses, sink.calls, counted["sent"]) == ([waited, waited], 3, 2)
 
 
@@ -143,7 +144,7 @@ def test_a_backend_that_says_when_is_asked_again_then(code: str, asked_ms: int, 
 def test_a_final_answer_stays_final_whatever_it_says_of_time(code: str) -> None:
     pauses = Pauses()
     with OtlpSink([fail(grpc.StatusCode[code], 10)]) as sink:
-        counted, _ = export(sink.endpoint, timing=pauses.timing)
+        counted, _ = export(sink.endpoint, clock=pauses.clock)
     assert (pauses, sink.calls, counted["send_failed"]) == ([], 1, 2)
 
 
@@ -151,7 +152,7 @@ def test_without_being_told_it_waits_twice_as_long_each_time() -> None:
     pauses = Pauses()
     retry = {"initial_interval": "1s", "max_interval": "5s"}
     with OtlpSink([fail(grpc.StatusCode.UNAVAILABLE)] * 5) as sink:
-        export(sink.endpoint, timing=pauses.timing, retry_on_failure=retry, sending_queue={"num_consumers": 1})
+        export(sink.endpoint, clock=pauses.clock, retry_on_failure=retry, sending_queue={"num_consumers": 1})
     assert pauses == [1.0, 2.0, 4.0, 5.0, 5.0]
 
 
@@ -159,8 +160,8 @@ def test_without_being_told_it_waits_twice_as_long_each_time() -> None:
 def test_the_wait_is_scattered(random: float, waited: float) -> None:
     pauses = Pauses()
     with OtlpSink([fail(grpc.StatusCode.UNAVAILABLE)]) as sink:
-        timing = Timing(lambda: random, sleep=pauses.sleep)
-        export(sink.endpoint, timing=timing, retry_on_failure={"initial_interval": "1s"})
+        clock = Clock(random=lambda: random, sleep=pauses.sleep)
+        export(sink.endpoint, clock=clock, retry_on_failure={"initial_interval": "1s"})
     assert sum(pauses) == pytest.approx(waited)
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import grpc
 import pytest
 
+from collector.clock import SYSTEM_CLOCK, Clock
 from collector.component import ExportRequest
 from collector.config.model import OtlpExporterConfig
 from collector.delivery.sending_queue import SendingQueue
-from collector.exporters.otlp import REAL, OtlpExporter, Timing
+from collector.exporters.otlp import OtlpExporter
 from collector.otlp.status import retry_after
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
@@ -44,7 +45,7 @@ class Backend:
         await respond(send, status, b"", "application/x-protobuf", headers)
 
 
-def deliver(backend: Backend, count: int = 1, timing: Timing = REAL, **retry: Any) -> float:
+def deliver(backend: Backend, count: int = 1, clock: Clock = SYSTEM_CLOCK, **retry: Any) -> float:
     """Send ``count`` requests; says how many spans were given up."""
 
     async def run() -> float:
@@ -59,7 +60,7 @@ def deliver(backend: Backend, count: int = 1, timing: Timing = REAL, **retry: An
             }
         )
         queue, telemetry = SendingQueue(config.sending_queue), Telemetry()
-        exporter = OtlpExporter(config, queue, telemetry, timing)
+        exporter = OtlpExporter(config, queue, telemetry, clock)
         await exporter.start()
         for number in range(count):
             queue.put(ExportRequest("traces", b"%d" % number, 1))
@@ -126,7 +127,7 @@ def test_http_waits_as_long_as_the_backend_asks(status: int, said: bytes, least:
 
     header = formatdate(time.time() + 90, usegmt=True).encode() if said == b"date" else said
     backend = Backend([(status, ((b"retry-after", header),))])
-    assert deliver(backend, timing=Timing(lambda: 0.5, sleep=sleep)) == 0
+    assert deliver(backend, clock=Clock(random=lambda: 0.5, sleep=sleep)) == 0
     assert backend.taken == [b"0"]
     assert len(pauses) == 1
     assert least <= pauses[0] <= most
@@ -182,7 +183,9 @@ def with_spool(
         spool = Spool(SpoolFile(folder), 1 << 30, Telemetry())
         queue = SendingQueue(config.sending_queue, spool)
         ticks = iter(range(10**9))
-        exporter = OtlpExporter(config, queue, Telemetry(), Timing(lambda: 0.5, lambda: next(ticks) * 60.0), drain=0.3)
+        exporter = OtlpExporter(
+            config, queue, Telemetry(), Clock(now=lambda: next(ticks) * 60.0, random=lambda: 0.5), drain=0.3
+        )
         await spool.start()
         queue.recover()
         await exporter.start()

@@ -13,9 +13,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from collector.config.model import Config, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.judging import clients as judges
-from collector.judging.asking import Surroundings
 from collector.judging.queue import JudgeQueue
-from collector.pipeline import Clock, Pipeline
+from collector.pipeline import Pipeline
 from collector.results.redaction import Redaction
 from collector.scoring.rule_files import load_rules
 from collector.telemetry.metrics import Telemetry
@@ -50,7 +49,7 @@ def asks_for_analysis(question: Question) -> bool:
 
 
 class JudgeBench:
-    """Everything around one judge in reach. Sleeping moves the clock."""
+    """Everything around one judge in reach. Sleeping advances the clock."""
 
     def __init__(self, folder: Path, endpoint: str, rules: str, judge: dict[str, Any], config: dict[str, Any]) -> None:
         path = folder / "rules.yaml"
@@ -58,18 +57,12 @@ class JudgeBench:
         section = {"endpoint": endpoint, "model": "small", "timeout": "5s", "max_concurrency": 1, **judge}
         settings = Config.model_validate({"judge": section, **config})
         assert settings.judge is not None
-        self.clock, self.telemetry, self.slept = ManualClock(), Telemetry(), list[float]()
+        self.clock, self.telemetry = ManualClock(), Telemetry()
         self.queue = SendingQueue(SendingQueueConfig())
-        self.around = Surroundings(self.clock.now, self.clock.now, self._sleep, lambda: 0.5)
         client = judges.build(settings.judge)
-        self.desk = JudgeQueue(settings.judge, client, Redaction(settings.redact), self.telemetry, self.around)
-        clock = Clock(self.clock.now, self.clock.wall_ns)
-        self.pipeline = Pipeline(settings, load_rules([path]), self.telemetry, self.queue, clock)
-        self.pipeline.judge_at(self.desk)
-
-    async def _sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.clock.seconds += seconds
+        self.judge_queue = JudgeQueue(settings.judge, client, Redaction(settings.redact), self.telemetry, self.clock)
+        self.pipeline = Pipeline(settings, load_rules([path]), self.telemetry, self.queue, self.clock)
+        self.pipeline.judge_at(self.judge_queue)
 
     def send(self, *spans: Span) -> None:
         self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
@@ -85,7 +78,7 @@ class JudgeBench:
         """Send a run, let it settle, and have it judged."""
         self.send(*spans)
         self.wait(3)
-        await self.desk.idle()
+        await self.judge_queue.idle()
         self.pipeline.flush()
 
     def out(self, signal: str = "traces") -> list[Any]:
@@ -114,11 +107,11 @@ async def judging(
     config = settings.pop("config", {})
     with JudgeServer(script) as server:
         bench = JudgeBench(folder, settings.pop("endpoint", server.endpoint), rules, settings, config)
-        await bench.desk.start()
+        await bench.judge_queue.start()
         try:
             yield bench, server
         finally:
-            await bench.desk.shutdown()
+            await bench.judge_queue.shutdown()
 
 
 def good_run(trace: int = 1) -> tuple[Span, ...]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from collector.component import JudgeAnswer
 from collector.config.judge import JudgeConfig
 from collector.config.model import RedactionConfig
-from collector.judging.asking import Surroundings
 from collector.judging.queue import JudgeQueue
 from collector.results.redaction import Redaction
 from scorers.judged.judge import JudgeRequest
@@ -46,14 +45,13 @@ class JudgedLife(Life):
         self.config["judge"] = judge.model_dump()
         super().begin()
         self.judge = PatientJudge()
-        around = Surroundings(self.clock.now, self.clock.now, asyncio.sleep, lambda: 0.5)
-        self.desk = JudgeQueue(judge, self.judge, Redaction(RedactionConfig()), self.telemetry, around)
-        self.pipeline.judge_at(self.desk)
+        self.judge_queue = JudgeQueue(judge, self.judge, Redaction(RedactionConfig()), self.telemetry, self.clock)
+        self.pipeline.judge_at(self.judge_queue)
 
     async def judged(self) -> None:
         """Let the judge answer whatever it was asked."""
         self.judge.told.set()
-        await self.desk.idle()
+        await self.judge_queue.idle()
         self.settle(1)
 
     def names(self) -> list[str]:
@@ -67,9 +65,9 @@ class JudgedLife(Life):
 def live(folder: Path, story: Callable[[JudgedLife], Awaitable[None]]) -> None:
     async def run() -> None:
         life = JudgedLife(folder, RULES)
-        await life.desk.start()
+        await life.judge_queue.start()
         await story(life)
-        await life.desk.shutdown()
+        await life.judge_queue.shutdown()
         life.close()
 
     asyncio.run(run())
@@ -94,9 +92,9 @@ def test_a_crash_while_they_wait_loses_and_doubles_nothing(tmp_path: Path) -> No
     async def story(life: JudgedLife) -> None:
         life.send(*good_run())
         life.settle()
-        await life.desk.shutdown()
+        await life.judge_queue.shutdown()
         life.crash()
-        await life.desk.start()
+        await life.judge_queue.start()
         assert life.resumed == 1
         life.settle()
         assert life.sent == []
@@ -106,7 +104,7 @@ def test_a_crash_while_they_wait_loses_and_doubles_nothing(tmp_path: Path) -> No
         assert life.names() == ["trajectory", "mastra_llm"]
         life.crash()
         assert life.resumed == 0
-        await life.desk.start()
+        await life.judge_queue.start()
         life.send(*good_run())
         life.settle(60)
         assert sorted(span.span_id for span in life.spans()) == HELD
@@ -122,9 +120,9 @@ def test_a_late_span_meanwhile_and_then_a_crash(tmp_path: Path) -> None:
         life.settle()
         life.send(data.tool(7, 1, "look_again", at=0.5, trace_id=TRACE))
         life.write()
-        await life.desk.shutdown()
+        await life.judge_queue.shutdown()
         life.crash()
-        await life.desk.start()
+        await life.judge_queue.start()
         life.settle(4)
         await life.judged()
         life.settle(60)
@@ -145,7 +143,7 @@ def test_a_late_span_ends_the_wait_and_what_comes_after_is_kept(tmp_path: Path) 
         await life.judged()
         assert life.names() == ["trajectory", "trajectory", "mastra_llm"]
         assert life.rows() == (0, 1)
-        await life.desk.shutdown()
+        await life.judge_queue.shutdown()
         life.crash()
         assert life.resumed == 0
 

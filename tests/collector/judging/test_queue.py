@@ -13,7 +13,7 @@ import pytest
 from collector.config.model import Config, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.judging.queue import JudgeQueue
-from collector.pipeline import Clock, Pipeline
+from collector.pipeline import Pipeline
 from collector.results.redaction import Redaction
 from collector.scoring.rule_files import load_rules
 from collector.telemetry.metrics import Telemetry
@@ -92,7 +92,7 @@ def test_an_incomplete_run_is_not_judged(tmp_path: Path) -> None:
         async with judging(tmp_path, rules=RULES.replace("{agent: helper}", "{}")) as (bench, _):
             bench.send(*good_run()[:2])
             bench.wait(40)
-            await bench.desk.idle()
+            await bench.judge_queue.idle()
         return bench
 
     bench = asyncio.run(run())
@@ -132,7 +132,7 @@ def test_a_full_queue_skips_and_says_so(tmp_path: Path) -> None:
                 bench.send(*good_run(number))
             bench.wait(3)
             assert bench.value("judge_queue_size") == 2
-            await bench.desk.idle()
+            await bench.judge_queue.idle()
             bench.pipeline.flush()
         return bench
 
@@ -147,7 +147,7 @@ def test_when_memory_is_short_nothing_waits_to_be_judged(tmp_path: Path) -> None
             for number in range(1, 4):
                 bench.send(*good_run(number))
             bench.wait(3)
-            bench.desk.shed()
+            bench.judge_queue.shed()
             bench.pipeline.flush()
             assert len(bench.out()) == 9
             assert server.questions == []
@@ -157,7 +157,7 @@ def test_when_memory_is_short_nothing_waits_to_be_judged(tmp_path: Path) -> None
 
 
 def test_what_is_not_judged_when_the_process_ends_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("collector.judging.queue.DRAIN", 0.0)
+    monkeypatch.setattr("collector.judging.queue.DRAIN_TIMEOUT", 0.0)
 
     async def run() -> JudgeBench:
         loop, asked = asyncio.get_running_loop(), asyncio.Event()
@@ -171,8 +171,8 @@ def test_what_is_not_judged_when_the_process_ends_is_skipped(tmp_path: Path, mon
                 bench.send(*good_run(number))
             bench.wait(3)
             await asked.wait()
-            await bench.desk.shutdown()
-            await bench.desk.shutdown()
+            await bench.judge_queue.shutdown()
+            await bench.judge_queue.shutdown()
         return bench
 
     bench = asyncio.run(run())
@@ -183,9 +183,8 @@ def test_what_is_not_judged_when_the_process_ends_is_skipped(tmp_path: Path, mon
 def test_without_a_judge_what_it_would_have_been_asked_is_counted(tmp_path: Path) -> None:
     bench, _ = judged(tmp_path)
     telemetry, queue = Telemetry(), SendingQueue(SendingQueueConfig())
-    clock = Clock(bench.clock.now, bench.clock.wall_ns)
-    pipeline = Pipeline(Config(), load_rules([tmp_path / "rules.yaml"]), telemetry, queue, clock)
-    pipeline.judge_at(JudgeQueue(None, None, Redaction(Config().redact), telemetry, bench.around))
+    pipeline = Pipeline(Config(), load_rules([tmp_path / "rules.yaml"]), telemetry, queue, bench.clock)
+    pipeline.judge_at(JudgeQueue(None, None, Redaction(Config().redact), telemetry, bench.clock))
     pipeline.receive("traces", data.traces(*good_run()).SerializeToString(), "grpc")
     pipeline.drain("shutdown")
     labels = {"rule": "weather", "reason": "unconfigured"}
@@ -222,7 +221,7 @@ def held(folder: Path, rules: str = RULES, script: Any = approves, **settings: A
             bench.send(*good_run())
             bench.wait(3)
             left = [len(bench.out())]
-            await bench.desk.idle()
+            await bench.judge_queue.idle()
             bench.wait(0.5)
             left.append(len(bench.out()))
             bench.wait(20)
@@ -280,7 +279,7 @@ def test_nobody_waits_longer_than_hold(tmp_path: Path) -> None:
             bench.wait(1.5)
             left.append(len(bench.out()))
             release.set()
-            await bench.desk.idle()
+            await bench.judge_queue.idle()
             bench.wait(1)
             assert len(bench.events()) == 1
             return [*left, len(bench.out())]
@@ -365,7 +364,7 @@ rules:
                 bench.send(*tools, agent)
             await bench.judge()
             bench.wait(10)
-            await bench.desk.idle()
+            await bench.judge_queue.idle()
             bench.pipeline.flush()
         return bench
 

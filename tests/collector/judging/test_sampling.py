@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.judging.sampling import is_chosen, unfit
+from collector.judging.sampling import is_sampled, not_judgeable
 from collector.scoring.verdict import Verdict
 from scorers import Evaluation
 from scorers.evaluation import RuleJudge
@@ -27,20 +27,20 @@ def judge(rate: float) -> RuleJudge:
 
 @pytest.mark.parametrize("label", ["fail", "ambiguous", "error"])
 def test_what_the_rules_did_not_pass_is_always_judged(label: Label) -> None:
-    assert is_chosen(verdict(1, "pass", label), judge(0.0))
+    assert is_sampled(verdict(1, "pass", label), judge(0.0))
 
 
 @pytest.mark.parametrize("labels", [("pass", "pass"), ()], ids=["passed", "no rules of its own"])
 def test_of_the_rest_the_rate_decides(labels: tuple[Label, ...]) -> None:
-    assert not any(is_chosen(verdict(number, *labels), judge(0.0)) for number in range(1, 200))
-    assert all(is_chosen(verdict(number, *labels), judge(1.0)) for number in range(1, 200))
-    chosen = sum(is_chosen(verdict(number, *labels), judge(0.1)) for number in range(1, 3000))
+    assert not any(is_sampled(verdict(number, *labels), judge(0.0)) for number in range(1, 200))
+    assert all(is_sampled(verdict(number, *labels), judge(1.0)) for number in range(1, 200))
+    chosen = sum(is_sampled(verdict(number, *labels), judge(0.1)) for number in range(1, 3000))
     assert 240 < chosen < 360  # 300 expected, standard deviation 16, though the ids are no random numbers
 
 
 def test_a_higher_rate_judges_all_that_a_lower_one_does() -> None:
     low, high = (
-        {number for number in range(1, 500) if is_chosen(verdict(number, "pass"), judge(rate))} for rate in (0.1, 0.4)
+        {number for number in range(1, 500) if is_sampled(verdict(number, "pass"), judge(rate))} for rate in (0.1, 0.4)
     )
     assert low < high
 
@@ -50,11 +50,11 @@ def test_runs_of_one_trace_are_chosen_one_by_one() -> None:
     for number in range(1, 100):
         one = verdict(1, "pass")
         one.run.span_id = span_id(number)
-        runs.append(is_chosen(one, judge(0.5)))
+        runs.append(is_sampled(one, judge(0.5)))
     assert 30 < sum(runs) < 70
 
 
 def test_who_cannot_be_judged() -> None:
-    assert unfit(verdict()) is None
-    assert unfit(verdict(complete=False)) == "incomplete"
-    assert unfit(verdict(revision=1)) == "revised"
+    assert not_judgeable(verdict()) is None
+    assert not_judgeable(verdict(complete=False)) == "incomplete"
+    assert not_judgeable(verdict(revision=1)) == "revised"

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from collector.clock import SYSTEM_CLOCK
 from collector.component import ExportRequest
 from collector.config.model import Config, MemoryLimiterConfig, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError, RefusedError, UnavailableError
-from collector.pipeline import Clock, Pipeline
+from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
 from collector.service.admission import Admission
 from collector.service.memory_limiter import MemoryLimiter
@@ -32,8 +33,7 @@ class Door:
         self.telemetry = Telemetry()
         self.spool = Spool(SpoolFile(folder), spool_bytes, self.telemetry) if folder is not None else None
         self.queue = SendingQueue(SendingQueueConfig(queue_size=queue), self.spool)
-        clock = Clock(time.monotonic, time.time_ns)
-        self.pipeline = Pipeline(Config(), load_rules([]), self.telemetry, self.queue, clock, spool=self.spool)
+        self.pipeline = Pipeline(Config(), load_rules([]), self.telemetry, self.queue, SYSTEM_CLOCK, spool=self.spool)
         limiter = MemoryLimiter(
             MemoryLimiterConfig(limit_mib=100), time.monotonic, lambda: resident << 20, lambda: None
         )

@@ -10,7 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from collector.component import ExportRequest
 from collector.config.model import Config, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
-from collector.pipeline import Clock, Pipeline
+from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import Allowance, SelfTracing
@@ -92,7 +92,7 @@ def test_a_request_that_holds_such_spans_is_not_told_of() -> None:
 
 def test_nor_is_it_when_it_came_through_the_collector_itself() -> None:
     spans, queue, clock = SelfTracing(enabled=True), SendingQueue(SendingQueueConfig()), ManualClock()
-    pipeline = Pipeline(Config(), load_rules([]), Telemetry(), queue, Clock(clock.now, clock.wall_ns))
+    pipeline = Pipeline(Config(), load_rules([]), Telemetry(), queue, clock)
     spans.exported(sent(), "")
 
     async def round_trip() -> bytes | None:

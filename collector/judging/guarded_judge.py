@@ -7,10 +7,10 @@ endpoint refuses a schema. Only answers that were usable are cached.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from collector.clock import Clock
 from collector.component import Judge, JudgeAnswer
 from collector.config.judge import JudgeConfig
 from collector.errors import JudgeError, JudgeReason
@@ -29,16 +29,6 @@ _REPAIR = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """Time and chance: ``now`` monotonic seconds, ``unix`` Unix seconds, ``sleep``, ``random`` from 0 to 1."""
-
-    now: Callable[[], float]
-    unix: Callable[[], float]
-    sleep: Callable[[float], Awaitable[None]]
-    random: Callable[[], float]
-
-
 class LimitError(Exception):
     """Not asked, and nobody failed: limits forbid it, or there is nothing to ask.
 
@@ -50,11 +40,11 @@ class LimitError(Exception):
         self.reason = reason
 
 
-class Asker:
+class GuardedJudge:
     """Asks one judge, for every rule."""
 
-    def __init__(self, judge: Judge, config: JudgeConfig, telemetry: Telemetry, around: Surroundings) -> None:
-        self._judge, self._config, self._telemetry, self._around = judge, config, telemetry, around
+    def __init__(self, judge: Judge, config: JudgeConfig, telemetry: Telemetry, clock: Clock) -> None:
+        self._judge, self._config, self._telemetry, self._clock = judge, config, telemetry, clock
         self._retry = config.retry_on_failure
         self._budget, self._cache = Budget(config.budget), Cache(config.cache)
         self._circuit = Circuit(config.circuit_breaker)
@@ -98,7 +88,7 @@ class Asker:
         return found
 
     async def _insist(self, request: JudgeRequest, rule: str) -> JudgeAnswer:
-        begun, wait, reworded = self._around.now(), self._retry.initial_interval, False
+        begun, wait, reworded = self._clock.now(), self._retry.initial_interval, False
         failure: JudgeError | None = None
         while True:
             reservation = self._admitted(request, failure)
@@ -113,11 +103,11 @@ class Asker:
                 reworded = True
                 continue
             asked_for = failure.retry_after
-            pause = asked_for if asked_for is not None else wait * (0.5 + self._around.random())
-            patience = self._retry.max_elapsed_time - (self._around.now() - begun)
+            pause = asked_for if asked_for is not None else wait * (0.5 + self._clock.random())
+            patience = self._retry.max_elapsed_time - (self._clock.now() - begun)
             if failure.reason not in _RETRYABLE or not self._retry.enabled or pause > patience:
                 raise failure
-            await self._around.sleep(pause)
+            await self._clock.sleep(pause)
             wait = min(wait * 2, self._retry.max_interval)
 
     def _admitted(self, request: JudgeRequest, failure: JudgeError | None) -> Reservation:
@@ -127,17 +117,17 @@ class Asker:
             raise LimitError("too_long")
         # A token is a byte at least, so this is the most the question can be.
         most = size + len(json.dumps(request.schema)) + _ENVELOPE + self._config.max_tokens
-        reservation = self._budget.reserve(most, self._around.unix())
+        reservation = self._budget.reserve(most, self._clock.wall_ns() / 1e9)
         if reservation is None:
             raise failure or LimitError("budget")
-        if not self._circuit.admits(self._around.now()):
+        if not self._circuit.admits(self._clock.now()):
             reservation.cancel()
             raise failure or JudgeError("circuit_open", "it failed too often of late; nobody was asked")
         return reservation
 
     async def _once(self, request: JudgeRequest, rule: str, reservation: Reservation) -> JudgeAnswer:
         """One request on the wire."""
-        begun = self._around.now()
+        begun = self._clock.now()
         try:
             answer = await self._judge.ask(request)
         except JudgeError as error:
@@ -146,10 +136,10 @@ class Asker:
             if error.reason == "unsupported":
                 self._circuit.released()
             else:
-                self._circuit.failed(self._around.now())
+                self._circuit.failed(self._clock.now())
             raise
         finally:
-            self._telemetry.judge_request_seconds.observe(self._around.now() - begun)
+            self._telemetry.judge_request_seconds.observe(self._clock.now() - begun)
         self._circuit.succeeded()
         if answer.tokens is not None:
             reservation.settle(answer.tokens)
