@@ -21,8 +21,7 @@ import grpc
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests import otlp_data as data
-
-_PATIENCE = 20.0
+from tests.waiting import PATIENCE, wait_for
 
 
 def free_port() -> int:
@@ -106,7 +105,7 @@ class CollectorProcess:
         request = urllib.request.Request(
             f"http://127.0.0.1:{port or self.metrics_port}{path}", headers={"accept": accept}
         )
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return str(answer.read().decode())
 
     def metric(self, series: str) -> float:
@@ -124,12 +123,12 @@ class CollectorProcess:
     def kill(self) -> None:
         """SIGKILL; ``start`` may follow."""
         self._process.kill()
-        self._process.wait(_PATIENCE)
+        self._process.wait(PATIENCE)
 
     def stop(self) -> int:
-        """SIGTERM; says the exit code."""
+        """Send SIGTERM and return the exit code."""
         self._process.terminate()
-        return self._process.wait(_PATIENCE)
+        return self._process.wait(PATIENCE)
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -142,15 +141,6 @@ class CollectorProcess:
         self._folder.cleanup()
 
 
-def wait_for(condition: Any, pause: float = 0.05, patience: float = _PATIENCE) -> None:
-    """Ask until ``condition()`` holds. Raises TimeoutError."""
-    until = time.monotonic() + patience
-    while not condition():
-        if time.monotonic() > until:
-            raise TimeoutError("it did not happen")
-        time.sleep(pause)
-
-
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
@@ -158,7 +148,7 @@ def send(process: CollectorProcess, *spans: Span) -> grpc.StatusCode:
     """Send spans over gRPC; the status of the answer."""
     with grpc.insecure_channel(f"127.0.0.1:{process.grpc}") as channel:
         try:
-            channel.unary_unary(_EXPORT, None, None)(data.traces(*spans).SerializeToString(), timeout=10)
+            channel.unary_unary(_EXPORT, None, None)(data.traces(*spans).SerializeToString(), timeout=PATIENCE)
         except grpc.RpcError as error:
             code: grpc.StatusCode = error.code()
             return code

@@ -15,8 +15,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.cli import main
 from tests import otlp_data as data
 from tests import recorded
-from tests.collector_process import CollectorProcess, wait_for
+from tests.collector_process import CollectorProcess
 from tests.sinks import OtlpSink
+from tests.waiting import wait_for
 
 RULES = """
 rules:

@@ -15,8 +15,9 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests import otlp_data as data
-from tests.collector_process import CollectorProcess, wait_for
+from tests.collector_process import CollectorProcess
 from tests.sinks import OtlpSink
+from tests.waiting import wait_for
 
 RULES = """
 rules:

@@ -26,8 +26,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import SpanKind
 
 from tests import otlp_data as data
-from tests.collector_process import CollectorProcess, wait_for
+from tests.collector_process import CollectorProcess
 from tests.sinks import OtlpSink
+from tests.waiting import wait_for
 
 RULES = """
 rules:

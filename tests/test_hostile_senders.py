@@ -15,9 +15,10 @@ import grpc
 import pytest
 
 from tests import otlp_data as data
-from tests.collector_process import CollectorProcess, wait_for
+from tests.collector_process import CollectorProcess
 from tests.http2 import PREFACE, frame, message
 from tests.sinks import OtlpSink
+from tests.waiting import wait_for
 
 RULES = r"""
 rules:

@@ -12,9 +12,10 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from tests import otlp_data as data
 from tests.bench.judge_model import post
 from tests.collector.judging.bench import RULES, approves, bad_run, good_run
-from tests.collector_process import CollectorProcess, wait_for
+from tests.collector_process import CollectorProcess
 from tests.judge_server import HANGS, JudgeServer, Question, Reply
 from tests.sinks import OtlpSink
+from tests.waiting import wait_for
 
 TRACES = {"settle": "300ms", "idle_timeout": "3s"}
 

@@ -30,7 +30,7 @@ from collector.scoring.verdict import Verdict
 from collector.service.service import Service
 from tests import recorded
 from tests.builders import no_rules
-from tests.collector_process import wait_for
+from tests.waiting import wait_for
 
 T = TypeVar("T")
 Piece = tuple[Signal, lazy.Envelope, bytes]

@@ -12,8 +12,9 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests import otlp_data as data
-from tests.collector_process import CollectorProcess, send, wait_for
+from tests.collector_process import CollectorProcess, send
 from tests.sinks import OtlpSink
+from tests.waiting import wait_for
 
 RULES = "rules: [{name: any, match: {}, expect: {any_order: []}}]"
 INSECURE: dict[str, Any] = {"insecure": True}

@@ -8,10 +8,11 @@ import pytest
 
 from tests import otlp_data as data
 from tests.bench.judge_model import SCORERS, post
-from tests.collector_process import CollectorProcess, wait_for
+from tests.collector_process import CollectorProcess
 from tests.injections import WRONG_RUNS, spans
 from tests.sinks import OtlpSink
 from tests.small_model import MISSING, SmallModel, installed
+from tests.waiting import wait_for
 
 RULES = """
 rules:

@@ -17,8 +17,9 @@ import pytest
 
 from collector.storage.spool_file import APPLICATION_ID, NAME
 from tests import otlp_data as data
-from tests.collector_process import CollectorProcess, free_port, send, wait_for
+from tests.collector_process import CollectorProcess, free_port, send
 from tests.sinks import OtlpSink
+from tests.waiting import wait_for
 
 RULES = """
 rules:

@@ -21,10 +21,11 @@ from collector.receivers.otlp_file import read_file, trace_sets
 from tests import otlp_data as data
 from tests import recorded
 from tests.collector.judging.bench import judging
-from tests.collector_process import CollectorProcess, wait_for
+from tests.collector_process import CollectorProcess
 from tests.injections import ORDERS, every_case, spans
 from tests.sinks import OtlpSink
 from tests.small_model import MISSING, SmallModel, installed
+from tests.waiting import wait_for
 
 SCORERS = ("mastra_llm", "tool_choice")
 _LONG = 7200.0  # seconds

@@ -14,7 +14,8 @@ from tests.bench.end_to_end import _collector, _rss_mib, _stream
 from tests.bench.load import SPANS_PER_REQUEST
 from tests.bench.sink import Sink
 from tests.bench.soak import RATE, Sender
-from tests.collector_process import CollectorProcess, wait_for
+from tests.collector_process import CollectorProcess
+from tests.waiting import wait_for
 
 _BEFORE, _AFTER = 20, 20  # seconds of load before the outage and after it
 _COLUMNS = {

@@ -21,7 +21,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from tests.bench.end_to_end import _TRACES, _rss_mib, _stream
 from tests.bench.load import RULES, SPANS_PER_REQUEST, attribute, request
 from tests.bench.sink import Sink
-from tests.collector_process import CollectorProcess, wait_for
+from tests.collector_process import CollectorProcess
+from tests.waiting import wait_for
 
 RATE = 26_000  # spans a second of the reference mix: half of what a busy two-core machine takes
 _HUGE = 100_000

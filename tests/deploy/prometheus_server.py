@@ -13,8 +13,9 @@ from typing import Any
 
 import yaml
 
-from tests.collector_process import free_port, wait_for
+from tests.collector_process import free_port
 from tests.deploy.programs import program
+from tests.waiting import wait_for
 
 
 class PrometheusServer:

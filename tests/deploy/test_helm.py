@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.collector_process import CollectorProcess, wait_for
+from tests.collector_process import CollectorProcess
 from tests.deploy.manifests import (
     Manifest,
     assert_restricted,
@@ -23,6 +23,7 @@ from tests.deploy.manifests import (
     one,
 )
 from tests.deploy.programs import CHART, DEPLOY, must_run, must_run_python, program, run, same_files
+from tests.waiting import wait_for
 
 CASES = sorted((CHART / "ci").glob("*-values.yaml"))
 JUDGE = ["config.judge.endpoint=http://a/v1", "config.judge.model=m"]

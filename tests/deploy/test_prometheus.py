@@ -20,12 +20,13 @@ import pytest
 import yaml
 
 from tests import otlp_data as data
-from tests.collector_process import CollectorProcess, wait_for
+from tests.collector_process import CollectorProcess
 from tests.deploy.programs import DEPLOY, must_run, must_run_python, program, run
 from tests.deploy.prometheus_server import PrometheusServer
 from tests.deploy.queries import RULE_FILES, filled_in, panel_expressions, rule_expressions
 from tests.judge_server import JudgeServer, says
 from tests.sinks import OtlpSink
+from tests.waiting import wait_for
 
 CONVERSATIONS = {"name": "talks", "scope": "conversation", "expect": {"max_calls": 99}}
 JUDGED = {

@@ -11,7 +11,7 @@ import pytest
 
 from collector.scoring.embedding_queue import MAX_WAITING, EmbeddingQueue
 from collector.scoring.embeddings import CACHED_TEXTS, Embeddings
-from tests.collector_process import wait_for
+from tests.waiting import wait_for
 
 
 class Gated(Embeddings):
