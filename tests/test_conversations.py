@@ -17,7 +17,7 @@ from tests import otlp_data as data
 from tests import recorded
 from tests.collector_process import CollectorProcess
 from tests.sinks import OtlpSink
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 RULES = """
 rules:
@@ -79,7 +79,7 @@ def _only(bodies: list[ExportTraceServiceRequest], trace_id: bytes) -> ExportTra
 def export(collector: CollectorProcess, request: ExportTraceServiceRequest) -> None:
     with grpc.insecure_channel(f"127.0.0.1:{collector.grpc}") as channel:
         method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-        channel.unary_unary(method, None, None)(request.SerializeToString(), timeout=5)
+        channel.unary_unary(method, None, None)(request.SerializeToString(), timeout=PATIENCE)
 
 
 def post(collector: CollectorProcess, request: ExportTraceServiceRequest) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import threading
-import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess
 from tests.sinks import OtlpSink
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 RULES = """
 rules:
@@ -66,7 +65,7 @@ def acknowledged(export: Any, part: list[Span], stop: threading.Event, sent: Sen
     request = data.traces(*part).SerializeToString()
     while True:
         try:
-            export(request, timeout=5)
+            export(request, timeout=PATIENCE)
         except grpc.RpcError:
             if stop.wait(0.03):
                 return False
@@ -88,12 +87,13 @@ def test_killed_again_and_again_it_loses_and_changes_nothing() -> None:
             for thread in clients:
                 thread.start()
             for _ in range(KILLS):
-                time.sleep(choice.uniform(0.2, 2.0))
+                enough = len(sent.whole) + choice.randrange(1, 100)
+                wait_for(lambda enough=enough: len(sent.whole) >= enough, 0.01)
                 collector.kill()
                 collector.start()
             stop.set()
             for thread in clients:
-                thread.join(20)
+                thread.join(PATIENCE)
             wait_for(lambda: not missing(sink, sent), 0.5)
             assert collector.stop() == 0
         check(sink, sent)

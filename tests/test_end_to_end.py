@@ -28,7 +28,7 @@ from opentelemetry.trace import SpanKind
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess
 from tests.sinks import OtlpSink
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 RULES = """
 rules:
@@ -71,7 +71,7 @@ class JsonExporter(SpanExporter):
         request = urllib.request.Request(
             self._endpoint, json.dumps(document).encode(), {"content-type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             assert json.load(answer) == {}
         return SpanExportResult.SUCCESS
 
@@ -169,7 +169,7 @@ def post(collector: CollectorProcess, body: bytes, content_type: str = "applicat
         f"http://127.0.0.1:{collector.http}/v1/traces", body, {"content-type": content_type, **headers}
     )
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -197,9 +197,9 @@ def test_garbage_is_refused_and_counted_and_the_next_good_request_works(collecto
         export = channel.unary_unary("/opentelemetry.proto.collector.trace.v1.TraceService/Export", None, None)
         for body, code in ((noise.randbytes(5000), "INVALID_ARGUMENT"), (bytes(100 << 20), "RESOURCE_EXHAUSTED")):
             with pytest.raises(grpc.RpcError) as caught:
-                export(body, timeout=30)
+                export(body, timeout=PATIENCE)
             assert caught.value.code().name == code
-        assert export(good, timeout=5) == b""
+        assert export(good, timeout=PATIENCE) == b""
     assert post(collector, good) == 200
     for reason, count in (("decode", 3), ("unsupported", 1), ("too_large", 2)):
         series = f'rightcall_receiver_refused_spans_total{{reason="{reason}",receiver="otlp",transport="http"}}'

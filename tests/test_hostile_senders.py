@@ -18,7 +18,7 @@ from tests import otlp_data as data
 from tests.collector_process import CollectorProcess
 from tests.http2 import PREFACE, frame, message
 from tests.sinks import OtlpSink
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 RULES = r"""
 rules:
@@ -61,7 +61,7 @@ def by_grpc(process: CollectorProcess, request: bytes, compression: grpc.Compres
     options = [("grpc.max_send_message_length", -1)]
     with grpc.insecure_channel(f"127.0.0.1:{process.grpc}", options) as channel:
         try:
-            channel.unary_unary(_EXPORT, None, None)(request, timeout=30, compression=compression)
+            channel.unary_unary(_EXPORT, None, None)(request, timeout=PATIENCE, compression=compression)
         except grpc.RpcError as error:
             return str(error.code().name)
         return "OK"
@@ -71,7 +71,7 @@ def by_http(process: CollectorProcess, request: bytes, **headers: str) -> int:
     url = f"http://127.0.0.1:{process.http}/v1/traces"
     asked = urllib.request.Request(url, request, {"content-type": "application/x-protobuf", **headers})
     try:
-        with urllib.request.urlopen(asked, timeout=30) as answer:
+        with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -120,7 +120,7 @@ def test_any_bytes_into_any_listener(collector: CollectorProcess) -> None:
     open_files = len(list(Path(f"/proc/{collector.pid}/fd").iterdir()))
     for _ in range(150):
         for port in (collector.grpc, collector.http, collector.metrics_port, collector.admin):
-            with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
                 connection.sendall(noise(choice))
                 connection.settimeout(0.002)
                 try:
@@ -139,6 +139,6 @@ def test_a_rule_with_an_evil_regex_takes_linear_time(collector: CollectorProcess
     agent = data.agent(1, name="hello" * 20, trace_id=trace_id, gen_ai__input__messages=words)
     tool = data.tool(2, 1, "look_up", trace_id=trace_id, gen_ai__tool__call__arguments=arguments)
     assert by_grpc(collector, data.traces(tool, agent).SerializeToString()) == "OK"
-    wait_for(lambda: any(record.trace_id == trace_id for record in sink.records()), patience=5.0)
+    wait_for(lambda: any(record.trace_id == trace_id for record in sink.records()))
     (event,) = [data.values_of(record) for record in sink.records() if record.trace_id == trace_id]
     assert (event["rightcall.rule"], event["gen_ai.evaluation.score.label"]) == ("evil", "fail")

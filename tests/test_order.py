@@ -30,7 +30,7 @@ from collector.scoring.verdict import Verdict
 from collector.service.service import Service
 from tests import recorded
 from tests.builders import no_rules
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 T = TypeVar("T")
 Piece = tuple[Signal, lazy.Envelope, bytes]
@@ -69,18 +69,18 @@ class Running:
 
     def __enter__(self) -> Running:
         self._thread.start()
-        assert self._started.wait(30)
+        assert self._started.wait(PATIENCE)
         assert self.service.grpc is not None
         assert self.service.http is not None
         self._channel = grpc.insecure_channel(f"127.0.0.1:{self.service.grpc.port}")
-        self._http = http.client.HTTPConnection("127.0.0.1", self.service.http.port, timeout=30)
+        self._http = http.client.HTTPConnection("127.0.0.1", self.service.http.port, timeout=PATIENCE)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._channel.close()
         self._http.close()
         self._loop.call_soon_threadsafe(self.service.stop)
-        self._thread.join(60)
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
 
     def open_traces(self) -> float | None:
@@ -89,7 +89,7 @@ class Running:
     def by_grpc(self, signal: Signal, body: bytes) -> None:
         service = {"traces": "trace.v1.TraceService", "logs": "logs.v1.LogsService"}[signal]
         method = f"/opentelemetry.proto.collector.{service}/Export"
-        self._channel.unary_unary(method, None, None)(body, timeout=30)
+        self._channel.unary_unary(method, None, None)(body, timeout=PATIENCE)
 
     def by_http(self, signal: Signal, body: bytes) -> None:
         self._http.request("POST", f"/v1/{signal}", body, {"content-type": "application/x-protobuf"})

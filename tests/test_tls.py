@@ -24,6 +24,7 @@ from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.sinks import RecordingIntake
+from tests.waiting import PATIENCE, until
 
 REQUEST = data.traces(data.span(1)).SerializeToString()
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -68,7 +69,7 @@ async def by_grpc(port: int, client: dict[str, Any], token: str | None) -> bool:
     metadata = (("authorization", f"Bearer {token}"),) if token else None
     async with grpc.aio.secure_channel(f"localhost:{port}", credentials) as channel:
         try:
-            await channel.unary_unary(_EXPORT, None, None)(REQUEST, timeout=5, metadata=metadata)
+            await channel.unary_unary(_EXPORT, None, None)(REQUEST, timeout=PATIENCE, metadata=metadata)
         except grpc.aio.AioRpcError as error:
             if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNAUTHENTICATED):
                 raise
@@ -81,7 +82,7 @@ async def by_http(port: int, client: dict[str, Any], token: str | None) -> bool:
     if "cert_file" in client:
         context.load_cert_chain(client["cert_file"], client["key_file"])
     headers = {"content-type": "application/x-protobuf", **({"authorization": f"Bearer {token}"} if token else {})}
-    async with httpx.AsyncClient(verify=context, trust_env=False, timeout=5) as http:
+    async with httpx.AsyncClient(verify=context, trust_env=False, timeout=PATIENCE) as http:
         try:
             answer = await http.post(f"https://localhost:{port}/v1/traces", content=REQUEST, headers=headers)
         except httpx.TransportError:
@@ -145,17 +146,21 @@ def test_tokens(kind: str, files: Files) -> None:
 
 
 @pytest.mark.parametrize("kind", list(SENDERS))
-def test_a_renewed_certificate_is_used_without_a_restart(kind: str, files: Files) -> None:
+def test_a_renewed_certificate_is_used_without_a_restart(
+    kind: str, files: Files, caplog: pytest.LogCaptureFixture
+) -> None:
     async def run() -> None:
         part = receiver(kind, RecordingIntake(), tls=files.server())
         await part.start()
         assert await SENDERS[kind](part.port, files.client(), None)
         files.issue("server", STRANGERS)
-        async with asyncio.timeout(10):
-            while not await SENDERS[kind](part.port, files.client("strangers"), None):  # noqa: ASYNC110 - files have no event
-                await asyncio.sleep(0.05)
+        async with asyncio.timeout(PATIENCE):
+            while not await SENDERS[kind](part.port, files.client("strangers"), None):
+                pass
+        caplog.clear()
         (files.folder / "server.pem").write_text("spoilt")
-        await asyncio.sleep(0.1)
+        while not caplog.records:  # until the bad file was seen, and then once more
+            assert await SENDERS[kind](part.port, files.client("strangers"), None)
         assert await SENDERS[kind](part.port, files.client("strangers"), None), (
             "a bad file leaves the good one in force"
         )
@@ -193,7 +198,7 @@ def test_the_exporter_shows_who_it_is(kind: str, own: str | None, delivered: int
     assert len(intake.received) == delivered
 
 
-def test_the_exporter_takes_up_a_renewed_certificate(files: Files) -> None:
+def test_the_exporter_takes_up_a_renewed_certificate(files: Files, caplog: pytest.LogCaptureFixture) -> None:
     intake = RecordingIntake()
 
     async def run() -> None:
@@ -208,7 +213,7 @@ def test_the_exporter_takes_up_a_renewed_certificate(files: Files) -> None:
         exporter = OtlpExporter(config, queue, Telemetry())
         await exporter.start()
         queue.put(ExportRequest("traces", REQUEST, 1))
-        await asyncio.sleep(0.2)
+        await until(lambda: caplog.records)  # the warning that the first attempt failed
         assert intake.received == []
         files.issue("own", OURS)
         await exporter.shutdown()

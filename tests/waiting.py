@@ -10,7 +10,7 @@ PATIENCE = 120.0
 """Seconds until a test gives up. Far more than anything takes, since machines that run tests are busy."""
 
 
-def wait_for(condition: Callable[[], object], pause: float = 0.05, patience: float = PATIENCE) -> None:
+def wait_for(condition: Callable[..., object], pause: float = 0.05, patience: float = PATIENCE) -> None:
     """Poll ``condition`` until it returns something true. Raises TimeoutError after ``patience`` seconds."""
     until = time.monotonic() + patience
     while not condition():
@@ -19,7 +19,7 @@ def wait_for(condition: Callable[[], object], pause: float = 0.05, patience: flo
         time.sleep(pause)
 
 
-async def until(condition: Callable[[], object], pause: float = 0.001) -> None:
+async def until(condition: Callable[..., object], pause: float = 0.001) -> None:
     """Poll ``condition`` while other tasks run, as ``wait_for`` does."""
     async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own

@@ -15,7 +15,7 @@ import yaml
 
 from tests.collector_process import free_port
 from tests.deploy.programs import program
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 
 class PrometheusServer:
@@ -57,7 +57,7 @@ class PrometheusServer:
 
     def _is_ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/-/ready", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/-/ready", timeout=PATIENCE) as answer:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
@@ -66,7 +66,7 @@ class PrometheusServer:
         """The data of an API answer; what Prometheus finds wrong is the test's failure."""
         url = f"http://127.0.0.1:{self._port}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         try:
-            with urllib.request.urlopen(url, timeout=10) as answer:
+            with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{parameters}: {error.read().decode()}") from None

@@ -26,7 +26,7 @@ from tests.deploy.prometheus_server import PrometheusServer
 from tests.deploy.queries import RULE_FILES, filled_in, panel_expressions, rule_expressions
 from tests.judge_server import JudgeServer, says
 from tests.sinks import OtlpSink
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 CONVERSATIONS = {"name": "talks", "scope": "conversation", "expect": {"max_calls": 99}}
 JUDGED = {
@@ -48,7 +48,6 @@ OBJECTIVES = {
     },
     "last_week": {"over": "12s", "offset": "1w", "confidence": 3.5, "min_drop": 0.05, "for": "0s"},
 }
-PATIENCE = 60.0
 
 
 class Agents:
@@ -112,7 +111,7 @@ def prometheus(
 def post(collector: CollectorProcess, body: bytes) -> None:
     headers = {"content-type": "application/x-protobuf", "content-encoding": "gzip"}
     url = f"http://127.0.0.1:{collector.http}/v1/traces"
-    with urllib.request.urlopen(urllib.request.Request(url, gzip.compress(body), headers), timeout=10):
+    with urllib.request.urlopen(urllib.request.Request(url, gzip.compress(body), headers), timeout=PATIENCE):
         pass
 
 
@@ -173,16 +172,16 @@ def test_the_alert_follows_quality(
         return float(rows[0]["value"][1]) if rows else 0.0
 
     with Agents(collector.grpc, wrong=0.0):
-        wait_for(lambda: evaluations() > 250, patience=PATIENCE)
+        wait_for(lambda: evaluations() > 250)
         assert states() == []
     with Agents(collector.grpc, wrong=0.8):
-        wait_for(lambda: states() == ["pending"], patience=PATIENCE)
-        wait_for(lambda: states() == ["firing"], patience=PATIENCE)
-        wait_for(lambda: states("RightcallErrorBudgetBurn") == ["firing"], patience=PATIENCE)
-        wait_for(lambda: prometheus.query('ALERTS{alertname="RightcallForbiddenToolCalled"}'), patience=PATIENCE)
+        wait_for(lambda: states() == ["pending"])
+        wait_for(lambda: states() == ["firing"])
+        wait_for(lambda: states("RightcallErrorBudgetBurn") == ["firing"])
+        wait_for(lambda: prometheus.query('ALERTS{alertname="RightcallForbiddenToolCalled"}'))
     with Agents(collector.grpc, wrong=0.0):
-        wait_for(lambda: states() == [], patience=PATIENCE)
-        wait_for(lambda: states("RightcallErrorBudgetBurn") == [], patience=PATIENCE)
+        wait_for(lambda: states() == [])
+        wait_for(lambda: states("RightcallErrorBudgetBurn") == [])
 
     traces = prometheus.exemplar_traces("rightcall_evaluations_total")
     assert traces
@@ -203,7 +202,7 @@ def test_every_query_returns_data(collector: CollectorProcess, prometheus: Prome
             return [name for name, expression in queries if not prometheus.query(filled_in(expression))]
 
         try:
-            wait_for(lambda: not unanswered(), patience=PATIENCE)
+            wait_for(lambda: not unanswered())
         except TimeoutError:
             pytest.fail(f"no data: {unanswered()}")
     for _, expression in rule_expressions():

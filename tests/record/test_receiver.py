@@ -8,11 +8,12 @@ from pathlib import Path
 
 from tests.record.http import LoopbackServer
 from tests.record.receiver import RequestFiles
+from tests.waiting import PATIENCE
 
 
 def post(url: str, body: bytes, **headers: str) -> bytes:
     request = urllib.request.Request(url, body, headers, method="POST")
-    with urllib.request.urlopen(request, timeout=5) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         found: bytes = answer.read()
     return found
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.record.scenarios import Answer, Asked, Scenario, card_of_two_tries, get_weather, scenarios
 from tests.record.truth import TruthLog, parallel_groups
+from tests.waiting import PATIENCE
 
 
 def test_a_watched_tool_looks_like_the_tool() -> None:
@@ -45,7 +46,7 @@ def test_calls_that_meet_are_a_group() -> None:
     both = threading.Barrier(2)
 
     def meet(place: int) -> str:
-        both.wait(timeout=5)
+        both.wait(PATIENCE)
         return str(place)
 
     log = TruthLog()

@@ -14,6 +14,7 @@ from collector.config.model import Config
 from collector.errors import ConfigError
 from collector.service.health import _shown
 from tests.builders import load
+from tests.waiting import PATIENCE
 
 JUDGE = "judge: {endpoint: http://127.0.0.1:8080/v1, model: small"
 
@@ -62,7 +63,7 @@ def test_keys_and_headers_are_not_shown(tmp_path: Path) -> None:
 
 def test_a_collector_without_a_judge_neither_needs_nor_loads_its_client() -> None:
     code = "import sys; sys.modules['openai'] = None; import collector.service.service; print('ok')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.stdout == "ok\n", done.stderr
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from email.utils import formatdate
@@ -23,6 +24,7 @@ from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 from tests.sinks import OtlpSink
+from tests.waiting import PATIENCE
 
 Answer = tuple[int, tuple[tuple[bytes, bytes], ...]]
 OK: Answer = (200, ())
@@ -135,12 +137,13 @@ def test_http_waits_as_long_as_the_backend_asks(status: int, said: bytes, least:
 
 def test_a_slow_backend_is_a_deadline_and_tried_again() -> None:
     def slow(context: grpc.ServicerContext) -> bytes:
-        while context.is_active():
-            pass
+        cancelled = threading.Event()
+        context.add_callback(cancelled.set)
+        cancelled.wait(PATIENCE)
         return b""
 
     with OtlpSink([slow]) as sink:
-        outcome = grpc_delivery(sink.endpoint, timeout="200ms")
+        outcome = grpc_delivery(sink.endpoint, timeout="1s")
     assert (outcome, sink.calls) == (0, 2)
 
 

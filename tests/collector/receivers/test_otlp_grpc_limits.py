@@ -16,6 +16,7 @@ from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from tests import otlp_data as data
 from tests.http2 import PREFACE, Http2Sender, frame, message, status
 from tests.sinks import RecordingIntake
+from tests.waiting import PATIENCE, drip
 
 REQUEST = data.traces(data.span(1)).SerializeToString()
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -30,7 +31,7 @@ def serve(intake: RecordingIntake, scenario: Callable[[int], Awaitable[None]], *
         )
         await receiver.start()
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 await scenario(receiver.port)
         finally:
             await receiver.shutdown()
@@ -42,7 +43,7 @@ async def send(port: int, request: bytes = REQUEST, **options: Any) -> grpc.Stat
     settings = [("grpc.max_send_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", settings) as channel:
         try:
-            await channel.unary_unary(_EXPORT, None, None)(request, timeout=20, **options)
+            await channel.unary_unary(_EXPORT, None, None)(request, timeout=PATIENCE, **options)
         except grpc.aio.AioRpcError as error:
             return error.code()
         return grpc.StatusCode.OK
@@ -65,7 +66,7 @@ def test_a_message_that_does_not_come_is_given_up_on(begun: bytes) -> None:
         assert await sender.outcome(3)
         sender.close()
 
-    serve(intake, scenario, read_timeout="50ms")
+    serve(intake, scenario, read_timeout="500ms")
     assert intake.refused == [("grpc", "too_slow")]
     assert [request for _, request, _ in intake.received] == [REQUEST]
 
@@ -75,15 +76,9 @@ def test_a_message_that_drips_is_given_up_on_all_the_same() -> None:
 
     async def scenario(port: int) -> None:
         sender = await Http2Sender.connect(port)
-
-        async def drip() -> None:
-            while True:
-                sender.send(1, b"x")
-                await asyncio.sleep(0.01)
-
         sender.begin(1)
         sender.send(1, message(b"", 1 << 20))
-        dripping = asyncio.create_task(drip())
+        dripping = asyncio.create_task(drip(lambda: sender.send(1, b"x")))
         assert status(await sender.outcome(1)) == grpc.StatusCode.DEADLINE_EXCEEDED.value[0]
         dripping.cancel()
         sender.close()
@@ -156,7 +151,7 @@ def test_calls_beyond_the_limit_of_a_connection_wait_or_are_told_to_come_again()
     async def scenario(port: int) -> None:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             export = channel.unary_unary(_EXPORT, None, None)
-            calls = [asyncio.ensure_future(export(REQUEST, timeout=20)) for _ in range(10)]
+            calls = [asyncio.ensure_future(export(REQUEST, timeout=PATIENCE)) for _ in range(10)]
             await intake.third.wait()
             intake.go_on.set()
             answers = await asyncio.gather(*calls, return_exceptions=True)

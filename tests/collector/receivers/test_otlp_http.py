@@ -20,6 +20,7 @@ from collector.errors import CollectorError, DecodeError, RefusedError, Unavaila
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from tests import otlp_data as data
 from tests.sinks import RecordingIntake
+from tests.waiting import drip
 
 REQUEST = data.traces(data.span(1)).SerializeToString()
 PROTOBUF = {"content-type": "application/x-protobuf"}
@@ -156,14 +157,9 @@ def test_a_body_that_never_comes_is_given_up_on(drips: bool) -> None:
         await receiver.start()
         reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
 
-        async def drip() -> None:
-            while drips:
-                writer.write(b"x")
-                await asyncio.sleep(0.01)
-
         head = b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n"
         writer.write(head + b"content-length: 9999\r\n\r\nab")
-        dripping = asyncio.create_task(drip())
+        dripping = asyncio.create_task(drip(lambda: writer.write(b"x" if drips else b"")))
         assert b" 408 " in await reader.readline()
         dripping.cancel()
         writer.close()

@@ -17,6 +17,7 @@ from collector.storage import spool as spool_module
 from collector.storage.spool import Spool
 from collector.storage.spool_file import Change, SpoolFile
 from collector.telemetry.metrics import Telemetry
+from tests.waiting import until
 
 
 class CountingFile(SpoolFile):
@@ -43,12 +44,6 @@ def run(
         await spool.shutdown()
 
     asyncio.run(main())
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - what is awaited has no event of its own
-            await asyncio.sleep(0)
 
 
 def rows(folder: Path) -> list[bytes]:
@@ -84,7 +79,6 @@ def test_a_repeated_request_is_not_acknowledged_before_the_first_is_durable(tmp_
     async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
         spool.keep(0, b"first")
         first = asyncio.create_task(spool.stored())
-        await asyncio.sleep(0)
         await until(lambda: not spool._pending)  # the writer has taken it
         await spool.stored()  # the repetition recorded nothing of its own
         assert first.done()
