@@ -110,9 +110,9 @@ class Pipeline:
         self._settings = ContextSettings(route, intent, user_input=heard, content=asks)
         wanted = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes)
         prefixes = dialects.ATTRIBUTE_PREFIXES
-        self._read, self._read_log = dialects.read, dialects.read_log
+        self._read, self._read_log = dialects.read_span, dialects.read_log
         if asks:  # costly, and of no use to anybody else
-            self._read, self._read_log = content.read, content.read_log
+            self._read, self._read_log = content.read_span, content.read_log
             wanted, prefixes = wanted | content.ATTRIBUTES, (*prefixes, *content.PREFIXES)
         self._decoder = Decoder(wanted, prefixes, dialects.SCOPES)
 
@@ -164,7 +164,7 @@ class Pipeline:
     def _take(self, scope: lazy.ScopeSpans, taken: _Taken, now: float) -> None:
         """Read the spans of one scope that may be about agents; hold some, forward the rest."""
         keep: set[int] = set()
-        readings: list[tuple[int, bytes, GenAISpan]] = []
+        genai_spans: list[tuple[int, bytes, GenAISpan]] = []
         spans = (
             self._decoder.spans([scope.spans[index] for index in scope.wanted], scope.envelope) if scope.wanted else ()
         )
@@ -173,17 +173,21 @@ class Pipeline:
                 keep.add(index)
                 taken.undecodable += 1
                 continue
-            reading = self._read(span)
-            if reading is None:
+            genai_span = self._read(span)
+            if genai_span is None:
                 scope_name = self._telemetry.label("scope", span.scope.name)
                 self._telemetry.child(self._telemetry.unread_spans, scope_name).inc()
-            elif reading is not IGNORED and len(span.trace_id) == _TRACE_ID_SIZE and len(span.span_id) == _SPAN_ID_SIZE:
-                readings.append((index, span.trace_id, reading))
-        readings.sort(key=_context_last)
+            elif (
+                genai_span is not IGNORED
+                and len(span.trace_id) == _TRACE_ID_SIZE
+                and len(span.span_id) == _SPAN_ID_SIZE
+            ):
+                genai_spans.append((index, span.trace_id, genai_span))
+        genai_spans.sort(key=_context_last)
         kept: dict[bytes, list[bytes]] = {}
-        for index, trace_id, reading in readings:
+        for index, trace_id, genai_span in genai_spans:
             raw = scope.spans[index]
-            disposition = self._assembler.add(trace_id, reading.span_id, reading, raw, scope.envelope, now)
+            disposition = self._assembler.add(trace_id, genai_span.span_id, genai_span, raw, scope.envelope, now)
             if self._journal is not None and disposition is not Disposition.DUPLICATE:
                 kept.setdefault(trace_id, []).append(raw)
             if disposition in (Disposition.HELD, Disposition.DUPLICATE):
@@ -216,11 +220,11 @@ class Pipeline:
     def _add_log(self, envelope: lazy.Envelope, raw: bytes, now: float) -> bytes:
         """Give one log record to its trace; says the trace's id, b"" where the record is not of interest."""
         record = self._decoder.log_record(raw, envelope)
-        reading = self._read_log(record) if len(record.trace_id) == _TRACE_ID_SIZE else None
-        if reading is None:
+        genai_span = self._read_log(record) if len(record.trace_id) == _TRACE_ID_SIZE else None
+        if genai_span is None:
             return b""
         key = int.from_bytes(blake2b(raw, digest_size=8).digest())  # the same after a restart, which hash() is not
-        self._assembler.add(record.trace_id, key, reading, None, envelope, now)
+        self._assembler.add(record.trace_id, key, genai_span, None, envelope, now)
         return record.trace_id
 
     # ---- over time: called by the service
@@ -320,7 +324,7 @@ class Pipeline:
 
     def _reconstruct(self, trace: Trace) -> list[Run]:
         try:
-            return reconstruct(trace.trace_id, list(trace.readings.values()), trace.parents(), self._settings)
+            return reconstruct(trace.trace_id, list(trace.spans.values()), trace.parents(), self._settings)
         except Exception:  # noqa: BLE001 - whatever a stranger sent, other traces go on, and this one is still delivered
             self._report_bug("trace %s could not be reconstructed", trace.trace_id.hex())
             return []

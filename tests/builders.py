@@ -81,7 +81,7 @@ def model_span(
     number: int = 3,
     parent: int = 1,
     *,
-    told: Sequence[Mapping[str, Any]] = (),
+    input_messages: Sequence[Mapping[str, Any]] = (),
     **more: Any,
 ) -> Span:
     """One model request in the GenAI conventions that answered with ``calls``: id, name, arguments."""
@@ -89,8 +89,8 @@ def model_span(
     attributes = {"gen_ai.operation.name": "chat", **more.pop("attributes", {})}
     if parts:
         attributes["gen_ai.output.messages"] = json.dumps([{"role": "assistant", "parts": parts}])
-    if told:
-        attributes["gen_ai.input.messages"] = json.dumps(list(told))
+    if input_messages:
+        attributes["gen_ai.input.messages"] = json.dumps(list(input_messages))
     return span("chat", number, parent, attributes=attributes, **more)
 
 
@@ -113,16 +113,16 @@ def log(
     )
 
 
-def readings(items: Iterable[Span | LogRecord]) -> list[GenAISpan]:
+def genai_spans(items: Iterable[Span | LogRecord]) -> list[GenAISpan]:
     """What the dialects make of spans and log records, without what nobody needs."""
-    found = [dialects.read(item) if isinstance(item, Span) else dialects.read_log(item) for item in items]
-    return [reading for reading in found if reading is not None and reading is not IGNORED]
+    found = [dialects.read_span(item) if isinstance(item, Span) else dialects.read_log(item) for item in items]
+    return [genai_span for genai_span in found if genai_span is not None and genai_span is not IGNORED]
 
 
 def runs_of(*items: Span | LogRecord, settings: ContextSettings | None = None) -> list[Run]:
     """The runs of the one trace these spans and log records make."""
     parents = {item.span_id: item.parent_span_id for item in items if isinstance(item, Span)}
-    return reconstruct(TRACE, readings(items), parents, settings or ContextSettings())
+    return reconstruct(TRACE, genai_spans(items), parents, settings or ContextSettings())
 
 
 def run_of(*items: Span | LogRecord, settings: ContextSettings | None = None) -> Run:

@@ -1,6 +1,6 @@
 """Open traces: what is known of each until its verdict, and when that time has come.
 
-Theory of operation. A trace opens with its first span (or log event) that is about an agent. Its readings, its parent
+Theory of operation. A trace opens with its first span (or log event) that is about an agent. Its spans, its parent
 links and the raw bytes of its *held* spans (those that will be annotated) wait here; every other span has left already.
 When nothing new has come for ``settle``, the trace is due: if its runs look whole it is released, else it waits until it
 was quiet for ``idle_timeout``. ``max_duration`` and the limits on open traces, spans and held bytes end it whatever it
@@ -23,7 +23,7 @@ from collector.model.genai_span import GenAISpan, Role
 from collector.otlp.lazy import Envelope
 
 _LARGE = 1000
-"""Readings from which a trace is looked at less often: looking costs as much as there are."""
+"""Spans from which a trace is looked at less often: looking costs as much as there are."""
 
 
 class Due(Enum):
@@ -112,18 +112,18 @@ class Assembler:
                 self._schedule(trace, now + self._config.settle)
 
     def add(
-        self, trace_id: bytes, key: bytes | int, reading: GenAISpan, raw: bytes | None, envelope: Envelope, now: float
+        self, trace_id: bytes, key: bytes | int, span: GenAISpan, raw: bytes | None, envelope: Envelope, now: float
     ) -> Disposition:
-        """Take one reading; ``raw`` is its span, None for a log record. Says what becomes of the span."""
+        """Take one span; ``raw`` is its span, None for a log record. Says what becomes of the span."""
         trace = self._open.get(trace_id)
         if trace is None:
-            if reading.role == Role.OTHER and trace_id not in self._closed:
+            if span.role == Role.OTHER and trace_id not in self._closed:
                 roots = self._unclaimed.entry(trace_id, now).roots
                 if len(roots) < self._config.max_spans:
-                    roots.append(reading)
+                    roots.append(span)
                 return Disposition.FORWARD
             trace = self._reopen(trace_id, key, now) or self._begin(trace_id, now)
-        if key in trace.readings or key in trace.seen:
+        if key in trace.spans or key in trace.seen:
             return Disposition.DUPLICATE if trace.was_held(key) else Disposition.FORWARD
         if trace.state is not TraceState.OPEN:  # by far the most are, and stay so
             trace.step(TraceEvent.ARRIVED)
@@ -131,18 +131,18 @@ class Assembler:
         if trace.waits:
             trace.waits = False
             self._schedule(trace, self._deadline(trace))
-        if len(trace.readings) + len(trace.seen) >= self._config.max_spans:
+        if len(trace.spans) + len(trace.seen) >= self._config.max_spans:
             trace.truncated = True
             return Disposition.FORWARD
-        late = trace.state is TraceState.REOPENED and self._has_verdict(trace, reading)
+        late = trace.state is TraceState.REOPENED and self._has_verdict(trace, span)
         if late and trace.seen:  # the calls it would be scored with are gone: its verdict stays as it is
             trace.seen[key] = False
             return Disposition.LATE
-        trace.readings[key] = reading
+        trace.spans[key] = span
         if late:
             return Disposition.LATE
-        if raw is not None and (reading.held or self._may_be_anchor(trace, reading)):
-            trace.hold(reading.span_id, raw, envelope)
+        if raw is not None and (span.annotatable or self._may_be_anchor(trace, span)):
+            trace.hold(span.span_id, raw, envelope)
             self.held_bytes += len(raw)
             return Disposition.HELD
         return Disposition.FORWARD
@@ -237,13 +237,13 @@ class Assembler:
     def _begin(self, trace_id: bytes, now: float) -> Trace:
         links, roots, context = self._unclaimed.claim(trace_id)
         trace = self._open[trace_id] = Trace(trace_id, now, now, links, context=context or ())
-        trace.readings.update((root.span_id, root) for root in roots)
+        trace.spans.update((root.span_id, root) for root in roots)
         self._schedule(trace, self._deadline(trace))
         return trace
 
     def _reopen(self, trace_id: bytes, key: bytes | int, now: float) -> Trace | None:
         trace = self._closed.get(trace_id)
-        if trace is None or key in trace.readings or key in trace.seen:
+        if trace is None or key in trace.spans or key in trace.seen:
             return trace  # a repeated span reopens nothing
         del self._closed[trace_id]
         links, _, trace.context = self._unclaimed.claim(trace_id)
@@ -258,25 +258,25 @@ class Assembler:
         heapq.heappush(self._deadlines, (at, trace.trace_id))
 
     def _deadline(self, trace: Trace) -> float:
-        quiet = self._config.settle * (1 + len(trace.readings) // _LARGE)
+        quiet = self._config.settle * (1 + len(trace.spans) // _LARGE)
         if trace.waits:
             quiet = self._config.idle_timeout
         return min(trace.touched + quiet, trace.opened + self._config.max_duration)
 
     @staticmethod
-    def _has_verdict(trace: Trace, reading: GenAISpan) -> bool:
+    def _has_verdict(trace: Trace, span: GenAISpan) -> bool:
         """Whether an enclosing run was scored already. Walks known parents; unknown ones may be a new run's."""
-        parents, at, seen = trace.parents(), reading.parent_span_id, set[bytes]()
+        parents, at, seen = trace.parents(), span.parent_span_id, set[bytes]()
         while at and at not in seen:
             if at in trace.verdicts:
                 return True
-            if (known := trace.readings.get(at)) is not None and known.role == Role.AGENT:
+            if (known := trace.spans.get(at)) is not None and known.role == Role.AGENT:
                 return False
             seen.add(at)
             at = parents.get(at, b"")
-        return reading.role != Role.AGENT and not reading.parent_span_id
+        return span.role != Role.AGENT and not span.parent_span_id
 
     @staticmethod
-    def _may_be_anchor(trace: Trace, reading: GenAISpan) -> bool:
+    def _may_be_anchor(trace: Trace, span: GenAISpan) -> bool:
         """A root with no agent seen so far: where a trace has no agent span, its root is annotated instead."""
-        return not reading.parent_span_id and all(other.role != Role.AGENT for other in trace.readings.values())
+        return not span.parent_span_id and all(other.role != Role.AGENT for other in trace.spans.values())

@@ -49,7 +49,7 @@ _NOTHING: Final = cast("dict[Any, Any]", MappingProxyType({}))
 
 @dataclass(slots=True, eq=False)
 class Trace:
-    """One open or remembered trace. ``readings`` are keyed by span id, those of log records by a hash of the record."""
+    """One open or remembered trace. ``spans`` are keyed by span id, those of log records by a hash of the record."""
 
     trace_id: bytes
     opened: float
@@ -62,7 +62,7 @@ class Trace:
     """It was due and not whole; anything new lets it settle again."""
     truncated: bool = False
     """Some of it was not kept, because a limit was reached."""
-    readings: dict[bytes | int, GenAISpan] = field(default_factory=dict)
+    spans: dict[bytes | int, GenAISpan] = field(default_factory=dict)
     held: dict[bytes, bytes] = field(default_factory=dict)
     """Spans that wait for the verdict, raw."""
     envelope: Envelope | None = None
@@ -118,7 +118,7 @@ class Trace:
 
     def was_held(self, key: bytes | int) -> bool:
         """Whether a span it has is, or was, held."""
-        return key in self.held or self.seen.get(key, False) or (key in self.readings and self.readings[key].held)
+        return key in self.held or self.seen.get(key, False) or (key in self.spans and self.spans[key].annotatable)
 
     def step(self, event: TraceEvent) -> None:
         """Change state. Raises ValueError, and changes nothing, where the event cannot happen."""

@@ -34,9 +34,9 @@ from collector.model.genai_span import (
     GenAISpan,
     Role,
     context_attributes,
-    fill,
+    fill_missing,
+    genai_span_of,
     has_remote_parent,
-    reading_of,
 )
 from collector.model.span import LogRecord, Span
 
@@ -83,7 +83,7 @@ ATTRIBUTES: Final[frozenset[str]] = frozenset(semconv.EVENT_ATTRIBUTES).union(
 ATTRIBUTE_PREFIXES: Final[tuple[str, ...]] = tuple(dict.fromkeys(p for dialect in DIALECTS for p in dialect.prefixes))
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """What ``span`` means for an agent run.
 
     None: it carries some marker and no dialect understands it (a blind spot, to be counted). ``IGNORED``: understood,
@@ -93,38 +93,38 @@ def read(span: Span) -> GenAISpan | None:
     if span.scope.name not in _BY_SCOPE and _OTHER_KEYS.isdisjoint(
         attributes
     ):  # by far the most: the conventions alone
-        reading = otel_genai.read(span)
+        genai_span = otel_genai.read_span(span)
     else:
-        reading = _read_mixed(span)
-    if reading is None:
-        reading = generic.read(span)
+        genai_span = _read_mixed(span)
+    if genai_span is None:
+        genai_span = generic.read_span(span)
     if not span.parent_span_id or semconv.HTTP_ROUTE in attributes or has_remote_parent(span):
-        if reading is None or reading is IGNORED:
-            reading = reading_of(span, Role.OTHER, "")
-        if not reading.attributes:
-            reading.attributes = context_attributes(span)
-    return reading
+        if genai_span is None or genai_span is IGNORED:
+            genai_span = genai_span_of(span, Role.OTHER, "")
+        if not genai_span.attributes:
+            genai_span.attributes = context_attributes(span)
+    return genai_span
 
 
 def _read_mixed(span: Span) -> GenAISpan | None:
     dialect = _BY_SCOPE.get(span.scope.name)
-    reading = None if dialect is None else dialect.read(span)
-    if reading is IGNORED:
+    genai_span = None if dialect is None else dialect.read_span(span)
+    if genai_span is IGNORED:
         return IGNORED
     for key, dialect in _BY_KEY:
-        if key in span.attributes and (reading is None or reading.dialect != dialect.name):
-            other = dialect.read(span)
-            if reading is None or reading is IGNORED:
-                reading = other or reading
-            elif other is not None and other.role is reading.role:
-                fill(reading, other)
-    return reading
+        if key in span.attributes and (genai_span is None or genai_span.dialect != dialect.name):
+            other = dialect.read_span(span)
+            if genai_span is None or genai_span is IGNORED:
+                genai_span = other or genai_span
+            elif other is not None and other.role is genai_span.role:
+                fill_missing(genai_span, other)
+    return genai_span
 
 
 def read_log(record: LogRecord) -> GenAISpan | None:
     """What a log record tells of a model request, or None where it is about something else."""
     for read_record in _WITH_LOGS:
-        reading = read_record(record)
-        if reading is not None:
-            return reading
+        genai_span = read_record(record)
+        if genai_span is not None:
+            return genai_span
     return None

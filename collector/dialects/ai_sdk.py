@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_hold_calls, newest_results, newest_user_input
+from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
 from collector.payloads.values import name_of
 
 NAME: Final = "ai_sdk"
@@ -30,7 +30,7 @@ _AGENTS: Final = frozenset({"ai.generateText", "ai.streamText"})
 _MODELS: Final = (".doGenerate", ".doStream")
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """What the span is by its ``ai.operationId``. Objects, embeddings and the like call no tools."""
     operation = span.attributes.get(_OPERATION)
     if operation == "ai.toolCall":
@@ -44,50 +44,50 @@ def read(span: Span) -> GenAISpan | None:
 
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = name_of(get(_TOOL_NAME))
-    reading.call_id = name_of(get(_TOOL_ID))
-    reading.arguments = get(_TOOL_ARGUMENTS)
-    reading.agent = name_of(get(_FUNCTION))
-    return reading
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(get(_TOOL_NAME))
+    genai_span.call_id = name_of(get(_TOOL_ID))
+    genai_span.arguments = get(_TOOL_ARGUMENTS)
+    genai_span.agent = name_of(get(_FUNCTION))
+    return genai_span
 
 
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.AGENT, NAME)
-    reading.tracing = "complete"
-    reading.name = name_of(get(_FUNCTION))
-    reading.conversation_id = next((text for key in _CONVERSATION_IDS if (text := name_of(get(key)))), None)
-    reading.user_input = get(_PROMPT)
-    reading.attributes = context_attributes(span)
-    return reading
+    genai_span = genai_span_of(span, Role.AGENT, NAME)
+    genai_span.tracing = "complete"
+    genai_span.name = name_of(get(_FUNCTION))
+    genai_span.conversation_id = next((text for key in _CONVERSATION_IDS if (text := name_of(get(key)))), None)
+    genai_span.user_input = get(_PROMPT)
+    genai_span.attributes = context_attributes(span)
+    return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.MODEL, NAME)
-    reading.response_id = name_of(get(_RESPONSE_ID))
-    reading.agent = name_of(get(_FUNCTION))
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    genai_span.response_id = name_of(get(_RESPONSE_ID))
+    genai_span.agent = name_of(get(_FUNCTION))
     output = next((value for key in _RESPONSE_CALLS if (value := get(key))), None)
-    if may_hold_calls(output):
-        reading.output = output
+    if may_contain_tool_calls(output):
+        genai_span.output = output
     messages = get(_PROMPT_MESSAGES)
     if messages:
-        reading.user_input = newest_user_input(messages)
-        reading.results = newest_results(messages)
-    return reading
+        genai_span.user_input = newest_user_input(messages)
+        genai_span.results = newest_tool_results(messages)
+    return genai_span
 
 
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(_OPERATION,),
-    read=read,
+    read_span=read_span,
     markers=(b"ai.operationId",),
     attributes=frozenset({
         _FUNCTION, _TOOL_NAME, _TOOL_ID, _TOOL_ARGUMENTS, _PROMPT, _PROMPT_MESSAGES, _RESPONSE_ID, *_RESPONSE_CALLS,
         semconv.ERROR_TYPE,
     }),
     prefixes=(_METADATA_PREFIX,),
-    answers=("ai.response.text", "ai.result.text"),
-    offers=("ai.prompt.tools",),
+    output_attributes=("ai.response.text", "ai.result.text"),
+    tool_definition_attributes=("ai.prompt.tools",),
 )  # fmt: skip

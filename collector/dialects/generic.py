@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_hold_calls
+from collector.payloads.messages import may_contain_tool_calls
 from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "generic"
@@ -43,24 +43,24 @@ _AGENT_NAMES: Final = (semconv.AGENT_NAME, "agent.name", "agent_name")
 _SESSIONS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID, "lmnr.association.properties.session_id")
 
 
-def read(span: Span) -> GenAISpan | None:
-    """A reading where the span says what it is in some usual way, else None: a blind spot."""
+def read_span(span: Span) -> GenAISpan | None:
+    """A genai_span where the span says what it is in some usual way, else None: a blind spot."""
     role = _role(span)
     if role is None:
         return None
-    reading = reading_of(span, role, NAME)
-    reading.conversation_id = name_of(_first(span, _SESSIONS))
+    genai_span = genai_span_of(span, role, NAME)
+    genai_span.conversation_id = name_of(_first(span, _SESSIONS))
     if role is Role.TOOL:
-        reading.name = name_of(_first(span, _TOOL_NAMES)) or name_of(span.name.removeprefix("execute_tool "))
-        reading.call_id = name_of(_first(span, _CALL_IDS))
-        reading.arguments = _first(span, _INPUTS)
+        genai_span.name = name_of(_first(span, _TOOL_NAMES)) or name_of(span.name.removeprefix("execute_tool "))
+        genai_span.call_id = name_of(_first(span, _CALL_IDS))
+        genai_span.arguments = _first(span, _INPUTS)
     elif role is Role.AGENT:
-        reading.name = name_of(_first(span, _AGENT_NAMES)) or name_of(span.name)
-        reading.user_input = _first(span, _INPUTS)
-        reading.attributes = context_attributes(span)
-    elif may_hold_calls(_first(span, _OUTPUTS)):
-        reading.output = _first(span, _OUTPUTS)
-    return reading
+        genai_span.name = name_of(_first(span, _AGENT_NAMES)) or name_of(span.name)
+        genai_span.user_input = _first(span, _INPUTS)
+        genai_span.attributes = context_attributes(span)
+    elif may_contain_tool_calls(_first(span, _OUTPUTS)):
+        genai_span.output = _first(span, _OUTPUTS)
+    return genai_span
 
 
 def _role(span: Span) -> Role | None:
@@ -78,8 +78,8 @@ def _first(span: Span, keys: Iterable[str]) -> object:
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
-    read=read,
+    read_span=read_span,
     markers=(b"tool.name",),
     attributes=frozenset({*_KINDS, *_TOOL_NAMES, *_CALL_IDS, *_INPUTS, *_OUTPUTS, *_AGENT_NAMES, *_SESSIONS}),
-    answers=_OUTPUTS,
+    output_attributes=_OUTPUTS,
 )

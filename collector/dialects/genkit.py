@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_hold_calls, newest_results, newest_user_input
+from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
 from collector.payloads.values import name_of
 
 NAME: Final = "genkit"
@@ -23,7 +23,7 @@ _SESSION: Final = "genkit:sessionId"
 _AGENTS: Final = ("flow", "agent", "executablePrompt")
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """What the action is by its subtype; `generate` and other helpers are steps."""
     subtype = span.attributes.get(_SUBTYPE)
     if subtype == "tool" or subtype == "tool.v2":
@@ -35,43 +35,43 @@ def read(span: Span) -> GenAISpan | None:
 
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = name_of(get(_NAME)) or name_of(span.name)
-    reading.arguments = get(_INPUT)
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(get(_NAME)) or name_of(span.name)
+    genai_span.arguments = get(_INPUT)
     if get(_STATE) == "error":
-        reading.status = "error"
-    return reading
+        genai_span.status = "error"
+    return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.MODEL, NAME)
-    if may_hold_calls(get(_OUTPUT)):
-        reading.output = get(_OUTPUT)
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    if may_contain_tool_calls(get(_OUTPUT)):
+        genai_span.output = get(_OUTPUT)
     messages = get(_INPUT)
     if messages:
-        reading.user_input = newest_user_input(messages)
-        reading.results = newest_results(messages)
-    return reading
+        genai_span.user_input = newest_user_input(messages)
+        genai_span.results = newest_tool_results(messages)
+    return genai_span
 
 
 def _read_flow(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.AGENT, NAME)
-    reading.tracing = "complete"
-    reading.name = name_of(get(_NAME)) or name_of(span.name)
-    reading.conversation_id = name_of(get(_SESSION))
-    reading.user_input = get(_INPUT)
-    reading.attributes = context_attributes(span)
-    return reading
+    genai_span = genai_span_of(span, Role.AGENT, NAME)
+    genai_span.tracing = "complete"
+    genai_span.name = name_of(get(_NAME)) or name_of(span.name)
+    genai_span.conversation_id = name_of(get(_SESSION))
+    genai_span.user_input = get(_INPUT)
+    genai_span.attributes = context_attributes(span)
+    return genai_span
 
 
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(_TYPE,),
-    read=read,
+    read_span=read_span,
     markers=(b"genkit:metadata:subtype",),
     attributes=frozenset({_SUBTYPE, _NAME, _INPUT, _OUTPUT, _STATE, _SESSION, semconv.ERROR_TYPE}),
-    answers=(_OUTPUT,),
-    requests=(_INPUT,),
+    output_attributes=(_OUTPUT,),
+    request_attributes=(_INPUT,),
 )

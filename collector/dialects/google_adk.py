@@ -10,9 +10,9 @@ import re
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_hold_calls, newest_results, newest_user_input, outcome_of
+from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input, result_status
 from collector.payloads.values import name_of
 
 NAME: Final = "google_adk"
@@ -31,7 +31,7 @@ _AGENT_SPAN: Final = re.compile(r"agent_run \[(.+)\]$")  # 1.x; the name stands 
 _EMPTY: Final = ("{}", '""', "")
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """What the span's name says it is, where its attributes do not; None leaves it to the GenAI conventions."""
     if span.name.startswith(_TOOL_SPAN):
         return IGNORED if span.name.startswith(_MERGED, len(_TOOL_SPAN)) else _read_tool(span)
@@ -43,50 +43,50 @@ def read(span: Span) -> GenAISpan | None:
 
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.removeprefix(_TOOL_SPAN))
-    reading.call_id = name_of(get(semconv.TOOL_CALL_ID))
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.removeprefix(_TOOL_SPAN))
+    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     arguments, result = get(_ARGUMENTS), get(_RESULT)
     if arguments is not None and not (arguments in _EMPTY and result in _EMPTY):  # both empty: not recorded
-        reading.arguments = None if arguments == "N/A" else arguments
-    if semconv.OPERATION_NAME not in span.attributes or (result is not None and outcome_of(result) != "ok"):
-        reading.status = "error"
-    return reading
+        genai_span.arguments = None if arguments == "N/A" else arguments
+    if semconv.OPERATION_NAME not in span.attributes or (result is not None and result_status(result) != "ok"):
+        genai_span.status = "error"
+    return genai_span
 
 
 def _read_agent(span: Span, name: str) -> GenAISpan:
-    reading = reading_of(span, Role.AGENT, NAME)
-    reading.tracing = "complete"
-    reading.name = name_of(name)
-    reading.conversation_id = name_of(span.attributes.get(_SESSION))
-    reading.attributes = context_attributes(span)
-    return reading
+    genai_span = genai_span_of(span, Role.AGENT, NAME)
+    genai_span.tracing = "complete"
+    genai_span.name = name_of(name)
+    genai_span.conversation_id = name_of(span.attributes.get(_SESSION))
+    genai_span.attributes = context_attributes(span)
+    return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.MODEL, NAME)
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
     output, request = get(_RESPONSE), get(_REQUEST)
-    if may_hold_calls(output):
-        reading.output = output
-    reading.agent = name_of(get(semconv.AGENT_NAME))
-    reading.conversation_id = name_of(get(_SESSION))
+    if may_contain_tool_calls(output):
+        genai_span.output = output
+    genai_span.agent = name_of(get(semconv.AGENT_NAME))
+    genai_span.conversation_id = name_of(get(_SESSION))
     if request and request not in _EMPTY:
-        reading.user_input = newest_user_input(request)
-        reading.results = newest_results(request)
-    return reading
+        genai_span.user_input = newest_user_input(request)
+        genai_span.results = newest_tool_results(request)
+    return genai_span
 
 
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
     scopes=(_SCOPE,),
-    read=read,
+    read_span=read_span,
     whole_scopes=(_SCOPE,),
     attributes=frozenset({
         _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE, _SESSION, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.TOOL_NAME,
         semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
     }),
-    answers=(_RESPONSE,),
-    requests=(_REQUEST,),
+    output_attributes=(_RESPONSE,),
+    request_attributes=(_REQUEST,),
 )  # fmt: skip

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_hold_calls, newest_results, newest_user_input
+from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
 from collector.payloads.values import name_of
 
 NAME: Final = "haystack"
@@ -30,7 +30,7 @@ _COMPONENT_OUTPUT: Final = "haystack.component.output"
 _PIPELINE_INPUT: Final = "haystack.pipeline.input_data"
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """What the span is by its name, which Haystack fixes."""
     reader = _READERS.get(span.name)
     return IGNORED if reader is None else reader(span)
@@ -38,12 +38,12 @@ def read(span: Span) -> GenAISpan | None:
 
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = name_of(get(_TOOL_NAME))
-    reading.arguments = get(_TOOL_INPUT)
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(get(_TOOL_NAME))
+    genai_span.arguments = get(_TOOL_INPUT)
     if get(_TOOL_ERROR) is True:
-        reading.status = "error"
-    return reading
+        genai_span.status = "error"
+    return genai_span
 
 
 def _read_step(span: Span) -> GenAISpan:
@@ -51,19 +51,19 @@ def _read_step(span: Span) -> GenAISpan:
 
 
 def _read_model(span: Span, output: object, messages: object) -> GenAISpan:
-    reading = reading_of(span, Role.MODEL, NAME)
-    if may_hold_calls(output):
-        reading.output = output
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    if may_contain_tool_calls(output):
+        genai_span.output = output
     if messages:
-        reading.user_input = newest_user_input(messages)
-        reading.results = newest_results(messages)
-    return reading
+        genai_span.user_input = newest_user_input(messages)
+        genai_span.results = newest_tool_results(messages)
+    return genai_span
 
 
 def _read_agent(span: Span) -> GenAISpan:
-    reading = _read_context(span, span.attributes.get(_AGENT_INPUT))
-    reading.role = Role.AGENT
-    return reading
+    genai_span = _read_context(span, span.attributes.get(_AGENT_INPUT))
+    genai_span.role = Role.AGENT
+    return genai_span
 
 
 def _read_pipeline(span: Span) -> GenAISpan:
@@ -71,22 +71,22 @@ def _read_pipeline(span: Span) -> GenAISpan:
 
 
 def _read_context(span: Span, user_input: object) -> GenAISpan:
-    reading = reading_of(span, Role.OTHER, NAME)
-    reading.user_input = user_input
-    reading.attributes = context_attributes(span)
-    return reading
+    genai_span = genai_span_of(span, Role.OTHER, NAME)
+    genai_span.user_input = user_input
+    genai_span.attributes = context_attributes(span)
+    return genai_span
 
 
 def _read_component(span: Span) -> GenAISpan:
     get = span.attributes.get
     kind = get(_COMPONENT_TYPE)
     if kind == "Agent":
-        reading = _read_agent(span)
-        reading.name = name_of(get(_COMPONENT_NAME))
-        reading.user_input = get(_COMPONENT_INPUT)
-        return reading
+        genai_span = _read_agent(span)
+        genai_span.name = name_of(get(_COMPONENT_NAME))
+        genai_span.user_input = get(_COMPONENT_INPUT)
+        return genai_span
     if kind == "ToolInvoker":
-        return reading_of(span, Role.GROUP, NAME)
+        return genai_span_of(span, Role.GROUP, NAME)
     if type(kind) is str and kind.endswith("ChatGenerator"):
         return _read_model(span, get(_COMPONENT_OUTPUT), get(_COMPONENT_INPUT))
     return IGNORED
@@ -105,12 +105,12 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(_COMPONENT_TYPE, _TOOL_NAME, _LLM_INPUT, _LLM_OUTPUT, "haystack.agent.max_steps", "haystack.pipeline.metadata"),
-    read=read,
+    read_span=read_span,
     markers=(b"haystack.",),
     attributes=frozenset({
         _TOOL_ERROR, _TOOL_INPUT, _AGENT_INPUT, _COMPONENT_NAME, _COMPONENT_INPUT, _COMPONENT_OUTPUT, _PIPELINE_INPUT,
         semconv.ERROR_TYPE,
     }),
-    answers=("haystack.agent.output", _LLM_OUTPUT, _COMPONENT_OUTPUT, "haystack.pipeline.output_data"),
-    offers=("haystack.agent.tools",),
+    output_attributes=("haystack.agent.output", _LLM_OUTPUT, _COMPONENT_OUTPUT, "haystack.pipeline.output_data"),
+    tool_definition_attributes=("haystack.agent.tools",),
 )  # fmt: skip

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_hold_calls, newest_results, newest_user_input
+from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
 from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "langfuse"
@@ -24,7 +24,7 @@ _CONVERSATION_IDS: Final = (
 )  # fmt: skip
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """What the observation is by its type; a chain named as LangChain's agent is that agent's run."""
     kind = span.attributes.get(_TYPE)
     if kind == "tool":
@@ -43,46 +43,46 @@ def _text(span: Span, key: str) -> str | None:
 
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = name_of(span.name)
-    reading.call_id = _text(span, _CALL_ID)
-    reading.arguments = get(_INPUT)
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(span.name)
+    genai_span.call_id = _text(span, _CALL_ID)
+    genai_span.arguments = get(_INPUT)
     record = parse_any(get(_INPUT))
     if isinstance(record, Mapping) and record.keys() == {"args", "kwargs"}:  # a decorated function
-        reading.arguments = record["kwargs"] if not record["args"] else record
+        genai_span.arguments = record["kwargs"] if not record["args"] else record
     if get(_LEVEL) == "ERROR":
-        reading.status = "error"
-    reading.agent = _text(span, _LANGCHAIN_AGENT)
-    return reading
+        genai_span.status = "error"
+    genai_span.agent = _text(span, _LANGCHAIN_AGENT)
+    return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.MODEL, NAME)
-    if may_hold_calls(get(_OUTPUT)):
-        reading.output = get(_OUTPUT)
-    reading.agent = _text(span, _LANGCHAIN_AGENT)
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    if may_contain_tool_calls(get(_OUTPUT)):
+        genai_span.output = get(_OUTPUT)
+    genai_span.agent = _text(span, _LANGCHAIN_AGENT)
     messages = get(_INPUT)
     if messages:
-        reading.user_input = newest_user_input(messages)
-        reading.results = newest_results(messages)
-    return reading
+        genai_span.user_input = newest_user_input(messages)
+        genai_span.results = newest_tool_results(messages)
+    return genai_span
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
-    reading = reading_of(span, role, NAME)
-    reading.name = reading.agent = name_of(span.name)
-    reading.conversation_id = next((text for key in _CONVERSATION_IDS if (text := _text(span, key))), None)
-    reading.user_input = span.attributes.get(_INPUT)
-    reading.attributes = context_attributes(span)
-    return reading
+    genai_span = genai_span_of(span, role, NAME)
+    genai_span.name = genai_span.agent = name_of(span.name)
+    genai_span.conversation_id = next((text for key in _CONVERSATION_IDS if (text := _text(span, key))), None)
+    genai_span.user_input = span.attributes.get(_INPUT)
+    genai_span.attributes = context_attributes(span)
+    return genai_span
 
 
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(_TYPE,),
-    read=read,
+    read_span=read_span,
     markers=(b"langfuse.observation.type",),
     attributes=frozenset({_INPUT, _OUTPUT, _LEVEL, _CALL_ID, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, semconv.ERROR_TYPE}),
-    answers=(_OUTPUT,),
+    output_attributes=(_OUTPUT,),
 )

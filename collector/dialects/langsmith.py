@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_hold_calls, newest_results, newest_user_input
+from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
 from collector.payloads.values import name_of
 
 NAME: Final = "langsmith"
@@ -23,7 +23,7 @@ _LANGCHAIN_AGENT: Final = _METADATA + "lc_agent_name"
 _CONVERSATION_IDS: Final = tuple(_METADATA + name for name in ("thread_id", "session_id", "conversation_id"))
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """What the span is by its ``langsmith.span.kind``; a chain named as LangChain's agent is that agent's run."""
     get = span.attributes.get
     kind = get(_KIND)
@@ -39,36 +39,36 @@ def read(span: Span) -> GenAISpan | None:
 
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name)
-    reading.call_id = name_of(get(semconv.TOOL_CALL_ID))
-    reading.arguments = get(_INPUT)
-    reading.agent = name_of(get(_LANGCHAIN_AGENT))
-    reading.conversation_id = _conversation(span)
-    return reading
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name)
+    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
+    genai_span.arguments = get(_INPUT)
+    genai_span.agent = name_of(get(_LANGCHAIN_AGENT))
+    genai_span.conversation_id = _conversation(span)
+    return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.MODEL, NAME)
-    if may_hold_calls(get(_OUTPUT)):
-        reading.output = get(_OUTPUT)
-    reading.agent = name_of(get(_LANGCHAIN_AGENT))
-    reading.conversation_id = _conversation(span)
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    if may_contain_tool_calls(get(_OUTPUT)):
+        genai_span.output = get(_OUTPUT)
+    genai_span.agent = name_of(get(_LANGCHAIN_AGENT))
+    genai_span.conversation_id = _conversation(span)
     messages = get(_INPUT)
     if messages:
-        reading.user_input = newest_user_input(messages)
-        reading.results = newest_results(messages)
-    return reading
+        genai_span.user_input = newest_user_input(messages)
+        genai_span.results = newest_tool_results(messages)
+    return genai_span
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
-    reading = reading_of(span, role, NAME)
-    reading.name = reading.agent = name_of(span.name)
-    reading.conversation_id = _conversation(span)
-    reading.user_input = span.attributes.get(_INPUT)
-    reading.attributes = context_attributes(span)
-    return reading
+    genai_span = genai_span_of(span, role, NAME)
+    genai_span.name = genai_span.agent = name_of(span.name)
+    genai_span.conversation_id = _conversation(span)
+    genai_span.user_input = span.attributes.get(_INPUT)
+    genai_span.attributes = context_attributes(span)
+    return genai_span
 
 
 def _conversation(span: Span) -> str | None:
@@ -78,9 +78,9 @@ def _conversation(span: Span) -> str | None:
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(_KIND,),
-    read=read,
+    read_span=read_span,
     attributes=frozenset({
         _INPUT, _OUTPUT, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
     }),
-    answers=(_OUTPUT,),
+    output_attributes=(_OUTPUT,),
 )  # fmt: skip

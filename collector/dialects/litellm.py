@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import Dialect, GenAISpan, Role, reading_of
+from collector.model.genai_span import Dialect, GenAISpan, Role, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_hold_calls, newest_results, newest_user_input
+from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
 from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "litellm"
@@ -36,21 +36,21 @@ _INPUTS: Final = tuple(f"llm.{provider}.messages" for provider in _PROVIDERS)
 _RESPONSE_IDS: Final = tuple(f"llm.{provider}.id" for provider in _PROVIDERS)
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """A raw request; the caller's span, overwritten by it, is left to the GenAI conventions."""
     if span.name != _RAW_SPAN:
         return None
     get = span.attributes.get
-    reading = reading_of(span, Role.MODEL, NAME)
-    reading.response_id = next((text for key in _RESPONSE_IDS if (text := name_of(get(key)))), None)
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    genai_span.response_id = next((text for key in _RESPONSE_IDS if (text := name_of(get(key)))), None)
     output = next((value for key in _OUTPUTS if (value := get(key))), None)
-    if may_hold_calls(output):
-        reading.output = output
+    if may_contain_tool_calls(output):
+        genai_span.output = output
     messages = parse_any(next((value for key in _INPUTS if (value := get(key))), None))
     if messages:
-        reading.user_input = newest_user_input(messages)
-        reading.results = newest_results(messages)
-    return reading
+        genai_span.user_input = newest_user_input(messages)
+        genai_span.results = newest_tool_results(messages)
+    return genai_span
 
 
 DIALECT: Final = Dialect(
@@ -58,8 +58,8 @@ DIALECT: Final = Dialect(
     keys=(),
     scopes=(_SCOPE,),
     whole_scopes=(_SCOPE,),
-    read=read,
+    read_span=read_span,
     attributes=frozenset({*_OUTPUTS, *_INPUTS, *_RESPONSE_IDS, semconv.ERROR_TYPE}),
-    answers=_OUTPUTS,
-    offers=tuple(f"llm.{provider}.tools" for provider in _PROVIDERS),
+    output_attributes=_OUTPUTS,
+    tool_definition_attributes=tuple(f"llm.{provider}.tools" for provider in _PROVIDERS),
 )

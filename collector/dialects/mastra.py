@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_hold_calls
+from collector.payloads.messages import may_contain_tool_calls
 from collector.payloads.refusals import is_refusal
 from collector.payloads.values import name_of
 
@@ -28,7 +28,7 @@ _CHUNK_OUTPUT: Final = "mastra.model_chunk.output"
 _THREADS: Final = ("mastra.metadata.threadId", "threadId")
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """What the span is by its ``mastra.span.type``. A generation repeats its steps, so steps count."""
     kind = span.attributes.get(_TYPE)
     if kind in ("tool_call", "mcp_tool_call"):
@@ -42,52 +42,52 @@ def read(span: Span) -> GenAISpan | None:
 
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(" ")[2])
-    reading.call_id = name_of(get(semconv.TOOL_CALL_ID))
-    reading.arguments = next(
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(" ")[2])
+    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
+    genai_span.arguments = next(
         (v for key in (semconv.TOOL_CALL_ARGUMENTS, _TOOL_INPUT, _INPUT) if (v := get(key)) is not None), None
     )
     result = get(semconv.TOOL_CALL_RESULT, get(_OUTPUT))
     if type(result) is str and is_refusal(result):  # arguments that fail the schema leave a span with status OK
-        reading.status, reading.refused = "error", True
-    return reading
+        genai_span.status, genai_span.refused = "error", True
+    return genai_span
 
 
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.AGENT, NAME)
-    reading.tracing = "complete"
-    reading.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_ID))
-    reading.conversation_id = name_of(get(semconv.CONVERSATION_ID)) or next(
+    genai_span = genai_span_of(span, Role.AGENT, NAME)
+    genai_span.tracing = "complete"
+    genai_span.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_ID))
+    genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID)) or next(
         (thread for key in _THREADS if (thread := name_of(get(key)))), None
     )
-    reading.user_input = get(_AGENT_INPUT, get(_INPUT))
-    reading.attributes = context_attributes(span)
-    return reading
+    genai_span.user_input = get(_AGENT_INPUT, get(_INPUT))
+    genai_span.attributes = context_attributes(span)
+    return genai_span
 
 
 def _read_model(span: Span, output_key: str) -> GenAISpan:
     """A step with the calls its model asked for; or the streamed piece that is one, which is all that is left of a run
     that died before the step's end."""
     output = span.attributes.get(output_key, span.attributes.get(_OUTPUT))
-    if not may_hold_calls(output):
+    if not may_contain_tool_calls(output):
         return IGNORED
-    reading = reading_of(span, Role.MODEL, NAME)
-    reading.output = output
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    genai_span.output = output
     if type(output) is str and output.startswith('{"error"') and is_refusal(output):
-        reading.results = ((None, "refused"),)
-    return reading
+        genai_span.results = ((None, "refused"),)
+    return genai_span
 
 
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(_TYPE,),
-    read=read,
+    read_span=read_span,
     attributes=frozenset({
         _INPUT, _OUTPUT, _AGENT_INPUT, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT, *_THREADS, semconv.AGENT_NAME,
         semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_RESULT,
         semconv.CONVERSATION_ID, semconv.ERROR_TYPE,
     }),
-    answers=("mastra.agent_run.output", _STEP_OUTPUT, _OUTPUT),
+    output_attributes=("mastra.agent_run.output", _STEP_OUTPUT, _OUTPUT),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, genai_span_of
 from collector.model.span import Span
 from collector.payloads.values import name_of
 
@@ -17,22 +17,22 @@ NAME: Final = "mcp"
 _CALL: Final = "tools/call"
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """A call of a tool; listings, handshakes and the like are nobody's tool calls."""
     get = span.attributes.get
     if get(semconv.MCP_METHOD_NAME) != _CALL:
         return IGNORED
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(_CALL)[2].strip())
-    reading.call_id = name_of(get(semconv.TOOL_CALL_ID))
-    reading.arguments = get(semconv.TOOL_CALL_ARGUMENTS)
-    return reading
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(_CALL)[2].strip())
+    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
+    genai_span.arguments = get(semconv.TOOL_CALL_ARGUMENTS)
+    return genai_span
 
 
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(semconv.MCP_METHOD_NAME,),
-    read=read,
+    read_span=read_span,
     markers=(b"mcp.method.name",),
     attributes=frozenset({semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.ERROR_TYPE}),
 )

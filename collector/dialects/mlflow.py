@@ -6,9 +6,9 @@ import re
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_hold_calls, newest_results, newest_user_input
+from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
 from collector.payloads.values import find_text, name_of, parse_any
 
 NAME: Final = "mlflow"
@@ -23,7 +23,7 @@ _LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """What the span is by its ``mlflow.spanType``; a chain named as LangChain's agent is that agent's run."""
     kind = _text(span, _TYPE)
     if kind == "TOOL":
@@ -41,42 +41,42 @@ def _text(span: Span, key: str) -> str | None:
 
 
 def _read_tool(span: Span) -> GenAISpan:
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = _text(span, _FUNCTION) or name_of(span.name)
-    reading.call_id = _text(span, _CALL_ID)
-    reading.arguments = span.attributes.get(_INPUT)
-    reading.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
-    return reading
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = _text(span, _FUNCTION) or name_of(span.name)
+    genai_span.call_id = _text(span, _CALL_ID)
+    genai_span.arguments = span.attributes.get(_INPUT)
+    genai_span.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
+    return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.MODEL, NAME)
-    if may_hold_calls(get(_OUTPUT)):
-        reading.output = get(_OUTPUT)
-    reading.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    if may_contain_tool_calls(get(_OUTPUT)):
+        genai_span.output = get(_OUTPUT)
+    genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     messages = get(_INPUT)
     if messages:
-        reading.user_input = newest_user_input(messages)
-        reading.results = newest_results(messages)
-    return reading
+        genai_span.user_input = newest_user_input(messages)
+        genai_span.results = newest_tool_results(messages)
+    return genai_span
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
-    reading = reading_of(span, role, NAME)
-    reading.name = reading.agent = name_of(span.name)
-    reading.conversation_id = find_text(_LANGCHAIN_THREAD, span.attributes.get(_METADATA))
-    reading.user_input = span.attributes.get(_INPUT)
-    reading.attributes = context_attributes(span)
-    return reading
+    genai_span = genai_span_of(span, role, NAME)
+    genai_span.name = genai_span.agent = name_of(span.name)
+    genai_span.conversation_id = find_text(_LANGCHAIN_THREAD, span.attributes.get(_METADATA))
+    genai_span.user_input = span.attributes.get(_INPUT)
+    genai_span.attributes = context_attributes(span)
+    return genai_span
 
 
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(_TYPE,),
-    read=read,
+    read_span=read_span,
     markers=(b"mlflow.spanType",),
     attributes=frozenset({_INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _METADATA, semconv.ERROR_TYPE}),
-    answers=(_OUTPUT,),
-    offers=("mlflow.chat.tools",),
+    output_attributes=(_OUTPUT,),
+    tool_definition_attributes=("mlflow.chat.tools",),
 )

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import newest_results, newest_user_input
+from collector.payloads.messages import newest_tool_results, newest_user_input
 from collector.payloads.values import find_text, name_of, parse_any
 
 NAME: Final = "openinference"
@@ -51,7 +51,7 @@ _CALL_FIELDS: Final = {"id": "id", "function.name": "name", "function.arguments"
 _ENVELOPE: Final = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """What the span is by its ``openinference.span.kind``."""
     attributes = span.attributes
     kind = attributes.get(_KIND)
@@ -75,17 +75,17 @@ def _read_tool(span: Span) -> GenAISpan:
         if span.name.startswith("handoff to "):
             return IGNORED
         name = name_of(_METHOD.sub("", span.name))
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = name
-    reading.call_id = next((call_id for key in _CALL_IDS if (call_id := name_of(get(key)))), None)
-    if reading.call_id is None:
-        reading.call_id = find_text(_LANGCHAIN_CALL_ID, get(_OUTPUT))
-    reading.arguments = _arguments(get(_INPUT))
-    if reading.arguments is None:
-        reading.arguments = _unless_schema(get(_TOOL_PARAMETERS))
-    reading.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
-    reading.conversation_id = name_of(get(semconv.SESSION_ID))
-    return reading
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name
+    genai_span.call_id = next((call_id for key in _CALL_IDS if (call_id := name_of(get(key)))), None)
+    if genai_span.call_id is None:
+        genai_span.call_id = find_text(_LANGCHAIN_CALL_ID, get(_OUTPUT))
+    genai_span.arguments = _arguments(get(_INPUT))
+    if genai_span.arguments is None:
+        genai_span.arguments = _unless_schema(get(_TOOL_PARAMETERS))
+    genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
+    genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
+    return genai_span
 
 
 def _arguments(value: object) -> object:
@@ -108,13 +108,13 @@ def _unless_schema(value: object) -> object:
 
 
 def _read_agent(span: Span) -> GenAISpan:
-    reading = _read_context(span)
-    reading.role = Role.AGENT
-    reading.name = name_of(span.attributes.get(_AGENT_NAME)) or reading.agent
-    if reading.name is None:
+    genai_span = _read_context(span)
+    genai_span.role = Role.AGENT
+    genai_span.name = name_of(span.attributes.get(_AGENT_NAME)) or genai_span.agent
+    if genai_span.name is None:
         bracketed = _BRACKETED.match(span.name)
-        reading.name = name_of(bracketed[1] if bracketed else _METHOD.sub("", span.name))
-    return reading
+        genai_span.name = name_of(bracketed[1] if bracketed else _METHOD.sub("", span.name))
+    return genai_span
 
 
 def _read_chain(span: Span) -> GenAISpan:
@@ -123,36 +123,36 @@ def _read_chain(span: Span) -> GenAISpan:
     if agent is not None and agent == span.name:
         return _read_agent(span)
     if _AGENT_CHAIN.search(span.name):
-        reading = _read_context(span)
-        reading.role = Role.AGENT
-        return reading
+        genai_span = _read_context(span)
+        genai_span.role = Role.AGENT
+        return genai_span
     return IGNORED if span.parent_span_id else _read_context(span)
 
 
 def _read_context(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.OTHER, NAME)
+    genai_span = genai_span_of(span, Role.OTHER, NAME)
     metadata = get(_METADATA)
-    reading.agent = find_text(_LANGCHAIN_AGENT, metadata)
-    reading.conversation_id = name_of(get(semconv.SESSION_ID)) or find_text(_LANGCHAIN_THREAD, metadata)
-    reading.user_input = get(_INPUT)
+    genai_span.agent = find_text(_LANGCHAIN_AGENT, metadata)
+    genai_span.conversation_id = name_of(get(semconv.SESSION_ID)) or find_text(_LANGCHAIN_THREAD, metadata)
+    genai_span.user_input = get(_INPUT)
     if _CREW in span.attributes:  # the input is a description of the agent, the task stands elsewhere
-        reading.user_input = get(_OUTPUT) if span.parent_span_id else get(_CREW_TASKS)
-    reading.attributes = context_attributes(span)
-    return reading
+        genai_span.user_input = get(_OUTPUT) if span.parent_span_id else get(_CREW_TASKS)
+    genai_span.attributes = context_attributes(span)
+    return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.MODEL, NAME)
-    reading.output = _requested(span.attributes)
-    reading.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
-    reading.conversation_id = name_of(get(semconv.SESSION_ID))
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    genai_span.output = _requested(span.attributes)
+    genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
+    genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     messages = get(_INPUT)
     if messages:
-        reading.user_input = newest_user_input(messages)
-        reading.results = newest_results(messages)
-    return reading
+        genai_span.user_input = newest_user_input(messages)
+        genai_span.results = newest_tool_results(messages)
+    return genai_span
 
 
 def _requested(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -171,13 +171,13 @@ def _requested(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(_KIND,),
-    read=read,
+    read_span=read_span,
     markers=(b"openinference.span.kind",),
     attributes=frozenset({
         _TOOL_NAME, _TOOL_PARAMETERS, *_CALL_IDS, _AGENT_NAME, _INPUT, _OUTPUT, _METADATA, _CREW, _CREW_TASKS,
         semconv.SESSION_ID, semconv.ERROR_TYPE,
     }),
     prefixes=_OUTPUT_PREFIXES,
-    answers=("llm.output_messages.", _OUTPUT),
-    offers=("llm.tools.", "llm.invocation_parameters"),
+    output_attributes=("llm.output_messages.", _OUTPUT),
+    tool_definition_attributes=("llm.tools.", "llm.invocation_parameters"),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import Span
 from collector.payloads.values import name_of
 
@@ -18,7 +18,7 @@ _KWARGS: Final = "function.kwargs"
 _NO_ARGS: Final = ("()", None)
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """A function below another is a tool, as far as anyone can tell; one that failed has nothing but its name."""
     if span.scope.name == _NODES_SCOPE:
         # Its agents are the graph's nodes; those of the LangChain instrumentation beside them are the agents.
@@ -26,22 +26,22 @@ def read(span: Span) -> GenAISpan | None:
     if semconv.OPERATION_NAME in span.attributes:
         return None
     if not span.parent_span_id:
-        reading = reading_of(span, Role.OTHER, NAME)
-        reading.user_input = span.attributes.get(_ARGS)
-        reading.attributes = context_attributes(span)
-        return reading
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = name_of(span.name)
+        genai_span = genai_span_of(span, Role.OTHER, NAME)
+        genai_span.user_input = span.attributes.get(_ARGS)
+        genai_span.attributes = context_attributes(span)
+        return genai_span
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(span.name)
     if span.attributes.get(_ARGS) in _NO_ARGS:
-        reading.arguments = span.attributes.get(_KWARGS)  # a Python repr
-    return reading
+        genai_span.arguments = span.attributes.get(_KWARGS)  # a Python repr
+    return genai_span
 
 
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
     scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE),
-    read=read,
+    read_span=read_span,
     attributes=frozenset({_ARGS, _KWARGS, semconv.OPERATION_NAME, semconv.ERROR_TYPE}),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )

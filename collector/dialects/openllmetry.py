@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import newest_results, newest_user_input
+from collector.payloads.messages import newest_tool_results, newest_user_input
 from collector.payloads.values import find_text, name_of, parse_any, parse_repr
 
 NAME: Final = "openllmetry"
@@ -41,7 +41,7 @@ _RESULT_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 _FAILED_RESULT: Final = re.compile(r"""\s*(?:status='(?:failure|error)'|\{.*"is_error":\s*true\}\s*$)""", re.DOTALL)
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """What the span is by its ``traceloop.span.kind``, or a model request of an old release."""
     get = span.attributes.get
     kind, operation = get(_KIND), get(semconv.OPERATION_NAME)
@@ -74,17 +74,17 @@ def _read_step(span: Span) -> GenAISpan:
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     output = get(_OUTPUT)
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = _tool_name(span, output)
-    reading.tracing = "lossy" if span.scope.name in _LOSSY_SCOPES else ""
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = _tool_name(span, output)
+    genai_span.tracing = "lossy" if span.scope.name in _LOSSY_SCOPES else ""
     recorded = get(semconv.TOOL_CALL_ARGUMENTS)
-    reading.arguments, envelope_id = _unwrap(get(_INPUT) if recorded is None else recorded)
-    reading.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(_RESULT_CALL_ID, output)
-    reading.agent = name_of(get(semconv.AGENT_NAME)) or name_of(get(_LANGCHAIN_AGENT))
-    reading.conversation_id = _conversation(span)
+    genai_span.arguments, envelope_id = _unwrap(get(_INPUT) if recorded is None else recorded)
+    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(_RESULT_CALL_ID, output)
+    genai_span.agent = name_of(get(semconv.AGENT_NAME)) or name_of(get(_LANGCHAIN_AGENT))
+    genai_span.conversation_id = _conversation(span)
     if type(output) is str and _FAILED_RESULT.match(output[-4096:] if output[:1] == "{" else output[:64]):
-        reading.status = "error"
-    return reading
+        genai_span.status = "error"
+    return genai_span
 
 
 def _tool_name(span: Span, output: object) -> str | None:
@@ -127,14 +127,14 @@ def _unwrap(value: object) -> tuple[object, str | None]:
 def _read_context(span: Span, role: Role) -> GenAISpan:
     get = span.attributes.get
     name = name_of(get(_ENTITY_NAME))
-    reading = reading_of(span, role, NAME)
+    genai_span = genai_span_of(span, role, NAME)
     if role is Role.AGENT and not _AGENT_CLASS.search(span.name):
-        reading.name = name_of(get(semconv.AGENT_NAME)) or name or name_of(span.name.removesuffix(".agent"))
-    reading.agent = name_of(get(_LANGCHAIN_AGENT)) or (name if get(_KIND) == "workflow" else None)
-    reading.conversation_id = _conversation(span)
-    reading.user_input = get(_INPUT) or get(semconv.INPUT_MESSAGES) or get(_CREW_TASK)
-    reading.attributes = context_attributes(span)
-    return reading
+        genai_span.name = name_of(get(semconv.AGENT_NAME)) or name or name_of(span.name.removesuffix(".agent"))
+    genai_span.agent = name_of(get(_LANGCHAIN_AGENT)) or (name if get(_KIND) == "workflow" else None)
+    genai_span.conversation_id = _conversation(span)
+    genai_span.user_input = get(_INPUT) or get(semconv.INPUT_MESSAGES) or get(_CREW_TASK)
+    genai_span.attributes = context_attributes(span)
+    return genai_span
 
 
 def _conversation(span: Span) -> str | None:
@@ -145,43 +145,45 @@ def _conversation(span: Span) -> str | None:
 
 
 def _read_langchain_step(span: Span) -> GenAISpan:
-    reading = reading_of(span, Role.MODEL, NAME)
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
     output = span.attributes.get(_OUTPUT)
     if type(output) is str and "tool_calls" in output and "HumanMessage" not in output and "ToolMessage" not in output:
-        reading.output = output
-    _hear(reading, span.attributes.get(_INPUT))
-    return reading
+        genai_span.output = output
+    _hear(genai_span, span.attributes.get(_INPUT))
+    return genai_span
 
 
 def _read_chat(span: Span) -> GenAISpan:
     """A request in the GenAI conventions; LlamaIndex's has its tool calls in the entity's output alone."""
     get = span.attributes.get
-    reading = reading_of(span, Role.MODEL, NAME)
-    reading.response_id = name_of(get(semconv.RESPONSE_ID))
-    reading.agent = name_of(get(semconv.AGENT_NAME)) or name_of(get(_LANGCHAIN_AGENT))
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    genai_span.response_id = name_of(get(semconv.RESPONSE_ID))
+    genai_span.agent = name_of(get(semconv.AGENT_NAME)) or name_of(get(_LANGCHAIN_AGENT))
     for output in (get(semconv.OUTPUT_MESSAGES), get(_OUTPUT)):
-        if reading.output is None and type(output) is str and '"tool_call' in output and ('"arguments"' in output):
-            reading.output = output
-    if reading.output is None:
-        reading.output = _indexed_calls(span.attributes)
-    _hear(reading, get(semconv.INPUT_MESSAGES) or get(_INPUT))
-    return reading
+        if genai_span.output is None and type(output) is str and '"tool_call' in output and ('"arguments"' in output):
+            genai_span.output = output
+    if genai_span.output is None:
+        genai_span.output = _indexed_calls(span.attributes)
+    _hear(genai_span, get(semconv.INPUT_MESSAGES) or get(_INPUT))
+    return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
     """A request of a release that numbers the parts of messages."""
-    reading = reading_of(span, Role.MODEL, NAME)
-    reading.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
-    reading.agent = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(span.attributes.get(_LANGCHAIN_AGENT))
-    reading.conversation_id = _conversation(span)
-    reading.output = _indexed_calls(span.attributes)
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    genai_span.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
+    genai_span.agent = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(
+        span.attributes.get(_LANGCHAIN_AGENT)
+    )
+    genai_span.conversation_id = _conversation(span)
+    genai_span.output = _indexed_calls(span.attributes)
     prompts: dict[int, dict[str, Any]] = {}
     for key, value in span.attributes.items():
         match = _PROMPT_KEY.match(key)
         if match is not None:
             prompts.setdefault(int(match[1]), {})[match[2]] = value
-    _hear(reading, [prompts[index] for index in sorted(prompts)])
-    return reading
+    _hear(genai_span, [prompts[index] for index in sorted(prompts)])
+    return genai_span
 
 
 def _indexed_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -193,16 +195,16 @@ def _indexed_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None
     return [call for _, call in sorted(calls.items())] or None
 
 
-def _hear(reading: GenAISpan, messages: object) -> None:
+def _hear(genai_span: GenAISpan, messages: object) -> None:
     if messages:
-        reading.user_input = newest_user_input(messages)
-        reading.results = newest_results(messages)
+        genai_span.user_input = newest_user_input(messages)
+        genai_span.results = newest_tool_results(messages)
 
 
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(_KIND, _FIRST_COMPLETION),
-    read=read,
+    read_span=read_span,
     markers=(b"traceloop.span.kind",),
     attributes=frozenset({
         _CREW_TASK, _ENTITY_NAME, _INPUT, _OUTPUT, semconv.OPERATION_NAME, semconv.AGENT_NAME, semconv.TOOL_NAME,
@@ -210,6 +212,6 @@ DIALECT: Final = Dialect(
         semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, semconv.ERROR_TYPE,
     }),
     prefixes=(_ASSOCIATION, *_MESSAGE_PREFIXES),
-    answers=("gen_ai.completion.", _OUTPUT, "gen_ai.task.output", "crewai.crew.result"),
-    offers=("llm.request.functions.", "crewai.agent.tools"),
+    output_attributes=("gen_ai.completion.", _OUTPUT, "gen_ai.task.output", "crewai.crew.result"),
+    tool_definition_attributes=("llm.request.functions.", "crewai.agent.tools"),
 )  # fmt: skip

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import LogRecord, Span
-from collector.payloads.messages import may_hold_calls, newest_results, newest_user_input, outcome_of
+from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input, result_status
 from collector.payloads.refusals import is_refusal
 from collector.payloads.values import name_of, parse_any
 
@@ -26,7 +26,7 @@ _ROLE_OF_EVENT: Final = {
 }
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """What the span is by its ``gen_ai.operation.name``; one without is no agent, model or tool of this dialect."""
     operation = span.attributes.get(semconv.OPERATION_NAME)
     if type(operation) is not str:
@@ -37,50 +37,50 @@ def read(span: Span) -> GenAISpan | None:
 
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.removeprefix("execute_tool "))
-    reading.call_id = name_of(get(semconv.TOOL_CALL_ID))
-    reading.arguments = get(semconv.TOOL_CALL_ARGUMENTS)
-    if reading.arguments is None and span.events:
-        reading.arguments = _event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
-    reading.agent = name_of(get(semconv.AGENT_NAME))
-    reading.conversation_id = name_of(get(semconv.CONVERSATION_ID))
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.removeprefix("execute_tool "))
+    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
+    genai_span.arguments = get(semconv.TOOL_CALL_ARGUMENTS)
+    if genai_span.arguments is None and span.events:
+        genai_span.arguments = _event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
+    genai_span.agent = name_of(get(semconv.AGENT_NAME))
+    genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
     if get(_STRANDS_STATUS) == "error":
-        reading.status = "error"
+        genai_span.status = "error"
         told = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
-        reading.refused = reading.refused or (type(told) is str and is_refusal(told))
-    return reading
+        genai_span.refused = genai_span.refused or (type(told) is str and is_refusal(told))
+    return genai_span
 
 
 def _read_agent(span: Span) -> GenAISpan:
-    reading = _read_workflow(span)
-    reading.role = Role.AGENT
-    reading.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(
+    genai_span = _read_workflow(span)
+    genai_span.role = Role.AGENT
+    genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(
         span.name.removeprefix("invoke_agent").strip()
     )
-    return reading
+    return genai_span
 
 
 def _read_workflow(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.OTHER, NAME)
-    reading.conversation_id = name_of(get(semconv.CONVERSATION_ID)) or name_of(get(semconv.SESSION_ID))
-    reading.response_id = name_of(get(semconv.RESPONSE_ID))
-    reading.user_input = get(semconv.INPUT_MESSAGES)
-    if reading.user_input is None and span.events:
-        reading.user_input = _event_value(span, semconv.EVENT_USER_MESSAGE, semconv.EVENT_CONTENT)
-        if reading.user_input is None:
-            reading.user_input = _event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.INPUT_MESSAGES)
-    reading.attributes = context_attributes(span)
-    return reading
+    genai_span = genai_span_of(span, Role.OTHER, NAME)
+    genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID)) or name_of(get(semconv.SESSION_ID))
+    genai_span.response_id = name_of(get(semconv.RESPONSE_ID))
+    genai_span.user_input = get(semconv.INPUT_MESSAGES)
+    if genai_span.user_input is None and span.events:
+        genai_span.user_input = _event_value(span, semconv.EVENT_USER_MESSAGE, semconv.EVENT_CONTENT)
+        if genai_span.user_input is None:
+            genai_span.user_input = _event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.INPUT_MESSAGES)
+    genai_span.attributes = context_attributes(span)
+    return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.MODEL, NAME)
-    reading.response_id = name_of(get(semconv.RESPONSE_ID))
-    reading.agent = name_of(get(semconv.AGENT_NAME))
-    reading.conversation_id = name_of(get(semconv.CONVERSATION_ID))
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    genai_span.response_id = name_of(get(semconv.RESPONSE_ID))
+    genai_span.agent = name_of(get(semconv.AGENT_NAME))
+    genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
     output, messages = get(semconv.OUTPUT_MESSAGES), get(semconv.INPUT_MESSAGES)
     if span.events:
         for event in span.events:
@@ -97,17 +97,17 @@ def _read_model(span: Span) -> GenAISpan:
                 for event in span.events
                 if event.name in _ROLE_OF_EVENT
             ]
-    _tell(reading, output, messages)
-    return reading
+    _tell(genai_span, output, messages)
+    return genai_span
 
 
-def _tell(reading: GenAISpan, output: object, messages: object) -> None:
-    """Keep of a model's output and input what the run may need, no more: an open trace keeps its readings."""
-    if may_hold_calls(output):
-        reading.output = output
+def _tell(genai_span: GenAISpan, output: object, messages: object) -> None:
+    """Keep of a model's output and input what the run may need, no more: an open trace keeps its genai_spans."""
+    if may_contain_tool_calls(output):
+        genai_span.output = output
     if messages:
-        reading.user_input = newest_user_input(messages)
-        reading.results = newest_results(messages)
+        genai_span.user_input = newest_user_input(messages)
+        genai_span.results = newest_tool_results(messages)
 
 
 def _event_value(span: Span, event_name: str, key: str) -> object:
@@ -136,32 +136,32 @@ def read_log(record: LogRecord) -> GenAISpan | None:
     reader = _LOG_READERS.get(event_name) if type(event_name) is str else None
     if reader is None or not record.span_id:
         return None
-    reading = GenAISpan(record.span_id, b"", record.time_ns, record.time_ns, Role.EVENT, NAME, record.resource)
+    genai_span = GenAISpan(record.span_id, b"", record.time_ns, record.time_ns, Role.EVENT, NAME, record.resource)
     body = parse_any(record.body)
-    reader(reading, record, body if isinstance(body, Mapping) else {"content": body})
-    return reading
+    reader(genai_span, record, body if isinstance(body, Mapping) else {"content": body})
+    return genai_span
 
 
-def _tell_details(reading: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
+def _tell_details(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
     get = record.attributes.get
-    _tell(reading, get(semconv.OUTPUT_MESSAGES), get(semconv.INPUT_MESSAGES))
-    reading.conversation_id = name_of(get(semconv.CONVERSATION_ID))
+    _tell(genai_span, get(semconv.OUTPUT_MESSAGES), get(semconv.INPUT_MESSAGES))
+    genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
 
 
-def _tell_choice(reading: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
-    if may_hold_calls(body):
-        reading.output = body
+def _tell_choice(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
+    if may_contain_tool_calls(body):
+        genai_span.output = body
 
 
-def _tell_question(reading: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
-    reading.user_input = body.get("content")
+def _tell_question(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
+    genai_span.user_input = body.get("content")
 
 
-def _tell_result(reading: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
+def _tell_result(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
     call_id = name_of(body.get("id")) or name_of(body.get("tool_call_id"))
-    outcome = outcome_of(body.get("content"))
+    outcome = result_status(body.get("content"))
     if outcome != "ok":
-        reading.results = ((call_id, outcome),)
+        genai_span.results = ((call_id, outcome),)
 
 
 _LOG_READERS: Final[Mapping[str, Callable[[GenAISpan, LogRecord, Mapping[str, Any]], None]]] = {
@@ -175,7 +175,7 @@ _LOG_READERS: Final[Mapping[str, Callable[[GenAISpan, LogRecord, Mapping[str, An
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(semconv.OPERATION_NAME,),
-    read=read,
+    read_span=read_span,
     markers=(b"gen_ai",),
     attributes=frozenset({
         semconv.AGENT_NAME, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID,
@@ -183,6 +183,6 @@ DIALECT: Final = Dialect(
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, _STRANDS_STATUS,
     }),
     read_log=read_log,
-    answers=(semconv.OUTPUT_MESSAGES, "gen_ai.workflow.output"),
-    offers=(semconv.TOOL_DEFINITIONS, "gen_ai.agent.tools"),
+    output_attributes=(semconv.OUTPUT_MESSAGES, "gen_ai.workflow.output"),
+    tool_definition_attributes=(semconv.TOOL_DEFINITIONS, "gen_ai.agent.tools"),
 )  # fmt: skip

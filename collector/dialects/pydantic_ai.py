@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, reading_of
+from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import newest_results, newest_user_input
+from collector.payloads.messages import newest_tool_results, newest_user_input
 from collector.payloads.values import MAX_TEXT, name_of, parse_any
 
 NAME: Final = "pydantic_ai"
@@ -25,7 +25,7 @@ _TOOL_SPANS: Final = ("running tool", "execute_tool ", "running output function"
 _TOOL_GROUP: Final = "running tools"  # the span around the tools of one turn
 
 
-def read(span: Span) -> GenAISpan | None:
+def read_span(span: Span) -> GenAISpan | None:
     """What the span is by name; None leaves it to the GenAI conventions."""
     if span.name == _TOOL_GROUP:
         return IGNORED
@@ -38,48 +38,48 @@ def read(span: Span) -> GenAISpan | None:
 
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.TOOL, NAME)
-    reading.name = name_of(get(semconv.TOOL_NAME))
-    reading.call_id = name_of(get(semconv.TOOL_CALL_ID))
-    reading.arguments = get(semconv.TOOL_CALL_ARGUMENTS, get(_ARGUMENTS))
-    return reading
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(get(semconv.TOOL_NAME))
+    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
+    genai_span.arguments = get(semconv.TOOL_CALL_ARGUMENTS, get(_ARGUMENTS))
+    return genai_span
 
 
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
-    reading = reading_of(span, Role.AGENT, NAME)
-    reading.tracing = "complete"
-    reading.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_NAME))
+    genai_span = genai_span_of(span, Role.AGENT, NAME)
+    genai_span.tracing = "complete"
+    genai_span.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_NAME))
     transcript = next((text for key in _TRANSCRIPTS if (text := get(key))), None)
     if type(transcript) is str and len(transcript) <= MAX_TEXT:
-        reading.user_input = transcript  # with history: the newest question is this run's
-    reading.attributes = context_attributes(span)
-    return reading
+        genai_span.user_input = transcript  # with history: the newest question is this run's
+    genai_span.attributes = context_attributes(span)
+    return genai_span
 
 
 def _read_events(span: Span) -> GenAISpan:
     """A version 1 request: history and answer are one list, only the choice is new."""
-    reading = reading_of(span, Role.MODEL, NAME)
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
     text = span.attributes[_EVENTS]
     events = parse_any(text)
     if isinstance(events, list):
         choices = [e for e in events if isinstance(e, dict) and e.get(semconv.EVENT_NAME) == semconv.EVENT_CHOICE]
         messages = [e for e in events if isinstance(e, dict) and e.get(semconv.EVENT_NAME) != semconv.EVENT_CHOICE]
-        reading.output = choices or None
-        reading.user_input = newest_user_input(messages)
-        reading.results = newest_results(messages)
-    return reading
+        genai_span.output = choices or None
+        genai_span.user_input = newest_user_input(messages)
+        genai_span.results = newest_tool_results(messages)
+    return genai_span
 
 
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
     scopes=("pydantic-ai",),
-    read=read,
+    read_span=read_span,
     attributes=frozenset({
         _AGENT_NAME, *_TRANSCRIPTS, _ARGUMENTS, _EVENTS, semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
         semconv.TOOL_CALL_ARGUMENTS, semconv.ERROR_TYPE,
     }),
-    answers=("final_result",),
-    offers=("model_request_parameters",),
+    output_attributes=("final_result",),
+    tool_definition_attributes=("model_request_parameters",),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """What a dialect makes of one span or log record: plain data, no wire names left.
 
-An open trace keeps all its readings in memory, so a reading is small and what is costly to take apart (arguments, model
+An open trace keeps all its genai_spans in memory, so a genai_span is small and what is costly to take apart (arguments, model
 outputs) stays the text it was until the run is rebuilt.
 """
 
@@ -14,13 +14,13 @@ from typing import Any, Final, Literal
 
 from collector.model import semconv
 from collector.model.span import SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, LogRecord, Resource, Span
-from collector.payloads.messages import Result
+from collector.payloads.messages import ToolResult
 from collector.payloads.refusals import is_refusal
 from collector.payloads.values import name_of
 from scorers.trajectory import Status
 
 MAX_CONTEXT_TEXT: Final = 512
-_NO_ATTRIBUTES: Final[Mapping[str, Any]] = MappingProxyType({})  # shared: most readings have none
+_NO_ATTRIBUTES: Final[Mapping[str, Any]] = MappingProxyType({})  # shared: most genai_spans have none
 _REMOTE_KINDS: Final = (
     SPAN_KIND_SERVER,
     5,
@@ -50,9 +50,9 @@ class Role(IntEnum):
 class Content:
     """What only a judge is told of a span, as the wire held it."""
 
-    answer: Any = None
+    output: Any = None
     """Where the last words of the agent, or of its model, may be found."""
-    offered: Any = None
+    tool_definitions: Any = None
     """Where definitions of the tools it was offered may be found."""
 
 
@@ -86,7 +86,7 @@ class GenAISpan:
     response_id: str | None = None
     output: Any = None
     """MODEL: what it answered, as the wire held it; None where no tool call can be in it."""
-    results: tuple[Result, ...] | None = None
+    results: tuple[ToolResult, ...] | None = None
     """MODEL: what it was told of the calls it asked for last, where any failed."""
     user_input: Any = None
     """Where the user's words may be found, as the wire held it."""
@@ -96,7 +96,7 @@ class GenAISpan:
     """Only where a judge may be asked about the run."""
 
     @property
-    def held(self) -> bool:
+    def annotatable(self) -> bool:
         """Whether this span may be annotated, so that its bytes must wait for the verdict."""
         return self.role == Role.AGENT or self.role == Role.TOOL
 
@@ -106,29 +106,29 @@ def has_remote_parent(span: Span) -> bool:
     return span.remote_parent is True or (span.remote_parent is None and span.kind in _REMOTE_KINDS)
 
 
-def reading_of(span: Span, role: Role, dialect: str) -> GenAISpan:
-    """A reading with what every span tells: ids, times, and whether it failed."""
-    reading = GenAISpan(
+def genai_span_of(span: Span, role: Role, dialect: str) -> GenAISpan:
+    """A genai_span with what every span tells: ids, times, and whether it failed."""
+    genai_span = GenAISpan(
         span.span_id, span.parent_span_id, span.start_ns, span.end_ns, role, dialect, span.resource, has_remote_parent(span)
     )  # fmt: skip
     error_type = span.attributes.get(semconv.ERROR_TYPE)
     if span.status == STATUS_ERROR or error_type is not None:
-        reading.status = "error"
-        _explain(reading, span, name_of(error_type))
+        genai_span.status = "error"
+        _explain(genai_span, span, name_of(error_type))
     elif span.status == STATUS_OK:
-        reading.status = "ok"
-    return reading
+        genai_span.status = "ok"
+    return genai_span
 
 
-def _explain(reading: GenAISpan, span: Span, error_type: str | None) -> None:
+def _explain(genai_span: GenAISpan, span: Span, error_type: str | None) -> None:
     """Why it failed: ``error.type``, else the class of the recorded exception."""
     messages: list[object] = [span.status_message]
     for event in span.events:
         if event.name == semconv.EVENT_EXCEPTION:
             error_type = error_type or name_of(event.attributes.get(semconv.EXCEPTION_TYPE))
             messages.append(event.attributes.get(semconv.EXCEPTION_MESSAGE))
-    reading.error_type = error_type
-    reading.refused = any(type(message) is str and is_refusal(message) for message in messages)
+    genai_span.error_type = error_type
+    genai_span.refused = any(type(message) is str and is_refusal(message) for message in messages)
 
 
 def context_attributes(span: Span) -> dict[str, Any]:
@@ -150,12 +150,12 @@ _FILLABLE: Final = tuple(
 )
 
 
-def fill(reading: GenAISpan, other: GenAISpan) -> None:
-    """Take from ``other`` what ``reading`` does not know: two dialects, or two spans, that tell of the same thing."""
+def fill_missing(genai_span: GenAISpan, other: GenAISpan) -> None:
+    """Take from ``other`` what ``genai_span`` does not know: two dialects, or two spans, that tell of the same thing."""
     for name in _FILLABLE:
-        mine = getattr(reading, name)
+        mine = getattr(genai_span, name)
         if not mine or mine == "unset":
-            setattr(reading, name, getattr(other, name))
+            setattr(genai_span, name, getattr(other, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Dialect:
 
     name: str
     keys: tuple[str, ...]
-    read: Callable[[Span], GenAISpan | None]
+    read_span: Callable[[Span], GenAISpan | None]
     """None where the span, though in this dialect, is not understood."""
     scopes: tuple[str, ...] = ()
     markers: tuple[bytes, ...] = ()
@@ -180,10 +180,10 @@ class Dialect:
     whole_scopes: tuple[str, ...] = ()
     """Scopes whose every span matters, with every attribute: some spans there have neither marker nor known names."""
     read_log: Callable[[LogRecord], GenAISpan | None] | None = None
-    answers: tuple[str, ...] = ()
+    output_attributes: tuple[str, ...] = ()
     """Attributes that hold what an agent or model answered, read only where a judge may be asked; the most exact first.
     One that ends with a dot is the beginning of several."""
-    offers: tuple[str, ...] = ()
+    tool_definition_attributes: tuple[str, ...] = ()
     """Attributes that hold the definitions of the tools it could call, likewise."""
-    requests: tuple[str, ...] = ()
+    request_attributes: tuple[str, ...] = ()
     """Attributes that hold a whole request to a model with the definitions in it."""

@@ -23,7 +23,7 @@ TAIL: Final = 16_384
 
 
 @dataclass(slots=True)
-class Request:
+class ToolCallPart:
     """A tool call a model asked for. ``arguments`` as the message held them."""
 
     id: str | None
@@ -61,7 +61,7 @@ _MODEL_ROLES: Final = frozenset({"assistant", "model", "ai", "MessageRole.ASSIST
 _SKIPPED_KEYS: Final = frozenset({"request", "tools", "functions", "tool_definitions", "functionDeclarations"})
 
 
-def may_hold_calls(value: object) -> bool:
+def may_contain_tool_calls(value: object) -> bool:
     """Whether a look inside could find a tool call; far cheaper than the look."""
     if not value:
         return False
@@ -72,12 +72,12 @@ def may_hold_calls(value: object) -> bool:
     return "tool" in text or "function" in text or "Tool" in text
 
 
-def requested_calls(output: object) -> list[Request]:
+def tool_call_parts(output: object) -> list[ToolCallPart]:
     """The tool calls in a model's output, in its order, each id once.
 
     Does not look into a call (its arguments may look like one) nor at what others than the model said.
     """
-    found: list[Request] = []
+    found: list[ToolCallPart] = []
     seen: set[str] = set()
     stack: list[tuple[object, bool, int]] = [(parse_any(output), False, 0)]
     for _ in range(MAX_NODES):
@@ -108,11 +108,11 @@ def requested_calls(output: object) -> list[Request]:
 
 def _may_nest(value: object) -> bool:
     if type(value) is str:
-        return value[:1] in ("{", "[") and may_hold_calls(value)
+        return value[:1] in ("{", "[") and may_contain_tool_calls(value)
     return isinstance(value, (Mapping, list, tuple))
 
 
-def _request_in(node: Mapping[Any, Any], listed: bool) -> Request | None:
+def _request_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
     is_call = (
         listed
         or name_of(node.get("type")) in _CALL_TYPES
@@ -130,7 +130,7 @@ def _request_in(node: Mapping[Any, Any], listed: bool) -> Request | None:
     if name is None:
         return None
     call_id = name_of(_first(node, _CALL_ID_KEYS)) or name_of(_first(inner, _CALL_ID_KEYS))
-    return Request(call_id, name, _first(inner, _CALL_ARGUMENT_KEYS))
+    return ToolCallPart(call_id, name, _first(inner, _CALL_ARGUMENT_KEYS))
 
 
 def _first(node: Mapping[Any, Any], keys: Iterable[str]) -> Any:
@@ -143,8 +143,8 @@ def _first(node: Mapping[Any, Any], keys: Iterable[str]) -> Any:
 
 # --- what the model was told -----------------------------------------------------------------------------------------
 
-Outcome = Literal["ok", "error", "refused"]
-Result = tuple[str | None, Outcome]
+ResultStatus = Literal["ok", "error", "refused"]
+ToolResult = tuple[str | None, ResultStatus]
 """A tool's result as the model was told it: the call's id where it names one, and what became of the call."""
 
 _FAILURE: Final = re.compile(r"""\W*(?:\w+(?:Error|Exception)|error|exception|traceback)\b""", re.IGNORECASE)
@@ -153,7 +153,7 @@ _HINTS: Final = ("rror", "xception", "raceback", "ailed", "rejected", "ot found"
 _SMOLAGENTS_FAILURE: Final = re.compile(r"\bError executing tool '[^']+' with arguments ")
 
 
-def outcome_of(result: object) -> Outcome:
+def result_status(result: object) -> ResultStatus:
     """What became of a call, by the result the model was told.
 
     Messages have no status: an error flag counts, a text that starts like an error, an object with an ``error``, and the
@@ -177,14 +177,14 @@ def outcome_of(result: object) -> Outcome:
     return "error" if failed else "ok"
 
 
-def newest_results(messages: object) -> tuple[Result, ...] | None:
+def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
     """The results since the model last spoke, in order; None where all went well (the usual case)."""
     if type(messages) is str:
         tail = messages[-TAIL:]
         spoken = max(0, *[tail.rfind(word) for word in _ANSWERS])
         if len(messages) > MAX_TEXT or not any(tail.find(hint, spoken) >= 0 for hint in _HINTS):
             return None
-    results: list[Result] = []
+    results: list[ToolResult] = []
     stack: list[tuple[object, int]] = [(parse_any(messages), 0)]
     for _ in range(MAX_NODES):
         if not stack:
@@ -212,7 +212,7 @@ def _may_hold_results(value: object) -> bool:
     )
 
 
-def _result_in(node: Mapping[Any, Any]) -> Result | None:
+def _result_in(node: Mapping[Any, Any]) -> ToolResult | None:
     inner = next((node[key] for key in _RESULT_WRAPPERS if isinstance(node.get(key), Mapping)), None)
     if inner is None:
         if name_of(node.get("type")) not in _RESULT_TYPES and (node.get("role") != "tool" or _holds_parts(node)):
@@ -221,7 +221,7 @@ def _result_in(node: Mapping[Any, Any]) -> Result | None:
     origin = inner.get("origin")  # Haystack: the call a result belongs to
     sources = (origin, inner, node) if isinstance(origin, Mapping) else (inner, node)
     call_id = next((found for source in sources if (found := name_of(_first(source, _RESULT_ID_KEYS)))), None)
-    return call_id, outcome_of(inner)
+    return call_id, result_status(inner)
 
 
 def _holds_parts(message: Mapping[Any, Any]) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from collector.payloads.messages import may_hold_calls
+from collector.payloads.messages import may_contain_tool_calls
 from collector.payloads.values import MAX_REPR, name_of, parse_any, parse_repr
 
 MAX_CHARS: Final = 8_192
@@ -84,7 +84,7 @@ def _text_of_object(value: Mapping[Any, Any], depth: int) -> str | None:
 
 def _structured(words: str) -> str | None:
     """A message that says nothing but JSON: an answer in a form the agent was asked for."""
-    return words.strip() if words[:1] in ("{", "[") and len(words) > 2 and not may_hold_calls(words) else None
+    return words.strip() if words[:1] in ("{", "[") and len(words) > 2 and not may_contain_tool_calls(words) else None
 
 
 def _text_of_list(items: Sequence[Any], depth: int) -> str | None:

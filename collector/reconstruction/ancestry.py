@@ -1,6 +1,6 @@
-"""Who is above whom in a trace: nearest agent, nearest tool, whether the way up is whole.
+"""The ancestors of each span in a trace: nearest agent, nearest tool, and whether every parent was received.
 
-Every span is walked once, iteratively, so a trace of 100,000 spans in one line, or in a ring, stays linear.
+Every span is visited once, without recursion, so a trace of 100,000 spans in one line, or in a cycle, stays linear.
 """
 
 from __future__ import annotations
@@ -11,88 +11,91 @@ from typing import NamedTuple
 from collector.model.genai_span import GenAISpan, Role
 
 MAX_CONTEXT_STEPS = 256
-"""How far above an anchor its context is looked for."""
+"""How many ancestors of an anchor are searched for its context."""
 
 
-class Above(NamedTuple):
-    """What is above a span."""
+class Ancestors(NamedTuple):
+    """What encloses a span."""
 
     agent: GenAISpan | None
     tool: GenAISpan | None
     """The nearest tool execution, or group of them, between the span and that agent."""
-    whole: bool
-    """False where a parent on the way up is missing that should come here."""
+    complete: bool
+    """False if an ancestor is missing that should still arrive."""
 
 
-_NOTHING_ABOVE = Above(None, None, True)
-_BROKEN = Above(None, None, False)
+_NONE = Ancestors(None, None, True)
+_MISSING = Ancestors(None, None, False)
 
 
 class Ancestry:
-    """The parent links of one trace, with what is known of the spans."""
+    """The parent links of one trace, and the GenAI spans among its spans."""
 
     def __init__(self, spans: Mapping[bytes, GenAISpan], parents: Mapping[bytes, bytes]) -> None:
         self._spans = spans
         self._parents = parents
-        self._inside: dict[bytes, Above] = {}
+        self._of_children: dict[bytes, Ancestors] = {}
 
-    def above(self, span_id: bytes) -> Above:
-        """What is above ``span_id``. Siblings share the answer, and every span on the way up keeps its own."""
+    def ancestors_of(self, span_id: bytes) -> Ancestors:
+        """Returns the ancestors of ``span_id``, cached for its siblings and for every span on the way to the root."""
         parent = self._parent(span_id)
-        known = self._inside.get(parent)
-        return known if known is not None else self._climb(span_id, parent)
+        known = self._of_children.get(parent)
+        return known if known is not None else self._walk_to_root(span_id, parent)
 
-    def _climb(self, span_id: bytes, parent: bytes) -> Above:
-        inside = self._inside
+    def _walk_to_root(self, span_id: bytes, parent: bytes) -> Ancestors:
+        of_children = self._of_children
         path: list[bytes] = []
         child = span_id
-        while (above := inside.get(parent)) is None:
+        while (ancestors := of_children.get(parent)) is None:
             if not parent:
-                above = _NOTHING_ABOVE
+                ancestors = _NONE
                 break
             if parent not in self._parents and parent not in self._spans:
-                reading = self._spans.get(child)
-                above = _NOTHING_ABOVE if reading is not None and reading.remote_parent else _BROKEN
+                span = self._spans.get(child)
+                ancestors = _NONE if span is not None and span.remote_parent else _MISSING
                 break
-            inside[parent] = _NOTHING_ABOVE  # until the way up is known, and for good where parents form a ring
+            of_children[parent] = _NONE  # until the walk ends, and permanently where parents form a cycle
             path.append(parent)
             child, parent = parent, self._parent(parent)
-        for span in reversed(path):
-            above = inside[span] = self._below(span, above)
-        return above
+        for visited in reversed(path):
+            ancestors = of_children[visited] = self._with_parent(visited, ancestors)
+        return ancestors
 
-    def _below(self, parent: bytes, above_parent: Above) -> Above:
-        reading = self._spans.get(parent)
-        if reading is not None:
-            if reading.role is Role.AGENT:
-                return Above(reading, None, above_parent.whole)
-            if reading.role is Role.TOOL or reading.role is Role.GROUP:
-                return Above(above_parent.agent, reading, above_parent.whole)
-        return above_parent
+    def _with_parent(self, parent: bytes, ancestors: Ancestors) -> Ancestors:
+        """Returns the ancestors of the children of ``parent``, given its own."""
+        span = self._spans.get(parent)
+        if span is not None:
+            if span.role is Role.AGENT:
+                return Ancestors(span, None, ancestors.complete)
+            if span.role is Role.TOOL or span.role is Role.GROUP:
+                return Ancestors(ancestors.agent, span, ancestors.complete)
+        return ancestors
 
     def _parent(self, span_id: bytes) -> bytes:
-        reading = self._spans.get(span_id)
-        return reading.parent_span_id if reading is not None else self._parents.get(span_id, b"")
+        span = self._spans.get(span_id)
+        return span.parent_span_id if span is not None else self._parents.get(span_id, b"")
 
-    def upwards(self, span_id: bytes) -> Iterator[GenAISpan]:
-        """The readings above ``span_id``, nearest first, as far as MAX_CONTEXT_STEPS."""
+    def iter_ancestors(self, span_id: bytes) -> Iterator[GenAISpan]:
+        """Yields the GenAI spans above ``span_id``, nearest first, up to MAX_CONTEXT_STEPS parents away."""
         for _ in range(MAX_CONTEXT_STEPS):
             span_id = self._parent(span_id)
             if not span_id:
                 return
-            reading = self._spans.get(span_id)
-            if reading is not None:
-                yield reading
+            span = self._spans.get(span_id)
+            if span is not None:
+                yield span
 
     def root(self) -> bytes | None:
-        """The span nothing is above, by what was seen; the first by time where there are several."""
+        """Returns the root of the spans received, the earliest if there are several; None if every span has a parent."""
         roots = [span_id for span_id, parent in self._parents.items() if not parent]
         if not roots:
             roots = [
-                r.span_id for r in self._spans.values() if r.remote_parent and r.parent_span_id not in self._parents
+                span.span_id
+                for span in self._spans.values()
+                if span.remote_parent and span.parent_span_id not in self._parents
             ]
         return min(roots, key=self._start) if roots else None
 
     def _start(self, span_id: bytes) -> tuple[int, bytes]:
-        reading = self._spans.get(span_id)
-        return (reading.start_ns, span_id) if reading is not None else (0, span_id)
+        span = self._spans.get(span_id)
+        return (span.start_ns, span_id) if span is not None else (0, span_id)

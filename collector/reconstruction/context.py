@@ -53,10 +53,10 @@ def describe(run: RunSpans, ancestry: Ancestry, settings: ContextSettings) -> Ru
     """The context of ``run``."""
     anchor = run.anchor
     own = run.wrappers if anchor is None else [anchor, *run.wrappers]
-    above = list(ancestry.upwards(run.anchor_id))
+    above = list(ancestry.iter_ancestors(run.anchor_id))
     is_agent = anchor is not None and anchor.role is Role.AGENT
     witness = anchor if anchor is not None and is_agent else (_members(run) or own)[0]
-    sources = [reading.attributes for reading in own + above]
+    sources = [span.attributes for span in own + above]
     sources.append(witness.resource.attributes)
     return RunContext(
         _first_text(sources, settings.route),
@@ -79,13 +79,13 @@ def _members(run: RunSpans) -> list[GenAISpan]:
 def _contents(own: Iterable[GenAISpan], run: RunSpans, above: Iterable[GenAISpan]) -> list[Content]:
     latest_first = sorted(run.models, key=lambda model: model.start_ns, reverse=True)
     told = (*own, *latest_first, *(above if run.parent is None else ()))
-    return [reading.content for reading in told if reading.content is not None]
+    return [span.content for span in told if span.content is not None]
 
 
-def _known(field: str, readings: Iterable[GenAISpan]) -> str | None:
+def _known(field: str, spans: Iterable[GenAISpan]) -> str | None:
     """The first ``field`` that says something."""
-    for reading in readings:
-        value: str | None = getattr(reading, field)
+    for span in spans:
+        value: str | None = getattr(span, field)
         if value:
             return value
     return None
@@ -103,15 +103,15 @@ def _first_text(sources: Sequence[Mapping[str, Any]], names: Iterable[str]) -> s
 
 def _agreed(members: Iterable[GenAISpan]) -> str | None:
     """The conversation all members name: some frameworks put a changing response id there."""
-    ids = {reading.conversation_id for reading in members if reading.conversation_id}
+    ids = {span.conversation_id for span in members if span.conversation_id}
     return ids.pop() if len(ids) == 1 else None
 
 
 def _user_input(own: Iterable[GenAISpan], run: RunSpans, above: Iterable[GenAISpan]) -> str | None:
     models = sorted(run.models, key=lambda model: model.start_ns) if run.models else ()
-    for reading in (*own, *models, *(above if run.parent is None else ())):
-        if reading.user_input is not None:
-            text = user_text(reading.user_input)
+    for span in (*own, *models, *(above if run.parent is None else ())):
+        if span.user_input is not None:
+            text = user_text(span.user_input)
             if text is not None:
                 return text
     return None
@@ -119,6 +119,6 @@ def _user_input(own: Iterable[GenAISpan], run: RunSpans, above: Iterable[GenAISp
 
 def _merged(resource: Resource, own: Sequence[GenAISpan]) -> Mapping[str, Any]:
     merged = dict(resource.attributes)
-    for reading in reversed(own):
-        merged.update(reading.attributes)
+    for span in reversed(own):
+        merged.update(span.attributes)
     return merged

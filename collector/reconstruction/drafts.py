@@ -12,7 +12,7 @@ from scorers.trajectory import Status
 
 @dataclass(slots=True)
 class RunSpans:
-    """The readings of one agent run. ``executions`` are one list a call: spans of the same call, outermost first."""
+    """The spans of one agent run. ``executions`` are one list a call: spans of the same call, outermost first."""
 
     anchor: GenAISpan | None
     anchor_id: bytes

@@ -13,7 +13,7 @@ from typing import Final
 from collector.model.genai_span import GenAISpan
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import DraftCall, RunSpans, latest_start
-from collector.reconstruction.requested_calls import RequestedCall, asked_for, by_start
+from collector.reconstruction.requested_calls import RequestedCall, by_start, requested_calls
 from scorers.trajectory import Status
 
 MAX_CANDIDATES: Final = 64
@@ -28,7 +28,7 @@ def resolve(run: RunSpans) -> list[DraftCall]:
             call.outer_id = run.nested.get(call.span_id or b"")
     if run.models:
         models = sorted(run.models, key=by_start)
-        asked = asked_for(models)
+        asked = requested_calls(models)
         if calls and asked:
             _match(calls, asked)
         elif calls:

@@ -1,6 +1,6 @@
-"""The readings of one trace -> its agent runs, each with its calls in order. Pure: no clock, no wire, no settings of its own.
+"""The spans of one trace -> its agent runs, each with its calls in order. Pure: no clock, no wire, no settings of its own.
 
-readings ─▶ runs (who belongs to whom) ─▶ merging (one call, many spans) ─▶ ordering (steps) ─▶ context ─▶ Run
+spans ─▶ runs (who belongs to whom) ─▶ merging (one call, many spans) ─▶ ordering (steps) ─▶ context ─▶ Run
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collector.reconstruction.context import ContextSettings, describe
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.merging import resolve
 from collector.reconstruction.ordering import arrange
-from collector.reconstruction.runs import group, join
+from collector.reconstruction.runs import group, index_spans
 from scorers.rules.intents import FoundIntent
 from scorers.trajectory import ToolCall, Trajectory
 
@@ -44,7 +44,7 @@ class Run:
     trajectory: Trajectory
     incomplete: tuple[str, ...]
     """Why spans are still to come: missing_parent, missing_anchor, missing_execution. Empty: the run is complete."""
-    held_spans: tuple[bytes | None, ...]
+    call_span_ids: tuple[bytes | None, ...]
     """The execution span of each call, None where there is none to annotate."""
     started_by: bytes | None
     """The tool execution, of the parent run, inside of which this run happened."""
@@ -57,14 +57,14 @@ class Run:
 
 
 def reconstruct(
-    trace_id: bytes, readings: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings
+    trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings
 ) -> list[Run]:
     """The runs of one trace in order of start.
 
-    ``parents`` maps every span of the trace that was seen, read or not, to its parent (b"" for a root). The same readings
+    ``parents`` maps every span of the trace that was seen, read or not, to its parent (b"" for a root). The same spans
     give the same runs in whatever order and however often they came. Never raises on odd input.
     """
-    spans = join(readings)
+    spans = index_spans(genai_spans)
     ancestry = Ancestry(spans, parents)
     runs: list[Run] = []
     heard: str | None = None
@@ -104,7 +104,7 @@ def join_runs(runs: Iterable[Run]) -> tuple[Trajectory, tuple[bytes | None, ...]
     ordered = sorted(runs, key=lambda run: (run.start_ns, run.span_id))
     turns = 0
     for run in ordered:
-        for call, span_id in zip(run.trajectory.calls, run.held_spans, strict=True):
+        for call, span_id in zip(run.trajectory.calls, run.call_span_ids, strict=True):
             draft = DraftCall(
                 call.name, call.id, call.arguments, call.arguments_text, call.status, call.error_type,
                 call.start_ns, call.end_ns, span_id, call.executed, turns + call.step, outer_id=run.started_by,

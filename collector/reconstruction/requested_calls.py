@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from collector.model.genai_span import GenAISpan
-from collector.payloads.messages import Outcome, Request, requested_calls
+from collector.payloads.messages import ResultStatus, ToolCallPart, tool_call_parts
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import DraftCall
 
@@ -27,7 +27,7 @@ class RequestedCall:
     model: GenAISpan
     execution: DraftCall | None = None
     """The call that answered it, once they are matched."""
-    outcome: Outcome | None = None
+    outcome: ResultStatus | None = None
     """What a later request told the model, where it told of a failure among the results."""
 
 
@@ -36,7 +36,7 @@ def by_start(model: GenAISpan) -> tuple[int, bytes]:
     return model.start_ns, model.span_id
 
 
-def asked_for(models: Sequence[GenAISpan]) -> list[RequestedCall]:
+def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
     """The requests of ``models``, which are in order of start."""
     asked: list[RequestedCall] = []
     by_id: dict[str, RequestedCall] = {}
@@ -46,7 +46,7 @@ def asked_for(models: Sequence[GenAISpan]) -> list[RequestedCall]:
     for model in models:
         if model.output is None or model.response_id in responses:
             continue
-        requests = [_place(request, model, turn, place) for place, request in enumerate(requested_calls(model.output))]
+        requests = [_place(request, model, turn, place) for place, request in enumerate(tool_call_parts(model.output))]
         if not requests:
             continue
         if model.response_id is not None:
@@ -62,7 +62,7 @@ def asked_for(models: Sequence[GenAISpan]) -> list[RequestedCall]:
     return asked
 
 
-def _place(request: Request, model: GenAISpan, turn: int, position: int) -> RequestedCall:
+def _place(request: ToolCallPart, model: GenAISpan, turn: int, position: int) -> RequestedCall:
     arguments, text = ({}, None) if request.arguments == "" else parse_arguments(request.arguments)
     return RequestedCall(request.id, request.name, arguments, text, turn, position, model)
 

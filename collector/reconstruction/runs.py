@@ -21,23 +21,23 @@ HANDOFF_NS: Final = 5_000_000
 MAX_NAMESAKES: Final = 64
 
 
-def join(readings: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
-    """Span id -> its reading, in order of start. One sent twice counts once; log events go to the request they name."""
+def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
+    """Returns the spans by span id, in order of start: repeated spans once, log events merged into their model span."""
     spans: dict[bytes, GenAISpan] = {}
     events: dict[bytes, list[GenAISpan]] = {}
-    for reading in sorted(readings, key=_start):
-        if reading.role is Role.EVENT:
-            events.setdefault(reading.span_id, []).append(reading)
-        elif reading.span_id:
-            spans.setdefault(reading.span_id, reading)
+    for span in sorted(genai_spans, key=_start):
+        if span.role is Role.EVENT:
+            events.setdefault(span.span_id, []).append(span)
+        elif span.span_id:
+            spans.setdefault(span.span_id, span)
     for span_id, told in events.items():
         _attach(spans, span_id, told)
     return spans
 
 
-def _start(reading: GenAISpan) -> tuple[int, bytes]:
+def _start(span: GenAISpan) -> tuple[int, bytes]:
     # Arrival order means nothing: exporters send spans as they end, retries and processes mix. Ids at least are fixed.
-    return reading.start_ns, reading.span_id
+    return span.start_ns, span.span_id
 
 
 def _attach(spans: dict[bytes, GenAISpan], span_id: bytes, events: list[GenAISpan]) -> None:
@@ -45,7 +45,7 @@ def _attach(spans: dict[bytes, GenAISpan], span_id: bytes, events: list[GenAISpa
     unique = {repr((event.start_ns, event.output, event.user_input, event.results)): event for event in events}
     model = spans.get(span_id)
     if model is not None and model.role is Role.MODEL:
-        model = spans[span_id] = copy(model)  # the caller's readings stay as they are
+        model = spans[span_id] = copy(model)  # the caller's spans stay as they are
         if model.output is None:
             model.output = [event.output for event in unique.values() if event.output is not None] or None
         for event in unique.values():
@@ -53,7 +53,9 @@ def _attach(spans: dict[bytes, GenAISpan], span_id: bytes, events: list[GenAISpa
             model.conversation_id = model.conversation_id or event.conversation_id
             if event.content is not None:
                 known = model.content or Content()
-                model.content = Content(known.answer or event.content.answer, known.offered or event.content.offered)
+                model.content = Content(
+                    known.output or event.content.output, known.tool_definitions or event.content.tool_definitions
+                )
             model.results = (*(model.results or ()), *(event.results or ())) or None
         return
     for number, event in enumerate(unique.values()):
@@ -65,12 +67,12 @@ def _attach(spans: dict[bytes, GenAISpan], span_id: bytes, events: list[GenAISpa
 
 
 def group(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpans]:
-    """The runs of one trace, anchors in order of start. ``spans`` as ``join`` gives them."""
+    """The runs of one trace, anchors in order of start. ``spans`` as ``index_spans`` returns them."""
     found: list[RunSpans] = []
     run_of: dict[bytes, RunSpans] = {}
-    for reading in spans.values():
-        if reading.role is Role.AGENT and reading.span_id not in run_of:
-            _open_run(reading, ancestry, run_of, found)
+    for span in spans.values():
+        if span.role is Role.AGENT and span.span_id not in run_of:
+            _open_run(span, ancestry, run_of, found)
     calls: dict[bytes, list[GenAISpan]] = {}
     stray = _assign(spans, ancestry, run_of, calls)
     for run in found if stray is None else (*found, stray):
@@ -96,23 +98,23 @@ def _assign(
     ``calls`` gets for the span of each execution all spans of the same call.
     """
     stray: RunSpans | None = None
-    for reading in spans.values():
-        if reading.role is not Role.TOOL and reading.role is not Role.MODEL:
+    for span in spans.values():
+        if span.role is not Role.TOOL and span.role is not Role.MODEL:
             continue
-        above = ancestry.above(reading.span_id)
-        if above.agent is not None:
-            run = run_of[above.agent.span_id]
+        ancestors = ancestry.ancestors_of(span.span_id)
+        if ancestors.agent is not None:
+            run = run_of[ancestors.agent.span_id]
         else:
             run = stray = stray or RunSpans(None, b"")
-            if not above.whole:
+            if not ancestors.complete:
                 run.missing = ("missing_parent",)
-        if reading.role is Role.MODEL:
-            run.models.append(reading)
-        elif above.tool is None:
-            calls[reading.span_id] = call = [reading]
+        if span.role is Role.MODEL:
+            run.models.append(span)
+        elif ancestors.tool is None:
+            calls[span.span_id] = call = [span]
             run.executions.append(call)
-        elif reading.span_id not in calls:
-            _open_nested_call(reading, ancestry, calls, run)
+        elif span.span_id not in calls:
+            _open_nested_call(span, ancestry, calls, run)
     return stray
 
 
@@ -124,14 +126,14 @@ def _is_run(stray: RunSpans, has_agents: bool) -> bool:
 def _open_run(agent: GenAISpan, ancestry: Ancestry, run_of: dict[bytes, RunSpans], found: list[RunSpans]) -> None:
     """Open the run of ``agent`` and those of the agents above it, outermost first."""
     nested = {agent.span_id: agent}
-    outer = ancestry.above(agent.span_id).agent
+    outer = ancestry.ancestors_of(agent.span_id).agent
     while outer is not None and outer.span_id not in run_of and outer.span_id not in nested:
         nested[outer.span_id] = outer
-        outer = ancestry.above(outer.span_id).agent
+        outer = ancestry.ancestors_of(outer.span_id).agent
     for inner in reversed(nested.values()):
-        above = ancestry.above(inner.span_id)
-        parent = None if above.agent is None else run_of.get(above.agent.span_id)
-        if parent is not None and above.tool is None and _is_wrapped(inner, parent):
+        ancestors = ancestry.ancestors_of(inner.span_id)
+        parent = None if ancestors.agent is None else run_of.get(ancestors.agent.span_id)
+        if parent is not None and ancestors.tool is None and _is_wrapped(inner, parent):
             parent.wrappers.append(inner)
             run_of[inner.span_id] = parent
             continue
@@ -139,9 +141,9 @@ def _open_run(agent: GenAISpan, ancestry: Ancestry, run_of: dict[bytes, RunSpans
         found.append(run)
         if parent is not None:
             parent.children.append(run)
-        if above.tool is not None:
-            run.outer_id = above.tool.span_id
-        if not above.whole:
+        if ancestors.tool is not None:
+            run.outer_id = ancestors.tool.span_id
+        if not ancestors.complete:
             run.missing = ("missing_parent",)
 
 
@@ -149,29 +151,24 @@ def _is_wrapped(inner: GenAISpan, outer: RunSpans) -> bool:
     return inner.name is None or (outer.anchor is not None and inner.name == outer.anchor.name)
 
 
-def _open_nested_call(
-    reading: GenAISpan, ancestry: Ancestry, calls: dict[bytes, list[GenAISpan]], run: RunSpans
-) -> None:
-    """Enter ``reading`` together with the executions above it that show the same call, outermost first."""
-    nested = {reading.span_id: reading}
-    outer = ancestry.above(reading.span_id).tool
+def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, list[GenAISpan]], run: RunSpans) -> None:
+    """Enter ``span`` together with the executions above it that show the same call, outermost first."""
+    nested = {span.span_id: span}
+    outer = ancestry.ancestors_of(span.span_id).tool
     while (
-        outer is not None
-        and _is_same_tool(outer, reading)
-        and outer.span_id not in calls
-        and outer.span_id not in nested
+        outer is not None and _is_same_tool(outer, span) and outer.span_id not in calls and outer.span_id not in nested
     ):
         nested[outer.span_id] = outer
-        outer = ancestry.above(outer.span_id).tool
-    call = calls.get(outer.span_id) if outer is not None and _is_same_tool(outer, reading) else None
+        outer = ancestry.ancestors_of(outer.span_id).tool
+    call = calls.get(outer.span_id) if outer is not None and _is_same_tool(outer, span) else None
     if call is None:
         call = []
         run.executions.append(call)
         if outer is not None:
             run.nested[next(reversed(nested))] = outer.span_id
-    for span in reversed(nested.values()):
-        call.append(span)
-        calls[span.span_id] = call
+    for execution in reversed(nested.values()):
+        call.append(execution)
+        calls[execution.span_id] = call
 
 
 def _is_same_tool(outer: GenAISpan, inner: GenAISpan) -> bool:

@@ -14,7 +14,7 @@ def span_attributes(verdicts: list[Verdict]) -> dict[bytes, Attributes]:
         if verdict.rule is None or verdict.shadow or verdict.run.span_id in added:
             continue
         added[verdict.run.span_id] = tuple(_anchor_attributes(verdict, verdict.rule).items())
-        for span_id, outcome in zip(verdict.run.held_spans, verdict.outcomes(), strict=True):
+        for span_id, outcome in zip(verdict.run.call_span_ids, verdict.outcomes(), strict=True):
             if span_id is not None:
                 added[span_id] = (*added.get(span_id, ()), (semconv.RIGHTCALL_OUTCOME, outcome))
     return added

@@ -15,7 +15,7 @@ from collector.assembly.conversations import Conversation, ConversationKey, Conv
 from collector.assembly.trace import Trace
 from collector.model.genai_span import Content
 from collector.model.semconv import SERVICE_NAMESPACE
-from collector.reconstruction.judged_run import last_words
+from collector.reconstruction.judged_run import final_response
 from collector.reconstruction.reconstruct import Run
 from collector.scoring.select_and_score import arguments_to_embed, tenant_of, verdicts_of_conversation
 from collector.scoring.verdict import Verdict
@@ -95,7 +95,7 @@ def write(key: ConversationKey, run: Run, resource: bytes, *, complete: bool) ->
         "key": key,
         "ids": [run.trace_id.hex(), run.span_id.hex(), _hex(run.parent_span_id), _hex(run.started_by)],
         **{name: getattr(run, name) for name in _PLAIN},
-        "last_words": last_words(run),
+        "last_words": final_response(run),
         "found_intent": None if found is None else [found.name, found.by, found.reason],
         "unsure_steps": sorted(run.trajectory.unsure_steps),
         "resource": b64encode(resource).decode(),
@@ -172,7 +172,7 @@ def _run(written: Mapping[str, Any]) -> Run:
             trajectory=Trajectory(
                 calls, not plain["incomplete"], plain["user_input"], frozenset(written["unsure_steps"])
             ),
-            held_spans=tuple([_bytes(call.span_id) for call in calls]),
+            call_span_ids=tuple([_bytes(call.span_id) for call in calls]),
             found_intent=None if found is None else FoundIntent(*found),
             contents=() if words is None else (Content({"text": words}),),
             **plain,

@@ -101,13 +101,19 @@ def _find_intent(run: Run, rules: RuleSet) -> None:
 def _join(runs: Sequence[Run]) -> Run:
     """Several runs as one, anchored where the outermost, earliest of them is."""
     anchor = next((run for run in runs if run.parent_span_id is None), runs[0])
-    trajectory, held_spans = join_runs(runs)
+    trajectory, call_span_ids = join_runs(runs)
     heard = dict.fromkeys(run.user_input for run in runs if run.parent_span_id is None and run.user_input)
     last = next((run for run in reversed(runs) if run.parent_span_id is None), anchor)
-    others = [Content(None, told.offered) for run in runs if run is not last for told in run.contents if told.offered]
+    others = [
+        Content(None, told.tool_definitions)
+        for run in runs
+        if run is not last
+        for told in run.contents
+        if told.tool_definitions
+    ]
     contents = [*last.contents, *others]
     user_input = "\n\n".join(heard) or anchor.user_input
-    return replace(anchor, trajectory=trajectory, held_spans=held_spans, contents=contents, user_input=user_input)
+    return replace(anchor, trajectory=trajectory, call_span_ids=call_span_ids, contents=contents, user_input=user_input)
 
 
 def _revision(trace: Trace, key: bytes, run: Run) -> int | None:

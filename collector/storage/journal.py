@@ -236,11 +236,11 @@ def _mark(trace: Trace) -> bytes:
     held: list[bytes] = []
     others: list[bytes] = []
     logs: list[bytes] = []
-    for key, reading in trace.readings.items():
+    for key, span in trace.spans.items():
         if isinstance(key, int):
             logs.append(key.to_bytes(_SPAN))
         else:
-            (held if reading.held else others).append(key)
+            (held if span.annotatable else others).append(key)
     for key, was_held in trace.seen.items():
         if isinstance(key, int):
             logs.append(key.to_bytes(_SPAN))

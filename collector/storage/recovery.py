@@ -15,7 +15,7 @@ from collector.scoring import conversations as gathered
 from collector.storage.journal import GATHERED, LOG, MARK, SPANS, Journal, SpoolRecord, read_record
 
 Read = Callable[[Span], GenAISpan | None]
-"""How a span is read: ``dialects.read``, or one that keeps more."""
+"""How a span is read: ``dialects.read_span``, or one that keeps more."""
 
 AddLog = Callable[[Envelope, bytes, float], bytes]
 """How a log record is given to its trace."""
@@ -57,8 +57,8 @@ def _replay(
         add_log(record.envelope, record.raws[0], now)
         return
     for raw, span in zip(record.raws, decoder.spans(record.raws, record.envelope), strict=True):
-        reading = read(span) if span is not None else None
-        if span is None or reading is None or reading is IGNORED:
+        genai_span = read(span) if span is not None else None
+        if span is None or genai_span is None or genai_span is IGNORED:
             continue
-        if record.kind == SPANS or (reading.role == Role.OTHER and not assembler.closed(span.trace_id)):
-            assembler.add(span.trace_id, reading.span_id, reading, raw, record.envelope, now)
+        if record.kind == SPANS or (genai_span.role == Role.OTHER and not assembler.closed(span.trace_id)):
+            assembler.add(span.trace_id, genai_span.span_id, genai_span, raw, record.envelope, now)

@@ -30,7 +30,7 @@ _REQUESTS = 60
 _STAGES: tuple[tuple[str, Any, str], ...] = (
     ("split", lazy, "split"),
     ("join", lazy, "join"),
-    ("dialects", dialects, "read"),
+    ("dialects", dialects, "read_span"),
     ("reconstruct", pipeline, "reconstruct"),
     ("score", pipeline, "verdicts_of"),
     ("annotate", results, "annotate"),

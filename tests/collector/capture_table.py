@@ -32,7 +32,7 @@ FACETS = (
     "call ids",
     "nesting",
     "user input",
-    "last words",
+    "final response",
     "tools",
 )
 
@@ -49,7 +49,7 @@ _INSTRUMENTATIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RecordedRun:
     """One recorded run: for each facet whether it was read as it happened, None where the run cannot show it."""
 
     name: str
@@ -65,7 +65,7 @@ class Reading:
         return self.framework, self.instrumentation, not self.has_content
 
 
-def readings(folder: Path) -> Iterator[Reading]:
+def recorded_runs(folder: Path) -> Iterator[RecordedRun]:
     """Every recorded run in ``folder``, read by the collector and compared with what happened."""
     for name in recorded.names():
         truth = recorded.truth(folder / name)
@@ -73,7 +73,7 @@ def readings(folder: Path) -> Iterator[Reading]:
         has_content = not any(word in name for word in NO_CONTENT)
         wrong = set(differences(truth, runs, has_content))
         facets = _facets(truth, runs, has_content, wrong)
-        yield Reading(name, _framework(truth), _instrumentation(truth), has_content, not wrong, facets)
+        yield RecordedRun(name, _framework(truth), _instrumentation(truth), has_content, not wrong, facets)
 
 
 def _facets(truth: Truth, runs: Sequence[Run], has_content: bool, wrong: set[str]) -> dict[str, bool | None]:
@@ -91,12 +91,12 @@ def _facets(truth: Truth, runs: Sequence[Run], has_content: bool, wrong: set[str
         "call ids": bool(calls),
         "nesting": len(truth.get("agent_names") or ()) > 1,
         "user input": has_content or heard,
-        "last words": has_content or said,
+        "final response": has_content or said,
         "tools": bool(calls),
     }
     agrees = {facet: facet.replace(" ", "_") not in wrong for facet in FACETS}
     agrees["concurrency"] = not wrong & {"order", "steps"}
-    agrees["last words"] = said
+    agrees["final response"] = said
     agrees["tools"] = offered.issuperset(call.name for call, _ in executed(truth, runs))
     agrees["call ids"] = _has_ids(truth, runs)
     return {facet: agrees[facet] if shown[facet] else None for facet in FACETS}
@@ -125,24 +125,24 @@ def _instrumentation(truth: Truth) -> str:
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
-def table(found: Iterable[Reading]) -> str:
-    """The readings as Markdown: a summary and a row for each framework, instrumentation and setting of content capture."""
-    found = sorted(found, key=lambda reading: (*reading.row, reading.name))
-    exact = sum(reading.exact for reading in found)
+def table(found: Iterable[RecordedRun]) -> str:
+    """The runs as Markdown: a summary and a row for each framework, instrumentation and setting of content capture."""
+    found = sorted(found, key=lambda run: (*run.row, run.name))
+    exact = sum(run.exact for run in found)
     lines = [
         f"{exact} of {len(found)} recorded runs are read exactly as they happened.",
         "",
         f"| framework | instrumentation | exact runs | {' | '.join(FACETS)} | limits |",
         "|---" * (len(FACETS) + 4) + "|",
     ]
-    for (framework, instrumentation, silent), group in groupby(found, key=lambda reading: reading.row):
-        members = list(group)
+    for (framework, instrumentation, silent), group in groupby(found, key=lambda run: run.row):
+        runs = list(group)
         cells = [
             framework,
             instrumentation + (", content capture off" if silent else ""),
-            f"{sum(reading.exact for reading in members)} of {len(members)}",
-            *(_cell([reading.facets[facet] for reading in members]) for facet in FACETS),
-            _limits(reading.name for reading in members if reading.name in LIMITS),
+            f"{sum(run.exact for run in runs)} of {len(runs)}",
+            *(_cell([run.facets[facet] for run in runs]) for facet in FACETS),
+            _limits(run.name for run in runs if run.name in LIMITS),
         ]
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines) + "\n"
@@ -167,7 +167,7 @@ def readme() -> str:
     """The README with the table brought up to date."""
     with tempfile.TemporaryDirectory() as folder:
         recorded.unpack(Path(folder))
-        return marked.replaced(README.read_text(), "captured", table(readings(Path(folder))))
+        return marked.replaced(README.read_text(), "captured", table(recorded_runs(Path(folder))))
 
 
 if __name__ == "__main__":

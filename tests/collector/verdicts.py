@@ -29,7 +29,7 @@ def run_of(*tools: str, number: int = 1, **fields: Any) -> Run:
         "attributes": {},
         "trajectory": Trajectory(calls),
         "incomplete": (),
-        "held_spans": tuple(span_id(number + at) for at, _ in enumerate(tools, 1)),
+        "call_span_ids": tuple(span_id(number + at) for at, _ in enumerate(tools, 1)),
         "started_by": None,
     }
     return Run(**{**facts, **fields})

@@ -18,7 +18,7 @@ RAW, ENVELOPE = b"raw bytes", Envelope(b"resource", b"scope")
 CONFIG = TracesConfig(settle=2.0, idle_timeout=30.0, max_duration=600.0)
 
 
-def reading(number: int, parent: int = 0, role: Role = Role.TOOL) -> GenAISpan:
+def genai_span(number: int, parent: int = 0, role: Role = Role.TOOL) -> GenAISpan:
     return GenAISpan(span_id(number), span_id(parent) if parent else b"", number, number, role, "test", Resource({}))
 
 
@@ -37,36 +37,36 @@ def opened(assembler: Assembler, trace_id: bytes = TRACE) -> Trace:
 
 def test_agents_and_tools_are_held_models_and_context_leave() -> None:
     assembler = Assembler(CONFIG)
-    assert add(assembler, reading(1, role=Role.AGENT), 0) is Disposition.HELD
-    assert add(assembler, reading(2, 1, Role.TOOL), 0) is Disposition.HELD
-    assert add(assembler, reading(3, 1, Role.MODEL), 0) is Disposition.FORWARD
-    assert add(assembler, reading(4, 1, Role.OTHER), 0) is Disposition.FORWARD
+    assert add(assembler, genai_span(1, role=Role.AGENT), 0) is Disposition.HELD
+    assert add(assembler, genai_span(2, 1, Role.TOOL), 0) is Disposition.HELD
+    assert add(assembler, genai_span(3, 1, Role.MODEL), 0) is Disposition.FORWARD
+    assert add(assembler, genai_span(4, 1, Role.OTHER), 0) is Disposition.FORWARD
     assert assembler.held_bytes == 2 * len(RAW)
 
 
 def test_a_root_is_held_only_where_no_agent_is_known() -> None:
     assembler = Assembler(CONFIG)
-    add(assembler, reading(2, 1, Role.TOOL), 0)
-    assert add(assembler, reading(1, role=Role.OTHER), 0) is Disposition.HELD
-    add(assembler, reading(2, 1, Role.AGENT), 0, OTHER_TRACE)
-    assert add(assembler, reading(1, role=Role.OTHER), 0, OTHER_TRACE) is Disposition.FORWARD
+    add(assembler, genai_span(2, 1, Role.TOOL), 0)
+    assert add(assembler, genai_span(1, role=Role.OTHER), 0) is Disposition.HELD
+    add(assembler, genai_span(2, 1, Role.AGENT), 0, OTHER_TRACE)
+    assert add(assembler, genai_span(1, role=Role.OTHER), 0, OTHER_TRACE) is Disposition.FORWARD
 
 
 def test_a_trace_without_agents_is_never_open() -> None:
     assembler = Assembler(CONFIG)
-    assert add(assembler, reading(1, role=Role.OTHER), 0) is Disposition.FORWARD
+    assert add(assembler, genai_span(1, role=Role.OTHER), 0) is Disposition.FORWARD
     assert len(assembler) == 0
     assert due(assembler, 1e9) == []
 
 
 def test_roots_and_links_seen_before_the_first_agent_are_remembered() -> None:
     assembler = Assembler(CONFIG)
-    add(assembler, reading(1, role=Role.OTHER), 0)
+    add(assembler, genai_span(1, role=Role.OTHER), 0)
     assembler.link({TRACE: [span_id(5), span_id(1)]}, 0)
-    add(assembler, reading(2, 5), 20)
+    add(assembler, genai_span(2, 5), 20)
     trace = opened(assembler)
     assert trace.parents() == {span_id(1): b"", span_id(5): span_id(1), span_id(2): span_id(5)}
-    assert span_id(1) in trace.readings
+    assert span_id(1) in trace.spans
 
 
 def test_links_of_traces_without_agents_are_forgotten() -> None:
@@ -74,14 +74,14 @@ def test_links_of_traces_without_agents_are_forgotten() -> None:
     assembler.link({TRACE: [span_id(5), span_id(1)]}, 1)
     for now in (40, 80):  # each look after idle_timeout starts a new generation
         assembler.link({OTHER_TRACE: [span_id(9), span_id(8)]}, now)
-    add(assembler, reading(2, 5), 81)
+    add(assembler, genai_span(2, 5), 81)
     assert span_id(5) not in opened(assembler).parents()
 
 
 def test_a_trace_settles_when_nothing_new_came() -> None:
     assembler = Assembler(CONFIG)
-    add(assembler, reading(1), 0)
-    add(assembler, reading(2), 1.5)
+    add(assembler, genai_span(1), 0)
+    add(assembler, genai_span(2), 1.5)
     assert due(assembler, 3.4) == []
     assert assembler.next_deadline() == 3.5
     assert due(assembler, 3.5) == [(TRACE, Due.SETTLED)]
@@ -89,7 +89,7 @@ def test_a_trace_settles_when_nothing_new_came() -> None:
 
 def test_one_that_settled_unwhole_waits_until_it_was_idle() -> None:
     assembler = Assembler(CONFIG)
-    add(assembler, reading(1), 0)
+    add(assembler, genai_span(1), 0)
     assert due(assembler, 2) == [(TRACE, Due.SETTLED)]
     assembler.wait(opened(assembler))
     assert due(assembler, 29.9) == []
@@ -97,9 +97,9 @@ def test_one_that_settled_unwhole_waits_until_it_was_idle() -> None:
 
 
 def test_anything_new_lets_it_settle_again() -> None:
-    for news in (lambda a: add(a, reading(2), 10), lambda a: a.link({TRACE: [span_id(7), bytes(8)]}, 10)):
+    for news in (lambda a: add(a, genai_span(2), 10), lambda a: a.link({TRACE: [span_id(7), bytes(8)]}, 10)):
         assembler = Assembler(CONFIG)
-        add(assembler, reading(1), 0)
+        add(assembler, genai_span(1), 0)
         assert due(assembler, 2) == [(TRACE, Due.SETTLED)]
         assembler.wait(opened(assembler))
         news(assembler)
@@ -110,14 +110,14 @@ def test_anything_new_lets_it_settle_again() -> None:
 def test_nothing_outlives_max_duration() -> None:
     assembler = Assembler(CONFIG)
     for second in range(600):
-        add(assembler, reading(second + 1), second)
+        add(assembler, genai_span(second + 1), second)
         assert due(assembler, second) == []
     assert due(assembler, 600) == [(TRACE, Due.MAX_DURATION)]
 
 
 def test_closing_gives_up_the_held_spans_and_a_stale_deadline_does_no_harm() -> None:
     assembler = Assembler(CONFIG)
-    add(assembler, reading(1), 0)
+    add(assembler, genai_span(1), 0)
     trace = opened(assembler)
     assert list(trace.held_spans()) == [(span_id(1), RAW, ENVELOPE)]
     assembler.close(trace)
@@ -127,64 +127,64 @@ def test_closing_gives_up_the_held_spans_and_a_stale_deadline_does_no_harm() -> 
 
 def test_a_repeated_held_span_is_dropped_a_repeated_other_one_passes() -> None:
     assembler = Assembler(CONFIG)
-    add(assembler, reading(1), 0)
-    add(assembler, reading(3, 1, Role.MODEL), 0)
-    assert add(assembler, reading(1), 1) is Disposition.DUPLICATE
-    assert add(assembler, reading(3, 1, Role.MODEL), 1) is Disposition.FORWARD
+    add(assembler, genai_span(1), 0)
+    add(assembler, genai_span(3, 1, Role.MODEL), 0)
+    assert add(assembler, genai_span(1), 1) is Disposition.DUPLICATE
+    assert add(assembler, genai_span(3, 1, Role.MODEL), 1) is Disposition.FORWARD
     assembler.close(opened(assembler))
-    assert add(assembler, reading(1), 5) is Disposition.DUPLICATE
+    assert add(assembler, genai_span(1), 5) is Disposition.DUPLICATE
     assert len(assembler) == 0
 
 
 def test_a_late_span_of_a_scored_run_passes_and_reopens_its_trace() -> None:
     assembler = Assembler(CONFIG)
-    add(assembler, reading(1, role=Role.AGENT), 0)
+    add(assembler, genai_span(1, role=Role.AGENT), 0)
     trace = opened(assembler)
     assembler.close(trace)
     trace.note_verdict(span_id(1), 0, 0)
-    assert add(assembler, reading(2, 1), 5) is Disposition.LATE
+    assert add(assembler, genai_span(2, 1), 5) is Disposition.LATE
     assert opened(assembler).state is TraceState.REOPENED
     assert due(assembler, 7) == [(TRACE, Due.SETTLED)]
 
 
 def test_a_new_run_in_an_old_trace_is_held() -> None:
     assembler = Assembler(CONFIG)
-    add(assembler, reading(1, 9, role=Role.AGENT), 0)
+    add(assembler, genai_span(1, 9, role=Role.AGENT), 0)
     trace = opened(assembler)
     assembler.close(trace)
     trace.note_verdict(span_id(1), 0, 0)
-    assert add(assembler, reading(12, 11), 50) is Disposition.HELD
-    assert add(assembler, reading(11, 9, role=Role.AGENT), 50) is Disposition.HELD
+    assert add(assembler, genai_span(12, 11), 50) is Disposition.HELD
+    assert add(assembler, genai_span(11, 9, role=Role.AGENT), 50) is Disposition.HELD
 
 
 def test_the_oldest_trace_goes_when_there_are_too_many_or_they_hold_too_much() -> None:
     assembler = Assembler(TracesConfig(max_open=1))
-    add(assembler, reading(1), 0)
+    add(assembler, genai_span(1), 0)
     assert assembler.over_limit() is None
-    add(assembler, reading(1), 1, OTHER_TRACE)
+    add(assembler, genai_span(1), 1, OTHER_TRACE)
     assert assembler.over_limit() is opened(assembler)
     assembler = Assembler(TracesConfig(max_held_mib=1))
     assembler.link({TRACE: [span_id(1), bytes(8)]}, 0)
-    assembler.add(TRACE, span_id(1), reading(1), bytes((1 << 20) + 1), ENVELOPE, 0)
+    assembler.add(TRACE, span_id(1), genai_span(1), bytes((1 << 20) + 1), ENVELOPE, 0)
     assert assembler.over_limit() is opened(assembler)
 
 
 def test_a_trace_without_end_is_bounded_and_marked() -> None:
     assembler = Assembler(TracesConfig(max_spans=3))
     for number in range(1, 200):
-        add(assembler, reading(number, number + 1), 0)
+        add(assembler, genai_span(number, number + 1), 0)
     trace = opened(assembler)
-    assert (len(trace.readings), trace.truncated) == (3, True)
+    assert (len(trace.spans), trace.truncated) == (3, True)
     assert len(trace.links) <= 16 * 31
 
 
 def test_only_so_many_finished_traces_are_remembered() -> None:
     assembler = Assembler(TracesConfig(remember=1))
     for trace_id in (TRACE, OTHER_TRACE):
-        add(assembler, reading(1), 0, trace_id)
+        add(assembler, genai_span(1), 0, trace_id)
         assembler.close(opened(assembler, trace_id))
-    assert add(assembler, reading(1), 1, OTHER_TRACE) is Disposition.DUPLICATE
-    assert add(assembler, reading(1), 1, TRACE) is Disposition.HELD  # forgotten: taken for new
+    assert add(assembler, genai_span(1), 1, OTHER_TRACE) is Disposition.DUPLICATE
+    assert add(assembler, genai_span(1), 1, TRACE) is Disposition.HELD  # forgotten: taken for new
 
 
 steps = st.lists(
@@ -208,7 +208,7 @@ def test_whatever_comes_every_held_span_leaves_exactly_once(
     left: list[tuple[bytes, bytes]] = []
     for number, parent, role, trace_id, pause in arrivals:
         now += pause
-        if add(assembler, reading(number, parent, role), now, trace_id) is Disposition.HELD:
+        if add(assembler, genai_span(number, parent, role), now, trace_id) is Disposition.HELD:
             held.append((trace_id, span_id(number)))
         for trace, _ in assembler.due(now):
             left += [(trace.trace_id, span) for span in trace.held]
@@ -222,13 +222,13 @@ def test_whatever_comes_every_held_span_leaves_exactly_once(
 
 def test_parents_of_a_session_are_those_of_all_its_links() -> None:
     assembler = Assembler(CONFIG)
-    add(assembler, reading(1, role=Role.AGENT), 0)
+    add(assembler, genai_span(1, role=Role.AGENT), 0)
     assembler.close(opened(assembler))
     for number in range(2, 6):
-        add(assembler, reading(10 * number, role=Role.AGENT), number)
+        add(assembler, genai_span(10 * number, role=Role.AGENT), number)
         trace = opened(assembler)
         assert trace.parents()[span_id(10 * number)] == b""
-        add(assembler, reading(10 * number + 1, 10 * number), number)
+        add(assembler, genai_span(10 * number + 1, 10 * number), number)
         assert trace.parents()[span_id(10 * number + 1)] == span_id(10 * number)
     assert len(trace.parents()) == 9
 
@@ -236,6 +236,6 @@ def test_parents_of_a_session_are_those_of_all_its_links() -> None:
 def test_a_large_trace_is_looked_at_less_often() -> None:
     assembler = Assembler(TracesConfig(settle=2.0, idle_timeout=30.0, max_duration=600.0))
     for number in range(3001):
-        add(assembler, reading(number + 1), 0)
+        add(assembler, genai_span(number + 1), 0)
     assert due(assembler, 2.1) == []
     assert due(assembler, 8.1) == [(TRACE, Due.SETTLED)]

@@ -82,4 +82,4 @@ def test_a_run(kind: str) -> None:
 
 @pytest.mark.parametrize("operation", ["ai.embed", "ai.generateObject", "ai.embedMany.doEmbed"])
 def test_other_operations_are_understood_and_not_needed(operation: str) -> None:
-    assert dialects.read(ai(operation, 2, 1)) is IGNORED
+    assert dialects.read_span(ai(operation, 2, 1)) is IGNORED

@@ -54,4 +54,4 @@ def test_a_run() -> None:
     [{"gen_ai.system": "openai"}, {"gen_ai.tool.name": "a, b"}, {"span.kind": "client"}, {"span.type": ["tool"]}],
 )
 def test_what_is_not_understood_is_none(attributes: dict[str, Any]) -> None:
-    assert dialects.read(span("x", 2, 1, attributes=attributes)) is None
+    assert dialects.read_span(span("x", 2, 1, attributes=attributes)) is None

@@ -58,4 +58,4 @@ def test_a_flow_is_a_run() -> None:
 
 
 def test_helpers_are_understood_and_not_needed() -> None:
-    assert dialects.read(span("generate", 2, 1, attributes={"genkit:type": "util"})) is IGNORED
+    assert dialects.read_span(span("generate", 2, 1, attributes={"genkit:type": "util"})) is IGNORED

@@ -50,7 +50,7 @@ def test_a_span_with_nothing_but_a_name_is_a_failed_tool() -> None:
 
 def test_the_span_of_a_turns_merged_results_is_no_call() -> None:
     merged = adk("execute_tool (merged)", 2, 1, attributes={**TOOL, "gen_ai.tool.name": "(merged tools)"})
-    assert dialects.read(merged) is IGNORED
+    assert dialects.read_span(merged) is IGNORED
 
 
 def test_a_run_of_1x_or_javascript() -> None:

@@ -92,5 +92,5 @@ def test_a_run_of_version_2_takes_calls_from_the_generator() -> None:
 
 
 def test_other_components_are_understood_and_not_needed() -> None:
-    assert dialects.read(component("PromptBuilder", 2, 1, 0)) is IGNORED
+    assert dialects.read_span(component("PromptBuilder", 2, 1, 0)) is IGNORED
     assert run_of(component("Agent", 1, 0, 0, name="a")).dialect == "haystack"

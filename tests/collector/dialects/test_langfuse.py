@@ -87,4 +87,4 @@ def test_decorated_functions_nest() -> None:
 
 @pytest.mark.parametrize("kind", ["span", "event", "retriever", "chain", "embedding", "guardrail"])
 def test_other_observations_are_understood_and_not_needed(kind: str) -> None:
-    assert dialects.read(lf(kind, "x", 2, 1)) is IGNORED
+    assert dialects.read_span(lf(kind, "x", 2, 1)) is IGNORED

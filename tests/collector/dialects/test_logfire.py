@@ -45,7 +45,7 @@ def test_a_run() -> None:
 
 
 def test_handoffs_and_turns_are_understood_and_not_needed() -> None:
-    assert dialects.read(agents("Handoff: {from_agent} → {to_agent}", 2, 1)) is IGNORED
+    assert dialects.read_span(agents("Handoff: {from_agent} → {to_agent}", 2, 1)) is IGNORED
 
 
 def test_a_decorated_tool_has_an_attribute_an_argument() -> None:
@@ -61,4 +61,4 @@ def test_a_decorated_tool_has_an_attribute_an_argument() -> None:
 
 
 def test_other_decorated_functions_are_a_blind_spot() -> None:
-    assert dialects.read(span("compute", 2, 1, scope="logfire", attributes={"logfire.msg": "compute"})) is None
+    assert dialects.read_span(span("compute", 2, 1, scope="logfire", attributes={"logfire.msg": "compute"})) is None

@@ -116,4 +116,4 @@ def test_of_a_run_that_died_two_pieces_of_a_stream_are_left() -> None:
     "kind", ["model_generation", "model_inference", "workflow_step", "client_tool_call", "processor_run"]
 )
 def test_other_spans_are_understood_and_not_needed(kind: str) -> None:
-    assert dialects.read(mastra(kind, "x", 2, 1)) is IGNORED
+    assert dialects.read_span(mastra(kind, "x", 2, 1)) is IGNORED

@@ -71,5 +71,5 @@ def test_a_decorated_agent() -> None:
 
 
 def test_steps_are_understood_and_not_needed() -> None:
-    assert dialects.read(ml("CHAIN", "tools", 2, 1)) is IGNORED
-    assert dialects.read(ml("RETRIEVER", "search", 2, 1)) is IGNORED
+    assert dialects.read_span(ml("CHAIN", "tools", 2, 1)) is IGNORED
+    assert dialects.read_span(ml("RETRIEVER", "search", 2, 1)) is IGNORED

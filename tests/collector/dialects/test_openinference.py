@@ -170,11 +170,11 @@ def test_autogen_tells_arguments_above_and_the_id_below() -> None:
 
 @pytest.mark.parametrize("kind", ["RETRIEVER", "EMBEDDING", "RERANKER", "GUARDRAIL", "EVALUATOR", "PROMPT", "CHAIN"])
 def test_other_kinds_are_understood_and_not_needed(kind: str) -> None:
-    assert dialects.read(oi(kind, "x", 2, 1)) is IGNORED
+    assert dialects.read_span(oi(kind, "x", 2, 1)) is IGNORED
 
 
 def test_a_handoff_is_no_call() -> None:
-    assert dialects.read(oi("TOOL", "handoff to policy_agent", 2, 1)) is IGNORED
+    assert dialects.read_span(oi("TOOL", "handoff to policy_agent", 2, 1)) is IGNORED
 
 
 def test_crewai_tells_the_task_beside_the_input() -> None:

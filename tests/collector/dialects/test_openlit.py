@@ -41,7 +41,7 @@ def test_nodes_of_a_graph_are_no_agents() -> None:
         scope="openlit.instrumentation.langgraph",
         attributes={"gen_ai.operation.name": "invoke_agent"},
     )
-    assert dialects.read(node) is IGNORED
+    assert dialects.read_span(node) is IGNORED
 
 
 def test_arguments_of_instrumented_tools_are_python_reprs_too() -> None:

@@ -135,24 +135,24 @@ def test_an_agents_output_is_history() -> None:
     "operation", ["embeddings", "retrieval", "create_agent", "plan", "agent_step", "handoff", "something_new"]
 )
 def test_other_operations_are_understood_and_not_needed(operation: str) -> None:
-    assert dialects.read(span("x", 2, 1, attributes={"gen_ai.operation.name": operation})) is IGNORED
+    assert dialects.read_span(span("x", 2, 1, attributes={"gen_ai.operation.name": operation})) is IGNORED
 
 
 def test_a_workflow_is_context() -> None:
-    reading = dialects.read(
+    genai_span = dialects.read_span(
         span(
             "invoke_workflow",
             1,
             attributes={"gen_ai.operation.name": "invoke_workflow", "gen_ai.input.messages": [user("hi")]},
         )
     )
-    assert reading is not None
-    assert (reading.role, reading.held) == (Role.OTHER, False)
+    assert genai_span is not None
+    assert (genai_span.role, genai_span.annotatable) == (Role.OTHER, False)
 
 
 def test_what_is_held() -> None:
-    held = [dialects.read(made) for made in (agent_span(), tool_span("a"), model_span())]
-    assert [reading is not None and reading.held for reading in held] == [True, True, False]
+    held = [dialects.read_span(made) for made in (agent_span(), tool_span("a"), model_span())]
+    assert [genai_span is not None and genai_span.annotatable for genai_span in held] == [True, True, False]
 
 
 def test_log_records_about_something_else_are_none() -> None:

@@ -38,7 +38,7 @@ def test_a_tool_span(name: str, attributes: dict[str, str]) -> None:
 
 
 def test_the_span_around_a_turns_tools_is_not_needed() -> None:
-    assert dialects.read(pai("running tools", 2, 1, attributes={"tools": ["pay"]})) is IGNORED
+    assert dialects.read_span(pai("running tools", 2, 1, attributes={"tools": ["pay"]})) is IGNORED
 
 
 @pytest.mark.parametrize("transcript", ["pydantic_ai.all_messages", "all_messages_events"])

@@ -53,39 +53,39 @@ def test_a_root_is_context_whatever_it_is() -> None:
         span("embed", 1, attributes={"gen_ai.operation.name": "embeddings"}),
         span("?", 1, attributes={"gen_ai.x": 1}),
     ):
-        reading = dialects.read(root)
-        assert reading is not None
-        assert reading is not IGNORED
-        assert reading.role is Role.OTHER
+        genai_span = dialects.read_span(root)
+        assert genai_span is not None
+        assert genai_span is not IGNORED
+        assert genai_span.role is Role.OTHER
 
 
 def test_a_server_span_with_a_route_is_context() -> None:
-    reading = dialects.read(span("POST", 2, 1, kind=2, attributes={"http.route": "/chat"}))
-    assert reading is not None
-    assert (reading.role, reading.attributes) == (Role.OTHER, {"http.route": "/chat"})
+    genai_span = dialects.read_span(span("POST", 2, 1, kind=2, attributes={"http.route": "/chat"}))
+    assert genai_span is not None
+    assert (genai_span.role, genai_span.attributes) == (Role.OTHER, {"http.route": "/chat"})
 
 
 def test_a_span_called_from_another_process_is_context() -> None:
-    reading = dialects.read(span("Agent/Run", 2, 1, kind=2, remote=None, attributes={"rpc.system": "grpc"}))
-    assert reading is not None
-    assert (reading.role, reading.remote_parent) == (Role.OTHER, True)
+    genai_span = dialects.read_span(span("Agent/Run", 2, 1, kind=2, remote=None, attributes={"rpc.system": "grpc"}))
+    assert genai_span is not None
+    assert (genai_span.role, genai_span.remote_parent) == (Role.OTHER, True)
 
 
 def test_a_blind_spot_is_none() -> None:
-    assert dialects.read(span("x", 2, 1, attributes={"gen_ai.system": "openai"})) is None
+    assert dialects.read_span(span("x", 2, 1, attributes={"gen_ai.system": "openai"})) is None
 
 
 def test_two_dialects_on_one_span_make_one_reading() -> None:
     both = tool_span(
         "pay", call_id="c1", attributes={"openinference.span.kind": "TOOL", "tool.name": "pay", "input.value": "{}"}
     )
-    reading = dialects.read(both)
-    assert reading is not None
-    assert (reading.dialect, reading.call_id, reading.arguments) == ("openinference", "c1", "{}")
+    genai_span = dialects.read_span(both)
+    assert genai_span is not None
+    assert (genai_span.dialect, genai_span.call_id, genai_span.arguments) == ("openinference", "c1", "{}")
 
 
 def test_dialects_that_disagree_what_a_span_is_are_not_mixed() -> None:
     chain = agent_span(number=2, parent=1, attributes={"openinference.span.kind": "LLM", "session.id": "s"})
-    reading = dialects.read(chain)
-    assert reading is not None
-    assert (reading.role, reading.name) == (Role.MODEL, None)
+    genai_span = dialects.read_span(chain)
+    assert genai_span is not None
+    assert (genai_span.role, genai_span.name) == (Role.MODEL, None)

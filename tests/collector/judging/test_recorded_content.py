@@ -1,4 +1,4 @@
-"""What is kept with a reading for a judge, and that nothing is where nobody asks one."""
+"""What is kept with a genai_span for a judge, and that nothing is where nobody asks one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from collector.judging import recorded_content as content
 from collector.judging.recorded_content import ATTRIBUTES, MAX_ANSWER, MAX_OFFERED, PREFIXES
 from collector.model.genai_span import Content
 from collector.model.span import LogRecord, Span
-from collector.payloads.indexed_attributes import Indexed
+from collector.payloads.flattened_attributes import FlattenedAttributes
 from collector.payloads.tool_definitions import tool_definitions
 from collector.reconstruction.reconstruct import ContextSettings
-from collector.reconstruction.runs import join
+from collector.reconstruction.runs import index_spans
 from tests.builders import agent_span, log, model_span, run_of, span, tool_span
 
 ANSWER = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "Sunny."}]}])
@@ -25,12 +25,12 @@ TOOLS = json.dumps([{"name": "weather"}])
 
 
 def content_of(item: Span | LogRecord) -> Content | None:
-    known = dialects.read(item) if isinstance(item, Span) else dialects.read_log(item)
-    reading = content.read(item) if isinstance(item, Span) else content.read_log(item)
+    known = dialects.read_span(item) if isinstance(item, Span) else dialects.read_log(item)
+    genai_span = content.read_span(item) if isinstance(item, Span) else content.read_log(item)
     assert known is not None
-    assert reading is not None
-    assert replace(reading, content=None) == known
-    return reading.content
+    assert genai_span is not None
+    assert replace(genai_span, content=None) == known
+    return genai_span.content
 
 
 @pytest.mark.parametrize("make", [agent_span, model_span])
@@ -65,11 +65,11 @@ def test_answers_in_log_events() -> None:
 
 
 def test_a_log_event_adds_to_what_its_span_told() -> None:
-    asked = content.read(model_span(attributes={"gen_ai.tool.definitions": TOOLS}))
+    asked = content.read_span(model_span(attributes={"gen_ai.tool.definitions": TOOLS}))
     told = content.read_log(log("gen_ai.choice", 3, {"message": {"content": "Sunny."}}))
     assert asked is not None
     assert told is not None
-    (span_id,) = joined = join([asked, told])
+    (span_id,) = joined = index_spans([asked, told])
     assert joined[span_id].content == Content({"message": {"content": "Sunny."}}, TOOLS)
     assert asked.content == Content(None, TOOLS)
 
@@ -82,7 +82,8 @@ def test_numbered_attributes_are_kept_together() -> None:
     }
     found = content_of(span("llm", attributes=attributes))
     assert found == Content(
-        Indexed({"llm.output_messages.0.message.content": "Sunny."}), Indexed({"llm.tools.0.tool.json_schema": TOOLS})
+        FlattenedAttributes({"llm.output_messages.0.message.content": "Sunny."}),
+        FlattenedAttributes({"llm.tools.0.tool.json_schema": TOOLS}),
     )
 
 
@@ -101,9 +102,9 @@ def test_a_whole_request_is_kept_only_where_it_is_kept_anyway() -> None:
     question = {"role": "user", "parts": [{"text": "Rome?"}]}
     first, second = asked(question), asked(question, {"role": "tool", "parts": [{"functionResponse": {}}]})
     assert first is not None
-    assert '"tools"' in first.offered
+    assert '"tools"' in first.tool_definitions
     assert second is not None
-    assert second.offered is None
+    assert second.tool_definitions is None
 
 
 def test_users_define_no_tools() -> None:
@@ -114,7 +115,7 @@ def test_users_define_no_tools() -> None:
     asked = json.dumps({"messages": [{"role": "user", "content": [{"text": words}]}], "tools": [{"name": "refund"}]})
     found = content_of(span("model", attributes={**model, "genkit:input": asked}))
     assert found is not None
-    assert [tool.name for tool in tool_definitions([found.offered])] == ["refund"]
+    assert [tool.name for tool in tool_definitions([found.tool_definitions])] == ["refund"]
 
 
 def test_records_too_long_are_left_out_and_texts_cut() -> None:
@@ -131,7 +132,7 @@ def test_definitions_every_request_repeats_are_kept_once() -> None:
     second = content_of(model_span(attributes={"gen_ai.tool.definitions": "".join(["[", TOOLS, "]"])}))
     assert first is not None
     assert second is not None
-    assert first.offered is second.offered is sys.intern(f"[{TOOLS}]")
+    assert first.tool_definitions is second.tool_definitions is sys.intern(f"[{TOOLS}]")
 
 
 def test_a_run_keeps_nothing_unless_asked_to() -> None:

@@ -6,16 +6,16 @@ import sys
 
 import pytest
 
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_attributes, fill, reading_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_attributes, fill_missing, genai_span_of
 from tests.builders import EPOCH, MS, agent_span, span, tool_span
 
 
 def test_ids_times_and_resource() -> None:
     made = span("x", 2, 1, at=5, lasting=3)
-    reading = reading_of(made, Role.TOOL, "test")
-    assert (reading.span_id, reading.parent_span_id) == (made.span_id, made.parent_span_id)
-    assert (reading.start_ns, reading.end_ns) == (EPOCH + 5 * MS, EPOCH + 8 * MS)
-    assert reading.resource is made.resource
+    genai_span = genai_span_of(made, Role.TOOL, "test")
+    assert (genai_span.span_id, genai_span.parent_span_id) == (made.span_id, made.parent_span_id)
+    assert (genai_span.start_ns, genai_span.end_ns) == (EPOCH + 5 * MS, EPOCH + 8 * MS)
+    assert genai_span.resource is made.resource
 
 
 @pytest.mark.parametrize(
@@ -25,20 +25,22 @@ def test_ids_times_and_resource() -> None:
 def test_a_parent_elsewhere_is_told_by_flags_or_else_by_the_kind(
     remote: bool | None, kind: int, expected: bool
 ) -> None:
-    assert reading_of(span(remote=remote, kind=kind), Role.OTHER, "test").remote_parent is expected
+    assert genai_span_of(span(remote=remote, kind=kind), Role.OTHER, "test").remote_parent is expected
 
 
 def test_a_refusal_is_told_by_the_status_or_the_exception() -> None:
     words = "MCP error -32602: Tool x not found"
-    assert reading_of(span(status=2, message=words), Role.TOOL, "test").refused
-    assert reading_of(span(status=2, events=[("exception", {"exception.message": words})]), Role.TOOL, "test").refused
-    assert not reading_of(span(status=2, message="declined"), Role.TOOL, "test").refused
+    assert genai_span_of(span(status=2, message=words), Role.TOOL, "test").refused
+    assert genai_span_of(
+        span(status=2, events=[("exception", {"exception.message": words})]), Role.TOOL, "test"
+    ).refused
+    assert not genai_span_of(span(status=2, message="declined"), Role.TOOL, "test").refused
 
 
 def test_fill_takes_what_is_unknown_only() -> None:
-    mine, other = (reading_of(span(number=2, parent=1), Role.TOOL, name) for name in ("mine", "other"))
+    mine, other = (genai_span_of(span(number=2, parent=1), Role.TOOL, name) for name in ("mine", "other"))
     mine.name, other.name, other.call_id, other.status = "a", "b", "c1", "error"
-    fill(mine, other)
+    fill_missing(mine, other)
     assert (mine.name, mine.call_id, mine.status, mine.dialect) == ("a", "c1", "error", "mine")
 
 
@@ -55,17 +57,17 @@ def test_context_is_short_plain_values() -> None:
 def test_an_open_trace_keeps_little() -> None:
     from collector import dialects  # noqa: PLC0415 - only this test reads
 
-    reading = dialects.read(tool_span("get", {"city": "Paris"}))
-    assert reading is not None
-    assert sys.getsizeof(reading) <= 256
-    assert not hasattr(reading, "__dict__")
+    genai_span = dialects.read_span(tool_span("get", {"city": "Paris"}))
+    assert genai_span is not None
+    assert sys.getsizeof(genai_span) <= 256
+    assert not hasattr(genai_span, "__dict__")
 
 
 def test_nobody_writes_on_the_shared_reading() -> None:
     before = repr(IGNORED)
     from collector import dialects  # noqa: PLC0415
 
-    dialects.read(span("x", 1, attributes={"gen_ai.operation.name": "embeddings", "http.route": "/a"}))
-    dialects.read(agent_span())
+    dialects.read_span(span("x", 1, attributes={"gen_ai.operation.name": "embeddings", "http.route": "/a"}))
+    dialects.read_span(agent_span())
     assert repr(IGNORED) == before
     assert isinstance(IGNORED, GenAISpan)

@@ -10,11 +10,11 @@ from hypothesis import given
 
 from collector.payloads.messages import (
     MAX_REQUESTS,
-    may_hold_calls,
-    newest_results,
+    may_contain_tool_calls,
+    newest_tool_results,
     newest_user_input,
-    outcome_of,
-    requested_calls,
+    result_status,
+    tool_call_parts,
 )
 from tests.strategies import json_values
 
@@ -58,24 +58,24 @@ SHAPES: dict[str, Any] = {
 @pytest.mark.parametrize("encode", [lambda value: value, json.dumps, repr], ids=["structured", "json", "repr"])
 def test_a_call_is_found_in(shape: str, encode: Any) -> None:
     output = encode(SHAPES[shape])
-    assert may_hold_calls(output)
-    (call,) = requested_calls(output)
+    assert may_contain_tool_calls(output)
+    (call,) = tool_call_parts(output)
     arguments = json.loads(call.arguments) if isinstance(call.arguments, str) else call.arguments
     assert (call.id, call.name, arguments) == ("c1", "f", ARGUMENTS)
 
 
 def test_calls_come_in_the_order_of_the_text() -> None:
     output = {"parts": [{"type": "tool_call", "name": name} for name in "abc"]}
-    assert [call.name for call in requested_calls(output)] == ["a", "b", "c"]
+    assert [call.name for call in tool_call_parts(output)] == ["a", "b", "c"]
 
 
 def test_a_call_told_in_two_forms_is_one() -> None:
     message = {"tool_calls": SHAPES["LangChain"]["tool_calls"], "additional_kwargs": SHAPES["OpenAI chat"]}
-    assert len(requested_calls({"generations": [[{"message": {"kwargs": message}}]]})) == 1
+    assert len(tool_call_parts({"generations": [[{"message": {"kwargs": message}}]]})) == 1
 
 
 def test_equal_calls_without_ids_are_two() -> None:
-    assert len(requested_calls([{"type": "tool_call", "name": "f"}] * 2)) == 2
+    assert len(tool_call_parts([{"type": "tool_call", "name": "f"}] * 2)) == 2
 
 
 @pytest.mark.parametrize(
@@ -92,16 +92,16 @@ def test_equal_calls_without_ids_are_two() -> None:
     ],
 )
 def test_what_is_no_call(output: Any) -> None:
-    assert requested_calls(output) == []
+    assert tool_call_parts(output) == []
 
 
 def test_a_call_within_arguments_is_no_call() -> None:
     output = [{"type": "tool_call", "name": "delegate", "arguments": {"plan": [{"type": "tool_call", "name": "f"}]}}]
-    assert [call.name for call in requested_calls(output)] == ["delegate"]
+    assert [call.name for call in tool_call_parts(output)] == ["delegate"]
 
 
 def test_requests_are_bounded() -> None:
-    assert len(requested_calls([{"type": "tool_call", "name": "f"}] * (MAX_REQUESTS * 2))) == MAX_REQUESTS
+    assert len(tool_call_parts([{"type": "tool_call", "name": "f"}] * (MAX_REQUESTS * 2))) == MAX_REQUESTS
 
 
 # --- results
@@ -127,7 +127,7 @@ def test_requests_are_bounded() -> None:
     ],
 )
 def test_what_became_of_a_call(told: Any, outcome: str) -> None:
-    assert outcome_of(told) == outcome
+    assert result_status(told) == outcome
 
 
 FAILED: dict[str, Any] = {
@@ -152,8 +152,8 @@ FAILED: dict[str, Any] = {
 
 @pytest.mark.parametrize("shape", FAILED)
 def test_a_failed_result_is_found_in(shape: str) -> None:
-    assert newest_results(json.dumps(FAILED[shape])) == (("c1", "error"),)
-    assert newest_results(FAILED[shape]) == (("c1", "error"),)
+    assert newest_tool_results(json.dumps(FAILED[shape])) == (("c1", "error"),)
+    assert newest_tool_results(FAILED[shape]) == (("c1", "error"),)
 
 
 def test_only_results_since_the_model_last_spoke_count() -> None:
@@ -162,8 +162,8 @@ def test_only_results_since_the_model_last_spoke_count() -> None:
         FAILED["OpenTelemetry"][0],
         {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c2", "response": "ok"}]},
     )
-    assert newest_results(json.dumps([said, failed, said, fine])) is None
-    assert newest_results(json.dumps([said, fine, failed])) == (("c2", "ok"), ("c1", "error"))
+    assert newest_tool_results(json.dumps([said, failed, said, fine])) is None
+    assert newest_tool_results(json.dumps([said, fine, failed])) == (("c2", "ok"), ("c1", "error"))
 
 
 def test_smolagents_tells_failures_in_the_users_name() -> None:
@@ -173,7 +173,7 @@ def test_smolagents_tells_failures_in_the_users_name() -> None:
             "parts": [{"type": "text", "content": "Error:\nError executing tool 'f' with arguments {}: no"}],
         }
     ]
-    assert newest_results(json.dumps(told)) == ((None, "error"),)
+    assert newest_tool_results(json.dumps(told)) == ((None, "error"),)
 
 
 # --- the user
@@ -192,16 +192,16 @@ def test_input_is_kept_where_the_user_spoke_last() -> None:
 @given(json_values)
 def test_anything_is_looked_through_without_harm(value: Any) -> None:
     for form in (value, json.dumps(value), repr(value)):
-        may_hold_calls(form)
-        requested_calls(form)
-        newest_results(form)
+        may_contain_tool_calls(form)
+        tool_call_parts(form)
+        newest_tool_results(form)
         newest_user_input(form)
-        outcome_of(form)
+        result_status(form)
 
 
 def test_depth_is_bounded() -> None:
     deep: Any = {"type": "tool_call", "name": "f"}
     for _ in range(5_000):
         deep = {"parts": [deep]}
-    assert requested_calls(deep) == []
-    assert newest_results(deep) is None
+    assert tool_call_parts(deep) == []
+    assert newest_tool_results(deep) is None

@@ -85,8 +85,8 @@ def test_else_the_first_requests_newest_question() -> None:
     history = [user("hello"), {"role": "assistant", "parts": []}, user("refund order 42")]
     run = run_of(
         agent_span(),
-        model_span(number=4, at=20, told=[*history, {"role": "assistant", "parts": []}, user("no, 43")]),
-        model_span(number=3, at=1, told=history),
+        model_span(number=4, at=20, input_messages=[*history, {"role": "assistant", "parts": []}, user("no, 43")]),
+        model_span(number=3, at=1, input_messages=history),
     )
     assert run.user_input == "refund order 42"
     assert run.trajectory.user_input == "refund order 42"
@@ -97,7 +97,7 @@ def test_after_a_handoff_the_next_agent_has_the_same_words() -> None:
         agent_span("a", 1, attributes={"gen_ai.input.messages": [user("refund")]}, lasting=10),
         model_span(number=2, parent=1),
         agent_span("b", 3, at=20),
-        model_span(number=4, parent=3, at=21, told=[user("refund"), {"role": "assistant"}, {"role": "tool"}]),
+        model_span(number=4, parent=3, at=21, input_messages=[user("refund"), {"role": "assistant"}, {"role": "tool"}]),
     )
     assert (first.user_input, second.user_input) == ("refund", "refund")
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from collector.model.genai_span import Content
 from collector.offline.score import score_files
-from collector.payloads.indexed_attributes import Indexed
+from collector.payloads.flattened_attributes import FlattenedAttributes
 from collector.reconstruction.judged_run import judged_run
 from collector.reconstruction.reconstruct import Run
 from collector.scoring.rule_files import LoadedRules
@@ -170,6 +170,9 @@ def test_every_recorded_run_can_be_asked_about(runs: Mapping[str, list[tuple[Run
     json_values, json_values, st.sampled_from(["gen_ai.output.messages", "output.value", "gen_ai.completion.0.content"])
 )
 def test_odd_records_give_a_run_that_can_be_asked_about(answer: Any, offered: Any, name: str) -> None:
-    contents = [Content(answer, offered), Content(Indexed({name: answer}), Indexed({"llm.tools.0.tool": offered}))]
+    contents = [
+        Content(answer, offered),
+        Content(FlattenedAttributes({name: answer}), FlattenedAttributes({"llm.tools.0.tool": offered})),
+    ]
     judged = judged_run(replace(run_of(agent_span(), tool_span("weather")), contents=contents, user_input="Rome?"))
     assert next(create_judge().judge(judged)).schema

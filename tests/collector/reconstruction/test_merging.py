@@ -73,7 +73,7 @@ def test_what_never_ran_is_kept_and_marked() -> None:
         model_span(number=5, at=30),
     )
     assert called(run) == ["(delete_all)", "get"]
-    assert run.held_spans == (None, span_id(4))
+    assert run.call_span_ids == (None, span_id(4))
 
 
 def test_history_repeated_in_a_later_output_counts_once() -> None:
@@ -111,12 +111,19 @@ def test_a_client_inside_a_client_without_ids_counts_once_and_ids_are_kept() -> 
 def test_without_executions_every_answered_request_ran() -> None:
     run = run_of(
         span("POST /chat", 1, lasting=100),
-        model_span([("c1", "pay", {"order": 7})], 3, at=1, lasting=5, told=[user("pay it")]),
-        model_span([("c2", "mail", {})], 4, at=20, lasting=5, told=[user("pay it"), result("c1", "Error: declined")]),
+        model_span([("c1", "pay", {"order": 7})], 3, at=1, lasting=5, input_messages=[user("pay it")]),
+        model_span(
+            [("c2", "mail", {})], 4, at=20, lasting=5, input_messages=[user("pay it"), result("c1", "Error: declined")]
+        ),
         model_span(
             number=5,
             at=40,
-            told=[user("pay it"), result("c1", "Error: declined"), {"role": "assistant"}, result("c2", "sent")],
+            input_messages=[
+                user("pay it"),
+                result("c1", "Error: declined"),
+                {"role": "assistant"},
+                result("c2", "sent"),
+            ],
         ),
     )
     assert [(c.name, c.status, c.executed, c.span_id) for c in run.trajectory.calls] == [
@@ -124,7 +131,7 @@ def test_without_executions_every_answered_request_ran() -> None:
         ("mail", "ok", True, None),
     ]
     assert [call.start_ns for call in run.trajectory.calls] == [EPOCH + 6 * MS, EPOCH + 25 * MS]
-    assert run.held_spans == (None, None)
+    assert run.call_span_ids == (None, None)
 
 
 def test_results_told_under_other_ids_are_joined_by_position() -> None:
@@ -132,7 +139,9 @@ def test_results_told_under_other_ids_are_joined_by_position() -> None:
         span("POST /chat", 1, lasting=100),
         model_span([("fc-1", "a", {}), ("fc-2", "b", {})], 3, at=1, lasting=5),
         model_span(
-            number=4, at=20, told=[{"role": "assistant"}, result("call_1", "fine"), result("call_2", "Error: no")]
+            number=4,
+            at=20,
+            input_messages=[{"role": "assistant"}, result("call_1", "fine"), result("call_2", "Error: no")],
         ),
     )
     assert [(call.name, call.status) for call in run.trajectory.calls] == [("a", "ok"), ("b", "error")]
@@ -162,7 +171,7 @@ def test_what_the_model_was_told_was_refused_never_ran(traced: bool) -> None:
     spans = [
         span("POST", 1, lasting=90),
         model_span([("c1", "delete_all", {})], 3, at=1, lasting=5),
-        model_span(number=5, at=30, told=told),
+        model_span(number=5, at=30, input_messages=told),
     ]
     if traced:
         spans.append(tool_span("delete_all", {}, 4, at=10, status=2, call_id="c1"))
@@ -232,7 +241,11 @@ def test_a_lossy_instrumentation_loses_the_span_of_a_call_that_failed(told: str,
         span("travel.agent", 1, attributes={"traceloop.span.kind": "agent"}, lasting=200, scope=LOSSY),
         model_span([("c1", "pay", {"card": "a"})], 3, at=1, lasting=5),
         model_span(
-            [("c2", "pay", {"card": "b"})], 4, at=30, lasting=5, told=[{"role": "assistant"}, result("c1", told)]
+            [("c2", "pay", {"card": "b"})],
+            4,
+            at=30,
+            lasting=5,
+            input_messages=[{"role": "assistant"}, result("c1", told)],
         ),
         span("pay.tool", 5, 1, 40, attributes=kept, scope=LOSSY),
         model_span(number=6, at=60),
@@ -245,7 +258,7 @@ def test_where_every_tool_leaves_a_span_a_request_without_one_never_ran() -> Non
     traced = span("ai.generateText", 1, attributes={"ai.operationId": "ai.generateText"}, lasting=200)
     asked = [
         model_span([("c1", "gone", {})], 3, at=1, lasting=5),
-        model_span(number=4, at=30, told=[{"role": "assistant"}, result("c1", "Error: what?")]),
+        model_span(number=4, at=30, input_messages=[{"role": "assistant"}, result("c1", "Error: what?")]),
     ]
     assert called(run_of(traced, *asked)) == ["(gone)"]
     assert called(run_of(agent_span(), *asked)) == ["gone"]

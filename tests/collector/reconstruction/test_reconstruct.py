@@ -18,9 +18,9 @@ from tests.builders import (
     TRACE,
     agent_span,
     called,
+    genai_spans,
     log,
     model_span,
-    readings,
     result,
     run_of,
     runs_of,
@@ -33,13 +33,13 @@ from tests.builders import (
 EVENTFUL: list[Span | LogRecord] = [
     span("POST /chat", 1, kind=2, lasting=500, attributes={"http.route": "/chat"}),
     agent_span("travel", 2, 1, at=1, lasting=400),
-    model_span([("c1", "ask", {"q": "x"}), ("c2", "gone", {})], 3, 2, at=2, lasting=5, told=[user("go")]),
+    model_span([("c1", "ask", {"q": "x"}), ("c2", "gone", {})], 3, 2, at=2, lasting=5, input_messages=[user("go")]),
     tool_span("ask", {"q": "x"}, 4, 2, at=10, lasting=100, call_id="c1"),
     agent_span("policy", 5, 4, at=11, lasting=90),
     tool_span("look", {}, 6, 5, at=12, lasting=20),
     tool_span("look", {}, 7, 6, at=13, lasting=10, status=2),
     tool_span("note", {}, 8, 5, at=20, lasting=30),
-    model_span(number=9, parent=2, at=150, told=[{"role": "assistant"}, result("c1", "Error: no")]),
+    model_span(number=9, parent=2, at=150, input_messages=[{"role": "assistant"}, result("c1", "Error: no")]),
     model_span(number=10, parent=2, at=200, lasting=5),
     log(
         "gen_ai.choice",
@@ -61,7 +61,7 @@ def shown(runs: list[Run]) -> list[Any]:
             run.user_input,
             run.incomplete,
             run.trajectory,
-            run.held_spans,
+            run.call_span_ids,
         )
         for run in runs
     ]
@@ -85,7 +85,7 @@ def test_order_and_repetition_of_arrival_change_nothing(seed: int) -> None:
 
 
 def test_rebuilding_twice_gives_the_same() -> None:
-    read = readings(EVENTFUL)
+    read = genai_spans(EVENTFUL)
     parents = {item.span_id: item.parent_span_id for item in EVENTFUL if isinstance(item, Span)}
     once = shown(reconstruct(TRACE, read, parents, ContextSettings()))
     assert shown(reconstruct(TRACE, read, parents, ContextSettings())) == once
@@ -273,4 +273,4 @@ def test_any_spans_give_the_same_runs_in_any_order(items: list[Span | LogRecord]
 
 @given(spans())
 def test_any_span_is_read(made: Span) -> None:
-    dialects.read(made)
+    dialects.read_span(made)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from collector.reconstruction.requested_calls import RequestedCall, asked_for, by_start
-from tests.builders import model_span, readings, result
+from collector.reconstruction.requested_calls import RequestedCall, by_start, requested_calls
+from tests.builders import genai_spans, model_span, result
 
 
 def asked(*models: Any) -> list[RequestedCall]:
-    return asked_for(sorted(readings(models), key=by_start))
+    return requested_calls(sorted(genai_spans(models), key=by_start))
 
 
 def test_turns_and_positions() -> None:
@@ -24,15 +24,18 @@ def test_turns_and_positions() -> None:
 def test_outcomes_are_told_by_id_whenever() -> None:
     told = [{"role": "assistant"}, result("c1", "Error: no"), result("c2", "fine")]
     found = asked(
-        model_span([("c1", "a", {}), ("c2", "b", {})], 2, at=1), model_span([("c3", "c", {})], 3, at=20, told=told)
+        model_span([("c1", "a", {}), ("c2", "b", {})], 2, at=1),
+        model_span([("c3", "c", {})], 3, at=20, input_messages=told),
     )
     assert [one.outcome for one in found] == ["error", "ok", None]
 
 
 def test_outcomes_without_known_ids_go_by_position_only_where_all_are_told() -> None:
     told = [{"role": "assistant"}, result("x1", "Error: no")]
-    one = asked(model_span([("c1", "a", {})], 2, at=1), model_span(number=3, at=20, told=told))
-    two = asked(model_span([("c1", "a", {}), ("c2", "b", {})], 2, at=1), model_span(number=3, at=20, told=told))
+    one = asked(model_span([("c1", "a", {})], 2, at=1), model_span(number=3, at=20, input_messages=told))
+    two = asked(
+        model_span([("c1", "a", {}), ("c2", "b", {})], 2, at=1), model_span(number=3, at=20, input_messages=told)
+    )
     assert [found.outcome for found in one] == ["error"]
     assert [found.outcome for found in two] == [None, None]
 
@@ -40,7 +43,9 @@ def test_outcomes_without_known_ids_go_by_position_only_where_all_are_told() -> 
 def test_a_model_that_answered_without_calls_does_not_hide_what_was_asked_before() -> None:
     told = [{"role": "assistant"}, result("x1", "Error: no")]
     found = asked(
-        model_span([("c1", "a", {})], 2, at=1), model_span(number=3, at=10), model_span(number=4, at=20, told=told)
+        model_span([("c1", "a", {})], 2, at=1),
+        model_span(number=3, at=10),
+        model_span(number=4, at=20, input_messages=told),
     )
     assert [one.outcome for one in found] == ["error"]
 

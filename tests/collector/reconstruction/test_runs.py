@@ -55,7 +55,7 @@ def test_one_call_seen_by_framework_client_and_server_is_one() -> None:
     )
     (call,) = run.trajectory.calls
     assert (call.id, call.arguments, call.status, call.error_type) == ("c1", {"order": 1}, "error", "tool_error")
-    assert run.held_spans == (span_id(2),)
+    assert run.call_span_ids == (span_id(2),)
 
 
 def test_the_same_tool_below_another_agent_is_another_call() -> None:
@@ -190,7 +190,7 @@ def test_log_events_of_a_span_that_is_no_model_request_are_requests_themselves()
 
 
 def test_the_callers_readings_stay_as_they_are() -> None:
-    spans = [agent_span(), model_span(told=[user("hi")], number=3)]
+    spans = [agent_span(), model_span(input_messages=[user("hi")], number=3)]
     choice = log(
         "gen_ai.choice", 3, {"message": {"tool_calls": [{"id": "c", "function": {"name": "pay", "arguments": "{}"}}]}}
     )

@@ -69,7 +69,7 @@ def test_runs_without_rule_and_shadow_rules_write_nothing() -> None:
 
 
 def test_calls_that_have_no_span_are_passed_over() -> None:
-    run = run_of("a", held_spans=(None,))
+    run = run_of("a", call_span_ids=(None,))
     verdict = verdict_of("a", outcomes=("matched",))
     verdict.run = run
     assert list(span_attributes([verdict])) == [span_id(1)]

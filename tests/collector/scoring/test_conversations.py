@@ -42,7 +42,7 @@ def test_everything_of_a_run_comes_back() -> None:
     run = run_of(
         parent_span_id=span_id(8), conversation_id="c-1", route="/x", intent="refund", user_input="Größe\ud800",
         response_id="r", attributes={"tier": "gold", "n": 1, "yes": True}, incomplete=("missing_anchor",), start_ns=4,
-        trajectory=Trajectory(calls, False, "Größe\ud800", frozenset({1})), held_spans=(span_id(2), None),
+        trajectory=Trajectory(calls, False, "Größe\ud800", frozenset({1})), call_span_ids=(span_id(2), None),
         started_by=span_id(9), found_intent=FoundIntent("refund", "keyword", "keyword 'back'"),
     )  # fmt: skip
     assert again(run) == run
@@ -71,7 +71,9 @@ odd = st.recursive(
 
 @given(odd)
 def test_any_arguments_are_written_and_read(value: Any) -> None:
-    (call,) = again(run_of(trajectory=Trajectory([ToolCall("a", {"v": value})]), held_spans=(None,))).trajectory.calls
+    (call,) = again(
+        run_of(trajectory=Trajectory([ToolCall("a", {"v": value})]), call_span_ids=(None,))
+    ).trajectory.calls
     assert call.arguments is not None
 
 
@@ -85,7 +87,7 @@ def nested(depth: int) -> Any:
 @pytest.mark.parametrize("value", [1 << 40_000, nested(100_000)], ids=["digits", "depth"])
 def test_what_json_cannot_say_is_unknown(value: Any) -> None:
     calls = [ToolCall("a", {"v": value}), ToolCall("b", {"v": 1})]
-    found = again(run_of(trajectory=Trajectory(calls), held_spans=(None, None)))
+    found = again(run_of(trajectory=Trajectory(calls), call_span_ids=(None, None)))
     assert [(call.name, call.arguments) for call in found.trajectory.calls] == [("a", None), ("b", None)]
 
 

@@ -8,13 +8,13 @@ MAX_PARTS: Final = 16
 MAX_ATTRIBUTES: Final = 4_096
 
 
-class Indexed(dict[str, Any]):
+class FlattenedAttributes(dict[str, Any]):
     """Attributes of one prefix, by their whole names."""
 
 
-def unfold(value: object) -> object:
-    """The value whose parts ``Indexed`` attributes are: objects by name, lists by number. Anything else as it is."""
-    if not isinstance(value, Indexed):
+def unflatten(value: object) -> object:
+    """Returns the nested value that ``FlattenedAttributes`` were written from; any other value unchanged."""
+    if not isinstance(value, FlattenedAttributes):
         return value
     root: dict[str, Any] = {}
     for name, leaf in list(value.items())[:MAX_ATTRIBUTES]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.payloads.indexed_attributes import Indexed, unfold
+from collector.payloads.flattened_attributes import FlattenedAttributes, unflatten
 
 UNFOLDED: list[tuple[dict[str, Any], Any]] = [
     ({}, {}),
@@ -23,21 +23,21 @@ UNFOLDED: list[tuple[dict[str, Any], Any]] = [
 
 @pytest.mark.parametrize(("attributes", "value"), UNFOLDED)
 def test_unfolds(attributes: dict[str, Any], value: Any) -> None:
-    assert unfold(Indexed(attributes)) == value
+    assert unflatten(FlattenedAttributes(attributes)) == value
 
 
 @pytest.mark.parametrize("value", [{"a.0": 1}, ["a.0"], "a.0", None])
 def test_anything_else_stays_as_it_is(value: Any) -> None:
-    assert unfold(value) is value
+    assert unflatten(value) is value
 
 
 @given(st.dictionaries(st.text("a0.²", max_size=40), st.integers(), max_size=8))
 def test_odd_names_do_no_harm(attributes: dict[str, int]) -> None:
-    unfold(Indexed(attributes))
+    unflatten(FlattenedAttributes(attributes))
 
 
 def test_depth_and_number_are_bounded() -> None:
-    assert unfold(Indexed({"a." * 10_000: 1}))
-    many = unfold(Indexed({f"a.{at}": at for at in range(100_000)}))
+    assert unflatten(FlattenedAttributes({"a." * 10_000: 1}))
+    many = unflatten(FlattenedAttributes({f"a.{at}": at for at in range(100_000)}))
     assert isinstance(many, dict)
     assert len(many["a"]) == 4_096
