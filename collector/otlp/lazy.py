@@ -18,16 +18,18 @@ from google.protobuf.message import DecodeError as ProtobufError
 from collector.errors import DecodeError
 from collector.otlp import schema
 
-# How an encoder that writes fields in order begins a span without trace state:
-#   0a 10 <trace id> 12 08 <span id> 22 08 <parent span id>
-_TRACE_TAG, _SPAN_TAG, _PARENT_TAG = b"\n\x10", b"\x12\x08", b'"\x08'
+# How an encoder that writes fields in order begins a span that has a parent and no trace state:
+#   0a 10 <trace id> 12 08 <span id> 22 08 <parent span id> 2a <size of the name> <name> 30 <kind>
+_TRACE_TAG, _SPAN_TAG, _PARENT_TAG, _NAME_TAG, _KIND_TAG = b"\n\x10", b"\x12\x08", b'"\x08', 0x2A, 0x30
 _unpack_ids = struct.Struct("2s16s2s8s2s8s").unpack_from
+_NAME = 38  # offset of the name's tag
+_MAX_SHORT = 127  # sizes up to this take one byte
 _NO_PARENT = bytes(8)
-# How it ends one that has flags:  85 01 <four bytes>; 0x100 in them says that 0x200 tells whether the parent is remote.
+# How it ends one that has flags: 85 01 <four bytes, lowest first>. Bit 0x100 says that bit 0x200 is set: whether the
+# parent is remote. Without it, the kind decides.
 _FLAGS_TAG, _LOCAL_END = b"\x85\x01", b"\x01\0\0"
-_REMOTE_ENDS = frozenset(_FLAGS_TAG + bytes([trace_flags, 3, 0, 0]) for trace_flags in range(4))
-_CALLED = frozenset({2, 5})  # kinds server and consumer: called from elsewhere
-_NAME = 38  # where the name of a span with a parent begins: 2a <size> <name> 30 <kind>
+_HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200
+_REMOTE_KINDS = frozenset({2, 5})  # server and consumer: called by another process
 _COMMONEST = b"gen_ai.operation.name"  # in nearly every span that matters; the longer, the faster it is looked for
 _MAX_KNOWN_SCOPES = 4096
 
@@ -140,14 +142,21 @@ def _look(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[list
             trace_tag, trace_id, span_tag, span_id, parent_tag, parent_id = _unpack_ids(span)
             in_order = trace_tag == _TRACE_TAG and span_tag == _SPAN_TAG and parent_tag == _PARENT_TAG
             is_wanted = _COMMONEST in span or (
-                span[-3:] != _LOCAL_END and (span[-3] == 3 or span[41 + span[39]] in _CALLED) and _is_entered(span)
+                span[-3:] != _LOCAL_END
+                and (
+                    span[-3] == 3
+                    or span[41 + span[39]] in _REMOTE_KINDS
+                    or span[38] != _NAME_TAG
+                    or span[39] > _MAX_SHORT
+                )
+                and _has_remote_parent(span)
             )
-        except (struct.error, IndexError):  # shorter than what is looked at
+        except (struct.error, IndexError, ProtobufError):  # shorter than what is looked at, or no span
             in_order = False
         if not in_order:
             try:
-                trace_id, span_id, parent_id, is_entered = _parse_ids(span)
-                is_wanted = is_entered or _COMMONEST in span
+                trace_id, span_id, parent_id, is_remote = _parse_ids(span)
+                is_wanted = is_remote or _COMMONEST in span
             except ProtobufError:
                 wanted.append(index)
                 continue
@@ -163,18 +172,21 @@ def _look(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[list
     return wanted, others
 
 
-def _is_entered(span: bytes) -> bool:
-    """Whether its parent runs in another process, by its flags; by its kind where it has none and a name under 128 bytes."""
+def _has_remote_parent(span: bytes) -> bool:
+    """Whether the parent of a span in order is in another process: by its flags where they say so, else by its kind."""
     end = span[-6:]
-    if end.startswith(_FLAGS_TAG):
-        return end in _REMOTE_ENDS
+    if end.startswith(_FLAGS_TAG) and end[3] & (_HAS_IS_REMOTE >> 8):
+        return bool(end[3] & (_IS_REMOTE >> 8))
+    if span[_NAME] != _NAME_TAG or span[_NAME + 1] > _MAX_SHORT:
+        return _parse_ids(span)[3]
     kind = _NAME + 2 + span[_NAME + 1]
-    return span[_NAME : _NAME + 1] == b"*" and span[kind : kind + 1] == b"0" and span[kind + 1] in _CALLED
+    return span[kind] == _KIND_TAG and span[kind + 1] in _REMOTE_KINDS
 
 
 def _parse_ids(raw: bytes) -> tuple[bytes, bytes, bytes, bool]:
+    """Trace id, span id, parent span id, and whether the parent is remote, of a span in any order of fields."""
     span = schema.Span.FromString(raw)
-    remote = bool(span.flags & 0x200) if span.flags & 0x100 else span.kind in _CALLED
+    remote = bool(span.flags & _IS_REMOTE) if span.flags & _HAS_IS_REMOTE else span.kind in _REMOTE_KINDS
     return span.trace_id, span.span_id[:8].ljust(8, b"\0"), span.parent_span_id[:8].ljust(8, b"\0"), remote
 
 

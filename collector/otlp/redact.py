@@ -1,7 +1,7 @@
-"""Take secrets out of spans and log records: values of named attributes, and whatever matches a pattern in any text.
+"""Redacts serialised spans and log records: the values of named attributes, and parts of any other text.
 
-An attribute in which nothing is found keeps its bytes. What is not protobuf is left as it is: nobody downstream can read
-it either.
+An attribute without a match keeps its bytes. Bytes that are not protobuf are returned unchanged: nobody downstream can
+read them either.
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ _MAX_DEPTH = 32
 _MASKED = schema.AnyValue(string_value=MASK).SerializeToString()
 
 
-class Wire:
-    """Redacts serialised messages. ``hides`` says whether a key's value goes, ``masked`` replaces parts of a text."""
+class Redactor:
+    """Redacts serialised messages.
 
-    def __init__(self, hides: Callable[[bytes], bool], masked: Callable[[bytes], bytes]) -> None:
-        self._hides, self._masked = hides, masked
+    ``is_hidden`` tells whether the value of a key is replaced whole, ``mask`` replaces the secret parts of any other text.
+    """
+
+    def __init__(self, is_hidden: Callable[[bytes], bool], mask: Callable[[bytes], bytes]) -> None:
+        self._is_hidden, self._mask = is_hidden, mask
 
     def span(self, raw: bytes) -> bytes:
-        """A span: its attributes, the attributes of its events, the message of its status."""
+        """Returns a span with its attributes, its events' attributes and its status message redacted."""
         return self._message(schema.Span, raw, self._in_span)
 
     def log_record(self, raw: bytes) -> bytes:
-        """A log record: its attributes and its body."""
+        """Returns a log record with its attributes and its body redacted."""
         return self._message(schema.LogRecord, raw, self._in_log_record)
 
     def _message(self, kind: Any, raw: bytes, change: Callable[[Any], None]) -> bytes:
@@ -51,7 +54,7 @@ class Wire:
         self._attributes(event.attributes)
 
     def _in_status(self, status: Any) -> None:
-        status.message = self._masked(status.message)
+        status.message = self._mask(status.message)
 
     def _in_log_record(self, record: Any) -> None:
         self._attributes(record.attributes)
@@ -63,7 +66,7 @@ class Wire:
 
     def _pair(self, raw: bytes, depth: int) -> bytes:
         pair = schema.KeyValue.FromString(raw)
-        value = _MASKED if self._hides(pair.key) else self._value(pair.value, depth)
+        value = _MASKED if self._is_hidden(pair.key) else self._value(pair.value, depth)
         if value == pair.value:
             return raw
         pair.value = value
@@ -72,13 +75,13 @@ class Wire:
 
     def _value(self, raw: bytes, depth: int) -> bytes:
         if depth > _MAX_DEPTH:
-            return bytes(_MASKED)  # deeper than anybody looks, so nobody can say what it holds
+            return bytes(_MASKED)  # too deep to look into
         value = schema.AnyValue.FromString(raw)
         kind = value.WhichOneof("value")
         if kind == "string_value":
-            value.string_value = self._masked(value.string_value)
+            value.string_value = self._mask(value.string_value)
         elif kind == "bytes_value":
-            value.bytes_value = self._masked(value.bytes_value)
+            value.bytes_value = self._mask(value.bytes_value)
         elif kind == "array_value":
             items = schema.Values.FromString(value.array_value)
             _replace(items.values, [self._value(item, depth + 1) for item in items.values])

@@ -97,7 +97,7 @@ class OtlpHttpReceiver:
         """The body as sent. Stops reading at the size limit and at the time limit."""
         too_large = TooLargeError(f"the body is larger than {self._config.max_request_body_size_mib} MiB")
         length = headers.get(b"content-length", "")
-        if length.isdigit() and int(length[:20]) > self._limit:
+        if length.isdigit() and int(length) > self._limit:
             raise too_large
         parts, size, more = [], 0, True
         try:

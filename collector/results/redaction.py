@@ -13,7 +13,7 @@ import re2
 from collector.config.model import RedactionConfig
 from collector.errors import ConfigError
 from collector.otlp import lazy
-from collector.otlp.redact import MASK, Wire
+from collector.otlp.redact import MASK, Redactor
 
 _MAX_KNOWN = 4096  # keys come from senders, so what we remember of them is bounded
 
@@ -43,15 +43,15 @@ class Redaction:
             return text
 
         self._masked, self._hides = masked, hides
-        self._wire = Wire(hides, masked)
+        self._redactor = Redactor(hides, masked)
 
     def span(self, raw: bytes) -> bytes:
         """A span as it may leave."""
-        return self._wire.span(raw) if self.active else raw
+        return self._redactor.span(raw) if self.active else raw
 
     def log_record(self, raw: bytes) -> bytes:
         """A log record, or an evaluation event, as it may leave."""
-        return self._wire.log_record(raw) if self.active else raw
+        return self._redactor.log_record(raw) if self.active else raw
 
     def logs(self, request: bytes) -> bytes:
         """A whole request of log records as it may leave. Raises DecodeError."""

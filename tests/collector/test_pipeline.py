@@ -150,8 +150,12 @@ def called(number: int, parent: int, kind: Span.SpanKind.ValueType, flags: int) 
 
 @pytest.mark.parametrize(
     "entry",
-    [called(7, 99, Span.SPAN_KIND_SERVER, 0), called(7, 99, Span.SPAN_KIND_INTERNAL, 0x301)],
-    ids=["by kind", "by flags"],
+    [
+        called(7, 99, Span.SPAN_KIND_SERVER, 0),
+        called(7, 99, Span.SPAN_KIND_SERVER, 0x1),
+        called(7, 99, Span.SPAN_KIND_INTERNAL, 0x301),
+    ],
+    ids=["by kind", "by kind, sampled", "by flags"],
 )
 def test_a_caller_that_never_comes_here_is_not_waited_for(tmp_path: Path, entry: Span) -> None:
     tools = (data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "send_email", at=0.2))

@@ -93,3 +93,8 @@ def test_a_mounted_config_map_and_a_file_named_twice_are_read_once(tmp_path: Pat
 def test_a_hint_names_the_nearest_key_or_all() -> None:
     assert nearest("endpont", ["endpoint", "tls"]) == "unknown key; did you mean endpoint?"
     assert nearest("zzz", ["b", "a"]) == "unknown key; known keys: a, b"
+
+
+def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"file.yaml: larger than 4 MiB"):
+        load_yaml(write(tmp_path, "# " + "x" * (4 << 20)))

@@ -91,7 +91,7 @@ def test_keys_by_prefix() -> None:
     assert decoded.attributes == {"llm.output.0": "a"}
 
 
-@pytest.mark.parametrize(("flags", "remote"), [(0, None), (0x100, False), (0x300, True)])
+@pytest.mark.parametrize(("flags", "remote"), [(0, None), (0x1, None), (0x201, None), (0x100, False), (0x300, True)])
 def test_remote_parent_is_unknown_unless_the_flags_say(flags: int, remote: bool | None) -> None:
     span = data.span(2, parent=1)
     span.flags = flags

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from google.protobuf import json_format
 
+from collector.receivers import otlp_file
 from collector.receivers.otlp_file import InputError, read_file, trace_sets
 from tests import otlp_data as data
 
@@ -69,6 +70,15 @@ def test_a_folder_is_one_set_and_so_is_each_folder_below_it(tmp_path: Path) -> N
 def test_what_cannot_be_read_names_the_file(tmp_path: Path, name: str, body: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(body)
     with pytest.raises(InputError, match=message):
+        list(read_file(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["a.pb", "a.pb.gz"])
+def test_a_file_over_the_limit_is_refused(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otlp_file, "_MAX_BYTES", 1 << 20)
+    body = bytes((1 << 20) + 1)
+    (tmp_path / name).write_bytes(gzip.compress(body) if name.endswith(".gz") else body)
+    with pytest.raises(InputError, match=r"a\.pb(\.gz)?: larger than 1 MiB"):
         list(read_file(tmp_path / name))
 
 

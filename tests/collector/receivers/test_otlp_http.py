@@ -169,6 +169,32 @@ def test_a_body_that_never_comes_is_given_up_on(drips: bool) -> None:
     assert intake.refused == [("http", "too_slow")]
 
 
+HEAD = b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n"
+TOO_LARGE = {
+    "announced": HEAD + b"content-length: %d\r\n\r\n" % ((1 << 20) + 1),
+    "announced with 20 digits": HEAD + b"content-length: %d\r\n\r\n" % (10**20 - 1),
+    "in chunks": HEAD + b"transfer-encoding: chunked\r\n\r\n100001\r\n" + bytes((1 << 20) + 1) + b"\r\n",
+}
+
+
+@pytest.mark.parametrize("begun", TOO_LARGE.values(), ids=list(TOO_LARGE))
+def test_a_body_over_the_limit_is_refused_before_its_end(begun: bytes) -> None:
+    intake = RecordingIntake()
+
+    async def run() -> None:
+        config = HttpServerConfig(endpoint="127.0.0.1:0", max_request_body_size_mib=1)
+        receiver = OtlpHttpReceiver(config, intake)
+        await receiver.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
+        writer.write(begun)
+        assert b" 413 " in await reader.readline()
+        writer.close()
+        await receiver.shutdown()
+
+    asyncio.run(run())
+    assert intake.refused == [("http", "too_large")]
+
+
 @pytest.fixture(autouse=True)
 def _no_stray_sockets() -> Iterator[None]:
     """Warnings are errors, so a socket left open fails the test that left it."""
