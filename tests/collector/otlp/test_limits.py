@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue
 
@@ -18,6 +20,10 @@ NO_ENVELOPE = lazy.Envelope(b"", b"")
 def scope_named(name: str) -> bytes:
     serialized: bytes = ScopeItems(scope=Scope(name=name.encode()).SerializeToString()).SerializeToString()
     return serialized
+
+
+def span_with(**attributes: Any) -> bytes:
+    return data.span(1, **attributes).SerializeToString()
 
 
 def test_a_span_filter_remembers_a_bounded_number_of_scopes() -> None:
@@ -42,23 +48,23 @@ def test_a_decoder_remembers_a_bounded_number_of_envelopes() -> None:
 def test_a_decoder_remembers_a_bounded_number_of_keys() -> None:
     decoder = Decoder(("wanted",))
     for number in range(decode._MAX_CACHED + 10):
-        decoder.spans([data.span(1, **{f"key-{number}": "x"}).SerializeToString()], NO_ENVELOPE)
+        decoder.spans([span_with(**{f"key-{number}": "x"})], NO_ENVELOPE)
     assert len(decoder._wanted) <= decode._MAX_CACHED
-    (decoded,) = decoder.spans([data.span(1, wanted="y").SerializeToString()], NO_ENVELOPE)
+    (decoded,) = decoder.spans([span_with(wanted="y")], NO_ENVELOPE)
     assert decoded is not None
     assert decoded.attributes == {"wanted": "y"}
 
 
 def test_a_decoder_remembers_no_long_keys() -> None:
     decoder = Decoder(("wanted",))
-    decoder.spans([data.span(1, **{"k" * 128: "x"}).SerializeToString()], NO_ENVELOPE)
+    decoder.spans([span_with(**{"k" * 128: "x"})], NO_ENVELOPE)
     assert list(decoder._wanted) == []
 
 
 def test_a_decoder_remembers_a_few_values_of_each_key() -> None:
     decoder = Decoder(("id",))
     for number in range(decode._MAX_VALUES + 10):
-        (decoded,) = decoder.spans([data.span(1, id=f"value-{number}").SerializeToString()], NO_ENVELOPE)
+        (decoded,) = decoder.spans([span_with(id=f"value-{number}")], NO_ENVELOPE)
         assert decoded is not None
         assert decoded.attributes == {"id": f"value-{number}"}
     assert len(decoder._wanted.known) == decode._MAX_VALUES
@@ -68,7 +74,7 @@ def test_a_decoder_remembers_a_bounded_number_of_values_of_all_keys() -> None:
     decoder = Decoder((), prefixes=("key.",))
     keys = decode._MAX_CACHED // decode._MAX_VALUES + 2
     for key in range(keys):
-        spans = [data.span(1, **{f"key.{key}": f"v{value}"}).SerializeToString() for value in range(decode._MAX_VALUES)]
+        spans = [span_with(**{f"key.{key}": f"v{value}"}) for value in range(decode._MAX_VALUES)]
         decoder.spans(spans, NO_ENVELOPE)
     assert len(decoder._wanted.known) == decode._MAX_CACHED
 
@@ -76,7 +82,7 @@ def test_a_decoder_remembers_a_bounded_number_of_values_of_all_keys() -> None:
 @pytest.mark.parametrize(("key", "value"), [("k", "v" * 128), ("k" * 60, "v" * 80)], ids=["value", "key and value"])
 def test_a_decoder_remembers_no_long_values(key: str, value: str) -> None:
     decoder = Decoder((key,))
-    decoder.spans([data.span(1, **{key: value}).SerializeToString()], NO_ENVELOPE)
+    decoder.spans([span_with(**{key: value})], NO_ENVELOPE)
     assert decoder._wanted.known == {}
 
 
