@@ -188,7 +188,7 @@ def test_the_exporter_shows_who_it_is(kind: str, own: str | None, delivered: int
         settings = {"endpoint": f"{scheme}localhost:{backend.port}", "tls": files.client("ours", own)}
         config = OtlpExporterConfig.model_validate({**settings, "retry_on_failure": {"enabled": False}})
         queue = SendingQueue(config.sending_queue)
-        exporter = OtlpExporter(config, queue, Telemetry(), drain=5.0)
+        exporter = OtlpExporter(config, queue, Telemetry(), drain_timeout=5.0)
         await exporter.start()
         queue.put(ExportRequest("traces", REQUEST, 1))
         await exporter.shutdown()

@@ -69,3 +69,14 @@ class TlsConfig(Section):
         if (self.cert_file is None) != (self.key_file is None):
             raise ValueError("cert_file and key_file go together")
         return self
+
+
+class RetryConfig(Section):
+    """Back-off of the exporter: doubling from ``initial_interval`` to ``max_interval``, with jitter."""
+
+    enabled: bool = True
+    initial_interval: Duration = 1.0
+    max_interval: Duration = 30.0
+    max_elapsed_time: Duration | None = Field(
+        None, description="0 retries for ever; the default is 5m in memory, for ever with a spool"
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from collector.config.fields import Duration, LocalPath, Section, TlsConfig
+from collector.config.fields import Duration, LocalPath, RetryConfig, Section, TlsConfig
 
 
 class BudgetConfig(Section):
@@ -21,12 +21,9 @@ class BudgetConfig(Section):
     tokens_per_day: int = Field(5_000_000, ge=1)
 
 
-class JudgeRetryConfig(Section):
+class JudgeRetryConfig(RetryConfig):
     """Back-off after a failure: doubling from ``initial_interval`` to ``max_interval``, with jitter, or as the judge asks."""
 
-    enabled: bool = True
-    initial_interval: Duration = 1.0
-    max_interval: Duration = 30.0
     max_elapsed_time: Duration = Field(60.0, description="of one question; after it the judgement failed")
 
 

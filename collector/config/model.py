@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from collector.config.fields import Duration, LocalPath, Section, TlsConfig
+from collector.config.fields import Duration, LocalPath, RetryConfig, Section, TlsConfig
 from collector.config.judge import JudgeConfig
 from collector.config.yaml_documents import Document, Where, environment, load_yaml, nearest
 
@@ -142,17 +142,6 @@ class ContextConfig(Section):
 
     route: list[str] = ["rightcall.route", "http.route"]
     intent: list[str] = ["rightcall.intent", "gen_ai.workflow.name"]
-
-
-class RetryConfig(Section):
-    """Back-off of the exporter: doubling from ``initial_interval`` to ``max_interval``, with jitter."""
-
-    enabled: bool = True
-    initial_interval: Duration = 1.0
-    max_interval: Duration = 30.0
-    max_elapsed_time: Duration | None = Field(
-        None, description="0 retries for ever; the default is 5m in memory, for ever with a spool"
-    )
 
 
 class SendingQueueConfig(Section):

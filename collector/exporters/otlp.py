@@ -1,9 +1,9 @@
 """OTLP exporter, gRPC and HTTP: annotated traces, passed-through telemetry, evaluation events.
 
-Configuration: ``exporters.otlp``. A request that fails is retried when OTLP says it may be, waiting as long as the
-backend asks (RetryInfo, Retry-After) or else with doubling, jittered back-off, and goes to the end of the queue, so that
-one the backend chokes on holds up no other; a request the backend will never take is given up on at once and counted.
-Own metrics: sent, failed, queue size and capacity, label ``exporter``.
+Configuration: ``exporters.otlp``. A failed request is retried if OTLP allows it, after the pause the backend asks for
+(RetryInfo, Retry-After) or else after exponential backoff. It goes to the end of the queue meanwhile, so that a request the
+backend cannot process does not block others. A request that may not be retried is dropped at once and counted.
+Metrics: spans sent and failed, queue size and capacity, label ``exporter``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import asyncio
 import contextlib
 import gzip
 import logging
+import math
 import ssl
-import time
 from typing import Any, Protocol
 
 import grpc
@@ -27,11 +27,13 @@ from collector.errors import ConfigError
 from collector.otlp import status
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
+from collector.transport.backoff import Backoff
 from collector.transport.credentials import WatchedFiles, read_file
 
 _log = logging.getLogger(__name__)
-_PATIENCE = 300.0  # seconds a request in memory is retried by default, as in the OpenTelemetry Collector
-_LONGEST_PAUSE = 300.0  # seconds, whatever a backend asks for
+MAX_ELAPSED_TIME = 300.0
+"""Seconds for which a request in memory is retried by default, as in the OpenTelemetry Collector."""
+_ITEMS: dict[Signal, str] = {"traces": "spans", "logs": "log records", "metrics": "data points"}
 _DETAILS = "grpc-status-details-bin"
 _METHODS: dict[Signal, str] = {
     "traces": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
@@ -41,7 +43,7 @@ _METHODS: dict[Signal, str] = {
 
 
 class DeliveryError(Exception):
-    """A request did not get through. ``retry_after`` is what the backend asked for, in seconds."""
+    """A request was not delivered. ``retry_after`` is the pause in seconds that the backend asked for."""
 
     def __init__(self, message: str, *, retryable: bool, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -49,13 +51,13 @@ class DeliveryError(Exception):
 
 
 class Transport(Protocol):
-    """One way to hand a request to a backend."""
+    """One way to send requests to a backend."""
 
     async def send(self, request: ExportRequest) -> Rejected:
-        """Deliver; says what the backend rejected for good. Raises DeliveryError."""
+        """Send one request. Returns what the backend rejected permanently. Raises DeliveryError."""
 
     async def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
 
 
 class GrpcTransport:
@@ -67,7 +69,7 @@ class GrpcTransport:
         if config.tls.insecure:
             self._channel = grpc.aio.insecure_channel(config.endpoint, options, compression)
         else:
-            credentials = grpc.ssl_channel_credentials(*_own_files(config))
+            credentials = grpc.ssl_channel_credentials(*_pem_files(config))
             self._channel = grpc.aio.secure_channel(config.endpoint, credentials, options, compression)
         self._calls: dict[Signal, Any] = {
             signal: self._channel.unary_unary(path, None, None) for signal, path in _METHODS.items()
@@ -76,7 +78,7 @@ class GrpcTransport:
         self._timeout = config.timeout
 
     async def send(self, request: ExportRequest) -> Rejected:
-        """Deliver one request."""
+        """Send one request. Returns what the backend rejected permanently. Raises DeliveryError."""
         try:
             call = self._calls[request.signal](request.payload, timeout=self._timeout, metadata=self._metadata)
             response: bytes = await call
@@ -85,7 +87,7 @@ class GrpcTransport:
         return status.rejected_items(request.signal, response) if response else Rejected()
 
     async def close(self) -> None:
-        """Close the channel once its calls are answered."""
+        """Close the channel once its calls have completed."""
         await self._channel.close(self._timeout)
 
 
@@ -105,10 +107,10 @@ def _grpc_failure(error: grpc.aio.AioRpcError) -> DeliveryError:
 class HttpTransport:
     """OTLP/HTTP with protobuf to a base URL; ``/v1/<signal>`` is appended."""
 
-    def __init__(self, config: OtlpExporterConfig) -> None:
-        import httpx  # noqa: PLC0415 - tens of megabytes that a gRPC exporter never needs
+    def __init__(self, config: OtlpExporterConfig, clock: Clock) -> None:
+        import httpx  # noqa: PLC0415 - tens of megabytes that a gRPC exporter does not need
 
-        self._http = httpx
+        self._http, self._clock = httpx, clock
         self._client = httpx.AsyncClient(verify=_client_context(config), timeout=config.timeout, trust_env=False)
         self._base = config.endpoint.rstrip("/")
         self._gzip = config.compression == "gzip"
@@ -117,7 +119,7 @@ class HttpTransport:
             self._headers["content-encoding"] = "gzip"
 
     async def send(self, request: ExportRequest) -> Rejected:
-        """Deliver one request."""
+        """Send one request. Returns what the backend rejected permanently. Raises DeliveryError."""
         body = gzip.compress(request.payload, 1) if self._gzip else request.payload
         try:
             response = await self._client.post(f"{self._base}/v1/{request.signal}", content=body, headers=self._headers)
@@ -126,16 +128,16 @@ class HttpTransport:
         if response.is_success:
             return status.rejected_items(request.signal, response.content)
         retryable = response.status_code in status.RETRYABLE_HTTP
-        after = status.retry_after(response.headers.get("retry-after"), time.time())
-        raise DeliveryError(f"HTTP {response.status_code}", retryable=retryable, retry_after=after)
+        retry_after = status.retry_after(response.headers.get("retry-after"), self._clock.wall_ns() / 1e9)
+        raise DeliveryError(f"HTTP {response.status_code}", retryable=retryable, retry_after=retry_after)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
 
 
-def _own_files(config: OtlpExporterConfig) -> tuple[bytes | None, bytes | None, bytes | None]:
-    """Authorities, key and certificate in PEM. Raises ConfigError."""
+def _pem_files(config: OtlpExporterConfig) -> tuple[bytes | None, bytes | None, bytes | None]:
+    """Returns CA certificates, private key and certificate in PEM. Raises ConfigError."""
     tls = config.tls
     files = (("ca_file", tls.ca_file), ("key_file", tls.key_file), ("cert_file", tls.cert_file))
     authorities, key, certificate = [
@@ -145,8 +147,8 @@ def _own_files(config: OtlpExporterConfig) -> tuple[bytes | None, bytes | None, 
 
 
 def _client_context(config: OtlpExporterConfig) -> ssl.SSLContext:
-    """Raises ConfigError where a file cannot be used."""
-    authorities, _, certificate = _own_files(config)
+    """Raises ConfigError if a file cannot be used."""
+    authorities, _, certificate = _pem_files(config)
     try:
         context = ssl.create_default_context(cadata=authorities.decode("ascii", "replace") if authorities else None)
         if certificate is not None and config.tls.cert_file is not None:
@@ -156,13 +158,14 @@ def _client_context(config: OtlpExporterConfig) -> ssl.SSLContext:
     return context
 
 
-def transport(config: OtlpExporterConfig) -> Transport:
-    """The transport that ``endpoint`` asks for. Raises ConfigError."""
-    return HttpTransport(config) if config.endpoint.startswith(("http://", "https://")) else GrpcTransport(config)
+def connect(config: OtlpExporterConfig, clock: Clock) -> Transport:
+    """Returns the transport for ``endpoint``: OTLP/HTTP for a URL, else gRPC. Raises ConfigError."""
+    is_url = config.endpoint.startswith(("http://", "https://"))
+    return HttpTransport(config, clock) if is_url else GrpcTransport(config)
 
 
 class OtlpExporter:
-    """Sends what is in the queue, ``num_consumers`` requests at a time. ``name`` is what its metrics call it."""
+    """Sends queued requests, ``num_consumers`` at a time. ``name`` is the value of the label ``exporter`` of its metrics."""
 
     def __init__(
         self,
@@ -170,15 +173,16 @@ class OtlpExporter:
         queue: SendingQueue,
         telemetry: Telemetry,
         clock: Clock = SYSTEM_CLOCK,
-        drain: float = 10.0,
+        drain_timeout: float = 10.0,
         name: str = "otlp",
-        spans: SelfTracing | None = None,
+        tracing: SelfTracing | None = None,
     ) -> None:
-        self._config, self._queue, self._clock, self._drain = config, queue, clock, drain
-        self._spans = spans or SelfTracing()
+        self._config, self._queue, self._clock, self._drain_timeout = config, queue, clock, drain_timeout
+        self._tracing = tracing or SelfTracing()
         self._retry = config.retry_on_failure
-        patience = self._retry.max_elapsed_time
-        self._patience = patience if patience is not None else (0.0 if queue.durable else _PATIENCE)
+        default = 0.0 if queue.durable else MAX_ELAPSED_TIME
+        max_elapsed_time = default if self._retry.max_elapsed_time is None else self._retry.max_elapsed_time
+        self._max_elapsed_time = max_elapsed_time or math.inf
         self._failing = False
         files = (config.tls.ca_file, config.tls.cert_file, config.tls.key_file)
         self._files = WatchedFiles(files, config.tls.reload_interval, clock.now)
@@ -190,58 +194,53 @@ class OtlpExporter:
         self._consumers: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Begin to send; the backend may come up later."""
-        self._transport = transport(self._config)
+        """Start sending; the backend may come up later. Raises ConfigError if a TLS file cannot be used."""
+        self._transport = connect(self._config, self._clock)
         count = self._config.sending_queue.num_consumers
         self._consumers = [asyncio.create_task(self._consume()) for _ in range(count)]
 
     async def shutdown(self) -> None:
-        """Send what waits, for at most ``drain`` seconds; what is left then stays in the spool, or is counted as dropped."""
+        """Send queued requests for up to ``drain_timeout`` seconds. The rest stays in the spool, or counts as dropped."""
         if not self._consumers:
             return
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._queue.drained(), self._drain)
+            await asyncio.wait_for(self._queue.drained(), self._drain_timeout)
         consumers, self._consumers = self._consumers, []
         for consumer in consumers:
             consumer.cancel()
         await asyncio.gather(*consumers, return_exceptions=True)
-        left = self._queue.pending()
-        spans = sum(request.items for request in left if request.signal == "traces")
-        if left and self._queue.durable:
-            _log.info("stopped with %d requests (%d spans) waiting in the spool", len(left), spans)
-        elif left:
+        pending = self._queue.pending()
+        spans = sum(_span_count(request) for request in pending)
+        if pending and self._queue.durable:
+            _log.info("stopped with %d requests (%d spans) waiting in the spool", len(pending), spans)
+        elif pending:
             self._dropped.inc(spans)
-            _log.error("stopped with %d requests (%d spans) not delivered", len(left), spans)
+            _log.error("stopped and dropped %d undelivered requests (%d spans)", len(pending), spans)
         await self._transport.close()
 
     async def _consume(self) -> None:
-        """Deliver one request after the other; after a failure wait, the longer the more of them there were in a row."""
-        wait = self._retry.initial_interval
+        """Send one request after the other; pause after each failure, longer the more failures there are in a row."""
+        backoff = Backoff(self._retry, self._clock, self._max_elapsed_time)
         while True:
             request = await self._queue.get()
             try:
                 rejected = await self._send(request)
             except DeliveryError as error:
-                if self._gives_up(request, error):
-                    self._failed.inc(_spans(request))
-                    _log.error("gave up on %d %s: %s", request.items, request.signal, error)
-                    self._spans.exported(request, str(error))
-                    self._queue.ack(request)
+                pause = self._next_pause(backoff, request, error)
+                if pause is None:
+                    self._drop(request, error)
                     continue
-                asked = error.retry_after
-                pause = min(asked, _LONGEST_PAUSE) if asked is not None else wait * (0.5 + self._clock.random())
-                self._tell(request, pause, error)
+                self._report_failure(request, error, pause)
                 self._queue.requeue(request)
-                wait = min(wait * 2, self._retry.max_interval)
                 await self._clock.sleep(pause)
             else:
-                wait = self._retry.initial_interval
-                self._spans.exported(request, rejected.message if rejected else "")
+                backoff.reset()
+                self._tracing.exported(request, rejected.message if rejected else "")
                 self._queue.ack(request)
-                self._count(request, rejected)
+                self._report_success(request, rejected)
 
     async def _send(self, request: ExportRequest) -> Rejected:
-        """Deliver once; whatever goes wrong is a DeliveryError."""
+        """Try to send once. Raises DeliveryError, whatever goes wrong."""
         request.attempts += 1
         request.tried_ns = request.tried_ns or self._clock.wall_ns()
         if not request.in_memory:
@@ -256,38 +255,50 @@ class OtlpExporter:
             raise DeliveryError(f"{type(error).__name__}: {error}", retryable=True) from None
 
     async def _reconnect(self) -> None:
-        """The certificates were replaced. Requests under way on the old connection fail and are tried again."""
+        """Use the replaced certificates. Requests in flight on the old connection fail and are retried."""
         try:
-            old, self._transport = self._transport, transport(self._config)
+            old, self._transport = self._transport, connect(self._config, self._clock)
         except ConfigError as error:
-            _log.error("the old certificates stay in force: %s", error)
+            _log.error("cannot use the new certificates, keeping the old ones: %s", error)
         else:
             await old.close()
 
-    def _gives_up(self, request: ExportRequest, error: DeliveryError) -> bool:
-        if not error.retryable or not self._retry.enabled:
-            return True
-        now = self._clock.now()
+    def _next_pause(self, backoff: Backoff, request: ExportRequest, error: DeliveryError) -> float | None:
+        """Returns the seconds until the next attempt; None if the request is to be dropped."""
+        if not error.retryable:
+            return None
         if request.failing_since is None:
-            request.failing_since = now
-        return bool(self._patience) and now - request.failing_since >= self._patience
+            request.failing_since = self._clock.now()
+        return backoff.next_pause(request.failing_since, error.retry_after)
 
-    def _count(self, request: ExportRequest, rejected: Rejected) -> None:
-        spans = _spans(request)
+    def _drop(self, request: ExportRequest, error: DeliveryError) -> None:
+        self._failed.inc(_span_count(request))
+        _log.error("dropped a %s: %s", _description(request), error)
+        self._tracing.exported(request, str(error))
+        self._queue.ack(request)
+
+    def _report_failure(self, request: ExportRequest, error: DeliveryError, pause: float) -> None:
+        """Log that the backend fails: the first failure after a success, not each of them."""
+        if not self._failing:
+            self._failing = True
+            _log.warning("sending a %s failed, retrying in %.1f s: %s", _description(request), pause, error)
+
+    def _report_success(self, request: ExportRequest, rejected: Rejected) -> None:
+        spans = _span_count(request)
         self._sent.inc(max(0, spans - rejected.count))
         if rejected:
             self._failed.inc(min(spans, rejected.count))
-            _log.warning("the backend rejected %d %s: %s", rejected.count, request.signal, rejected.message)
+            items = _ITEMS[request.signal]
+            _log.warning("the backend rejected %d %s of a request: %s", rejected.count, items, rejected.message)
         if self._failing:
             self._failing = False
-            _log.info("requests are delivered again")
-
-    def _tell(self, request: ExportRequest, pause: float, error: DeliveryError) -> None:
-        """Say once that the backend fails, not once an attempt."""
-        if not self._failing:
-            self._failing = True
-            _log.warning("%s not delivered, trying again in %.1f s: %s", request.signal, pause, error)
+            _log.info("the backend accepts requests again")
 
 
-def _spans(request: ExportRequest) -> int:
+def _span_count(request: ExportRequest) -> int:
     return request.items if request.signal == "traces" else 0
+
+
+def _description(request: ExportRequest) -> str:
+    size = f" of {request.items} {_ITEMS[request.signal]}" if request.items else ""
+    return f"{request.signal} request{size}"

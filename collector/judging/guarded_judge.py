@@ -1,7 +1,7 @@
-"""One question to one usable answer: from the cache, else from the judge, within budget, circuit, retries and one repair.
+"""The judge behind its cache, budget, circuit breaker and retries, with one attempt to repair an unusable answer.
 
-Every attempt is a request on the wire and counts as one: retries, repairs, and the same question put in words where an
-endpoint refuses a schema. Only answers that were usable are cached.
+Every attempt is a request on the wire and counts as one: retries, repairs, and the same question with its schema in words
+where an endpoint refuses schemas. Only usable answers are cached.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from collector.judging.budget import Budget, Reservation
 from collector.judging.cache import Cache, digest
 from collector.judging.circuit import Circuit, CircuitState
 from collector.telemetry.metrics import Telemetry
+from collector.transport.backoff import Backoff
 from scorers.judged.judge import AnswerError, JudgeRequest, parse_answer
 
 MAX_QUESTION_BYTES = 1 << 18
-_ENVELOPE = 64  # tokens a chat template may add
+"""A longer question is not asked, and its run counts as skipped."""
+_TEMPLATE_TOKENS = 64  # what a chat template may add to a question
 _RETRYABLE: frozenset[JudgeReason] = frozenset({"timeout", "rate_limited", "server", "connection"})
 _REPAIR = (
     "\n\nYour last answer could not be used: {problem}. Answer again: with exactly one JSON object that fits the schema, "
@@ -30,7 +32,7 @@ _REPAIR = (
 
 
 class LimitError(Exception):
-    """Not asked, and nobody failed: limits forbid it, or there is nothing to ask.
+    """The judge was not asked, and did not fail: a limit forbids it, or there is nothing to ask.
 
     ``reason`` is from a closed set: it becomes a metric label.
     """
@@ -41,59 +43,60 @@ class LimitError(Exception):
 
 
 class GuardedJudge:
-    """Asks one judge, for every rule."""
+    """One judge, shared by every rule."""
 
     def __init__(self, judge: Judge, config: JudgeConfig, telemetry: Telemetry, clock: Clock) -> None:
         self._judge, self._config, self._telemetry, self._clock = judge, config, telemetry, clock
-        self._retry = config.retry_on_failure
         self._budget, self._cache = Budget(config.budget), Cache(config.cache)
         self._circuit = Circuit(config.circuit_breaker)
 
     @property
     def circuit_state(self) -> CircuitState:
-        """Whether the judge is being left alone."""
+        """The state of the circuit breaker."""
         return self._circuit.state
 
     async def answer(self, request: JudgeRequest, rule: str) -> Any:
-        """An object that fits the request's schema, text where it has none.
+        """Returns an object that fits the request's schema, or text if the request has no schema.
 
-        Raises JudgeError where the judge failed, LimitError where it may not be asked.
+        Raises JudgeError if the judge failed, LimitError if it may not be asked.
         """
         key = digest(self._judge.identity, request)
-        if (known := self._cache.get(key)) is not None:
+        if (cached := self._cache.get(key)) is not None:
             self._telemetry.child(self._telemetry.judge_cache_hits, rule).inc()
-            return _read(known, request)
+            return _parse(cached, request)
         try:
-            return await self._asked(request, request, rule, key)
+            return await self._ask_and_parse(request, request, rule, key)
         except AnswerError as problem:
             repair = replace(request, user=request.user + _REPAIR.format(problem=problem))
             failure = JudgeError("invalid", str(problem))
         try:
-            return await self._asked(repair, request, rule, key)
+            return await self._ask_and_parse(repair, request, rule, key)
         except LimitError:
             raise failure from None
         except AnswerError as problem:
             raise JudgeError("invalid", f"{problem}, twice") from None
 
-    async def _asked(self, put: JudgeRequest, meant: JudgeRequest, rule: str, key: bytes) -> Any:
-        """Ask until there is an answer. Raises AnswerError where it is of no use."""
-        answer = await self._insist(put, rule)
+    async def _ask_and_parse(self, sent: JudgeRequest, original: JudgeRequest, rule: str, key: bytes) -> Any:
+        """Returns the parsed answer to ``sent``, cached as that to ``original``. Raises AnswerError if it is unusable."""
+        answer = await self._ask_with_retries(sent, rule)
         try:
-            found = _read(answer.text, meant)
+            parsed = _parse(answer.text, original)
         except AnswerError:
             self._count(rule, "invalid")
             raise
         self._count(rule, "ok")
         self._cache.put(key, answer.text)
-        return found
+        return parsed
 
-    async def _insist(self, request: JudgeRequest, rule: str) -> JudgeAnswer:
-        begun, wait, reworded = self._clock.now(), self._retry.initial_interval, False
+    async def _ask_with_retries(self, request: JudgeRequest, rule: str) -> JudgeAnswer:
+        retry = self._config.retry_on_failure
+        backoff = Backoff(retry, self._clock, retry.max_elapsed_time)
+        started, reworded = self._clock.now(), False
         failure: JudgeError | None = None
         while True:
-            reservation = self._admitted(request, failure)
+            reservation = self._reserve(request, failure)
             try:
-                return await self._once(request, rule, reservation)
+                return await self._send(request, rule, reservation)
             except JudgeError as error:
                 failure = error
                 self._count(rule, error.reason)
@@ -102,32 +105,32 @@ class GuardedJudge:
             if failure.reason == "unsupported" and not reworded:
                 reworded = True
                 continue
-            asked_for = failure.retry_after
-            pause = asked_for if asked_for is not None else wait * (0.5 + self._clock.random())
-            patience = self._retry.max_elapsed_time - (self._clock.now() - begun)
-            if failure.reason not in _RETRYABLE or not self._retry.enabled or pause > patience:
+            pause = backoff.next_pause(started, failure.retry_after) if failure.reason in _RETRYABLE else None
+            if pause is None:
                 raise failure
             await self._clock.sleep(pause)
-            wait = min(wait * 2, self._retry.max_interval)
 
-    def _admitted(self, request: JudgeRequest, failure: JudgeError | None) -> Reservation:
-        """Room for one attempt. Without it a first attempt is a matter of limits, a further one a failure."""
+    def _reserve(self, request: JudgeRequest, failure: JudgeError | None) -> Reservation:
+        """Reserve budget for one attempt.
+
+        Raises LimitError if the first attempt is over a limit; if a later one is, raises ``failure``, that of the one before.
+        """
         size = len(request.system.encode("utf-8", "replace")) + len(request.user.encode("utf-8", "replace"))
         if size > MAX_QUESTION_BYTES:
             raise LimitError("too_long")
-        # A token is a byte at least, so this is the most the question can be.
-        most = size + len(json.dumps(request.schema)) + _ENVELOPE + self._config.max_tokens
-        reservation = self._budget.reserve(most, self._clock.wall_ns() / 1e9)
+        # A token is at least one byte, so this is an upper bound.
+        max_tokens = size + len(json.dumps(request.schema)) + _TEMPLATE_TOKENS + self._config.max_tokens
+        reservation = self._budget.reserve(max_tokens, self._clock.wall_ns() / 1e9)
         if reservation is None:
             raise failure or LimitError("budget")
         if not self._circuit.admits(self._clock.now()):
             reservation.cancel()
-            raise failure or JudgeError("circuit_open", "it failed too often of late; nobody was asked")
+            raise failure or JudgeError("circuit_open", "too many failures in a row; the judge was not asked")
         return reservation
 
-    async def _once(self, request: JudgeRequest, rule: str, reservation: Reservation) -> JudgeAnswer:
-        """One request on the wire."""
-        begun = self._clock.now()
+    async def _send(self, request: JudgeRequest, rule: str, reservation: Reservation) -> JudgeAnswer:
+        """Send one request; record its duration, its tokens and what it means for the circuit breaker."""
+        started = self._clock.now()
         try:
             answer = await self._judge.ask(request)
         except JudgeError as error:
@@ -139,7 +142,7 @@ class GuardedJudge:
                 self._circuit.failed(self._clock.now())
             raise
         finally:
-            self._telemetry.judge_request_seconds.observe(self._clock.now() - begun)
+            self._telemetry.judge_request_seconds.observe(self._clock.now() - started)
         self._circuit.succeeded()
         if answer.tokens is not None:
             reservation.settle(answer.tokens)
@@ -150,10 +153,10 @@ class GuardedJudge:
         self._telemetry.child(self._telemetry.judge_requests, rule, outcome).inc()
 
 
-def _read(text: str, request: JudgeRequest) -> Any:
+def _parse(text: str, request: JudgeRequest) -> Any:
     """Raises AnswerError."""
     if request.schema is not None:
         return parse_answer(text, request.schema)
     if not text.strip():
-        raise AnswerError("the judge answered nothing")
+        raise AnswerError("the judge's answer is empty")
     return text

@@ -15,7 +15,7 @@ from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import OtlpExporter
 from collector.telemetry.metrics import Telemetry
 
-_DRAIN = 2.0  # seconds the last of it gets at shutdown
+_DRAIN_TIMEOUT = 2.0  # seconds the last of it gets at shutdown
 
 
 class SelfTelemetry:
@@ -31,7 +31,9 @@ class SelfTelemetry:
     ) -> None:
         self._signal, self._interval, self._collect = signal, interval, collect
         self._queue = SendingQueue(config.sending_queue)
-        self._exporter = OtlpExporter(config, self._queue, telemetry, drain=_DRAIN, name=f"own_{signal}")
+        self._exporter = OtlpExporter(
+            config, self._queue, telemetry, drain_timeout=_DRAIN_TIMEOUT, name=f"own_{signal}"
+        )
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:

@@ -55,7 +55,7 @@ class Service:
     def __init__(self, config: Config, on_verdict: Callable[[Verdict], None] | None = None) -> None:
         """Raises ConfigError where rules or configuration are wrong."""
         self._config = config
-        self._spans = SelfTracing(enabled=config.service.telemetry.traces is not None)
+        self._tracing = SelfTracing(enabled=config.service.telemetry.traces is not None)
         self.telemetry = Telemetry(config.exporters.prometheus.max_label_values)
         self._rule_state = _rule_state(config.rules)
         rules = self._load_rules()
@@ -82,7 +82,7 @@ class Service:
         self._receivers: list[Component] = [part for part in (self.grpc, self.http) if part is not None]
         self._exporters: list[Component] = []
         if otlp is not None and queue is not None:
-            self._exporters.append(OtlpExporter(otlp, queue, self.telemetry, spans=self._spans))
+            self._exporters.append(OtlpExporter(otlp, queue, self.telemetry, tracing=self._tracing))
         self._stores: list[Component] = [part for part in (self._spool, self._embedding) if part is not None]
         self._servers: list[Component] = [*self._own_telemetry(), self.prometheus, self.admin]
 
@@ -95,7 +95,7 @@ class Service:
         if self._spool is None:
             _log.warning("spool: memory: what is acknowledged and not delivered yet is lost when this process dies")
             return
-        with self._spans.during("recover") as told:
+        with self._tracing.during("recover") as told:
             traces = told["rightcall.traces"] = self.pipeline.recover()
             if queue is not None:
                 queue.recover()
@@ -106,7 +106,7 @@ class Service:
         """What tells of the collector itself, where that is configured."""
         own, registry, begun = self._config.service.telemetry, self.telemetry.registry, time.time_ns()
         if own.traces is not None:
-            yield SelfTelemetry("traces", own.traces, _OWN_SPANS_EVERY, self._spans.collect, self.telemetry)
+            yield SelfTelemetry("traces", own.traces, _OWN_SPANS_EVERY, self._tracing.collect, self.telemetry)
         if own.metrics is not None:
 
             async def collect() -> tuple[bytes, int]:  # on a thread, because many series take a while to write
@@ -117,7 +117,7 @@ class Service:
     async def start(self) -> None:
         """Start downstream first. Raises ConfigError, with everything stopped again, where a part cannot start."""
         try:
-            with self._spans.during("start"):
+            with self._tracing.during("start"):
                 for part in reversed(
                     [*self._receivers, self.judge_queue, *self._exporters, *self._stores, *self._servers]
                 ):
@@ -147,7 +147,7 @@ class Service:
         """Stop upstream first. Open traces get their verdict before the judge and then the exporters drain, or wait in the
         spool."""
         ran, self.health.running = self.health.running, False
-        with self._spans.during("drain") as told:
+        with self._tracing.during("drain") as told:
             await _shut_down(self._receivers)
             if self._spool is None:
                 self.pipeline.drain("shutdown")
@@ -176,7 +176,7 @@ class Service:
     def reload(self) -> None:
         """Read the rules again; where they are wrong the old ones stay in force, and that is counted."""
         try:
-            with self._spans.during("reload rules"):
+            with self._tracing.during("reload rules"):
                 self.pipeline.use(self._load_rules())
         except ConfigError as error:
             self.telemetry.rules_reload_failures.inc()

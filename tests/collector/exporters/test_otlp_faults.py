@@ -187,7 +187,7 @@ def with_spool(
         queue = SendingQueue(config.sending_queue, spool)
         ticks = iter(range(10**9))
         exporter = OtlpExporter(
-            config, queue, Telemetry(), Clock(now=lambda: next(ticks) * 60.0, random=lambda: 0.5), drain=0.3
+            config, queue, Telemetry(), Clock(now=lambda: next(ticks) * 60.0, random=lambda: 0.5), drain_timeout=0.3
         )
         await spool.start()
         queue.recover()
