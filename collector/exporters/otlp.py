@@ -220,7 +220,7 @@ class OtlpExporter:
 
     async def _consume(self) -> None:
         """Send one request after the other; pause after each failure, longer the more failures there are in a row."""
-        backoff = Backoff(self._retry, self._clock, self._max_elapsed_time)
+        backoff = Backoff(self._retry, self._clock.random, self._max_elapsed_time)
         while True:
             request = await self._queue.get()
             try:
@@ -267,9 +267,10 @@ class OtlpExporter:
         """Returns the seconds until the next attempt; None if the request is to be dropped."""
         if not error.retryable:
             return None
+        now = self._clock.now()
         if request.failing_since is None:
-            request.failing_since = self._clock.now()
-        return backoff.next_pause(request.failing_since, error.retry_after)
+            request.failing_since = now
+        return backoff.next_pause(now - request.failing_since, error.retry_after)
 
     def _drop(self, request: ExportRequest, error: DeliveryError) -> None:
         self._failed.inc(_span_count(request))

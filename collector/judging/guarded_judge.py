@@ -90,7 +90,7 @@ class GuardedJudge:
 
     async def _ask_with_retries(self, request: JudgeRequest, rule: str) -> JudgeAnswer:
         retry = self._config.retry_on_failure
-        backoff = Backoff(retry, self._clock, retry.max_elapsed_time)
+        backoff = Backoff(retry, self._clock.random, retry.max_elapsed_time)
         started, reworded = self._clock.now(), False
         failure: JudgeError | None = None
         while True:
@@ -105,7 +105,8 @@ class GuardedJudge:
             if failure.reason == "unsupported" and not reworded:
                 reworded = True
                 continue
-            pause = backoff.next_pause(started, failure.retry_after) if failure.reason in _RETRYABLE else None
+            elapsed = self._clock.now() - started
+            pause = backoff.next_pause(elapsed, failure.retry_after) if failure.reason in _RETRYABLE else None
             if pause is None:
                 raise failure
             await self._clock.sleep(pause)

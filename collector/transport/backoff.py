@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
-from collector.clock import Clock
 from collector.config.fields import RetryConfig
 
 MAX_RETRY_AFTER: Final = 300.0
@@ -13,21 +13,23 @@ MAX_RETRY_AFTER: Final = 300.0
 
 
 class Backoff:
-    """The pauses between attempts. They double from ``initial_interval`` to ``max_interval``, each times 0.5 to 1.5."""
+    """The pauses between attempts. They double from ``initial_interval`` to ``max_interval``, each times 0.5 to 1.5.
 
-    def __init__(self, config: RetryConfig, clock: Clock, max_elapsed_time: float = math.inf) -> None:
-        self._config, self._clock, self._max_elapsed_time = config, clock, max_elapsed_time
+    ``random`` returns the jitter, from 0 to 1.
+    """
+
+    def __init__(self, config: RetryConfig, random: Callable[[], float], max_elapsed_time: float = math.inf) -> None:
+        self._config, self._random, self._max_elapsed_time = config, random, max_elapsed_time
         self._interval = config.initial_interval
 
-    def next_pause(self, failing_since: float, retry_after: float | None = None) -> float | None:
+    def next_pause(self, elapsed: float, retry_after: float | None = None) -> float | None:
         """Returns the seconds to wait before the next attempt; None to give up.
 
-        It is time to give up if retries are disabled, or if the pause would end more than ``max_elapsed_time`` seconds
-        after ``failing_since``, a time of the clock. ``retry_after`` is the pause in seconds that the server asked for.
+        ``elapsed`` is how many seconds the request has been failing for, ``retry_after`` the pause that the server asked
+        for. There is no next attempt if retries are disabled, or if it would come after ``max_elapsed_time``.
         """
-        jittered = self._interval * (0.5 + self._clock.random())
+        jittered = self._interval * (0.5 + self._random())
         pause = jittered if retry_after is None else min(retry_after, MAX_RETRY_AFTER)
-        elapsed = self._clock.now() - failing_since
         if not self._config.enabled or elapsed + pause > self._max_elapsed_time:
             return None
         self._interval = min(self._interval * 2, self._config.max_interval)

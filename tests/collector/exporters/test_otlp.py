@@ -1,4 +1,4 @@
-"""The exporter against a real backend that answers as told."""
+"""The exporter against a real gRPC backend with scripted answers."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from collector.clock import Clock
+from collector.clock import SYSTEM_CLOCK, Clock
 from collector.component import ExportRequest
 from collector.config.model import HttpServerConfig, OtlpExporterConfig
 from collector.delivery.sending_queue import SendingQueue
-from collector.exporters.otlp import OtlpExporter
+from collector.exporters.otlp import MAX_ELAPSED_TIME, OtlpExporter
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.telemetry.metrics import Telemetry
+from collector.transport.backoff import MAX_RETRY_AFTER
 from tests import otlp_data as data
-from tests.sinks import OtlpSink, RecordingIntake
+from tests.sinks import ManualClock, OtlpSink, RecordingIntake
 
 REQUEST = data.traces(data.span(1), data.span(2)).SerializeToString()
-STEADY = Clock(random=lambda: 0.5)
 FAST = {"initial_interval": "1ms", "max_interval": "2ms"}
 
 
 def export(
-    endpoint: str, count: int = 1, drain: float = 10.0, clock: Clock = STEADY, **config: Any
+    endpoint: str, count: int = 1, drain_timeout: float = 10.0, clock: Clock = SYSTEM_CLOCK, **config: Any
 ) -> tuple[dict[str, float], SendingQueue]:
-    """Send ``count`` requests of two spans; says what the exporter counted."""
+    """Send ``count`` requests of two spans. Returns what the exporter counted, and its queue."""
 
     async def run() -> tuple[dict[str, float], SendingQueue]:
         settings = OtlpExporterConfig.model_validate(
             {"endpoint": endpoint, "tls": {"insecure": True}, "retry_on_failure": FAST, **config}
         )
         queue, telemetry = SendingQueue(settings.sending_queue), Telemetry()
-        exporter = OtlpExporter(settings, queue, telemetry, clock, drain)
+        exporter = OtlpExporter(settings, queue, telemetry, clock, drain_timeout)
         for _ in range(count):
             queue.put(ExportRequest("traces", REQUEST, 2))
         await exporter.start()
@@ -64,7 +64,7 @@ def fail(code: grpc.StatusCode, retry_ms: int | None = None) -> Callable[[grpc.S
             info.retry_delay.FromMilliseconds(retry_ms)
             status.details.add().Pack(info)
             context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
-        context.abort(code, "as told")
+        context.abort(code, "scripted")
         raise AssertionError
 
     return answer
@@ -99,80 +99,78 @@ def test_every_code_is_in_one_of_the_tables() -> None:
 
 
 @pytest.mark.parametrize("code", RETRYABLE)
-def test_what_may_be_retried_is(code: str) -> None:
+def test_retryable_codes_are_retried(code: str) -> None:
     with OtlpSink([fail(grpc.StatusCode[code])] * 3) as sink:
         counted, _ = export(sink.endpoint)
     assert (sink.calls, sink.requests["traces"], counted["sent"]) == (4, [REQUEST], 2)
 
 
 @pytest.mark.parametrize("code", FINAL)
-def test_what_may_not_be_retried_is_given_up_and_the_next_request_goes_on(code: str) -> None:
+def test_a_request_with_a_permanent_error_is_dropped_and_the_next_one_is_sent(code: str) -> None:
     with OtlpSink([fail(grpc.StatusCode[code])]) as sink:
         counted, _ = export(sink.endpoint, 2, sending_queue={"num_consumers": 1})
     assert (sink.calls, sink.requests["traces"]) == (2, [REQUEST])
     assert counted == {"sent": 2, "send_failed": 2, "dropped": 0}
 
 
-def test_an_overloaded_backend_that_says_when_is_asked_again() -> None:
+def test_resource_exhausted_is_retried_if_it_has_a_retry_delay() -> None:
     with OtlpSink([fail(grpc.StatusCode.RESOURCE_EXHAUSTED, retry_ms=1)]) as sink:
         counted, _ = export(sink.endpoint)
     assert (sink.calls, counted["sent"]) == (2, 2)
 
 
-class Pauses(list[float]):
-    """The pauses an exporter makes, without making them."""
-
-    async def sleep(self, seconds: float) -> None:
-        self.append(seconds)
-        await asyncio.sleep(0)
-
-    @property
-    def clock(self) -> Clock:
-        return Clock(random=lambda: 0.5, sleep=self.sleep)
-
-
 @pytest.mark.parametrize("code", [*RETRYABLE, "RESOURCE_EXHAUSTED"])
-@pytest.mark.parametrize(("asked_ms", "waited"), [(7_500, 7.5), (0, 0.0), (86_400_000, 300.0)])
-def test_a_backend_that_says_when_is_asked_again_then(code: str, asked_ms: int, waited: float) -> None:
-    pauses = Pauses()
-    with OtlpSink([fail(grpc.StatusCode[code], asked_ms)] * 2) as sink:
-        counted, _ = export(sink.endpoint, clock=pauses.clock)
-    assert (pauses, sink.calls, counted["sent"]) == ([waited, waited], 3, 2)
+@pytest.mark.parametrize(("retry_ms", "pause"), [(7_500, 7.5), (0, 0.0), (86_400_000, MAX_RETRY_AFTER)])
+def test_the_pause_is_the_one_the_backend_asks_for(code: str, retry_ms: int, pause: float) -> None:
+    clock = ManualClock()
+    with OtlpSink([fail(grpc.StatusCode[code], retry_ms)] * 2) as sink:
+        counted, _ = export(sink.endpoint, clock=clock, retry_on_failure={"max_elapsed_time": 0})
+    assert (clock.slept, sink.calls, counted["sent"]) == ([pause, pause], 3, 2)
 
 
 @pytest.mark.parametrize("code", [code for code in FINAL if code != "RESOURCE_EXHAUSTED"])
-def test_a_final_answer_stays_final_whatever_it_says_of_time(code: str) -> None:
-    pauses = Pauses()
+def test_a_permanent_error_is_not_retried_even_with_a_retry_delay(code: str) -> None:
+    clock = ManualClock()
     with OtlpSink([fail(grpc.StatusCode[code], 10)]) as sink:
-        counted, _ = export(sink.endpoint, clock=pauses.clock)
-    assert (pauses, sink.calls, counted["send_failed"]) == ([], 1, 2)
+        counted, _ = export(sink.endpoint, clock=clock)
+    assert (clock.slept, sink.calls, counted["send_failed"]) == ([], 1, 2)
 
 
-def test_without_being_told_it_waits_twice_as_long_each_time() -> None:
-    pauses = Pauses()
+def test_without_a_retry_delay_the_pauses_double_and_a_success_resets_them() -> None:
+    clock = ManualClock()
     retry = {"initial_interval": "1s", "max_interval": "5s"}
-    with OtlpSink([fail(grpc.StatusCode.UNAVAILABLE)] * 5) as sink:
-        export(sink.endpoint, clock=pauses.clock, retry_on_failure=retry, sending_queue={"num_consumers": 1})
-    assert pauses == [1.0, 2.0, 4.0, 5.0, 5.0]
+    unavailable = fail(grpc.StatusCode.UNAVAILABLE)
+    with OtlpSink([*[unavailable] * 5, lambda _: b"", unavailable]) as sink:
+        export(sink.endpoint, 2, clock=clock, retry_on_failure=retry, sending_queue={"num_consumers": 1})
+    assert clock.slept == [1.0, 2.0, 4.0, 5.0, 5.0, 1.0]
 
 
-@pytest.mark.parametrize(("random", "waited"), [(0.0, 0.5), (0.9, 1.4)])
-def test_the_wait_is_scattered(random: float, waited: float) -> None:
-    pauses = Pauses()
-    with OtlpSink([fail(grpc.StatusCode.UNAVAILABLE)]) as sink:
-        clock = Clock(random=lambda: random, sleep=pauses.sleep)
-        export(sink.endpoint, clock=clock, retry_on_failure={"initial_interval": "1s"})
-    assert sum(pauses) == pytest.approx(waited)
-
-
-def test_retrying_ends_after_max_elapsed_time() -> None:
+@pytest.mark.parametrize(
+    ("retry", "pauses"),
+    [
+        ({"max_elapsed_time": "10s"}, [1.0, 2.0, 4.0]),
+        ({"initial_interval": "60s", "max_interval": "60s"}, [60.0] * 5),  # by default after MAX_ELAPSED_TIME
+        ({"enabled": False}, []),
+    ],
+    ids=str,
+)
+def test_a_request_is_dropped_after_max_elapsed_time(retry: dict[str, Any], pauses: list[float]) -> None:
+    clock = ManualClock()
     with OtlpSink([fail(grpc.StatusCode.UNAVAILABLE)] * 100) as sink:
-        counted, _ = export(sink.endpoint, retry_on_failure={**FAST, "max_elapsed_time": "5ms"})
+        counted, _ = export(sink.endpoint, clock=clock, retry_on_failure=retry, sending_queue={"num_consumers": 1})
+    assert (clock.slept, sink.calls) == (pauses, len(pauses) + 1)
     assert counted == {"sent": 0, "send_failed": 2, "dropped": 0}
-    assert 1 < sink.calls < 10
 
 
-def test_partial_success_is_honoured_not_retried() -> None:
+def test_with_0_a_request_is_retried_forever() -> None:
+    clock = ManualClock()
+    with OtlpSink([fail(grpc.StatusCode.UNAVAILABLE)] * 40) as sink:
+        counted, _ = export(sink.endpoint, clock=clock, retry_on_failure={"max_elapsed_time": 0})
+    assert counted == {"sent": 2, "send_failed": 0, "dropped": 0}
+    assert sum(clock.slept) > 2 * MAX_ELAPSED_TIME
+
+
+def test_partial_success_is_counted_and_not_retried() -> None:
     partial = ExportTraceServiceResponse(
         partial_success=ExportTracePartialSuccess(rejected_spans=1, error_message="odd")
     )
@@ -181,13 +179,13 @@ def test_partial_success_is_honoured_not_retried() -> None:
     assert (sink.calls, counted) == (1, {"sent": 1, "send_failed": 1, "dropped": 0})
 
 
-def test_what_cannot_be_delivered_before_the_end_is_counted() -> None:
-    counted, _ = export("127.0.0.1:9", 2, drain=0.05, retry_on_failure={"initial_interval": "10s"})
+def test_what_is_not_delivered_before_the_drain_timeout_is_counted() -> None:
+    counted, _ = export("127.0.0.1:9", 2, drain_timeout=0.05, retry_on_failure={"initial_interval": "10s"})
     assert counted == {"sent": 0, "send_failed": 0, "dropped": 4}
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
-def test_http_takes_the_same_road(compression: str) -> None:
+def test_http_delivers_the_same_bytes(compression: str) -> None:
     intake = RecordingIntake()
 
     async def run() -> float | None:

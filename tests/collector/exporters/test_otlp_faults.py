@@ -1,10 +1,9 @@
-"""Backends that fail, each in its way: what is tried again, what is given up, and that nobody waits for the one in front."""
+"""Backends that fail: what is retried, what is dropped, and that a failing request does not block the others."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from pathlib import Path
@@ -23,7 +22,7 @@ from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
-from tests.sinks import OtlpSink
+from tests.sinks import ManualClock, OtlpSink
 from tests.waiting import PATIENCE
 
 Answer = tuple[int, tuple[tuple[bytes, bytes], ...]]
@@ -48,7 +47,7 @@ class Backend:
 
 
 def deliver(backend: Backend, count: int = 1, clock: Clock = SYSTEM_CLOCK, **retry: Any) -> float:
-    """Send ``count`` requests; says how many spans were given up."""
+    """Send ``count`` requests. Returns how many spans were dropped."""
 
     async def run() -> float:
         server = HttpServer(backend, "127.0.0.1:0")
@@ -68,6 +67,7 @@ def deliver(backend: Backend, count: int = 1, clock: Clock = SYSTEM_CLOCK, **ret
             queue.put(ExportRequest("traces", b"%d" % number, 1))
         await exporter.shutdown()
         await server.shutdown()
+        assert (len(queue), queue._bytes) == (0, 0)
         return (
             telemetry.registry.get_sample_value("rightcall_exporter_send_failed_spans_total", {"exporter": "otlp"}) or 0
         )
@@ -76,34 +76,34 @@ def deliver(backend: Backend, count: int = 1, clock: Clock = SYSTEM_CLOCK, **ret
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_http_statuses_that_are_tried_again(status: int) -> None:
+def test_http_statuses_that_are_retried(status: int) -> None:
     backend = Backend([(status, ())] * 3)
     assert (deliver(backend), backend.calls, backend.taken) == (0, 4, [b"0"])
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 408, 413, 415, 500, 501])
-def test_http_statuses_that_are_final_hold_up_nobody(status: int) -> None:
+def test_http_statuses_that_are_not_retried_do_not_block_the_queue(status: int) -> None:
     backend = Backend([(status, ())])
     assert (deliver(backend, 2), backend.calls, backend.taken) == (1, 2, [b"1"])
 
 
-def test_a_flapping_backend_gets_everything() -> None:
+def test_a_flapping_backend_gets_every_request() -> None:
     backend = Backend([(503, ()), OK] * 10)
     assert deliver(backend, 20) == 0
     assert sorted(backend.taken) == sorted(b"%d" % number for number in range(20))
 
 
-def test_one_consumer_goes_on_while_a_poisoned_request_waits() -> None:
+def test_a_failed_request_goes_to_the_end_of_the_queue_until_it_is_dropped() -> None:
     class Choking(Backend):
         async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
             body = (await receive())["body"]
-            if body != b"0":
-                self.taken.append(body)
+            self.taken.append(body)
             await respond(send, 503 if body == b"0" else 200, b"", "application/x-protobuf")
 
-    backend = Choking([])
-    assert deliver(backend, 5, max_elapsed_time="100ms") == 1
-    assert backend.taken == [b"1", b"2", b"3", b"4"]
+    backend, clock = Choking([]), ManualClock()
+    assert deliver(backend, 5, clock, initial_interval="1s", max_interval="9s", max_elapsed_time="3s") == 1
+    assert backend.taken == [b"0", b"1", b"2", b"3", b"4", b"0", b"0"]
+    assert clock.slept == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -117,25 +117,20 @@ def test_retry_after(header: str | None, seconds: float | None) -> None:
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 @pytest.mark.parametrize(
-    ("said", "least", "most"),
-    [(b"7", 7, 7), (b"100000", 300, 300), (b"date", 85, 90), (b"soon", 0.001, 0.001), (b"", 0.001, 0.001)],
+    ("header", "pause"),
+    [(b"7", 7.0), (b"100000", 300.0), (b"date", 90.0), (b"soon", 0.001), (b"", 0.001)],
     ids=["seconds", "a day", "a date", "nonsense", "nothing"],
 )
-def test_http_waits_as_long_as_the_backend_asks(status: int, said: bytes, least: float, most: float) -> None:
-    pauses: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-
-    header = formatdate(time.time() + 90, usegmt=True).encode() if said == b"date" else said
-    backend = Backend([(status, ((b"retry-after", header),))])
-    assert deliver(backend, clock=Clock(random=lambda: 0.5, sleep=sleep)) == 0
+def test_http_waits_as_long_as_the_backend_asks(status: int, header: bytes, pause: float) -> None:
+    clock = ManualClock()
+    value = formatdate(clock.wall_ns() / 1e9 + 90, usegmt=True).encode() if header == b"date" else header
+    backend = Backend([(status, ((b"retry-after", value),))])
+    assert deliver(backend, clock=clock) == 0
     assert backend.taken == [b"0"]
-    assert len(pauses) == 1
-    assert least <= pauses[0] <= most
+    assert clock.slept == [pause]
 
 
-def test_a_slow_backend_is_a_deadline_and_tried_again() -> None:
+def test_a_request_that_times_out_is_retried() -> None:
     def slow(context: grpc.ServicerContext) -> bytes:
         cancelled = threading.Event()
         context.add_callback(cancelled.set)
@@ -147,14 +142,14 @@ def test_a_slow_backend_is_a_deadline_and_tried_again() -> None:
     assert (outcome, sink.calls) == (0, 2)
 
 
-def test_an_answer_that_is_not_otlp_counts_as_taken() -> None:
+def test_a_response_that_is_not_otlp_counts_as_success() -> None:
     with OtlpSink([lambda _: b"\xff\xff not protobuf"]) as sink:
         outcome = grpc_delivery(sink.endpoint)
     assert (outcome, sink.calls) == (0, 1)
 
 
 def grpc_delivery(endpoint: str, **settings: Any) -> int:
-    """Send one request; says how many are left."""
+    """Send one request. Returns how many are left."""
 
     async def run() -> int:
         retry = {"initial_interval": "1ms", "max_interval": "2ms"}
@@ -173,7 +168,7 @@ def grpc_delivery(endpoint: str, **settings: Any) -> int:
 
 
 def with_spool(
-    folder: Path, scenario: Callable[[Spool, SendingQueue, OtlpExporter], Awaitable[None]], backend: str
+    folder: Path, scenario: Callable[[Spool, SendingQueue], Awaitable[None]], backend: str, drain_timeout: float
 ) -> None:
     async def run() -> None:
         config = OtlpExporterConfig.model_validate(
@@ -185,32 +180,31 @@ def with_spool(
         )
         spool = Spool(SpoolFile(folder), 1 << 30, Telemetry())
         queue = SendingQueue(config.sending_queue, spool)
-        ticks = iter(range(10**9))
-        exporter = OtlpExporter(
-            config, queue, Telemetry(), Clock(now=lambda: next(ticks) * 60.0, random=lambda: 0.5), drain_timeout=0.3
-        )
+        minutes = iter(range(10**9))
+        clock = Clock(now=lambda: next(minutes) * 60.0)
+        exporter = OtlpExporter(config, queue, Telemetry(), clock, drain_timeout)
         await spool.start()
         queue.recover()
         await exporter.start()
-        await scenario(spool, queue, exporter)
+        await scenario(spool, queue)
         await exporter.shutdown()
         await spool.shutdown()
 
     asyncio.run(run())
 
 
-def test_with_a_spool_a_backend_may_be_away_for_days_and_over_restarts(tmp_path: Path) -> None:
-    async def send(spool: Spool, queue: SendingQueue, _: OtlpExporter) -> None:
+def test_with_a_spool_a_request_outlives_long_outages_and_restarts(tmp_path: Path) -> None:
+    async def send(spool: Spool, queue: SendingQueue) -> None:
         queue.put(ExportRequest("traces", b"patient", 1))
         await spool.stored()
 
     async def nothing(*_: object) -> None:
         return
 
-    with_spool(tmp_path, send, "127.0.0.1:9")
-    with_spool(tmp_path, nothing, "127.0.0.1:9")
+    with_spool(tmp_path, send, "127.0.0.1:9", 0.3)
+    with_spool(tmp_path, nothing, "127.0.0.1:9", 0.3)
     with OtlpSink() as sink:
-        with_spool(tmp_path, nothing, sink.endpoint)
+        with_spool(tmp_path, nothing, sink.endpoint, PATIENCE)
         assert sink.requests["traces"] == [b"patient"]
-        with_spool(tmp_path, nothing, sink.endpoint)
-        assert sink.requests["traces"] == [b"patient"], "what was confirmed is not sent again"
+        with_spool(tmp_path, nothing, sink.endpoint, PATIENCE)
+        assert sink.requests["traces"] == [b"patient"], "an acknowledged request is not sent again"
