@@ -1,9 +1,9 @@
-"""Agents to watch: two routes of a shop, sent with the real OpenTelemetry SDK. For trying things out, not for load.
+"""Simulated agents: two routes of a shop, traced with the OpenTelemetry SDK. For trying things out, not for load tests.
 
     python deploy/agents.py --endpoint localhost:4317 --runs 5 --wrong 0.03 --worse 0.5 --every 600
 
-Sends about RUNS agent runs a second that fit config/rules.yaml, a share WRONG of them with wrong tools. With ``--every``
-that share is WORSE in every second stretch of so many seconds, as if a prompt or model had been changed and mended again.
+Sends about RUNS agent runs per second that match config/rules.yaml, a share WRONG of them with wrong tools. With ``--every N``
+that share is WORSE during every second period of N seconds, as if a prompt or model had been changed and rolled back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROUTES = {
 
 
 def wrong(random: Random, tools: Sequence[str]) -> list[str]:
-    """What a worse agent does: leaves a step out, or takes the tool it must not."""
+    """Returns the calls of a wrong run: a step is left out, or a forbidden tool is called."""
     calls = list(tools)
     if random.random() < 0.5:
         calls.pop(random.randrange(1, len(calls)))
@@ -36,7 +36,7 @@ def wrong(random: Random, tools: Sequence[str]) -> list[str]:
 
 
 def run_agent(tracer: Tracer, random: Random, route: str, wrong_share: float) -> None:
-    """One agent run: a server span, the agent below it, its tool calls below that."""
+    """Record one agent run: a server span, its agent span, and the tool calls of the agent."""
     name, tools = ROUTES[route]
     calls = wrong(random, tools) if random.random() < wrong_share else tools
     with (
@@ -47,25 +47,25 @@ def run_agent(tracer: Tracer, random: Random, route: str, wrong_share: float) ->
         ),
     ):
         for tool in calls:
-            said = {
+            attributes = {
                 "gen_ai.operation.name": "execute_tool",
                 "gen_ai.tool.name": tool,
                 "gen_ai.tool.call.id": f"call_{random.getrandbits(48):x}",
                 "gen_ai.tool.call.arguments": f'{{"order_id": "ord_{random.randrange(10**6)}"}}',
             }
-            with tracer.start_as_current_span(f"execute_tool {tool}", attributes=said):
+            with tracer.start_as_current_span(f"execute_tool {tool}", attributes=attributes):
                 pass
 
 
 def main() -> None:
-    """Parse the command line; send until stopped or ``--seconds`` are over."""
+    """Parse the command line; send until stopped or until ``--seconds`` have passed."""
     parser = argparse.ArgumentParser(description="Simulate agents that call tools.")
     parser.add_argument("--endpoint", default="localhost:4317", help="OTLP/gRPC, host:port")
-    parser.add_argument("--runs", type=float, default=5.0, help="agent runs a second")
+    parser.add_argument("--runs", type=float, default=5.0, help="agent runs per second")
     parser.add_argument("--wrong", type=float, default=0.03, help="share of wrong runs, 0 to 1")
-    parser.add_argument("--worse", type=float, default=0.5, help="the share in every second stretch")
-    parser.add_argument("--every", type=float, default=0.0, help="seconds of a stretch; 0 never gets worse")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many seconds")
+    parser.add_argument("--worse", type=float, default=0.5, help="share of wrong runs in every second period")
+    parser.add_argument("--every", type=float, default=0.0, help="seconds per period; with 0 the share never changes")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this many seconds")
     options = parser.parse_args()
 
     provider = TracerProvider(resource=Resource.create({"service.name": "shop"}))

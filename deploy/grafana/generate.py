@@ -1,9 +1,9 @@
-"""Makes the Grafana dashboards from the tables below, with grafana-foundation-sdk.
+"""Generates the Grafana dashboards from the tables below, with grafana-foundation-sdk.
 
     python deploy/grafana/generate.py [--output FOLDER]
 
 Writes ``tool-call-accuracy.json`` and ``collector-health.json``, by default into deploy/grafana/dashboards and the chart.
-Accuracy over hours is read from the series that deploy/prometheus/rules.yaml records; everything else from /metrics.
+Accuracy over hours uses the series recorded by deploy/prometheus/rules.yaml, everything else the metrics of /metrics.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OBJECTIVE = 'rule:rightcall_objective:ratio{rule=~"$rule", scorer=~"$scorer"}'
 
 @dataclass(frozen=True)
 class Query:
-    """One query of a panel; with ``exemplars``, Grafana also draws the traces behind it."""
+    """One query of a panel; with ``exemplars``, Grafana also shows the exemplars of its samples."""
 
     expression: str
     legend: str = ""
@@ -51,7 +51,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: what it shows, in which unit, and how wide of 24."""
+    """One panel; ``width`` is in columns of 24, ``most`` is the upper end of the axis."""
 
     title: str
     description: str
@@ -63,18 +63,18 @@ class Panel:
 
 
 def rate(metric: str, by: str, matchers: str = COLLECTOR) -> str:
-    """Per second, summed by the labels."""
+    """The rate per second, summed by these labels."""
     return f"sum by ({by}) (rate({metric}{{{matchers}}}[$__rate_interval]))"
 
 
 def share(title: str, size: str, capacity: str, description: str) -> Panel:
-    """A panel of how much of something bounded is in use."""
+    """A panel of the share of a capacity that is in use."""
     query = Query(f"{size}{{{COLLECTOR}}} / {capacity}{{{COLLECTOR}}}", "{{instance}}")
     return Panel(title, description, [query], unit="percentunit", width=8, most=1)
 
 
 def one(metric: str, by: str, unit: str, title: str, description: str) -> Panel:
-    """A panel of one counter, by one label."""
+    """A panel of the rate of one counter, by its labels."""
     legend = " ".join(f"{{{{{label.strip()}}}}}" for label in by.split(","))
     return Panel(title, description, [Query(rate(metric, by), legend)], unit=unit, width=8)
 
@@ -82,7 +82,7 @@ def one(metric: str, by: str, unit: str, title: str, description: str) -> Panel:
 ACCURACY: Sequence[Panel] = (
     Panel(
         "Accuracy",
-        "Passed of all counted evaluations in the chosen time. Incomplete, ambiguous and failed ones do not count.",
+        "Share of counted evaluations that passed in the selected time range. Only the labels pass and fail count.",
         [
             Query(
                 f"(sum(increase({PASSED}[$__range])) or sum(increase({COUNTED}[$__range])) * 0)"
@@ -93,24 +93,30 @@ ACCURACY: Sequence[Panel] = (
         unit="percentunit",
         width=6,
     ),
-    Panel("Evaluations", "Counted ones.", [Query(f"sum(increase({COUNTED}[$__range]))")], kind="stat", width=6),
+    Panel(
+        "Evaluations",
+        "Evaluations labelled pass or fail.",
+        [Query(f"sum(increase({COUNTED}[$__range]))")],
+        kind="stat",
+        width=6,
+    ),
     Panel(
         "Agent runs",
-        "All runs that were assembled, scored or not.",
+        "All assembled runs, scored or not.",
         [Query("sum(increase(rightcall_runs_total[$__range]))")],
         kind="stat",
         width=6,
     ),
     Panel(
         "Runs without a verdict",
-        "Accuracy says nothing about these.",
+        "Accuracy does not include these runs.",
         [Query("sum(increase(rightcall_runs_unscored_total[$__range]))")],
         kind="stat",
         width=6,
     ),
     Panel(
         "Accuracy over an hour",
-        "By rule, route and intent, with the objective. Few runs make it jump: see the certainty beside it.",
+        "By rule, route and intent, with the objective. Noisy with few runs: see the upper bound beside it.",
         [
             Query(f"route:rightcall_accuracy:ratio1h{{{CHOSEN}}}", "{{rule}} {{route}} {{intent}} {{scorer}}"),
             Query(OBJECTIVE, "objective of {{rule}} {{scorer}}"),
@@ -119,8 +125,8 @@ ACCURACY: Sequence[Panel] = (
         most=1,
     ),
     Panel(
-        "The best it can be",
-        "Upper Wilson bound over six hours: where it is under the objective, chance does not explain it.",
+        "Upper bound of accuracy",
+        "Upper bound of the Wilson interval over six hours: below the objective, chance does not explain the difference.",
         [
             Query(f"route:rightcall_accuracy_upper:ratio6h{{{CHOSEN}}}", "{{rule}} {{route}} {{intent}} {{scorer}}"),
             Query(OBJECTIVE, "objective of {{rule}} {{scorer}}"),
@@ -130,32 +136,32 @@ ACCURACY: Sequence[Panel] = (
     ),
     Panel(
         "Evaluations by label",
-        "Dots are single runs: they lead to the trace.",
+        "Dots are exemplars: each links to the trace of one run.",
         [Query(rate("rightcall_evaluations_total", "label", CHOSEN), "{{label}}", exemplars=True)],
         unit="cps",
     ),
     Panel(
         "Score",
-        "Median and the lowest tenth. Dots are single runs: they lead to the trace.",
+        "Median and 10th percentile. Dots are exemplars: each links to the trace of one run.",
         [
             Query(
                 f"histogram_quantile({share}, {rate('rightcall_evaluation_score_bucket', 'le, rule', CHOSEN)})",
                 f"{name} {{{{rule}}}}",
                 exemplars=True,
             )
-            for share, name in ((0.5, "median"), (0.1, "lowest tenth"))
+            for share, name in ((0.5, "p50"), (0.1, "p10"))
         ],
         most=1,
     ),
     Panel(
         "Distribution of scores",
-        "How many runs scored how much.",
+        "Number of evaluations by score.",
         [Query(f"sum by (le) (increase(rightcall_evaluation_score_bucket{{{CHOSEN}}}[$__rate_interval]))", "{{le}}")],
         kind="heatmap",
     ),
     Panel(
         "Lowest accuracy",
-        "In the chosen time, the ten lowest.",
+        "The ten lowest in the selected time range.",
         [
             Query(
                 f"bottomk(10, (sum by ({ROUTE}) (increase({PASSED}[$__range]))"
@@ -168,13 +174,13 @@ ACCURACY: Sequence[Panel] = (
     ),
     Panel(
         "Tool calls by outcome",
-        "Of the scored runs.",
+        "Tool calls of scored runs.",
         [Query(rate("rightcall_tool_calls_total", "outcome", 'rule=~"$rule"'), "{{outcome}}")],
         unit="cps",
     ),
     Panel(
-        "Calls that were not right",
-        "In the chosen time, by tool and outcome, the ten most frequent.",
+        "Wrong calls",
+        "The ten most frequent in the selected time range, by tool and outcome.",
         [
             Query(
                 'topk(10, sum by (rule, tool, outcome) (increase(rightcall_tool_calls_total{rule=~"$rule",'
@@ -184,20 +190,20 @@ ACCURACY: Sequence[Panel] = (
         kind="table",
     ),
     Panel(
-        "Runs by release",
-        "Why a run was taken as finished.",
+        "Runs by release reason",
+        "Why a run was released for scoring.",
         [Query("sum by (release) (rate(rightcall_runs_total[$__rate_interval]))", "{{release}}")],
         unit="cps",
     ),
     Panel(
         "Runs without a verdict, by reason",
-        "no_rule: none matches. incomplete: spans are missing. ambiguous: the unknown order decides. error: a scorer failed.",
+        "no_rule: none matches. incomplete: spans are missing. ambiguous: order of calls unknown. error: a scorer failed.",
         [Query("sum by (reason) (rate(rightcall_runs_unscored_total[$__rate_interval]))", "{{reason}}")],
         unit="cps",
     ),
     Panel(
-        "Judge agrees with the rules",
-        "Of the runs that the rules pass, and of those they fail: the share that the judge finds the same way.",
+        "Judge agreement with the rules",
+        "Of the runs that the rules pass, and of those they fail: the share that the judge labels the same.",
         [
             Query(
                 f'sum by (rule, scorer) (increase({AGREEMENT}, deterministic="{label}", judge="{label}"}}[$__range]))'
@@ -211,25 +217,25 @@ ACCURACY: Sequence[Panel] = (
     ),
     Panel(
         "Intents",
-        "Looked for in the user's words where no attribute says them, by what showed them; none where nothing did.",
+        "Runs whose intent was searched in the user's words, by what matched; none where nothing did.",
         [Query("sum by (by) (rate(rightcall_intents_total[$__rate_interval]))", "{{by}}")],
         unit="cps",
     ),
 )
 
 HEALTH: Sequence[Panel] = (
-    one("rightcall_receiver_accepted_spans_total", "transport", "cps", "Accepted spans", "Taken from senders."),
-    one("rightcall_receiver_refused_spans_total", "reason", "cps", "Refused", "Requests not taken, by reason."),
+    one("rightcall_receiver_accepted_spans_total", "transport", "cps", "Accepted spans", "Accepted from senders."),
+    one("rightcall_receiver_refused_spans_total", "reason", "cps", "Refused requests", "Requests refused, by reason."),
     one("rightcall_exporter_sent_spans_total", "exporter", "cps", "Sent spans", "Delivered to the backend."),
     one(
         "rightcall_exporter_send_failed_spans_total",
         "exporter",
         "cps",
-        "Given up",
-        "Spans not delivered after all retries.",
+        "Failed spans",
+        "Spans rejected by the backend, or not delivered after all retries.",
     ),
     one("rightcall_dropped_spans_total", "stage, reason", "cps", "Dropped spans", "Duplicates are dropped on purpose."),
-    one("rightcall_late_spans_total", "instance", "cps", "Late spans", "Came after their trace's verdict."),
+    one("rightcall_late_spans_total", "instance", "cps", "Late spans", "Arrived after the verdict of their trace."),
     share(
         "Sending queue",
         "rightcall_exporter_queue_size",
@@ -240,44 +246,71 @@ HEALTH: Sequence[Panel] = (
         "Spool",
         "rightcall_spool_bytes",
         "rightcall_spool_capacity_bytes",
-        "Share in use; at 1 senders are told to slow down. Empty where the spool is memory.",
+        "Share in use; at 1 senders are told to slow down. Empty with spool: memory.",
     ),
     one("rightcall_spool_failures_total", "instance", "cps", "Spool failures", "Writes that failed."),
-    Panel("Open traces", "Being assembled.", [Query(f"rightcall_traces_open{{{COLLECTOR}}}", "{{instance}}")], width=8),
+    Panel(
+        "Open traces",
+        "Traces being assembled.",
+        [Query(f"rightcall_traces_open{{{COLLECTOR}}}", "{{instance}}")],
+        width=8,
+    ),
     Panel(
         "Open conversations",
-        "Whose runs are being gathered. None where no rule is about conversations.",
+        "Conversations whose runs are being collected. 0 if no rule has the scope conversation.",
         [Query(f"rightcall_conversations_open{{{COLLECTOR}}}", "{{instance}}")],
         width=8,
     ),
     one(
-        "rightcall_conversations_total", "release", "cps", "Conversations over", "By why; evicted ones are incomplete."
+        "rightcall_conversations_total",
+        "release",
+        "cps",
+        "Scored conversations",
+        "By release reason; evicted ones are incomplete.",
     ),
     Panel(
         "Time to reconstruct and score a trace",
-        "Median and the slowest hundredth.",
+        "Median and 99th percentile.",
         [
             Query(f"histogram_quantile({share}, {rate('rightcall_scoring_seconds_bucket', 'le')})", name)
-            for share, name in ((0.5, "median"), (0.99, "slowest 1 %"))
+            for share, name in ((0.5, "p50"), (0.99, "p99"))
         ],
         unit="s",
         width=8,
     ),
-    one("rightcall_unread_spans_total", "scope", "cps", "Unread spans", "Look like an agent's; no dialect reads them."),
-    one("rightcall_label_overflow_total", "label", "cps", "Label overflow", "Samples that went to __other__."),
-    one("rightcall_rules_reload_failures_total", "instance", "cps", "Refused rules", "The old ones stay in force."),
-    one("rightcall_judge_requests_total", "outcome", "cps", "Judge requests", "Every attempt, by what came of it."),
-    one("rightcall_judge_tokens_total", "rule", "cps", "Judge tokens", "Of questions and answers, a second, by rule."),
     one(
-        "rightcall_judge_skipped_total", "rule, reason", "cps", "Not judged", "Judgements due and not made, by reason."
+        "rightcall_unread_spans_total",
+        "scope",
+        "cps",
+        "Unread spans",
+        "Look like an agent's, but no dialect reads them.",
     ),
-    one("rightcall_judge_cache_hits_total", "rule", "cps", "Judge cache", "Answers nobody had to be asked for."),
+    one("rightcall_label_overflow_total", "label", "cps", "Label overflow", "Samples counted under __other__."),
+    one(
+        "rightcall_rules_reload_failures_total",
+        "instance",
+        "cps",
+        "Refused rules",
+        "Failed reloads; the old rules stay in force.",
+    ),
+    one("rightcall_judge_requests_total", "outcome", "cps", "Judge requests", "Every attempt, by outcome."),
+    one(
+        "rightcall_judge_tokens_total", "rule", "cps", "Judge tokens", "Of questions and answers, per second, by rule."
+    ),
+    one(
+        "rightcall_judge_skipped_total",
+        "rule, reason",
+        "cps",
+        "Skipped judgements",
+        "Judgements due but not made, by reason.",
+    ),
+    one("rightcall_judge_cache_hits_total", "rule", "cps", "Judge cache hits", "Answers taken from the cache."),
     Panel(
         "Judge request time",
-        "Median and the slowest twentieth; spans do not wait for it.",
+        "Median and 95th percentile.",
         [
             Query(f"histogram_quantile({share}, {rate('rightcall_judge_request_seconds_bucket', 'le')})", name)
-            for share, name in ((0.5, "median"), (0.95, "slowest 5 %"))
+            for share, name in ((0.5, "p50"), (0.95, "p95"))
         ],
         unit="s",
         width=8,
@@ -290,27 +323,38 @@ HEALTH: Sequence[Panel] = (
     ),
     Panel(
         "Judge circuit",
-        "1 for the state it is in; while it is open nobody is asked.",
+        "1 for the current state; while it is open, no requests are made.",
         [Query(f"max by (instance, state) (rightcall_judge_circuit{{{COLLECTOR}}})", "{{instance}} {{state}}")],
         width=8,
         most=1,
     ),
     Panel(
         "Rules in force",
-        "More than one digest of a file: replicas disagree.",
+        "More than one digest per file means that replicas disagree.",
         [Query(f"count by (file, digest) (rightcall_rules_info{{{COLLECTOR}}})")],
         kind="table",
         width=8,
     ),
-    one("process_cpu_seconds_total", "instance", "percentunit", "CPU", "Cores in use; one process uses one at most."),
+    one(
+        "process_cpu_seconds_total",
+        "instance",
+        "percentunit",
+        "CPU",
+        "Cores in use; one process uses little more than one.",
+    ),
     Panel(
         "Memory",
-        "Resident.",
+        "Resident memory.",
         [Query(f"process_resident_memory_bytes{{{COLLECTOR}}}", "{{instance}}")],
         unit="bytes",
         width=8,
     ),
-    Panel("Open files", "Sockets included.", [Query(f"process_open_fds{{{COLLECTOR}}}", "{{instance}}")], width=8),
+    Panel(
+        "Open files",
+        "Open file descriptors, sockets included.",
+        [Query(f"process_open_fds{{{COLLECTOR}}}", "{{instance}}")],
+        width=8,
+    ),
 )
 
 KINDS: Mapping[str, Callable[[], Any]] = {
@@ -322,7 +366,7 @@ KINDS: Mapping[str, Callable[[], Any]] = {
 
 
 def build_panel(panel: Panel) -> Any:
-    """One panel as the SDK's builder."""
+    """Returns the panel as a builder of the SDK."""
     built = KINDS[panel.kind]().title(panel.title).description(panel.description).unit(panel.unit)
     built = built.datasource(DATASOURCE).span(panel.width).height(HEIGHT if panel.kind != "stat" else HEIGHT // 2)
     built = built.min(0).no_value("0")
@@ -341,7 +385,7 @@ def build_panel(panel: Panel) -> Any:
 
 
 def variable(name: str, metric: str) -> dashboard.QueryVariable:
-    """A choice among the values of a label; the label may be empty, so "all" matches that too."""
+    """A variable with the values of a label; "All" also matches series where the label is empty."""
     everything = VariableOption(selected=True, text="All", value="$__all")
     query = dashboard.QueryVariable(name).query(f"label_values({metric}, {name})").datasource(DATASOURCE)
     query = query.refresh(VariableRefresh.ON_TIME_RANGE_CHANGED).multi(True).include_all(True)
@@ -349,7 +393,7 @@ def variable(name: str, metric: str) -> dashboard.QueryVariable:
 
 
 def build(title: str, uid: str, panels: Sequence[Panel], variables: Sequence[dashboard.QueryVariable]) -> str:
-    """One dashboard as JSON."""
+    """Returns one dashboard as JSON."""
     built = (
         dashboard.Dashboard(title).uid(uid).tags(["rightcall"]).refresh("30s").time("now-6h", "now").timezone("browser")
     )
@@ -364,7 +408,7 @@ def build(title: str, uid: str, panels: Sequence[Panel], variables: Sequence[das
 
 
 def _without_nulls(data: Any) -> Any:
-    """Grafana takes defaults for what is absent, not for what is null."""
+    """Grafana uses defaults for absent keys, not for null."""
     if isinstance(data, dict):
         return {key: _without_nulls(value) for key, value in data.items() if value is not None}
     return [_without_nulls(item) for item in data] if isinstance(data, list) else data
@@ -372,7 +416,7 @@ def _without_nulls(data: Any) -> Any:
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description="Make the Grafana dashboards.")
+    parser = argparse.ArgumentParser(description="Generate the Grafana dashboards.")
     parser.add_argument("--output", type=Path, default=HERE / "dashboards")
     output = parser.parse_args().output
     chosen = [variable(name, "rightcall_evaluations_total") for name in ("rule", "route", "intent", "scorer")]

@@ -1,9 +1,9 @@
-"""Makes values.schema.json from values.yaml and the collector's own configuration, and the golden renderings with Helm.
+"""Generates values.schema.json from values.yaml and the collector's configuration model, and the golden renderings with Helm.
 
     python helm/rightcall/generate.py [--output FOLDER]
 
-Every key of values.yaml is in the schema with the type of its default, and no other key is allowed; what a default
-cannot say is in the table below. ``config`` is whatever ``rightcall schema config`` allows.
+Every key of values.yaml is in the schema with the type of its default, and no other key is allowed; what cannot be
+derived from a default is in the table below. ``config`` has the schema that ``rightcall schema config`` prints.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 CHART = Path(__file__).resolve().parent
-sys.path.insert(0, str(CHART.parent.parent))  # the collector, where it is not installed
+sys.path.insert(0, str(CHART.parent.parent))  # to import the collector if it is not installed
 
 from collector.config.model import Config  # noqa: E402
 
@@ -35,11 +35,11 @@ FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*\.ya?ml$"
 
 
 def record(**keys: Schema) -> Schema:
-    """An object that has exactly these keys."""
+    """The schema of an object with exactly these keys."""
     return {"type": "object", "properties": keys, "required": [*keys], "additionalProperties": False}
 
 
-# What a default value cannot say. Maps and lists that Kubernetes defines are checked there.
+# What cannot be derived from a default value. Kubernetes itself checks the maps and lists that it defines.
 SPECIAL: dict[str, Schema] = {
     "mode": {"enum": ["gateway", "sidecar"]},
     "routing": {"enum": ["single", "loadBalancer", "external"]},
@@ -99,7 +99,7 @@ TYPES = {str: "string", bool: "boolean", int: "integer"}
 
 
 def schema_of(value: Any, where: str = "") -> Schema:
-    """The schema of a default value; raises KeyError for one that only SPECIAL could describe."""
+    """Returns the schema of a default value. Raises KeyError for one that must be listed in SPECIAL."""
     if where in SPECIAL:
         return SPECIAL[where]
     if isinstance(value, dict) and value:
@@ -109,9 +109,9 @@ def schema_of(value: Any, where: str = "") -> Schema:
 
 
 def values_schema() -> str:
-    """values.schema.json."""
+    """Returns the text of values.schema.json."""
     schema = schema_of(yaml.safe_load((CHART / "values.yaml").read_text("utf-8")))
-    schema["properties"]["global"] = {"type": "object"}  # Helm gives it to every subchart
+    schema["properties"]["global"] = {"type": "object"}  # Helm passes it to every subchart
     config = Config.model_json_schema()
     definitions = config.pop("$defs")
     draft = {"$schema": "http://json-schema.org/draft-07/schema#"}
@@ -119,13 +119,13 @@ def values_schema() -> str:
 
 
 def cases() -> Iterator[tuple[str, Path]]:
-    """(name, values) of every case in ci/."""
+    """Yields (name, values file) of every case in ci/."""
     for path in sorted((CHART / "ci").glob("*-values.yaml")):
         yield path.name.removesuffix("-values.yaml"), path
 
 
 def render(values: Path, *options: str) -> str:
-    """What Helm makes of the chart."""
+    """Returns the manifests that Helm renders with these values."""
     command = ["helm", "template", "agents", str(CHART), "--namespace", "telemetry", "--kube-version", KUBE_VERSION]
     command += ["--values", str(values), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
@@ -135,7 +135,7 @@ def render(values: Path, *options: str) -> str:
 
 
 def golden(rendered: str) -> Iterator[tuple[str, str]]:
-    """(template, text) of a rendering; dashboards are left out, they are copies of files/dashboards."""
+    """Yields (template, text) of a rendering, without dashboards, which are copies of files/dashboards."""
     texts: dict[str, str] = {}
     for document in re.split(r"^---\n", rendered, flags=re.MULTILINE):
         source = re.match(r"# Source: rightcall/templates/(\S+)\n", document)
@@ -147,13 +147,13 @@ def golden(rendered: str) -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description="Make the chart's schema and golden renderings.")
+    parser = argparse.ArgumentParser(description="Generate the chart's schema and golden renderings.")
     parser.add_argument("--output", type=Path, default=CHART)
     output = parser.parse_args().output
     output.mkdir(parents=True, exist_ok=True)
     (output / "values.schema.json").write_text(values_schema(), "utf-8")
     if shutil.which("helm") is None:
-        print("helm is not installed: the golden renderings are left as they are", file=sys.stderr)  # noqa: T201
+        print("helm is not installed: the golden renderings are not updated", file=sys.stderr)  # noqa: T201
         return
     shutil.rmtree(output / "examples", ignore_errors=True)
     for name, values in cases():

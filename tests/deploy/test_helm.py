@@ -81,36 +81,36 @@ def test_the_defaults_render_and_are_valid(tmp_path: Path, monkeypatch: pytest.M
     [
         (["replicaCount=3"], "Several replicas need routing"),
         (["autoscaling.enabled=true"], "Several replicas need routing"),
-        (["routing=external", "autoscaling.enabled=true", "replicaCount=3"], "the autoscaler owns the number"),
+        (["routing=external", "autoscaling.enabled=true", "replicaCount=3"], "the autoscaler controls the number"),
         (
             ["routing=external", "autoscaling.enabled=true", "autoscaling.minReplicas=9"],
             "autoscaling.minReplicas is above",
         ),
         (["routing=external", "autoscaling.enabled=true", "spool.enabled=true"], "still holds undelivered spans"),
-        (["podDisruptionBudget.enabled=true"], "promises what cannot be kept"),
-        (["mode=sidecar", "autoscaling.enabled=true"], "a sidecar lives and scales with its agent's pod"),
+        (["podDisruptionBudget.enabled=true"], "has no effect with one replica"),
+        (["mode=sidecar", "autoscaling.enabled=true"], "a sidecar runs and scales with its agent's pod"),
         (["mode=sidecar", "serviceMonitor.enabled=true"], "there is no service"),
         (["existingRules.configMap=mine"], "name the keys"),
-        (["existingRules.configMap=mine", r"rules.a\.yaml=x"], "rules come from one of them"),
-        (["config.spool.path=/tmp/x"], "config.spool belongs to the chart"),
-        (["config.admin.endpoint=:1"], "config.admin belongs to the chart"),
-        (["config.receivers.otlp.protocols.grpc.endpoint=:1"], "set rules and ports"),
+        (["existingRules.configMap=mine", r"rules.a\.yaml=x"], "use one of them"),
+        (["config.spool.path=/tmp/x"], "config.spool is set by the chart"),
+        (["config.admin.endpoint=:1"], "config.admin is set by the chart"),
+        (["config.receivers.otlp.protocols.grpc.endpoint=:1"], "use rules and ports"),
         (
             ["config.exporters.otlp.endpoint=a:1", "config.exporters.otlp.headers.Authorization=Bearer s3cret"],
             "put it in a Secret",
         ),
         (
             ["exporterHeaders[0].header=a", "exporterHeaders[0].secret=b", "exporterHeaders[0].key=c"],
-            "nobody to send them to",
+            "no exporter to use it",
         ),
         (["config.receivers.otlp.protocols.grpc.auth.bearer_token=s3cret"], "from a Secret"),
         (
             ["routing=loadBalancer", "config.receivers.otlp.protocols.grpc.auth.bearer_token=${env:TOKEN}"],
-            "speak to the replicas in clear text",
+            "connect to the replicas in plain text",
         ),
-        ([*JUDGE, "config.judge.api_key=s3cret"], "name that in judgeApiKey"),
+        ([*JUDGE, "config.judge.api_key=s3cret"], "reference that in judgeApiKey"),
         ([*JUDGE, "config.judge.headers.X-Api-Key=s3cret"], "from a Secret"),
-        (["judgeApiKey.secret=a"], "nobody to show it to"),
+        (["judgeApiKey.secret=a"], "no judge to use it"),
         (["mod=sidecar"], "Additional property mod is not allowed"),
         (["config.traces.setle=3s"], "Additional property setle is not allowed"),
         (["mode=daemonset"], "mode must be one of"),
@@ -207,7 +207,7 @@ def test_helm_test_passes_against_a_running_collector() -> None:
         container = pod["spec"]["containers"][0]
         assert container["command"] == ["python", "-c"]
         script = re.sub(r"\{name\}(-replicas)?", "127.0.0.1", container["args"][0])
-        assert "metrics are shown" in must_run([sys.executable, "-c", script])
+        assert "serves metrics" in must_run([sys.executable, "-c", script])
 
 
 def test_another_chart_takes_the_sidecar_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

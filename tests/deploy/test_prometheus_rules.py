@@ -128,7 +128,7 @@ def test_every_burn_alert_of_any_objective_can_fire(objective: float, tmp_path: 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"objectives": [{"accuracy": 1.0}]}, "under 1"),
+        ({"objectives": [{"accuracy": 1.0}]}, "below 1"),
         ({"objectives": [{"accuracy": 0.1}]}, "add a longer one"),
         ({"accuracy": {"for": "5m", "keep_firing_for": "1h", "windows": [{"over": "1y", "recovery": "1h"}]}}, "1y"),
     ],

@@ -1,4 +1,4 @@
-{{/* The collector's configuration: .Values.config, with what belongs to the chart laid over it. */}}
+{{/* The collector's configuration: .Values.config, overridden by what the chart sets itself. */}}
 {{- define "rightcall.config" -}}
 {{- $address := ternary "127.0.0.1" "0.0.0.0" (eq .Values.mode "sidecar") -}}
 {{- $rules := list -}}

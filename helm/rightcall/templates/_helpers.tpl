@@ -59,7 +59,7 @@ app.kubernetes.io/component: load-balancer
 {{- default (printf "%s-rules" (include "rightcall.fullname" .)) .Values.existingRules.configMap -}}
 {{- end -}}
 
-{{/* File names of the rules, in a stable order. */}}
+{{/* The names of the rule files, in a stable order. */}}
 {{- define "rightcall.ruleFiles" -}}
 {{- ternary .Values.existingRules.keys (keys .Values.rules | sortAlpha) (ne .Values.existingRules.configMap "") | toJson -}}
 {{- end -}}
@@ -68,7 +68,7 @@ app.kubernetes.io/component: load-balancer
 {{- if and (eq .Values.mode "gateway") (eq .Values.routing "loadBalancer") -}}yes{{- end -}}
 {{- end -}}
 
-{{/* Restricted by the pod security standards. */}}
+{{/* As the Pod Security Standard `restricted` requires. */}}
 {{- define "rightcall.podSecurityContext" -}}
 runAsNonRoot: true
 runAsUser: 10001

@@ -1,4 +1,4 @@
-{{/* The collector's container, the same in every workload. */}}
+{{/* The collector's container, the same for gateway and sidecar. */}}
 {{- define "rightcall.container" -}}
 name: rightcall
 image: {{ include "rightcall.image" . | quote }}
@@ -58,7 +58,7 @@ volumeMounts:
   {{- end }}
 {{- end -}}
 
-{{/* Rules are mounted as a whole folder: files mounted one by one would never be updated. */}}
+{{/* Rules are mounted as a folder: files mounted with subPath are never updated. */}}
 {{- define "rightcall.volumes" -}}
 - name: rightcall-config
   configMap:
@@ -71,7 +71,7 @@ volumeMounts:
 {{- end }}
 {{- end -}}
 
-{{/* The pod of a gateway. Rules are not in the checksum: the collector sees them change by itself. */}}
+{{/* The pod of a gateway. Rules are not in the checksum: the collector reloads them itself. */}}
 {{- define "rightcall.podTemplate" -}}
 metadata:
   labels:

@@ -1,5 +1,5 @@
 {{/*
-For the pods of other charts, which have this one as dependency:
+For the pods of charts that depend on this one:
 
     spec:
       initContainers:
@@ -7,8 +7,8 @@ For the pods of other charts, which have this one as dependency:
       volumes:
         {{- include "rightcall.sidecar.volumes" .Subcharts.rightcall | nindent 8 }}
 
-A native sidecar: it starts before the agent, is ready before the agent starts, and outlives it, so that the last spans
-are taken. Agents send to 127.0.0.1. The pod needs fsGroup 10001 where the spool is enabled.
+A native sidecar: it is ready before the agent starts and stops after it, so that the last spans are received.
+Agents send to 127.0.0.1. If the spool is enabled, the pod needs fsGroup 10001.
 */}}
 {{- define "rightcall.sidecar.container" -}}
 {{- $container := include "rightcall.container" . | fromYaml -}}
