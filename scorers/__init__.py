@@ -1,7 +1,7 @@
 """Scorers of agent tool calls: pure functions over a trajectory and a rule. No I/O, no clock.
 
-Write a rule (`parse_rules`, `load_rules`), make it ready (`CompiledRule`), give it runs (`Trajectory`, `ToolCall`), get
-an `Evaluation` for each of its scorers. ``SCORERS[name](**options)`` gives a single scorer of plain lists of calls.
+Parse rules (`parse_rules`, `load_rules`), compile them (`CompiledRule`), and evaluate runs (`Trajectory`, `ToolCall`): each
+scorer of a rule returns an `Evaluation`. ``SCORERS[name](**options)`` is a single scorer of plain lists of calls.
 """
 
 from scorers.evaluation import CompiledRule, Evaluation, RuleSet, compile_rules, digest, load_rules, score_rule

@@ -1,8 +1,8 @@
 """Cases in, scores out, one JSON line each: ``python -m scorers < cases.jsonl``.
 
-A case is ``{"id", "system", "expected": [{"tool", "args"?}], "actual": [{"tool", "args"?, ...}], "options": {...}}``; its
-answer ``{"id", "system", "ok": true, "score", "detail"}``, or ``{"id", "system", "ok": false, "error"}`` for whatever a
-scorer refuses and for a line that is no case. A line without an answer there is not; blank lines are skipped.
+A case is ``{"id", "system", "expected": [{"tool", "args"?}], "actual": [{"tool", "args"?, ...}], "options": {...}}``. Its
+answer is ``{"id", "system", "ok": true, "score", "detail"}``, or ``{"id", "system", "ok": false, "error"}`` if the scorer
+raises or the line is not a case. Every line is answered; blank lines are skipped.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from scorers.rules.parsing import nearest
 
 
 def answer(line: str) -> str:
-    """The answer to one line. Never raises."""
+    """Returns the answer to one line. Never raises."""
     case: Any = None
     try:
         case = json.loads(line)
         return json.dumps(_head(case) | _score(case), allow_nan=False)
-    except Exception as error:  # noqa: BLE001 - whatever a line holds, it is answered
+    except Exception as error:  # noqa: BLE001 - every line is answered
         message = str(error) or type(error).__name__
         return json.dumps(_head(case) | {"ok": False, "error": message})
 
@@ -37,13 +37,13 @@ def main() -> int:
 
 def _head(case: Any) -> dict[str, Any]:
     known = case if isinstance(case, dict) else {}
-    texts = {key: known.get(key) for key in ("id", "system")}
-    return {key: value if isinstance(value, str | int | None) else None for key, value in texts.items()}
+    values = {key: known.get(key) for key in ("id", "system")}
+    return {key: value if isinstance(value, str | int | None) else None for key, value in values.items()}
 
 
 def _score(case: Any) -> dict[str, Any]:
     if not isinstance(case, dict):
-        raise TypeError("a case is an object with system, expected, actual and options")
+        raise TypeError("a case must be an object with system, expected, actual and options")
     name, options = case.get("system"), case.get("options")
     if not isinstance(name, str) or name not in SCORERS:
         raise ValueError(f"unknown system {name!r:.100}{nearest(str(name), list(SCORERS))}")

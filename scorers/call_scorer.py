@@ -1,7 +1,7 @@
-"""What every published scorer is made of: typed options, a scoring function, a verdict.
+"""What the published scorers share: typed options, a scoring function, a label.
 
-A module writes a model of its options (a subclass of `Options`) and a function ``(options, expected, actual) -> Score``;
-`scorer` checks the options once and gives the callable that reads calls and bounds the depth of their arguments.
+A module defines its options (a subclass of `Options`) and a function ``(options, expected, actual) -> Score``.
+`make_scorer` turns them into a `Scorer`, which parses the calls and refuses arguments that are nested too deep.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
-from scorers.calls import Call, read_calls
+from scorers.calls import Call, parse_calls
 from scorers.score import Outcome, Score
 
 
@@ -20,42 +21,42 @@ class OriginalError(ValueError):
 
 
 class Options(BaseModel):
-    """Options of a system, under the names the original gives them; unknown ones and other types are refused."""
+    """Options of a system, under the names the original uses. Unknown options and wrong types are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, allow_inf_nan=False)
 
 
-class SystemScorer(Protocol):
-    """What ``create`` gives."""
+class Scorer(Protocol):
+    """A scorer of plain calls ``{"tool", "args"?, ...}``. It raises where there is no score."""
 
     def __call__(self, *, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]]) -> Score:
         """Score the actual calls against the expected ones."""
 
 
-Given = TypeVar("Given", bound=Options)
+OptionsT = TypeVar("OptionsT", bound=Options)
 
 
-def read_options(name: str, model: type[Given], given: Mapping[str, Any]) -> Given:
-    """Check the options of system ``name``. Raises `ValueError` naming every bad option."""
+def parse_options(name: str, model: type[OptionsT], options: Mapping[str, Any]) -> OptionsT:
+    """Validate the options of system ``name``. Raises `ValueError` naming every invalid option."""
     try:
-        return model.model_validate(dict(given))
+        return model.model_validate(dict(options))
     except ValidationError as error:
-        raise ValueError("; ".join(_complaint(name, model, one) for one in error.errors())) from None
+        raise ValueError("; ".join(_option_error(name, model, details) for details in error.errors())) from None
 
 
-def scorer(options: Given, score: Callable[[Given, list[Call], list[Call]], Score]) -> SystemScorer:
-    """The callable of a system: ``score`` behind the reading of calls. Arguments nested too deep give a `ValueError`."""
+def make_scorer(options: OptionsT, score: Callable[[OptionsT, list[Call], list[Call]], Score]) -> Scorer:
+    """Returns the scorer of a system. It raises `ValueError` for arguments that are nested too deep."""
 
-    def call(*, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]]) -> Score:
+    def scorer(*, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]]) -> Score:
         try:
-            return score(options, read_calls(expected, "expected"), read_calls(actual, "actual"))
+            return score(options, parse_calls(expected, "expected"), parse_calls(actual, "actual"))
         except RecursionError:
             raise ValueError("the arguments are nested too deep to compare") from None
 
-    return call
+    return scorer
 
 
-def verdict(
+def labelled_score(
     value: float | None,
     explanation: str,
     details: Mapping[str, Any],
@@ -64,15 +65,16 @@ def verdict(
     outcomes: Sequence[Outcome] = (),
     missing: Sequence[str] = (),
 ) -> Score:
-    """A Score labelled by the original's own verdict, or, where it has none (``passed`` is None), pass for a full 1."""
-    good = value == 1.0 if passed is None else passed
-    return Score(value, "pass" if good else "fail", explanation, outcomes, missing, details)
+    """Returns a Score labelled as the original decides. Where it does not decide (``passed`` is None), only 1 passes."""
+    if passed is None:
+        passed = value == 1.0
+    return Score(value, "pass" if passed else "fail", explanation, outcomes, missing, details)
 
 
-def _complaint(name: str, model: type[Options], error: Any) -> str:
-    """One of pydantic's errors as a clause: system, option, what is wrong with it."""
-    place = ".".join(str(part) for part in error["loc"]) or "options"
+def _option_error(name: str, model: type[Options], error: ErrorDetails) -> str:
+    """One of pydantic's errors as a clause: the system, the option and what is wrong with it."""
+    path = ".".join(str(part) for part in error["loc"]) or "options"
     if error["type"] == "extra_forbidden":
         known = sorted(field.alias or key for key, field in model.model_fields.items())
-        return f"{name} has no option {place!r}; it has {', '.join(known) or 'none'}"
-    return f"{name} option {place!r}: {error['msg']}"
+        return f"{name} has no option {path!r}; it has {', '.join(known) or 'none'}"
+    return f"{name} option {path!r}: {error['msg']}"

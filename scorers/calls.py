@@ -1,7 +1,7 @@
-"""Tool calls as the published scorers take them: a name, perhaps arguments, and what a few of them also read.
+"""Tool calls as the published scorers take them: a name, optional arguments, and what a few scorers also read.
 
 A call is an object ``{"tool": str, "args"?: any JSON value, "state"?: str, "output"?: any JSON value}``; other keys are
-ignored. ``args`` left out is `ABSENT`: no arguments at all, which JavaScript's systems tell from JSON's null.
+ignored. Missing ``args`` are `ABSENT`, which systems written in JavaScript distinguish from null.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Absent(Enum):
 
 
 ABSENT: Final = Absent.ABSENT
-"""No value was given, not even null: JavaScript's undefined."""
+"""No value, not even null: JavaScript's undefined."""
 
 
 class Call(NamedTuple):
@@ -30,25 +30,25 @@ class Call(NamedTuple):
     output: Any = None
 
 
-def read_calls(calls: Sequence[Mapping[str, Any]], side: str) -> list[Call]:
-    """Read one side's calls. Raises `TypeError` naming ``side`` and the place of what is no call."""
+def parse_calls(calls: Sequence[Mapping[str, Any]], side: str) -> list[Call]:
+    """Parse the calls of one side. Raises `TypeError` naming ``side`` and the index of what is not a call."""
     if not isinstance(calls, list | tuple):
         raise TypeError(f"{side} must be a list of calls, got {type(calls).__name__}")
-    read = []
+    parsed = []
     for index, call in enumerate(calls):
         if not isinstance(call, Mapping) or not isinstance(call.get("tool"), str):
             raise TypeError(f"{side}[{index}] must be an object with a string 'tool'")
-        read.append(Call(call["tool"], call.get("args", ABSENT), call.get("state"), call.get("output")))
-    return read
+        parsed.append(Call(call["tool"], call.get("args", ABSENT), call.get("state"), call.get("output")))
+    return parsed
 
 
 def arguments(call: Call) -> Mapping[str, Any]:
-    """The arguments as an object; absent and null are the empty one. Raises `TypeError` for any other value."""
+    """The arguments as an object, empty if absent or null. Raises `TypeError` for any other value."""
     return optional_arguments(call) or {}
 
 
 def optional_arguments(call: Call) -> Mapping[str, Any] | None:
-    """The arguments as an object, None where absent or null. Raises `TypeError` for any other value."""
+    """The arguments as an object, None if absent or null. Raises `TypeError` for any other value."""
     if call.args is ABSENT or call.args is None:
         return None
     if not isinstance(call.args, Mapping):

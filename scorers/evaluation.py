@@ -1,4 +1,4 @@
-"""Rules made ready, and what they say of a run: one evaluation for each scorer of the rule, whatever happens."""
+"""Compiled rules, and their evaluations of a run: always one for each scorer of the rule, even if a scorer fails."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from scorers import registry
+from scorers.call_scorer import Scorer
 from scorers.conformance import scorer as trajectory_scorer
-from scorers.conformance.flattening import check_flattening, expected_calls, made_calls
+from scorers.conformance.flattening import actual_calls, check_flattening, expected_calls
 from scorers.conformance.scorer import TrajectoryScorer
 from scorers.judged.judge import JudgeScorer
 from scorers.rules.arguments import Embed
-from scorers.rules.intents import MAX_WORDS, FoundIntent, build_classifier
+from scorers.rules.intents import MAX_INTENT_TEXT, FoundIntent, build_classifier
 from scorers.rules.model import Intent, Rule, RuleFile, ScorerRef
 from scorers.rules.parsing import Problem, RuleError, nearest, parse_rules
 from scorers.rules.selection import RuleContext, RuleIndex
@@ -26,12 +27,12 @@ from scorers.trajectory import Trajectory
 
 TOLERANCE = 1e-9
 DEFAULT_SAMPLE_RATE = 0.01
-"""Share of the passing runs that a scorer with a model judges, unless the rule says another."""
+"""Share of the passing runs that a scorer with a model judges, unless the rule sets another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What one scorer of a rule says of one run. ``version`` is the scorer's; the rule's first scorer is primary."""
+    """The score of one run by one scorer of a rule. ``version`` is the scorer's; the rule's first scorer is primary."""
 
     name: str
     score: Score
@@ -41,13 +42,13 @@ class Evaluation:
 
     @property
     def counted(self) -> bool:
-        """Whether it counts for or against the agent: not where spans are missing, nor where nothing can be said."""
+        """Whether it counts in pass rates: not if spans are missing, nor if the label is neither pass nor fail."""
         return self.complete and self.score.label in ("pass", "fail")
 
 
 @dataclass(frozen=True, slots=True)
 class RuleJudge:
-    """A scorer of a rule that asks a model, and how often it is asked."""
+    """A scorer of a rule that asks a model, and the share of runs it judges."""
 
     name: str
     scorer: JudgeScorer
@@ -57,12 +58,12 @@ class RuleJudge:
     threshold: float
 
     def evaluation(self, score: Score, *, complete: bool) -> Evaluation:
-        """What the score says under the rule, which has a threshold of its own."""
+        """Returns the evaluation of this score, labelled by the rule's own threshold."""
         return Evaluation(self.name, _by_threshold(score, self.threshold), self.version, self.primary, complete)
 
 
 class CompiledRule:
-    """A rule ready to score runs: checked, its scorers built. Keep it: it remembers the shapes of runs it has met.
+    """A rule, validated and with its scorers built. Reuse it: it caches the scores of the run shapes it has seen.
 
     Raises RuleError, with paths that start at the rule.
     """
@@ -72,20 +73,20 @@ class CompiledRule:
         self.digest = digest(rule)
         self._native = _build_native(rule, embed)
         self.semantic_texts = SemanticTexts(rule)
-        self._systems: dict[str, tuple[registry.Scorer, str]] = {}
+        self._systems: dict[str, tuple[Scorer, str]] = {}
         self._judges: list[RuleJudge] = []
         problems = []
-        for at, ref in enumerate(rule.scorers):
+        for index, ref in enumerate(rule.scorers):
             try:
-                self._add(ref, primary=at == 0)
-            except Exception as error:  # noqa: BLE001 - a scorer's factory may raise what it likes
-                problems.append(Problem(("scorers", at), str(error) or type(error).__name__))
+                self._add(ref, primary=index == 0)
+            except Exception as error:  # noqa: BLE001 - a scorer's factory may raise anything
+                problems.append(Problem(("scorers", index), str(error) or type(error).__name__))
         if problems:
             raise RuleError(problems)
 
     @property
     def native(self) -> TrajectoryScorer:
-        """The rule's expectation and constraints, ready to read runs."""
+        """The scorer of the rule's own expectation and constraints."""
         return self._native
 
     @property
@@ -94,22 +95,22 @@ class CompiledRule:
         return self._judges
 
     def evaluate(self, trajectory: Trajectory) -> list[Evaluation]:
-        """An evaluation for each scorer of the rule that asks no model, in their order.
+        """Returns an evaluation for each scorer of the rule that asks no model, in their order.
 
-        Never raises: a failed scorer is an error score.
+        Never raises: the score of a scorer that raised is an error score.
         """
-        found = []
-        for at, ref in enumerate(self.rule.scorers):
+        evaluations = []
+        for index, ref in enumerate(self.rule.scorers):
             if ref.system in registry.JUDGES:
                 continue
             name = ref.name or ref.system
             try:
                 score = self._score(name, trajectory)
-            except Exception as error:  # noqa: BLE001 - one scorer's failure is its own verdict
+            except Exception as error:  # noqa: BLE001 - one scorer's failure does not affect the others
                 score = error_score(error)
             version = self._systems[name][1] if name in self._systems else trajectory_scorer.VERSION
-            found.append(Evaluation(name, score, version, at == 0, trajectory.complete))
-        return found
+            evaluations.append(Evaluation(name, score, version, index == 0, trajectory.complete))
+        return evaluations
 
     def _add(self, ref: ScorerRef, *, primary: bool) -> None:
         name = ref.name or ref.system
@@ -122,11 +123,11 @@ class CompiledRule:
             known = sorted({*registry.SCORERS, *registry.JUDGES})
             raise ValueError(f"unknown scorer {ref.system}{nearest(ref.system, known)}")
         if ref.sample_rate is not None:
-            raise ValueError(f"{ref.system} asks no model and scores every run: it takes no sample_rate")
+            raise ValueError(f"{ref.system} asks no model and scores every run: it has no sample_rate")
         if ref.system == trajectory_scorer.NAME:
-            # What it compares with is the rule itself; options of its own could only contradict it.
+            # It scores the rule itself; options of its own could only contradict the rule.
             if ref.options:
-                raise ValueError(f"{ref.system} takes no options: it scores what the rule expects")
+                raise ValueError(f"{ref.system} has no options in a rule: it scores what the rule expects")
             return
         check_flattening(self._native.pattern)
         scorer = registry.SCORERS[ref.system](**ref.options)
@@ -135,28 +136,28 @@ class CompiledRule:
     def _score(self, name: str, trajectory: Trajectory) -> Score:
         if name not in self._systems:
             return self._native.score(trajectory)
-        reading, _ = self._native.read(trajectory)
-        places = [at for at, call in enumerate(trajectory.calls) if call.executed]
-        # A step of the pattern may be an alternative: only the reading of this run says which was meant.
+        diagnosis, _ = self._native.diagnose(trajectory)
+        executed = [index for index, call in enumerate(trajectory.calls) if call.executed]
+        # Where the pattern has alternatives, only the alignment with this run tells which of them is expected.
         pattern = self._native.pattern
-        expected = expected_calls(pattern, reading, trajectory) if pattern else []
-        score = self._systems[name][0](expected=expected, actual=made_calls(trajectory, places))
-        return _for_all_calls(_by_threshold(score, self.rule.pass_), places, len(trajectory.calls))
+        expected = expected_calls(pattern, diagnosis, trajectory) if pattern else []
+        score = self._systems[name][0](expected=expected, actual=actual_calls(trajectory, executed))
+        return _for_all_calls(_by_threshold(score, self.rule.pass_), executed, len(trajectory.calls))
 
 
 def _by_threshold(score: Score, threshold: float) -> Score:
-    """The score labelled by the rule's own bar."""
+    """Returns the score labelled by the rule's threshold."""
     if score.value is None or score.label not in ("pass", "fail"):
         return score
     return replace(score, label="pass" if score.value >= threshold - TOLERANCE else "fail")
 
 
-def _for_all_calls(score: Score, places: Sequence[int], calls: int) -> Score:
-    """Outcomes for every call of the run; those the scorer was not given are unscored."""
-    if len(score.outcomes) != len(places) or len(places) == calls:
+def _for_all_calls(score: Score, executed: Sequence[int], calls: int) -> Score:
+    """Returns the score with an outcome for every call of the run; calls that were not executed are unscored."""
+    if len(score.outcomes) != len(executed) or len(executed) == calls:
         return score
-    outcome_at = dict(zip(places, score.outcomes, strict=True))
-    return replace(score, outcomes=tuple(outcome_at.get(at, "unscored") for at in range(calls)))
+    outcomes = dict(zip(executed, score.outcomes, strict=True))
+    return replace(score, outcomes=tuple(outcomes.get(index, "unscored") for index in range(calls)))
 
 
 def _build_native(rule: Rule, embed: Embed | None) -> TrajectoryScorer:
@@ -169,7 +170,7 @@ def _build_native(rule: Rule, embed: Embed | None) -> TrajectoryScorer:
 
 
 def _path_to(value: Any, key: str) -> tuple[str | int, ...] | None:
-    """The path to the first matcher with this key, at any depth of a rule."""
+    """Returns the path of the first matcher with this key, at any depth of a rule; None if there is none."""
     if isinstance(value, BaseModel):
         value = {field.alias or name: getattr(value, name) for name, field in type(value).model_fields.items()}
         if value.get(key) is not None:
@@ -183,7 +184,7 @@ def _path_to(value: Any, key: str) -> tuple[str | int, ...] | None:
 
 
 class RuleSet:
-    """The rules in force, in order; ``embed`` reads the examples of intents. Raises RuleError where two have one name."""
+    """The rules in force, in order; ``embed`` embeds the examples of intents. Raises RuleError for duplicate names."""
 
     def __init__(
         self, rules: Sequence[CompiledRule] = (), intents: Sequence[Intent] = (), embed: Embed | None = None
@@ -191,11 +192,11 @@ class RuleSet:
         self.rules = tuple(rules)
         self.intents = tuple(intents)
         names = [rule.rule.name for rule in self.rules]
-        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-        if twice:
-            raise RuleError([Problem((), f"two rules are called {name}") for name in twice])
+        duplicates = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if duplicates:
+            raise RuleError([Problem((), f"two rules are named {name}") for name in duplicates])
         self.digest = sha256("".join(rule.digest for rule in self.rules).encode()).hexdigest()[:12]
-        self._scopes = frozenset(rule.rule.scope for rule in self.rules)  # asked for at each trace
+        self._scopes = frozenset(rule.rule.scope for rule in self.rules)  # looked up for each trace
         self._indexes = {
             (scope, shadow): RuleIndex([r for r in self.rules if (r.rule.scope, r.rule.shadow) == (scope, shadow)])
             for scope in ("run", "trace", "conversation")
@@ -205,10 +206,10 @@ class RuleSet:
         self._by_expression = build_classifier(self.intents)
         self._by_example = embed is not None and any(intent.examples for intent in self.intents)
         self.embeds = self._by_example or any(rule.semantic_texts for rule in self.rules)
-        """Whether scoring may embed texts of a run."""
+        """Whether scoring a run may need embeddings."""
 
     def select(self, context: RuleContext, scope: str = "run", *, shadow: bool = False) -> CompiledRule | None:
-        """The first rule of this scope that matches; of the shadow rules, which never displace others, if asked."""
+        """Returns the first rule of this scope that matches, among the shadow rules if ``shadow`` is set."""
         return self._indexes[scope, shadow].select(context)
 
     def has_scope(self, scope: str) -> bool:
@@ -219,44 +220,44 @@ class RuleSet:
         """Whether any rule has a scorer that asks a model."""
         return any(rule.judges for rule in self.rules)
 
-    def find_intent(self, words: str) -> FoundIntent:
-        """The intent a user's words show, and by what."""
-        return self._find_intent(words)
+    def find_intent(self, text: str) -> FoundIntent:
+        """Returns the intent of a user's text, and how it was found."""
+        return self._find_intent(text)
 
-    def text_to_embed(self, words: str) -> str | None:
-        """What ``find_intent`` embeds of these words; None where it embeds nothing."""
-        if not self._by_example or not words.strip() or self._by_expression(words).name is not None:
+    def text_to_embed(self, text: str) -> str | None:
+        """Returns the part of the text that ``find_intent`` embeds; None if it embeds nothing."""
+        if not self._by_example or not text.strip() or self._by_expression(text).name is not None:
             return None
-        return words[:MAX_WORDS]
+        return text[:MAX_INTENT_TEXT]
 
 
 def compile_rules(file: RuleFile, *, embed: Embed | None = None) -> list[CompiledRule]:
-    """The rules of one file, ready. Raises RuleError with every problem's path in the file."""
+    """Compile the rules of one file. Raises RuleError with every problem's path in the file."""
     compiled, problems = [], []
-    for at, rule in enumerate(file.rules):
+    for index, rule in enumerate(file.rules):
         try:
             compiled.append(CompiledRule(rule, embed))
         except RuleError as error:
-            problems += [Problem(("rules", at, *problem.path), problem.message) for problem in error.problems]
+            problems += [Problem(("rules", index, *problem.path), problem.message) for problem in error.problems]
     if problems:
         raise RuleError(problems)
     return compiled
 
 
 def load_rules(data: object, *, embed: Embed | None = None) -> RuleSet:
-    """Plain data of one rule file into a set of rules. Raises RuleError."""
+    """Parse and compile the plain data of one rule file. Raises RuleError."""
     file = parse_rules(data)
     return RuleSet(compile_rules(file, embed=embed), file.intents, embed)
 
 
 def score_rule(rule: Rule, trajectory: Trajectory, *, embed: Embed | None = None) -> list[Evaluation]:
-    """Evaluate one run by one rule. For many runs keep a `CompiledRule`. Raises RuleError."""
+    """Evaluate one run by one rule. For many runs reuse a `CompiledRule`. Raises RuleError."""
     return CompiledRule(rule, embed).evaluate(trajectory)
 
 
 def digest(rule: Rule) -> str:
-    """12 hex digits that change when the rule's meaning may: of its canonical form, shorthands written out."""
-    # Defaults are left out, so that a key a later version adds does not change the digest of every rule without it.
+    """Returns 12 hex digits of the hash of the rule's canonical form. They change whenever its meaning may have changed."""
+    # Without defaults, so that a key added in a later version does not change the digest of rules that do not use it.
     plain = rule.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"description"})
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return sha256(text.encode()).hexdigest()[:12]

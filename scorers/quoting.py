@@ -1,8 +1,8 @@
-"""Text written by strangers, inside a question to a model: bounded, and unable to look like anything but data.
+"""Quotes untrusted text inside a prompt, so that it is bounded and cannot look like anything but data.
 
-`enclose` puts a JSON value between two lines that carry the same mark. Nothing inside can end the block: a line break in
-a text is written as an escape, so that no text begins a line, and the mark is a digest of the content, which cannot
-contain it. The same content gives the same block, so that answers can be kept by what was asked.
+`enclose` writes a JSON value between two lines that carry the same boundary. Nothing inside can end the block: a line
+break in a text is written as an escape, so no text can begin a line, and the boundary is a digest of the content, which
+therefore cannot contain it. The same content gives the same block, so answers can be cached by prompt.
 
 Escaped inside texts, as JSON allows: control, format (bidi, zero width, tags), private and unassigned characters,
 surrogates, line separators, and the brackets that chat templates write roles with (``<|im_start|>``, ``[INST]``).
@@ -16,16 +16,17 @@ from hashlib import sha256
 from typing import Any, Final
 from unicodedata import category
 
-_PRINTED_NAME = 60  # characters of a name in a sentence
+MAX_PRINTED_NAME: Final = 60
+"""Characters of a name in a sentence."""
+BOUNDARY_DIGITS: Final = 24
 
-MARK_DIGITS: Final = 24
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKETS: Final = frozenset("<>[]\uff1c\uff1e")
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 class _Escapes(dict[int, str]):
-    """For `str.translate`: what stands for a character inside a JSON string. Nothing is kept for unseen ones."""
+    """For `str.translate`: the replacement of a character inside a JSON string. Computed replacements are not cached."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -40,48 +41,48 @@ _ESCAPES.update({code: _ESCAPES[code] for code in range(128)})
 
 
 def quote(value: Any) -> str:
-    """The value as JSON on one line, dangerous characters escaped. Raises `ValueError` where JSON has no words for it."""
-    return _STRING.sub(lambda string: string[0].translate(_ESCAPES), _json(value))
+    """Returns the value as JSON on one line, dangerous characters escaped. Raises `ValueError` if JSON cannot hold it."""
+    return _STRING.sub(lambda string: string[0].translate(_ESCAPES), _to_json(value))
 
 
-def clip(text: str, limit: int) -> str:
-    """The text, cut where its quoted form would be longer than ``limit`` characters, and then saying so."""
+def truncate(text: str, limit: int) -> str:
+    """Returns the text, cut to ``limit`` characters of its quoted form. A cut text ends with how much was left out."""
     if 12 * len(text) <= limit or (len(text) <= limit and len(quote(text)) - 2 <= limit):  # 12: a pair of surrogates
         return text
     length, end = 0, 0
-    for end, character in enumerate(text):  # noqa: B007 - where it stops is the answer
+    for end, character in enumerate(text):  # noqa: B007 - the index at which the loop stops is the result
         length += len(quote(character)) - 2
         if length > limit:
             break
     return f"{text[:end]} … ({len(text) - end} characters left out)"
 
 
-def fit(value: Any, limit: int) -> Any:
-    """The value itself, or, where its quoted form would be longer than ``limit``, the beginning of its JSON as text."""
+def truncate_value(value: Any, limit: int) -> Any:
+    """Returns the value, or the start of its JSON as text if its quoted form is longer than ``limit``."""
     try:
-        text = _json(value)
+        text = _to_json(value)
     except ValueError:
         return "(unreadable)"
-    return value if len(text) <= limit and len(quote(value)) <= limit else clip(text, limit)
+    return value if len(text) <= limit and len(quote(value)) <= limit else truncate(text, limit)
 
 
 def enclose(value: Any) -> str:
-    """The value in a block of its own. Raises `ValueError` where JSON has no words for it."""
+    """Returns a data block that holds the value. Raises `ValueError` if JSON cannot hold it."""
     content = quote(value)
-    mark = sha256(content.encode()).hexdigest()[:MARK_DIGITS]
-    while mark in content:  # nobody has ever seen this happen
-        mark = sha256(mark.encode()).hexdigest()[:MARK_DIGITS]
-    return f"BEGIN DATA {mark}\n{content}\nEND DATA {mark}"
-
-
-def _json(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, default=str)
-    except (ValueError, TypeError, RecursionError):
-        raise ValueError("a value cannot be written as JSON") from None
+    boundary = sha256(content.encode()).hexdigest()[:BOUNDARY_DIGITS]
+    while boundary in content:  # the content would have to hold its own digest
+        boundary = sha256(boundary.encode()).hexdigest()[:BOUNDARY_DIGITS]
+    return f"BEGIN DATA {boundary}\n{content}\nEND DATA {boundary}"
 
 
 def printable(name: str) -> str:
-    """A name fit for a sentence and for UTF-8."""
-    cut = name if len(name) <= _PRINTED_NAME else name[: _PRINTED_NAME - 1] + "…"
+    """Returns a name shortened and escaped, so that it fits into a sentence and into UTF-8."""
+    cut = name if len(name) <= MAX_PRINTED_NAME else name[: MAX_PRINTED_NAME - 1] + "…"
     return cut if cut.isprintable() else ascii(cut)[1:-1]
+
+
+def _to_json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, TypeError, RecursionError):
+        raise ValueError("the value cannot be written as JSON") from None

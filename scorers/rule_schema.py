@@ -1,4 +1,4 @@
-"""The JSON Schema of rule files for editors: which scorers there are, and what those that ask a model take."""
+"""The JSON Schema of rule files for editors, with the known scorers and the options of those that ask a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JUDGE_OPTIONS: Final[Mapping[str, type[Options]]] = {
 
 
 def rule_schema() -> dict[str, Any]:
-    """The JSON Schema of a rule file."""
+    """Returns the JSON Schema of a rule file."""
     schema = RuleFile.model_json_schema()
     names = sorted({*SCORERS, *JUDGES})
     by_name, by_options = schema["$defs"]["ScorerRef"]["anyOf"]

@@ -1,4 +1,4 @@
-"""The answer of a scorer: a number, a label, a sentence, and what became of each call."""
+"""The result of a scorer: a value, a label, an explanation, and the outcome of each call."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Outcome = Literal["matched", "wrong_arguments", "out_of_order", "extra", "forbid
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What one scorer says of one trajectory.
+    """The score of one trajectory by one scorer.
 
-    ``value`` is finite and in [0, 1], or None where the scorer has no number to give (an error, an undefined case).
-    ``outcomes`` has one entry a call, in the trajectory's order; it is empty for scorers that judge no single call.
-    ``explanation`` is one sentence from which the value can be recomputed; it never holds argument values.
+    ``value`` is finite and in [0, 1], or None if the scorer has no value (an error, an undefined case). ``outcomes`` has
+    one entry per call, in the trajectory's order; it is empty for scorers without a result per call. ``explanation`` is
+    one sentence from which the value can be recomputed; it never contains argument values.
     """
 
     value: float | None
@@ -29,10 +29,10 @@ class Score:
 
     def __post_init__(self) -> None:
         if self.value is not None and not (math.isfinite(self.value) and 0.0 <= self.value <= 1.0):
-            raise ValueError(f"a score is a number from 0 to 1, got {self.value!r}")
+            raise ValueError(f"a score must be a number from 0 to 1, got {self.value!r}")
 
 
 def error_score(error: Exception) -> Score:
-    """The verdict where a scorer raised: no number, ``details["error.type"]`` names the exception's class."""
+    """Returns the score for a scorer that raised: no value, ``details["error.type"]`` names the exception's class."""
     kind = type(error).__name__
     return Score(None, "error", f"the scorer raised {kind}: {error}", details={"error.type": kind})

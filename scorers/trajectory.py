@@ -1,13 +1,13 @@
-"""What was called, in order: the plain data every scorer reads.
+"""The calls of a run, in order: the plain data that every scorer reads.
 
 A *tool call* is one execution attempt of one tool by one agent run.
 
 - A failed attempt counts, with ``status="error"``; its retry is another call, equal arguments or not.
 - A call that starts a sub-agent belongs to the run that made it; the sub-agent's own calls are another trajectory.
-- A call the model asked for and nothing ran (unknown tool, invalid arguments, crash) is kept with ``executed=False``.
-- ``arguments=None`` means nobody recorded them. It is not ``{}``, which is a call without arguments.
+- A call that the model requested but that never ran (unknown tool, invalid arguments, crash) has ``executed=False``.
+- ``arguments=None`` means that they were not captured. ``{}`` is a call without arguments.
 
-Calls of one *step* ran concurrently: they have no order among themselves, whatever their place in ``calls``.
+Calls of one *step* ran concurrently: they have no order among themselves, whatever their position in ``calls``.
 An empty trajectory is a run that called no tool; it is data, not an error.
 """
 
@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 Status = Literal["ok", "error", "unset"]
 
 
-class ToolCall(NamedTuple):  # not a frozen dataclass, which takes four times as long to make
+class ToolCall(NamedTuple):  # four times as fast to create as a frozen dataclass
     """One execution attempt of one tool. Times are Unix nanoseconds, 0 where unknown; ``span_id`` is 16 hex digits."""
 
     name: str
@@ -34,15 +34,15 @@ class ToolCall(NamedTuple):  # not a frozen dataclass, which takes four times as
     executed: bool = True
     step: int = 0
     arguments_text: str | None = None
-    """What the wire held where it could not be read as an object; ``arguments`` is then None."""
+    """The arguments as received, if they could not be parsed as an object; ``arguments`` is then None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
     """The tool calls of one run in order. ``calls[i].step`` never decreases.
 
-    ``unsure_steps`` are the steps whose calls share a step only because their clocks cannot order them (different
-    hosts, closer than the skew tolerance): they had an order, nobody knows which.
+    ``unsure_steps`` are the steps whose calls share a step only because their clocks cannot order them (different hosts,
+    closer than the skew tolerance): they ran in some order, but it is unknown.
     """
 
     calls: Sequence[ToolCall] = ()

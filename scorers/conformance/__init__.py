@@ -1,1 +1,1 @@
-"""The native scorer: an optimal alignment of a run with the pattern its rule expects."""
+"""The native scorer: the optimal alignment of a run with the pattern that its rule expects."""

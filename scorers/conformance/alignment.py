@@ -1,10 +1,10 @@
-"""The optimal alignment of a run with a pattern: which call is which expected one, at the fewest edits.
+"""The optimal alignment of a run with a pattern: which call is which expected one, with the fewest edits.
 
 An edit is a missing call (expected, not made) or an extra one (made, not expected). The alignment is a cheapest one over
-all runs the pattern accepts, all linear extensions of the observed order, and all ways to lay one along the other (as in
-conformance checking by Adriansyah and van der Aalst); of several cheapest ones always the same is taken. A plain sequence
-of calls along a plain sequence of tools is solved by the longest common subsequence, and a block in any order by an
-assignment, in polynomial time whatever the run; everything else by search.
+all runs the pattern accepts, all linear extensions of the observed order and all ways to align the two (conformance
+checking, Adriansyah and van der Aalst). Among several cheapest alignments the choice is deterministic. A plain sequence of
+calls against a plain sequence of tools is solved by the longest common subsequence, and a block in any order by an
+assignment, both in polynomial time for every run; everything else is solved by search.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from collections.abc import Sequence
 from scorers.conformance.assignment import best_assignment
 from scorers.conformance.lcs import longest_common_subsequence
 from scorers.conformance.pattern import Pattern
-from scorers.conformance.search import Call, Pair, search
+from scorers.conformance.search import Candidate, Pair, search
 
 
 def align(pattern: Pattern, fits: Sequence[int], costs: Sequence[int], steps: Sequence[int]) -> list[Pair]:
-    """Every expected call of the cheapest reading with the index of the call that is it, or None where it is missing.
+    """Returns every expected call of the cheapest alignment with the index of the call that matches it, or None.
 
-    Of call i ``fits[i]`` are the tools it can be, as bits, ``costs[i]`` (0 or 1) is what leaving it over costs, and
-    ``steps[i]`` its step: steps never fall, and calls of one step are unordered. Raises SearchLimitError where run and
-    pattern are too entangled to search.
+    For call i, ``fits[i]`` are the tools it can match, as bits, ``costs[i]`` (0 or 1) is the cost of leaving it over, and
+    ``steps[i]`` is its step. Steps never decrease, and calls of one step are unordered. Raises SearchLimitError if the
+    search grows too large.
     """
-    if pattern.chain is not None and len(set(steps)) == len(steps) and _cost_alike(fits, costs):
+    if pattern.chain is not None and len(set(steps)) == len(steps) and _same_cost(fits, costs):
         return _align_chain(pattern, pattern.chain, fits)
     if pattern.bag is not None:
         return _align_bag(pattern.bag, fits, costs)
-    # What is left: structure in the pattern, or calls of one step along a sequence.
-    groups: dict[int, list[Call]] = {}
+    # A structured pattern, or concurrent calls against a sequence.
+    groups: dict[int, list[Candidate]] = {}
     for index, (tools, step) in enumerate(zip(fits, steps, strict=True)):
         if tools:
-            groups.setdefault(step, []).append(Call(index, tools, costs[index]))
+            groups.setdefault(step, []).append(Candidate(index, tools, costs[index]))
     return search(pattern, list(groups.values()))
 
 
-def _cost_alike(fits: Sequence[int], costs: Sequence[int]) -> bool:
-    """Of calls that cost alike the longest subsequence leaves the fewest over; else it need not be the cheapest."""
+def _same_cost(fits: Sequence[int], costs: Sequence[int]) -> bool:
+    """Whether all calls cost the same. Only then is a longest common subsequence certain to be a cheapest alignment."""
     return len({cost for tools, cost in zip(fits, costs, strict=True) if tools}) < 2
 
 
 def _align_chain(pattern: Pattern, chain: Sequence[int], fits: Sequence[int]) -> list[Pair]:
-    # Most runs are nearly right: equal ends are matched as they stand (some longest subsequence has them), and only what
-    # is between them needs the table.
+    # Most runs are nearly right: a common prefix and suffix are matched directly (some longest subsequence contains them),
+    # and only the part between them needs the table.
     calls = [index for index, tools in enumerate(fits) if tools]
     start, shorter = 0, min(len(chain), len(calls))
     while start < shorter and fits[calls[start]] >> chain[start] & 1:
@@ -53,23 +53,25 @@ def _align_chain(pattern: Pattern, chain: Sequence[int], fits: Sequence[int]) ->
         end += 1
     stop, last = len(chain) - end, len(calls) - end
     between = (1 << (stop - start)) - 1
-    masks = [pattern.places(fits[index]) >> start & between for index in calls[start:last]]
+    masks = [pattern.positions(fits[index]) >> start & between for index in calls[start:last]]
     matched = longest_common_subsequence(stop - start, masks)
     pairs: list[Pair] = list(zip(chain[:start], calls[:start], strict=True))
-    for tool, at in zip(chain[start:stop], matched, strict=True):
-        pairs.append((tool, None if at is None else calls[start + at]))
+    for tool, call in zip(chain[start:stop], matched, strict=True):
+        pairs.append((tool, None if call is None else calls[start + call]))
     pairs += zip(chain[stop:], calls[last:], strict=True)
     return pairs
 
 
 def _align_bag(bag: Sequence[tuple[int, bool]], fits: Sequence[int], costs: Sequence[int]) -> list[Pair]:
-    places: dict[int, list[int]] = {}
+    positions: dict[int, list[int]] = {}
     for tools in fits:
-        if tools not in places:
-            places[tools] = [place for place, (tool, _) in enumerate(bag) if tools >> tool & 1]
+        if tools not in positions:
+            positions[tools] = [position for position, (tool, _) in enumerate(bag) if tools >> tool & 1]
     costly = [cost > 0 for cost in costs]
-    taken = best_assignment([places[tools] for tools in fits], [required for _, required in bag], costly)
-    # In the order of the run, what is missing last: the order in which a scorer of sequences will read it.
-    found = sorted((at, tool) for at, (tool, _) in zip(taken, bag, strict=True) if at is not None)
-    missing: list[Pair] = [(tool, None) for at, (tool, needed) in zip(taken, bag, strict=True) if at is None and needed]
-    return [(tool, at) for at, tool in found] + missing
+    assigned = best_assignment([positions[tools] for tools in fits], [required for _, required in bag], costly)
+    # In the order of the run, missing calls last: the order in which a scorer of sequences will read them.
+    matched = sorted((call, tool) for call, (tool, _) in zip(assigned, bag, strict=True) if call is not None)
+    missing: list[Pair] = [
+        (tool, None) for call, (tool, required) in zip(assigned, bag, strict=True) if call is None and required
+    ]
+    return [(tool, call) for call, tool in matched] + missing

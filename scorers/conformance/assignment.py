@@ -1,9 +1,9 @@
-"""The best one-to-one assignment of calls to tools where order does not matter.
+"""The best one-to-one assignment of calls to tools, where order does not matter.
 
-Alternating paths (Kuhn), begun from the required tools, then from the calls that cost something when left over, then
-from the optional tools. A path keeps every required tool covered and every costly call, at most it lets go a call that is
-free: so each round keeps what the rounds before it won, and as the sets that can be covered are matroids on both sides
-(Mendelsohn and Dulmage), it wins as much as it could have won first.
+Augmenting paths (Kuhn), started from the required tools, then from the calls that cost something when left over, then
+from the optional tools. A path never uncovers a required tool or a costly call; at most it displaces a free call. So each
+round keeps what earlier rounds covered, and since the sets that can be covered are matroids on both sides (Mendelsohn and
+Dulmage), it covers as many as it could have covered had it come first.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ Partners = list[int | None]
 
 
 def best_assignment(tools_of: Edges, required: Sequence[bool], costly: Sequence[bool]) -> Partners:
-    """For each tool the call it gets, or None.
+    """Returns the call assigned to each tool, or None.
 
-    ``tools_of[call]`` are the tools the call fits. As few required tools as possible go without, and as few costly calls
-    are left over.
+    ``tools_of[call]`` are the tools the call fits. As few required tools as possible stay without a call, and as few
+    costly calls as possible are left over.
     """
     calls_of: list[list[int]] = [[] for _ in required]
     for call, tools in enumerate(tools_of):
@@ -26,7 +26,7 @@ def best_assignment(tools_of: Edges, required: Sequence[bool], costly: Sequence[
             calls_of[tool].append(call)
     call_for: Partners = [None] * len(required)
     tool_for: Partners = [None] * len(tools_of)
-    # Dearest first on either side. A tool covered stays covered in the later rounds: they change its call at most.
+    # Most expensive first on either side. A covered tool stays covered in later rounds; only its call may change.
     _cover((tool for tool, needed in enumerate(required) if needed), calls_of, call_for, tool_for)
     free = [not cost for cost in costly]
     _cover((call for call, cost in enumerate(costly) if cost), tools_of, tool_for, call_for, free)
@@ -35,45 +35,49 @@ def best_assignment(tools_of: Edges, required: Sequence[bool], costly: Sequence[
 
 
 def _cover(
-    starts: Iterable[int], edges: Edges, here: Partners, there: Partners, spare: Sequence[bool] | None = None
+    starts: Iterable[int], edges: Edges, side: Partners, other_side: Partners, may_lose: Sequence[bool] | None = None
 ) -> None:
-    """Cover each start that can be, by an alternating path to an uncovered end on the other side, or to a spare here."""
+    """Cover each of ``starts``, if possible, by a path that ends at an uncovered vertex of the other side.
+
+    Where there is none, the path may end at a vertex of this side that ``may_lose`` its partner.
+    """
     for start in starts:
-        if here[start] is None:
-            # Nearly always there is one to take at once; the walk along paths is for the rest.
-            free = next((other for other in edges[start] if there[other] is None), None)
-            if free is not None:
-                here[start], there[free] = free, start
+        if side[start] is None:
+            # Nearly always a neighbor is uncovered, and no path is needed.
+            partner = next((other for other in edges[start] if other_side[other] is None), None)
+            if partner is not None:
+                side[start], other_side[partner] = partner, start
             else:
-                _augment(start, edges, here, there, spare)
+                _augment(start, edges, side, other_side, may_lose)
 
 
-def _augment(start: int, edges: Edges, here: Partners, there: Partners, spare: Sequence[bool] | None) -> None:
+def _augment(start: int, edges: Edges, side: Partners, other_side: Partners, may_lose: Sequence[bool] | None) -> None:
     came_from: dict[int, int] = {}
     queue = [start]
-    loser: tuple[int, int] | None = None
-    for side in queue:  # grows while it is walked: breadth first
-        for other in edges[side]:
+    displaced: tuple[int, int] | None = None
+    for vertex in queue:  # breadth first: the list grows during the loop
+        for other in edges[vertex]:
             if other in came_from:
                 continue
-            came_from[other] = side
-            owner = there[other]
+            came_from[other] = vertex
+            owner = other_side[other]
             if owner is None:
-                _flip(other, came_from, here, there)
+                _flip(other, came_from, side, other_side)
                 return
-            if spare is not None and spare[owner] and loser is None:
-                loser = (other, owner)
+            if may_lose is not None and may_lose[owner] and displaced is None:
+                displaced = (other, owner)
             queue.append(owner)
-    if loser is not None:
-        end, owner = loser
-        here[owner] = None
-        _flip(end, came_from, here, there)
+    if displaced is not None:
+        end, owner = displaced
+        side[owner] = None
+        _flip(end, came_from, side, other_side)
 
 
-def _flip(end: int, came_from: dict[int, int], here: Partners, there: Partners) -> None:
-    at: int | None = end
-    while at is not None:
-        side = came_from[at]
-        before = here[side]
-        here[side], there[at] = at, side
-        at = before
+def _flip(end: int, came_from: dict[int, int], side: Partners, other_side: Partners) -> None:
+    """Reassign every vertex along the path that leads to ``end``."""
+    other: int | None = end
+    while other is not None:
+        vertex = came_from[other]
+        previous = side[vertex]
+        side[vertex], other_side[other] = other, vertex
+        other = previous

@@ -1,8 +1,8 @@
 """Declarative rules over the calls of a run (DECLARE; Pesic, Schonenberg and van der Aalst, 2007).
 
-A constraint is *activated* by the calls it is about; one that nothing activated holds vacuously, and says so. Calls of
-one step are unordered, so an order is broken only where the steps break it. A call whose arguments nobody captured can
-fulfil a condition on them and cannot break one: it never fails a run.
+A constraint is *activated* by the calls it is about; a constraint that nothing activated holds vacuously and is reported
+as vacuous. Calls of one step are unordered, so an order is violated only between steps. A call whose arguments were not
+captured can satisfy a condition on them and cannot violate one: it never fails a run.
 
 ==============  ===================================================  =====================
 template        holds when                                           activated by
@@ -27,22 +27,22 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from scorers.rules.model import CONSTRAINTS_OF_TWO, Constraint, Tool
-from scorers.rules.names import show_name
+from scorers.rules.names import format_name
 
 ORDERED = frozenset({"init", "last", "response", "precedence", "succession", "chain_response", "not_after"})
 """Templates that look at the order of calls."""
 
 
-class Seen(NamedTuple):
-    """A call as constraints see it: its step, and a bit for each condition it surely and possibly meets."""
+class ConstraintCall(NamedTuple):
+    """A call as constraints see it: its step, and a bit for each condition it definitely and possibly meets."""
 
     step: int
-    surely: int
+    definitely: int
     possibly: int
 
 
 class ConstraintResult(NamedTuple):
-    """Of one constraint over one run: how many times it was activated, and how many times violated."""
+    """How many times a run activated a constraint, and how many times it violated it."""
 
     activated: int
     violated: int
@@ -53,24 +53,24 @@ class ConstraintResult(NamedTuple):
         return "violated" if self.violated else "satisfied" if self.activated else "vacuous"
 
 
-class Calls:
-    """The calls that surely and that possibly meet each condition, as (step, place), in order."""
+class ConditionIndex:
+    """The calls that definitely and that possibly meet each condition, as (step, index), in order."""
 
-    def __init__(self, calls: Sequence[Seen]) -> None:
+    def __init__(self, calls: Sequence[ConstraintCall]) -> None:
         self.calls = calls
         self.steps = sorted({call.step for call in calls})
 
-    def surely(self, bit: int) -> list[tuple[int, int]]:
-        """Those that surely meet the condition."""
-        return [(call.step, at) for at, call in enumerate(self.calls) if call.surely & bit]
+    def definitely(self, bit: int) -> list[tuple[int, int]]:
+        """The calls that definitely meet the condition."""
+        return [(call.step, index) for index, call in enumerate(self.calls) if call.definitely & bit]
 
     def possibly(self, bit: int) -> list[tuple[int, int]]:
-        """Those that possibly do."""
-        return [(call.step, at) for at, call in enumerate(self.calls) if call.possibly & bit]
+        """The calls that possibly meet the condition."""
+        return [(call.step, index) for index, call in enumerate(self.calls) if call.possibly & bit]
 
 
 class CompiledConstraint:
-    """A constraint over conditions given as bits."""
+    """A constraint over conditions that are given as bits."""
 
     def __init__(self, constraint: Constraint, bit_of: Callable[[Tool], int]) -> None:
         self.template = constraint.template
@@ -81,96 +81,101 @@ class CompiledConstraint:
         times = [f"times {self._times}"] if self.template in {"existence", "exactly"} and self._times != 1 else []
         self.text = f"{self.template}({', '.join([*map(_show, operands), *times])})"
 
-    def check(self, calls: Calls) -> ConstraintResult:
-        """Whether the run keeps it."""
+    def check(self, calls: ConditionIndex) -> ConstraintResult:
+        """Check one run."""
         if self.template in _COUNTING:
             return _COUNTING[self.template](calls, self._bits[0], self._times)
         return _RELATIONS[self.template](calls, self._bits[0], self._bits[1])
 
 
 def _show(tool: Tool) -> str:
-    return show_name(tool.tool) + ("{...}" if tool.arguments else "")
+    return format_name(tool.tool) + ("{...}" if tool.arguments else "")
 
 
-def _existence(calls: Calls, x: int, times: int) -> ConstraintResult:
+def _existence(calls: ConditionIndex, x: int, times: int) -> ConstraintResult:
     return ConstraintResult(1, int(len(calls.possibly(x)) < times))
 
 
-def _absence(calls: Calls, x: int, _: int) -> ConstraintResult:
-    return ConstraintResult(1, len(calls.surely(x)))
+def _absence(calls: ConditionIndex, x: int, _: int) -> ConstraintResult:
+    return ConstraintResult(1, len(calls.definitely(x)))
 
 
-def _exactly(calls: Calls, x: int, times: int) -> ConstraintResult:
-    return ConstraintResult(1, int(not len(calls.surely(x)) <= times <= len(calls.possibly(x))))
+def _exactly(calls: ConditionIndex, x: int, times: int) -> ConstraintResult:
+    return ConstraintResult(1, int(not len(calls.definitely(x)) <= times <= len(calls.possibly(x))))
 
 
-def _init(calls: Calls, x: int, _: int) -> ConstraintResult:
+def _init(calls: ConditionIndex, x: int, _: int) -> ConstraintResult:
     return _at_end(calls, x, 0)
 
 
-def _last(calls: Calls, x: int, _: int) -> ConstraintResult:
+def _last(calls: ConditionIndex, x: int, _: int) -> ConstraintResult:
     return _at_end(calls, x, -1)
 
 
-def _at_end(calls: Calls, x: int, end: int) -> ConstraintResult:
+def _at_end(calls: ConditionIndex, x: int, end: int) -> ConstraintResult:
     if not calls.steps:
         return ConstraintResult(0, 0)
     return ConstraintResult(1, int(all(step != calls.steps[end] for step, _ in calls.possibly(x))))
 
 
-# Of the calls that may answer an activation only the latest (or earliest) can matter, and two of them, lest the one be
-# the activating call itself. So each template takes one pass over the run.
+# Of the calls that may answer an activation only the latest (or earliest) two matter: two, since one of them may be the
+# activating call itself. So each template needs one pass over the run.
 
 
-def _response(calls: Calls, x: int, y: int) -> ConstraintResult:
-    activations, latest = calls.surely(x), calls.possibly(y)[-2:]
-    broken = [at for step, at in activations if not any(other != at and later >= step for later, other in latest)]
-    return ConstraintResult(len(activations), len(broken))
+def _response(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
+    activations, latest = calls.definitely(x), calls.possibly(y)[-2:]
+    violations = [i for step, i in activations if not any(other != i and later >= step for later, other in latest)]
+    return ConstraintResult(len(activations), len(violations))
 
 
-def _precedence(calls: Calls, x: int, y: int) -> ConstraintResult:
-    activations, earliest = calls.surely(y), calls.possibly(x)[:2]
-    broken = [at for step, at in activations if not any(other != at and before <= step for before, other in earliest)]
-    return ConstraintResult(len(activations), len(broken))
+def _precedence(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
+    activations, earliest = calls.definitely(y), calls.possibly(x)[:2]
+    violations = [
+        i for step, i in activations if not any(other != i and earlier <= step for earlier, other in earliest)
+    ]
+    return ConstraintResult(len(activations), len(violations))
 
 
-def _succession(calls: Calls, x: int, y: int) -> ConstraintResult:
+def _succession(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
     response, precedence = _response(calls, x, y), _precedence(calls, x, y)
     return ConstraintResult(response.activated + precedence.activated, response.violated + precedence.violated)
 
 
-def _chain_response(calls: Calls, x: int, y: int) -> ConstraintResult:
-    # Some order puts the activating call last in its step: then the next step follows it. Or another call of its step.
-    following = dict(pairwise(calls.steps))
-    there: dict[int | None, list[int]] = {}
-    for step, at in calls.possibly(y):
-        there.setdefault(step, []).append(at)
-    activations = calls.surely(x)
-    broken = [
-        at for step, at in activations if there.get(step, []) in ([], [at]) and not there.get(following.get(step, -1))
+def _chain_response(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
+    # In some order the activating call is the last of its step, and the next step follows it; in another, a call of its own
+    # step follows it. Either satisfies the constraint.
+    next_step = dict(pairwise(calls.steps))
+    answers: dict[int | None, list[int]] = {}
+    for step, index in calls.possibly(y):
+        answers.setdefault(step, []).append(index)
+    activations = calls.definitely(x)
+    violations = [
+        index
+        for step, index in activations
+        if answers.get(step, []) in ([], [index]) and not answers.get(next_step.get(step, -1))
     ]
-    return ConstraintResult(len(activations), len(broken))
+    return ConstraintResult(len(activations), len(violations))
 
 
-def _not_after(calls: Calls, x: int, y: int) -> ConstraintResult:
-    activations, latest = calls.surely(x), calls.surely(y)[-1:]
+def _not_after(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
+    activations, latest = calls.definitely(x), calls.definitely(y)[-1:]
     return ConstraintResult(len(activations), sum(1 for step, _ in activations if latest and latest[0][0] > step))
 
 
-def _not_together(calls: Calls, x: int, y: int) -> ConstraintResult:
-    one, other = {at for _, at in calls.surely(x)}, {at for _, at in calls.surely(y)}
+def _not_together(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
+    one, other = {index for _, index in calls.definitely(x)}, {index for _, index in calls.definitely(y)}
     both = bool(one and other) and len(one | other) > 1
     return ConstraintResult(int(bool(one or other)), int(both))
 
 
-_COUNTING: Mapping[str, Callable[[Calls, int, int], ConstraintResult]] = {
+_COUNTING: Mapping[str, Callable[[ConditionIndex, int, int], ConstraintResult]] = {
     "existence": _existence,
     "absence": _absence,
     "exactly": _exactly,
     "init": _init,
     "last": _last,
 }
-_RELATIONS: Mapping[str, Callable[[Calls, int, int], ConstraintResult]] = {
+_RELATIONS: Mapping[str, Callable[[ConditionIndex, int, int], ConstraintResult]] = {
     "response": _response,
     "precedence": _precedence,
     "succession": _succession,
@@ -180,6 +185,6 @@ _RELATIONS: Mapping[str, Callable[[Calls, int, int], ConstraintResult]] = {
 }
 
 
-def report(constraint: CompiledConstraint, verdict: ConstraintResult) -> dict[str, Any]:
-    """One entry of a score's details."""
-    return {"constraint": constraint.text, "state": verdict.state, **verdict._asdict()}
+def constraint_details(constraint: CompiledConstraint, result: ConstraintResult) -> dict[str, Any]:
+    """Returns the entry of a constraint in a score's details."""
+    return {"constraint": constraint.text, "state": result.state, **result._asdict()}

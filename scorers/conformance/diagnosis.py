@@ -1,4 +1,4 @@
-"""One run read along one rule: what is which expected call, what is missing, what should not be there."""
+"""One run diagnosed by one rule: which call is which expected one, what is missing, what should not be there."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from scorers.conformance.alignment import align
-from scorers.conformance.constraints import Calls, CompiledConstraint, ConstraintResult, Seen
-from scorers.conformance.observation import Observed
+from scorers.conformance.constraints import CompiledConstraint, ConditionIndex, ConstraintCall, ConstraintResult
+from scorers.conformance.observation import ObservedCall
 from scorers.conformance.pattern import Pattern
 from scorers.conformance.search import Pair
 from scorers.score import Outcome
@@ -16,108 +16,112 @@ from scorers.score import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The calls of a run and what became of them. ``counted`` are the places of the calls that are scored at all.
+    """The calls of a run and their outcomes. ``counted`` are the indexes of the calls that are scored at all.
 
-    ``pairs`` are the expected calls of the cheapest reading, each with the place of the call that is it or None; ``gaps``
-    are the indexes of those without one, and ``stand_ins`` the places of wrong calls that stand for some of them.
+    ``pairs`` are the expected calls of the cheapest alignment, each with the index of the call that matches it, or None.
+    ``gaps`` are the indexes of the pairs without a call. ``substitutes`` maps some gaps to the index of a call that was made
+    instead: out of order or with wrong arguments.
     """
 
-    calls: Sequence[Observed]
+    calls: Sequence[ObservedCall]
     counted: Sequence[int]
     outcomes: Sequence[Outcome]
     pairs: Sequence[Pair]
     gaps: Sequence[int]
-    stand_ins: Mapping[int, int]
-    verdicts: Sequence[ConstraintResult]
+    substitutes: Mapping[int, int]
+    constraint_results: Sequence[ConstraintResult]
 
     def missing(self) -> list[int]:
-        """The tools nobody called, not even in the wrong place or with the wrong arguments."""
-        return [self.pairs[gap][0] for gap in self.gaps if gap not in self.stand_ins]
+        """The tools that were not called, not even out of order or with wrong arguments."""
+        return [self.pairs[gap][0] for gap in self.gaps if gap not in self.substitutes]
 
 
-def read_run(
+def diagnose(
     pattern: Pattern | None,
     constraints: Sequence[CompiledConstraint],
-    calls: Sequence[Observed],
+    calls: Sequence[ObservedCall],
     steps: Sequence[int],
     counted: Sequence[int],
 ) -> Diagnosis:
     """Align the counted calls with the pattern and check the constraints on them. Raises SearchLimitError."""
     outcomes: list[Outcome] = ["unscored"] * len(calls)
     fits, costs = [], []
-    for at in counted:
-        call = calls[at]
-        outcomes[at] = call.otherwise
+    for index in counted:
+        call = calls[index]
+        outcomes[index] = call.if_unmatched
         fits.append(call.fits)
         costs.append(call.cost)
     pairs: list[Pair] = []
     gaps = []
-    for tool, index in align(pattern, fits, costs, [steps[at] for at in counted]) if pattern is not None else ():
-        if index is None:
+    aligned = align(pattern, fits, costs, [steps[index] for index in counted]) if pattern is not None else ()
+    for tool, position in aligned:
+        if position is None:
             gaps.append(len(pairs))
             pairs.append((tool, None))
         else:
-            outcomes[counted[index]] = "matched"
-            pairs.append((tool, counted[index]))
-    stand_ins = _find_stand_ins(calls, counted, pairs, gaps, outcomes) if gaps else {}
-    verdicts: list[ConstraintResult] = []
+            outcomes[counted[position]] = "matched"
+            pairs.append((tool, counted[position]))
+    substitutes = _find_substitutes(calls, counted, pairs, gaps, outcomes) if gaps else {}
+    results: list[ConstraintResult] = []
     if constraints:
-        seen = Calls([Seen(steps[at], calls[at].surely, calls[at].possibly) for at in counted])
-        verdicts = [constraint.check(seen) for constraint in constraints]
-    return Diagnosis(calls, counted, outcomes, pairs, gaps, stand_ins, verdicts)
+        by_condition = ConditionIndex(
+            [ConstraintCall(steps[index], calls[index].definitely, calls[index].possibly) for index in counted]
+        )
+        results = [constraint.check(by_condition) for constraint in constraints]
+    return Diagnosis(calls, counted, outcomes, pairs, gaps, substitutes, results)
 
 
 def without_retries(
-    calls: Sequence[Observed], steps: Sequence[int], failed: Sequence[bool], at: Sequence[int]
+    calls: Sequence[ObservedCall], steps: Sequence[int], failed: Sequence[bool], indexes: Sequence[int]
 ) -> list[int]:
-    """Of the calls at these places, those that are no failed attempt repeated by a call of the same tool one step on."""
-    # "Repeated" means at once: the same tool two steps later, after others were tried, is a call of its own. Attempts of
-    # one step were made together, so none is the retry of another; and one call is the retry of at most one.
-    following = dict(pairwise(sorted({steps[place] for place in at})))
-    repeats: dict[tuple[int, str], int] = {}
-    for place in at:
-        key = (steps[place], calls[place].name)
-        repeats[key] = repeats.get(key, 0) + 1
-    kept = []
-    for place in at:
-        key = (following.get(steps[place], -1), calls[place].name)
-        if failed[place] and repeats.get(key, 0):
-            repeats[key] -= 1
+    """Returns the indexes without failed attempts that were retried by a call of the same tool in the next step."""
+    # Only an immediate retry counts: the same tool two steps later, after others were tried, is a call of its own. Attempts
+    # of one step were made together, so none is the retry of another; and a call is the retry of at most one other.
+    next_step = dict(pairwise(sorted({steps[index] for index in indexes})))
+    retries: dict[tuple[int, str], int] = {}
+    for index in indexes:
+        key = (steps[index], calls[index].name)
+        retries[key] = retries.get(key, 0) + 1
+    remaining = []
+    for index in indexes:
+        key = (next_step.get(steps[index], -1), calls[index].name)
+        if failed[index] and retries.get(key, 0):
+            retries[key] -= 1
         else:
-            kept.append(place)
-    return kept
+            remaining.append(index)
+    return remaining
 
 
-def _find_stand_ins(
-    calls: Sequence[Observed],
+def _find_substitutes(
+    calls: Sequence[ObservedCall],
     counted: Sequence[int],
     pairs: Sequence[Pair],
     gaps: Sequence[int],
     outcomes: list[Outcome],
 ) -> Mapping[int, int]:
-    """Which wrong call stands for which missing one; their outcomes are set.
+    """Returns, for some gaps, the call that was made instead, and sets the outcome of these calls.
 
     A call that would be right elsewhere is out of order; one with the right name has wrong arguments. Both leave their
     expected call missing, so pairing them up explains the edits without changing their number.
     """
     wanted = sum(1 << tool for tool in {pairs[gap][0] for gap in gaps})
-    spare = [at for at in counted if outcomes[at] in ("extra", "unscored") and calls[at].named & wanted]
-    found: dict[int, int] = {}
-    # First the calls that are right but for their place: one that is wrong as well must not take theirs.
+    unmatched = [index for index in counted if outcomes[index] in ("extra", "unscored") and calls[index].named & wanted]
+    substitutes: dict[int, int] = {}
+    # First the calls that are wrong only in their position: a call with wrong arguments must not take their gaps.
     passes: tuple[tuple[Outcome, bool], ...] = (("out_of_order", True), ("wrong_arguments", False))
-    for outcome, right in passes:
+    for outcome, arguments_fit in passes:
         waiting: dict[int, list[int]] = {}
-        for at in reversed(spare):
-            for tool in _bits((calls[at].fits if right else calls[at].named) & wanted):
-                waiting.setdefault(tool, []).append(at)
+        for index in reversed(unmatched):
+            for tool in _bits((calls[index].fits if arguments_fit else calls[index].named) & wanted):
+                waiting.setdefault(tool, []).append(index)
         for gap in gaps:
-            candidates = [] if gap in found else waiting.get(pairs[gap][0], [])
+            candidates = [] if gap in substitutes else waiting.get(pairs[gap][0], [])
             while candidates and outcomes[candidates[-1]] in ("out_of_order", "wrong_arguments"):
                 candidates.pop()
             if candidates:
-                found[gap] = candidates.pop()
-                outcomes[found[gap]] = outcome
-    return found
+                substitutes[gap] = candidates.pop()
+                outcomes[substitutes[gap]] = outcome
+    return substitutes
 
 
 def _bits(mask: int) -> Iterator[int]:

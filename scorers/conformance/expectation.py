@@ -1,4 +1,4 @@
-"""What a rule's ``expect`` comes to: one pattern, and the names that are free or forbidden besides it.
+"""A rule's ``expect`` as one pattern, and the names that are allowed or forbidden besides it.
 
 =============  ==============================================  =================  ==========================
 mode           pattern                                         further calls      as in
@@ -29,15 +29,15 @@ _OPEN_MODES = frozenset({"in_order", "any_order", "superset", "single_tool"})
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The pattern (None: every call is fine), and the names of calls that are free or forbidden besides it."""
+    """The pattern (None: any call is allowed), and the names of calls that are allowed or forbidden besides it."""
 
     element: Element | None
     allow_extra: Sequence[Name]
     forbid: Sequence[Name]
 
 
-def read_expectation(expect: Expect | None) -> Expectation:
-    """Write named modes out as patterns."""
+def compile_expectation(expect: Expect | None) -> Expectation:
+    """Returns the expectation with a named mode expanded into its pattern."""
     if expect is None:
         return Expectation(None, (), ())
     if expect.mode is None:

@@ -1,7 +1,7 @@
-"""The sentence of a native score: every edit with its cost, so that the value can be recomputed from it.
+"""The explanation of a native score: every edit with its cost, so that the value can be recomputed from it.
 
-Names of tools in it may come from agents: they are cut, and unprintable characters are escaped. Argument values never
-occur.
+Tool names in it may come from agents, so they are shortened and unprintable characters are escaped. Argument values never
+appear.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import NamedTuple
 from scorers.quoting import printable
 
 MAX_EDITS = 12
+"""Kinds of edits that are listed one by one."""
 
 
 class Edit(NamedTuple):
-    """Something to repair: its kind in words, what it is about, and how many edits it takes (0 where it is free)."""
+    """A difference from the expected run: its kind, the tool or constraint concerned, and its cost (0 if free)."""
 
     kind: str
     name: str
@@ -23,18 +24,18 @@ class Edit(NamedTuple):
 
 
 def explain(value: float, edits: Sequence[Edit], sizes: Sequence[int], matched: int) -> str:
-    """``score 0.500 = 1 - 3/(3 + 3): missing refund_card (1), out of order check_policy (2); 1 call matched``.
+    """Returns ``score 0.500 = 1 - 3/(3 + 3): missing refund_card (1), out of order check_policy (2); 1 call matched``.
 
-    ``sizes`` are the expected calls, the calls made and, where constraints count, their number.
+    ``sizes`` are the numbers of expected calls, of calls made and, if constraints count, of constraints.
     """
     calls = f"{matched} call{'' if matched == 1 else 's'} matched"
     if not any(sizes):
         return f"score {value:.3f}: nothing expected, nothing called"
     formula = f"score {value:.3f} = 1 - {sum(edit.cost for edit in edits)}/({' + '.join(map(str, sizes))})"
-    return f"{formula}: {', '.join(_shown(edits))}; {calls}" if edits else f"{formula}: {calls}"
+    return f"{formula}: {', '.join(_list_edits(edits))}; {calls}" if edits else f"{formula}: {calls}"
 
 
-def _shown(edits: Iterable[Edit]) -> list[str]:
+def _list_edits(edits: Iterable[Edit]) -> list[str]:
     groups: dict[tuple[str, str], tuple[int, int]] = {}
     for kind, name, cost in edits:
         times, total = groups.get((kind, name), (0, 0))

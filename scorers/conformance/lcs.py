@@ -1,7 +1,7 @@
 """Longest common subsequence of a plain sequence of tools and a plain sequence of calls, bit-parallel.
 
-Hyyrö, "Bit-parallel LCS-length computation revisited" (2004): one row of the table is one integer, a bit for each
-expected tool, so a row costs a handful of operations on integers whatever call and tool have in common.
+Hyyrö, "Bit-parallel LCS-length computation revisited" (2004): one row of the table is one integer with a bit for each
+expected tool, so a row costs a few integer operations.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from collections.abc import Sequence
 
 
 def longest_common_subsequence(length: int, fits: Sequence[int]) -> list[int | None]:
-    """For each of the ``length`` positions the call that matches it, or None, in one longest common subsequence.
+    """Returns, for each of the ``length`` positions, the call that matches it in a longest common subsequence, or None.
 
-    ``fits[call]`` has a bit for each position the call fits. Of equally long ones always the same is taken.
+    ``fits[call]`` has a bit for each position the call fits. Among equally long subsequences the choice is deterministic.
     """
-    # Before the first call every bit is one: no pair is possible at any position.
+    # Before the first call every bit is one: no position can be matched.
     full = (1 << length) - 1
     row, rows = full, []
     for mask in fits:
         hit = row & mask
         row = ((row + hit) | (row - hit)) & full
         rows.append(row)
-    # A zero bit marks a position at which one more pair is possible; the call whose row brought the zero made the pair.
+    # A zero bit is a position where the subsequence grows by one; the call whose row cleared the bit is its match.
     matched: list[int | None] = [None] * length
     call = len(rows)
     for position in range(length - 1, -1, -1):

@@ -1,12 +1,13 @@
-"""A pattern as what is left of it: the theory behind the alignment.
+"""A pattern and its residuals, which the alignment searches.
 
-A pattern is a tree of tools, sequences, blocks in any order, alternatives and repetitions (an option is a repetition of
-none or one). What is left of it once some calls are matched is again such a tree. `Pattern` numbers these *rests* (equal
-ones share a number: they are the states of an automaton that is built only as far as runs reach it) and tells of each:
+A pattern is a tree of tools, sequences, blocks in any order, alternatives and repetitions (an optional element is a
+repetition of zero or one). What remains of it after some calls are matched is again such a tree: a *residual*, as in the
+derivatives of a regular expression. `Pattern` numbers the residuals (equal ones share a number: they are the states of an
+automaton that is built only as far as runs reach it) and computes for each:
 
-- ``moves``: how a tool can be matched next: what has to be skipped before it, and which rest remains;
+- ``moves``: how a tool can be matched next: what must be skipped before it, and which residual remains;
 - ``fewest``: the cheapest way to end here, as the tools that would be missing;
-- ``least``, ``most``: how often each tool occurs at least and at most, to bound what is still to pay.
+- ``least``, ``most``: how often each tool occurs at least and at most, to bound the remaining cost.
 
 The branches of ``any_order`` interleave; the iterations of ``repeat`` do not.
 """
@@ -21,14 +22,14 @@ from typing import Literal, NamedTuple
 from scorers.rules import model as rules
 from scorers.rules.model import Element, Tool
 
-MAX_RESTS = 20_000
-"""How many rests a pattern may have, by estimate: blocks in any order multiply them."""
+MAX_RESIDUALS = 20_000
+"""Residuals a pattern may have, by estimate: blocks in any order multiply them."""
 
 Counts = Mapping[int, float]
 
 
 class Node(NamedTuple):
-    """A tree, or a rest of one: children by their numbers, a tool by its own; bounds are a repetition's."""
+    """A pattern or a residual. Children and tools are numbers; ``least`` and ``most`` bound a repetition."""
 
     kind: Literal["tool", "sequence", "any_order", "one_of", "repeat"]
     children: tuple[int, ...] = ()
@@ -38,15 +39,15 @@ class Node(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Match a tool next, with ``skipped`` missing before it; ``rest`` remains.
+    """Match a tool next, with ``skipped`` missing before it; ``residual`` remains.
 
-    ``certain`` says that nothing is skipped and nothing decided by it, ``alone`` that moreover nothing else can come
-    first: a required tool outside any block. A call that fits no other tool is best matched by an ``alone`` move, and
-    by a ``certain`` one where the tool occurs only once, whatever comes later.
+    A move is ``certain`` if it skips nothing and rules out no alternative. It is ``alone`` if, in addition, nothing else
+    can come first: a required tool outside any block. A call that fits no other tool is best matched by an ``alone`` move,
+    or by a ``certain`` one if the tool occurs only once, whatever comes later.
     """
 
     skipped: tuple[int, ...]
-    rest: int
+    residual: int
     certain: bool = False
     alone: bool = False
 
@@ -56,11 +57,11 @@ class PatternError(ValueError):
 
 
 class Pattern:
-    """A pattern and those of its rests that were met. ``tools[i]`` is the tool number i; equal tools share a number.
+    """A pattern and the residuals reached so far. ``tools[i]`` is tool number i; equal tools share a number.
 
-    ``chain`` are the tools of a pattern that is one plain sequence of them, ``places(fits)`` a bit for each of its
-    positions that holds one of the tools whose bits are in ``fits``; ``bag`` those of one that is a single block
-    in any order, each with whether it is required; ``once`` those that occur at most once. Raises PatternError.
+    ``chain`` holds the tools of a pattern that is a plain sequence, and ``positions(fits)`` has a bit for each position of
+    the chain whose tool is among the bits of ``fits``. ``bag`` holds the tools of a pattern that is a single block in any
+    order, each with whether it is required. ``once`` holds the tools that occur at most once. Raises PatternError.
     """
 
     def __init__(self, element: Element) -> None:
@@ -76,27 +77,27 @@ class Pattern:
         self.once = frozenset(tool for tool, times in self.most(self.start).items() if times == 1)
         self.chain = self._as_chain()
         self.bag = self._as_bag()
-        self.places: Callable[[int], int] = lru_cache(4_096)(self._find_places)
-        if self.bag is None and (rests := self._estimate(self.start)) > MAX_RESTS:
+        self.positions: Callable[[int], int] = lru_cache(4_096)(self._find_positions)
+        if self.bag is None and (size := self._estimate(self.start)) > MAX_RESIDUALS:
             raise PatternError(
-                f"it has about {rests:.0e} states, more than {MAX_RESTS}: put fewer or smaller elements into any_order, "
-                "or a lower max on repeat"
+                f"the pattern has about {size:.0e} states, more than {MAX_RESIDUALS}: put fewer or smaller elements into "
+                "any_order, or lower the max of repeat"
             )
 
     @property
     def size(self) -> int:
-        """How many rests are remembered."""
+        """The number of residuals reached so far."""
         return len(self._nodes)
 
-    def _find_moves(self, rest: int, tool: int) -> tuple[Move, ...]:
-        node = self._nodes[rest]
-        if tool not in self.most(rest):
+    def _find_moves(self, residual: int, tool: int) -> tuple[Move, ...]:
+        node = self._nodes[residual]
+        if tool not in self.most(residual):
             return ()
         if node.kind == "tool":
             return (Move((), self.done, certain=True, alone=True),)
         if node.kind == "one_of":
             moves = [move for child in node.children for move in self.moves(child, tool)]
-            return tuple(Move(move.skipped, move.rest) for move in moves)
+            return tuple(Move(move.skipped, move.residual) for move in moves)
         finders = {"sequence": self._in_sequence, "any_order": self._in_any_order, "repeat": self._in_repeat}
         return tuple(dict.fromkeys(finders[node.kind](node, tool)))
 
@@ -104,34 +105,34 @@ class Pattern:
         skipped: list[int] = []
         for at, child in enumerate(node.children):
             for move in self.moves(child, tool):
-                rest = self._sequence((move.rest, *node.children[at + 1 :]))
-                sure = (move.certain, move.alone) if at == 0 else (False, False)
-                yield Move((*skipped, *move.skipped), rest, *sure)
+                residual = self._sequence((move.residual, *node.children[at + 1 :]))
+                flags = (move.certain, move.alone) if at == 0 else (False, False)
+                yield Move((*skipped, *move.skipped), residual, *flags)
             if self._nodes[child].tool == tool:
-                return  # to skip a required tool and match it later is no cheaper than to match it and skip the later one
+                return  # skipping this occurrence and matching a later one is never cheaper
             skipped += self.fewest(child)
 
     def _in_any_order(self, node: Node, tool: int) -> Iterator[Move]:
-        # Nothing is skipped here: what is never matched is missing when the block is left, in whatever order that was.
+        # Nothing is skipped inside a block: what is never matched is missing when the block is left.
         for at, child in enumerate(node.children):
-            if child not in node.children[:at]:  # of equal branches one is enough
+            if child not in node.children[:at]:  # equal branches give equal moves
                 others = node.children[:at] + node.children[at + 1 :]
                 for move in self.moves(child, tool):
-                    yield move._replace(rest=self._any_order((move.rest, *others)), alone=False)
+                    yield move._replace(residual=self._any_order((move.residual, *others)), alone=False)
 
     def _in_repeat(self, node: Node, tool: int) -> Iterator[Move]:
-        # No iteration is skipped before another: they are all alike, so those missing may as well be the last ones.
+        # No iteration is skipped before another: they are all equal, so the missing ones can be the last ones.
         (child,) = node.children
         again = self._repeat(child, max(node.least - 1, 0), node.most - 1)
         for move in self.moves(child, tool):
-            # To take an optional tool decides nothing; to enter anything longer decides on the rest of it.
-            certain = move.certain and node.most == 1 and move.rest == self.done
-            yield Move(move.skipped, self._sequence((move.rest, again)), certain)
+            # Matching an optional tool rules nothing out; entering a longer element makes its remaining tools required.
+            certain = move.certain and node.most == 1 and move.residual == self.done
+            yield Move(move.skipped, self._sequence((move.residual, again)), certain)
 
-    # What a rest needs at least. All of it is asked again and again, and a rest never changes: so it is kept.
+    # Properties of a residual. They are cached, since a residual never changes and the search needs them repeatedly.
 
-    def _find_fewest(self, rest: int) -> tuple[int, ...]:
-        node = self._nodes[rest]
+    def _find_fewest(self, residual: int) -> tuple[int, ...]:
+        node = self._nodes[residual]
         ways = [self.fewest(child) for child in node.children]
         if node.kind == "tool":
             return (node.tool,)
@@ -141,15 +142,15 @@ class Pattern:
             return ways[0] * node.least
         return tuple(tool for way in ways for tool in way)
 
-    def _find_least(self, rest: int) -> Counts:
-        node = self._nodes[rest]
+    def _find_least(self, residual: int) -> Counts:
+        node = self._nodes[residual]
         return _count(node, [self.least(child) for child in node.children], min, node.least)
 
-    def _find_most(self, rest: int) -> Counts:
-        node = self._nodes[rest]
+    def _find_most(self, residual: int) -> Counts:
+        node = self._nodes[residual]
         return _count(node, [self.most(child) for child in node.children], max, node.most)
 
-    # Rests are normal forms, so that equal ones meet: sequences and blocks are flat, blocks sorted, nothing in vain.
+    # Residuals are in normal form, so that equal ones share a number: flat sequences, flat sorted blocks, no redundant nodes.
 
     def _number(self, node: Node) -> int:
         number = self._numbers.setdefault(node, len(self._nodes))
@@ -189,14 +190,14 @@ class Pattern:
                 return self._repeat(self._build(item), least, math.inf if most is None else most)
         return self._number(Node("tool", tool=number_of(element, self.tools)))
 
-    # Shapes for which the alignment has a way that needs no search.
+    # Patterns that can be aligned without a search.
 
     def _as_chain(self) -> tuple[int, ...] | None:
         node = self._nodes[self.start]
         parts = [self._nodes[child] for child in node.children] if node.kind == "sequence" else [node]
         return tuple(part.tool for part in parts) if all(part.kind == "tool" for part in parts) else None
 
-    def _find_places(self, fits: int) -> int:
+    def _find_positions(self, fits: int) -> int:
         return sum(1 << at for at, tool in enumerate(self.chain or ()) if fits >> tool & 1)
 
     def _as_bag(self) -> tuple[tuple[int, bool], ...] | None:
@@ -211,24 +212,24 @@ class Pattern:
             bag.append((tool.tool, not optional))
         return tuple(bag)
 
-    def _estimate(self, rest: int) -> float:
-        """About how many rests there would be, had every run been seen. Tools matched for certain multiply nothing."""
-        node = self._nodes[rest]
+    def _estimate(self, residual: int) -> float:
+        """Estimates how many residuals all runs together could reach. Tools whose match is certain do not multiply them."""
+        node = self._nodes[residual]
         below = [self._estimate(child) for child in node.children]
         if node.kind == "tool":
             return 2
         if node.kind == "any_order":
             certain = [self._nodes[child].tool in self.once for child in node.children]
-            branching = [number for number, sure in zip(below, certain, strict=True) if not sure]
+            branching = [number for number, is_certain in zip(below, certain, strict=True) if not is_certain]
             return (1 + certain.count(True)) * math.prod(branching)
         if node.kind == "repeat":
-            # Iterations beyond the required ones leave the same rest behind when there is no upper bound to count down.
+            # Without an upper bound, iterations beyond the required ones all leave the same residual.
             return below[0] * (node.least + 1 if node.most == math.inf else node.most)
         return 1 + sum(number - 1 for number in below)
 
 
 def number_of(tool: Tool, tools: list[Tool]) -> int:
-    """The number of a tool in the list, which it joins unless it is there. (By text: Python has True equal 1.)"""
+    """Returns the number of a tool in the list, appending it if needed. Compared by repr, since in Python True equals 1."""
     plain = Tool(tool=tool.tool, arguments=tool.arguments, arguments_mode=tool.arguments_mode)
     known = [repr(one) for one in tools]
     if repr(plain) not in known:
@@ -238,7 +239,7 @@ def number_of(tool: Tool, tools: list[Tool]) -> int:
 
 
 def _count(node: Node, below: Sequence[Counts], pick: Callable[..., float], times: float) -> Counts:
-    """How often each tool occurs in the node, from how often it does in the children; zero counts are left out."""
+    """How often each tool occurs in the node, given how often it occurs in its children; zero counts are left out."""
     if node.kind == "tool":
         return {node.tool: 1}
     if node.kind == "repeat":

@@ -1,8 +1,8 @@
-"""The cheapest alignment in general: A* over what is left of the pattern and of the calls.
+"""The cheapest alignment in general: A* over the residuals of the pattern and the remaining calls.
 
-A state is (step, calls of that step still open, rest of the pattern). From it a call of the step can be matched, with
-what the pattern must skip before, or the step can be left, its open calls being extra. Calls of one step are taken in
-whatever order suits: that is the best over the linear extensions of the observed partial order.
+A state is (step, open calls of that step, residual of the pattern). From it either a call of the step is matched, after
+the pattern skips what must come before it, or the step is left and its open calls are extra. Calls of one step may be
+taken in any order, so the result is the best over all linear extensions of the observed partial order.
 """
 
 from __future__ import annotations
@@ -14,65 +14,63 @@ from typing import NamedTuple
 from scorers.conformance.pattern import Pattern
 
 MAX_STATES = 10_000
-"""States one search may open: two tenths of a second or so. Beyond, the run is reported as not scorable, never guessed."""
+"""States that one search may expand, which takes about 0.2 s. Beyond that the search raises an error: it never guesses."""
 
 Pair = tuple[int, int | None]
-"""A tool of the pattern and the call that matches it, or None where it is missing."""
+"""A tool of the pattern and the call that matches it, or None if the tool is missing."""
 
 State = tuple[int, int, int]
 Edge = tuple[int, State, Sequence[Pair]]
 
 
 class SearchLimitError(RuntimeError):
-    """The run and the pattern can be read together in too many ways."""
+    """There are too many ways to align the run with the pattern."""
 
 
-class Call(NamedTuple):
-    """A call that fits some tool: its number, the bits of the tools it fits, and what leaving it over costs (0 or 1)."""
+class Candidate(NamedTuple):
+    """A call that fits some tool: its index in the run, the tools it fits as bits, and the cost of leaving it over (0 or 1)."""
 
-    number: int
+    call: int
     fits: int
     cost: int
 
 
 class _Kind(NamedTuple):
-    """Calls that are all the same to the pattern."""
+    """Calls that the pattern does not distinguish."""
 
     tools: tuple[int, ...]
     cost: int
 
 
 class _Step:
-    """The calls of one step, equal ones next to each other, and how many of each kind come after it."""
+    """The calls of one step, sorted by kind, and the number of later calls of each kind."""
 
-    def __init__(self, calls: Sequence[Call], kind_of: dict[tuple[int, int], int], later: Sequence[int]) -> None:
-        self.calls = sorted(calls, key=lambda call: (call.fits, call.cost, call.number))
+    def __init__(self, calls: Sequence[Candidate], kind_of: dict[tuple[int, int], int], later: Sequence[int]) -> None:
+        self.calls = sorted(calls, key=lambda call: (call.fits, call.cost, call.call))
         self.kinds = [kind_of[call.fits, call.cost] for call in self.calls]
         self.later = later
         self.all_open = (1 << len(calls)) - 1
 
-    # Of equal calls the first open one is taken: which of them it is makes no difference, so only one is tried.
-
     def open_kinds(self, open_calls: int) -> Iterator[tuple[int, int]]:
-        """The kinds among the open calls, each with the place of the first open call of it."""
-        before = -1
-        for place, kind in enumerate(self.kinds):
-            if open_calls >> place & 1 and kind != before:
-                before = kind
-                yield kind, place
+        """The kinds among the open calls, each with the position of its first open call. The others are equivalent."""
+        previous = -1
+        for position, kind in enumerate(self.kinds):
+            if open_calls >> position & 1 and kind != previous:
+                previous = kind
+                yield kind, position
 
     def counts(self, open_calls: int) -> list[int]:
-        """How many calls of each kind are still to come, the open ones included."""
+        """The number of remaining calls of each kind: the open ones and the later ones."""
         counts = list(self.later)
-        for place, kind in enumerate(self.kinds):
-            counts[kind] += open_calls >> place & 1
+        for position, kind in enumerate(self.kinds):
+            counts[kind] += open_calls >> position & 1
         return counts
 
 
 class _Search:
     """One search over the steps of one run."""
 
-    def __init__(self, pattern: Pattern, steps: Sequence[Sequence[Call]]) -> None:
+    def __init__(self, pattern: Pattern, steps: Sequence[Sequence[Candidate]]) -> None:
         self.pattern = pattern
         keys = sorted({(call.fits, call.cost) for step in steps for call in step})
         kind_of = {key: kind for kind, key in enumerate(keys)}
@@ -85,101 +83,101 @@ class _Search:
             self.steps.append(_Step(calls, kind_of, later))
             later = self.steps[-1].counts(self.steps[-1].all_open)
         self.steps.reverse()
-        # A free call is not worth a match that a costly one could have: then nothing is certain of it.
-        self.sure_cost = min((cost for _, cost in keys if cost), default=0)
+        # A free call must not take a match that a costly one could have, so its matches are not certain.
+        self.certain_cost = min((cost for _, cost in keys if cost), default=0)
 
     def run(self) -> list[Pair]:
-        """The pairs of a cheapest alignment, in an order in which pattern and steps agree."""
+        """Returns the pairs of a cheapest alignment, in an order that both the pattern and the steps allow."""
         start: State = (0, self._all_open(0), self.pattern.start)
         cheapest: dict[State, int] = {start: 0}
         came_from: dict[State, tuple[State, Sequence[Pair]]] = {}
-        done: set[State] = set()
-        # Of equally promising states the deepest first, then the one found first: most runs are nearly right, and then
-        # the bound is exact along the whole way, which is walked straight to its end without looking left or right.
-        queue = [(self._still_to_pay(start), 0, 0, start)]
+        expanded: set[State] = set()
+        # Among equal estimates the deepest state comes first, then the oldest: most runs are nearly right, and then the
+        # bound is exact along the whole path, so the search goes straight to the end.
+        queue = [(self._lower_bound(start), 0, 0, start)]
         while queue:
             _, depth, _, state = heappop(queue)
             if state[0] > len(self.steps):
-                return _walk_back(came_from, state)
-            # The bound never falls by more than a step costs, so a state is reached for its least cost when first taken
-            # out; what remains of it in the queue came by a dearer way.
-            if state in done:
+                return _backtrack(came_from, state)
+            # The bound is consistent, so a state is first popped at its least cost; later entries are costlier.
+            if state in expanded:
                 continue
-            done.add(state)
-            if len(done) > MAX_STATES:
-                raise SearchLimitError(f"more than {MAX_STATES} ways to read the run along the pattern")
-            for cost, following, pairs in self._next(state):
+            expanded.add(state)
+            if len(expanded) > MAX_STATES:
+                raise SearchLimitError(f"the run and the pattern need a search of more than {MAX_STATES} states")
+            for cost, successor, pairs in self._successors(state):
                 total = cheapest[state] + cost
-                if total < cheapest.get(following, total + 1):
-                    cheapest[following] = total
-                    came_from[following] = (state, pairs)
-                    heappush(queue, (total + self._still_to_pay(following), depth - 1, len(came_from), following))
-        raise AssertionError("leaving every step and skipping the rest is always possible")
+                if total < cheapest.get(successor, total + 1):
+                    cheapest[successor] = total
+                    came_from[successor] = (state, pairs)
+                    heappush(queue, (total + self._lower_bound(successor), depth - 1, len(came_from), successor))
+        raise AssertionError("leaving every step and skipping the whole pattern is always possible")
 
     def _all_open(self, step: int) -> int:
         return self.steps[step].all_open if step < len(self.steps) else 0
 
-    def _next(self, state: State) -> Iterator[Edge]:
-        at, open_calls, rest = state
-        if at == len(self.steps):
-            skipped = self.pattern.fewest(rest)
-            yield len(skipped), (at + 1, 0, self.pattern.done), [(tool, None) for tool in skipped]
+    def _successors(self, state: State) -> Iterator[Edge]:
+        number, open_calls, residual = state
+        if number == len(self.steps):
+            skipped = self.pattern.fewest(residual)
+            yield len(skipped), (number + 1, 0, self.pattern.done), [(tool, None) for tool in skipped]
             return
-        step = self.steps[at]
-        # What is sure to be among the best is taken alone. Without this, n unordered tools would be matched in all of
-        # 2**n orders of calls that are extra or not, though each tool has its one call.
+        # A match that is certain to be among the best is taken alone. Otherwise n unordered tools would expand 2**n states,
+        # one for each subset of calls that are extra, although each tool has exactly one call.
         matches = self._matches(state)
-        certain = next((edge for edge, sure in matches if sure), None)
+        certain = next((edge for edge, is_certain in matches if is_certain), None)
         if certain:
             yield certain
             return
         yield from (edge for edge, _ in matches)
-        left = sum(self.kinds[kind].cost for place, kind in enumerate(step.kinds) if open_calls >> place & 1)
-        yield left, (at + 1, self._all_open(at + 1), rest), ()
+        kinds = self.steps[number].kinds
+        extra = sum(self.kinds[kind].cost for position, kind in enumerate(kinds) if open_calls >> position & 1)
+        yield extra, (number + 1, self._all_open(number + 1), residual), ()
 
     def _matches(self, state: State) -> list[tuple[Edge, bool]]:
-        """Every way to match an open call next, and whether it is sure to be among the best."""
-        at, open_calls, rest = state
-        found: list[tuple[Edge, bool]] = []
-        for kind, place in self.steps[at].open_kinds(open_calls):
+        """Every way to match an open call next, each with whether it is certain to be among the best."""
+        number, open_calls, residual = state
+        step = self.steps[number]
+        matches: list[tuple[Edge, bool]] = []
+        for kind, position in step.open_kinds(open_calls):
             tools, cost = self.kinds[kind]
-            number, now_open = self.steps[at].calls[place].number, open_calls ^ (1 << place)
+            call, still_open = step.calls[position].call, open_calls ^ (1 << position)
             for tool in tools:
-                for move in self.pattern.moves(rest, tool):
-                    pairs: list[Pair] = [*((missing, None) for missing in move.skipped), (tool, number)]
-                    sure = len(tools) == 1 and cost >= self.sure_cost
-                    sure = sure and (move.alone or (move.certain and tool in self.pattern.once))
-                    found.append(((len(move.skipped), (at, now_open, move.rest), pairs), sure))
-        return found
+                for move in self.pattern.moves(residual, tool):
+                    pairs: list[Pair] = [*((missing, None) for missing in move.skipped), (tool, call)]
+                    certain = len(tools) == 1 and cost >= self.certain_cost
+                    certain = certain and (move.alone or (move.certain and tool in self.pattern.once))
+                    matches.append(((len(move.skipped), (number, still_open, move.residual), pairs), certain))
+        return matches
 
-    def _still_to_pay(self, state: State) -> int:
-        """A lower bound: tools with too few calls left for them, and calls with too few tools left for them."""
-        # Order is ignored, and a call is offered to every tool it fits: both can only make it cheaper than it will be.
-        # The two sums can be added, for one counts tools that will be missing and the other calls that will be extra.
-        at, open_calls, rest = state
-        if at >= len(self.steps):
-            return len(self.pattern.fewest(rest)) if at == len(self.steps) else 0
-        counts = self.steps[at].counts(open_calls)
-        least, most = self.pattern.least(rest), self.pattern.most(rest)
-        to_pay = 0.0
+    def _lower_bound(self, state: State) -> int:
+        """A lower bound of the remaining cost: tools with too few calls left, and calls with too few tools left."""
+        # Order is ignored and a call counts for every tool it fits, so the bound never exceeds the real cost. The two sums
+        # may be added: one counts tools that will be missing, the other calls that will be extra.
+        number, open_calls, residual = state
+        if number >= len(self.steps):
+            return len(self.pattern.fewest(residual)) if number == len(self.steps) else 0
+        counts = self.steps[number].counts(open_calls)
+        least, most = self.pattern.least(residual), self.pattern.most(residual)
+        bound = 0.0
         for tool, times in least.items():
-            short = times - sum([counts[kind] for kind in self.kinds_of[tool]])
-            if short > 0:
-                to_pay += short
+            shortage = times - sum([counts[kind] for kind in self.kinds_of[tool]])
+            if shortage > 0:
+                bound += shortage
         for count, (tools, cost) in zip(counts, self.kinds, strict=True):
             if cost and count:
                 surplus = count - sum([most.get(tool, 0) for tool in tools])
                 if surplus > 0:
-                    to_pay += surplus
-        return int(to_pay)
+                    bound += surplus
+        return int(bound)
 
 
-def search(pattern: Pattern, steps: Sequence[Sequence[Call]]) -> list[Pair]:
-    """The pairs of a cheapest alignment of these steps with the pattern. Raises SearchLimitError."""
+def search(pattern: Pattern, steps: Sequence[Sequence[Candidate]]) -> list[Pair]:
+    """Returns the pairs of a cheapest alignment of these steps with the pattern. Raises SearchLimitError."""
     return _Search(pattern, steps).run()
 
 
-def _walk_back(came_from: dict[State, tuple[State, Sequence[Pair]]], state: State) -> list[Pair]:
+def _backtrack(came_from: dict[State, tuple[State, Sequence[Pair]]], state: State) -> list[Pair]:
     parts = []
     while state in came_from:
         state, pairs = came_from[state]

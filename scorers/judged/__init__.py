@@ -1,1 +1,1 @@
-"""Scorers that ask a model: the questions, and the scores computed from its answers. Asking is not done here."""
+"""Scorers that ask a model: the prompts, and the scores computed from its answers. They send no requests themselves."""

@@ -1,7 +1,7 @@
-"""The pure half of judging by a language model: what to ask, and how to read the answer. It asks nobody itself.
+"""The pure half of judging by a language model: the requests, and the parsing of answers. It does no I/O.
 
-A scorer with a judge is a generator of `JudgeRequest`s: whoever may use the network asks each of them, sends the answer
-into the generator, and gets the next question or, as its return value, the Score.
+A scorer that asks a model is a generator of `JudgeRequest`s. The caller sends each of them to the model and the answer back
+into the generator, which yields the next request or returns the Score.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, NoReturn, Protocol
 from scorers.score import Score
 from scorers.trajectory import Trajectory
 
-ANSWER_LIMIT = 262_144
-"""Characters of an answer that are read; longer ones are refused."""
+MAX_ANSWER_LENGTH = 262_144
+"""Characters of an answer. Longer answers are refused."""
 
 _CHANNEL = "<|message|>"
 _FENCE = re.compile(r"\A\s*```json\b\s*")
@@ -25,12 +25,12 @@ _CONTROLS = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class AnswerError(ValueError):
-    """The model's answer is not the JSON that was asked for."""
+    """The model's answer is not the JSON that was requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeRequest:
-    """One question to a model: instructions, the question, and the JSON Schema of the answer (None: free text)."""
+    """One request to a model: system prompt, user prompt, and the JSON Schema of the answer (None: free text)."""
 
     system: str
     user: str
@@ -48,33 +48,33 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """What a judge may be told of one run. All of it was written by strangers; None is "nobody recorded it"."""
+    """What a judge may see of one run. All of it is untrusted text; None means that it was not recorded."""
 
     trajectory: Trajectory
     user_input: str | None = None
     response: str | None = None
-    """What the agent answered in the end."""
+    """The agent's final answer."""
     tools: Sequence[ToolDefinition] | None = None
 
 
 JudgeRequests = Generator[JudgeRequest, Any, Score]
-"""Yields questions and is sent their answers: an object that fits the question's schema, text where it has none."""
+"""Yields requests and receives their answers: an object that fits the request's schema, or text if it has none."""
 
 
 class JudgeScorer(Protocol):
     """A scorer that asks a model."""
 
     def judge(self, run: JudgedRun) -> JudgeRequests:
-        """Judge one run. Raises ValueError where the run cannot be judged, or an answer makes no sense."""
+        """Judge one run. Raises ValueError if the run cannot be judged, or if an answer is unusable."""
 
 
 def parse_answer(answer: str | Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The object in a model's answer, checked against ``schema``. Raises `AnswerError`.
+    """Returns the object in a model's answer, validated against ``schema``. Raises `AnswerError`.
 
-    Models wrap JSON in prose, fences and channel markers, and write line breaks into strings: all that is read over.
-    JSON that ends early is refused.
+    Models wrap JSON in prose, fences and channel markers, and write line breaks into strings: all this is tolerated.
+    Truncated JSON is refused.
     """
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - a tenth of a second that most processes never need
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - costs 0.1 s, and few processes need it
 
     found = dict(answer) if isinstance(answer, Mapping) else _parse(answer)
     problems = sorted(Draft202012Validator(schema).iter_errors(found), key=lambda problem: list(map(str, problem.path)))
@@ -85,8 +85,8 @@ def parse_answer(answer: str | Mapping[str, Any], schema: Mapping[str, Any]) -> 
 
 
 def _parse(answer: str) -> dict[str, Any]:
-    if len(answer) > ANSWER_LIMIT:
-        raise AnswerError(f"the judge's answer is longer than {ANSWER_LIMIT} characters")
+    if len(answer) > MAX_ANSWER_LENGTH:
+        raise AnswerError(f"the judge's answer is longer than {MAX_ANSWER_LENGTH} characters")
     text = _STRING.sub(_escape_controls, _json_text(answer))
     try:
         found, _ = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode(text.lstrip())
@@ -98,13 +98,13 @@ def _parse(answer: str) -> dict[str, Any]:
 
 
 def _json_text(answer: str) -> str:
-    """Where the JSON starts: behind a channel marker or an opening fence, else the last balanced object in the prose."""
+    """The JSON after a channel marker or an opening fence, otherwise the last balanced object in the prose."""
     text = _FENCE.sub("", answer.partition(_CHANNEL)[2] or answer)
     return text if text.lstrip().startswith(("{", "[")) else _last_object(text) or text
 
 
 def _last_object(text: str) -> str:
-    """The last balanced ``{...}`` outside quotes; empty where there is none."""
+    """The last balanced ``{...}`` outside quotes; empty if there is none."""
     found, start, depth = "", 0, 0
     for token in re.finditer(r'\\.|"(?:[^"\\]|\\.)*(?:"|\Z)|[{}]', text, re.DOTALL):
         if token[0] == "{":

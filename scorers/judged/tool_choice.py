@@ -1,19 +1,20 @@
-"""``tool_choice``: did the agent call the right tools, by the judgement of a model that sees what it called them with.
+"""``tool_choice``: did the agent call the right tools? A model judges each call, with its arguments and outcome.
 
-The model is shown the user's request, the tools, every call with arguments and outcome, the agent's answer and the rule's
-``rubric``. It answers by a schema made for the run: a verdict on each call, tools that were missing, and whether it was
-right to ask the user back. The score is computed here::
+The model sees the user's request, the tools, every call with its arguments and outcome, the agent's answer and the rule's
+``rubric``. It answers in a schema made for the run: a verdict on each call, the tools that were missing, and whether it was
+right to ask the user for clarification. The score is computed here::
 
     value = (appropriate + wrong_arguments / 2 + right question) / (calls + missing tools + question)
 
-where a question is the agent asking the user to clarify, which counts like a call: 1 where it was right, 0 where the
-request could have been acted on. Nothing called, nothing missing, nothing asked is 1. Every call counts, also one that
-failed or that nothing ran, since the agent chose it.
+A question is the agent asking the user for clarification. It counts like a call: 1 if it was right, 0 if the request could
+have been acted on. Nothing called, nothing missing and nothing asked is 1. Every call counts, including one that failed or
+never ran, since the agent chose it.
 
-Unlike `scorers.systems.mastra_llm`: arguments and outcomes are seen, missing tools count beside calls too, and an answer
-that does not judge every call exactly once is an error, not a 1.
+Unlike `scorers.systems.mastra_llm`: the model sees arguments and outcomes, missing tools count in addition to calls, and an
+answer that does not judge every call exactly once is an error, not a 1.
 
-What the run says is data (see `scorers.quoting`): whoever writes into it can at most talk the model into another verdict.
+The text of a run is data (see `scorers.quoting`): whoever writes into it can at most persuade the model to give another
+verdict.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, StringConstraints
 
-from scorers.call_scorer import Options, read_options
+from scorers.call_scorer import Options, parse_options
 from scorers.judged.judge import JudgedRun, JudgeRequests, ToolDefinition, parse_answer
-from scorers.judged.tool_choice_prompt import MAX_DEFINITION, MAX_NAME, MAX_TOOLS, is_recorded, question
+from scorers.judged.tool_choice_prompt import MAX_DEFINITION, MAX_NAME, MAX_TOOLS, build_request, is_recorded
 from scorers.quoting import printable
 from scorers.score import Outcome, Score
 from scorers.trajectory import ToolCall
@@ -34,7 +35,7 @@ NAME: Final = "tool_choice"
 VERSION: Final = "tool_choice@1"
 
 MAX_CALLS: Final = 100
-"""Calls of a run that is judged; a longer one is not judged at all rather than in part."""
+"""Calls of a run that is judged. A longer run is not judged at all, rather than in part."""
 MAX_RUBRIC: Final = 4_000
 MAX_REASON: Final = 300
 
@@ -50,13 +51,14 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = {
     "wrong_tool": "extra",
     "unnecessary": "extra",
 }
-_SHOWN: Final = 12
+_MAX_LISTED: Final = 12
+"""Flaws listed in an explanation."""
 
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME)]
 
 
 class AvailableTool(Options):
-    """A tool the agent can call, for instrumentations that do not record which there are."""
+    """A tool the agent can call, for instrumentations that do not record the available tools."""
 
     name: _Name
     description: Annotated[str, StringConstraints(max_length=MAX_DEFINITION)] = ""
@@ -64,9 +66,9 @@ class AvailableTool(Options):
 
 
 class ToolChoiceOptions(Options):
-    """What a rule says to it. ``available_tools`` stand where the traces do not say which tools there were.
+    """The options in a rule. ``available_tools`` are used if the traces do not record which tools there were.
 
-    ``rubric`` is what the owner of the agent adds to the instructions: it is trusted, unlike anything in a trace.
+    ``rubric`` is added to the instructions by the owner of the agent: it is trusted, unlike anything in a trace.
     """
 
     rubric: Annotated[str, StringConstraints(max_length=MAX_RUBRIC)] = ""
@@ -74,75 +76,75 @@ class ToolChoiceOptions(Options):
 
 
 class ToolChoice:
-    """Judges runs with one question each."""
+    """Judges runs with one request each."""
 
     def __init__(self, options: ToolChoiceOptions) -> None:
         self._rubric = options.rubric
         self._tools = [ToolDefinition(tool.name, tool.description, tool.parameters) for tool in options.available_tools]
 
     def judge(self, run: JudgedRun) -> JudgeRequests:
-        """One question, then the score. Raises `ValueError` for a run nobody can judge and an answer without sense."""
+        """One request, then the score. Raises `ValueError` for a run that cannot be judged or an inconsistent answer."""
         calls = run.trajectory.calls
         if not run.user_input:
-            raise ValueError("nobody recorded what the user asked for, so no choice of tools can be judged")
+            raise ValueError("the user's request was not recorded, so the choice of tools cannot be judged")
         if len(calls) > MAX_CALLS:
             raise ValueError(f"the run has {len(calls)} calls; at most {MAX_CALLS} are judged")
-        tools = self._known(run.tools)
-        request = question(run, tools, self._rubric)
+        request = build_request(run, self._available(run.tools), self._rubric)
         answer = yield request
         return score_answer(parse_answer(answer, request.schema or {}), calls)
 
-    def _known(self, captured: Sequence[ToolDefinition] | None) -> list[ToolDefinition] | None:
-        """The tools captured, else the rule's; a captured name without more is told by the rule's definition of it."""
+    def _available(self, captured: Sequence[ToolDefinition] | None) -> list[ToolDefinition] | None:
+        """The captured tools, otherwise the rule's. The rule also defines captured tools of which only the name is known."""
         if captured is None:
             return self._tools or None
-        told = {tool.name: tool for tool in self._tools}
+        defined = {tool.name: tool for tool in self._tools}
         return [
-            tool if tool.description or tool.parameters else told.get(tool.name, tool) for tool in captured[:MAX_TOOLS]
+            tool if tool.description or tool.parameters else defined.get(tool.name, tool)
+            for tool in captured[:MAX_TOOLS]
         ]
 
 
 def create_judge(**options: Any) -> ToolChoice:
-    """A scorer that asks. Raises `ValueError` for bad options."""
-    return ToolChoice(read_options(NAME, ToolChoiceOptions, options))
+    """Returns the judge. Raises `ValueError` for invalid options."""
+    return ToolChoice(parse_options(NAME, ToolChoiceOptions, options))
 
 
 def score_answer(answer: Mapping[str, Any], calls: Sequence[ToolCall]) -> Score:
-    """The score of an answer that fits the schema. Raises `ValueError` where it contradicts itself or the run."""
+    """Returns the score of an answer that fits the schema. Raises `ValueError` if it contradicts itself or the run."""
     judged: list[Mapping[str, Any]] = sorted(answer.get("calls", ()), key=lambda one: int(one["call"]))
     missing = list(dict.fromkeys(answer["missing_tools"]))
     clarification = answer["clarification"]
-    _check(judged, calls)
+    _check_consistency(judged, calls)
     if clarification == "right" and missing:
-        raise ValueError("the judge says that asking the user was right, and that tools were missing")
+        raise ValueError("the judge answered both that asking the user was right and that tools were missing")
     verdicts = [one["verdict"] for one in judged]
     chances = len(calls) + len(missing) + (clarification != "not_asked")
     points = sum(_POINTS[verdict] for verdict in verdicts) + (clarification == "right")
     value = points / chances if chances else 1.0
     details = {
         "calls": [
-            {"call": number, "tool": call.name, "verdict": one["verdict"], "reason": _cut(one["reason"])}
+            {"call": number, "tool": call.name, "verdict": one["verdict"], "reason": _shorten(one["reason"])}
             for number, (one, call) in enumerate(zip(judged, calls, strict=True), 1)
         ],
         "clarification": clarification,
-        "reason": _cut(answer["reason"]),
+        "reason": _shorten(answer["reason"]),
     }
     explanation = _explain(value, verdicts, calls, missing, clarification)
     outcomes = tuple(_OUTCOMES[verdict] for verdict in verdicts)
     return Score(value, "pass" if value == 1.0 else "fail", explanation, outcomes, missing, details)
 
 
-def _check(judged: Sequence[Mapping[str, Any]], calls: Sequence[ToolCall]) -> None:
+def _check_consistency(judged: Sequence[Mapping[str, Any]], calls: Sequence[ToolCall]) -> None:
     numbers = [one["call"] for one in judged]
     if numbers != list(range(1, len(calls) + 1)):
-        raise ValueError(f"the judge must judge each of {len(calls)} calls once, it judged {numbers}")
+        raise ValueError(f"the judge must judge each of {len(calls)} calls exactly once; it judged {numbers}")
     for number, (one, call) in enumerate(zip(judged, calls, strict=True), 1):
         if one["verdict"] == "wrong_arguments" and not is_recorded(call):
-            raise ValueError(f"the judge calls arguments wrong that nobody recorded, those of call {number}")
+            raise ValueError(f"the judge found wrong arguments in call {number}, whose arguments were not recorded")
 
 
-def _cut(reason: str) -> str:
-    """A model's words, short and fit for UTF-8."""
+def _shorten(reason: str) -> str:
+    """A reason given by the model, shortened and valid UTF-8."""
     return reason[:MAX_REASON].encode(errors="replace").decode()
 
 
@@ -151,11 +153,11 @@ def _explain(
 ) -> str:
     """``score 0.500 = (1 + 1/2 + 0)/(2 + 1 + 0): wrong arguments get_weather (call 2), missing get_time; 1 appropriate``.
 
-    Above the line the appropriate calls, half of those with wrong arguments and a right question; below it the calls,
-    the missing tools and the questions.
+    The numerator adds the appropriate calls, half of those with wrong arguments, and a right question; the denominator adds
+    the calls, the missing tools and the question.
     """
     right, half = verdicts.count("appropriate"), verdicts.count("wrong_arguments")
-    asked, asked_well = int(clarification != "not_asked"), int(clarification == "right")
+    asked, asked_rightly = int(clarification != "not_asked"), int(clarification == "right")
     if not calls and not missing and not asked:
         return f"score {value:.3f}: nothing called, nothing missing"
     flaws = [
@@ -165,6 +167,6 @@ def _explain(
     ]
     flaws += [f"missing {printable(name)}" for name in missing]
     flaws += [f"asked the user, which was {clarification}"] if asked else []
-    shown = [*flaws[:_SHOWN], *([f"{len(flaws) - _SHOWN} more"] if len(flaws) > _SHOWN else [])]
-    formula = f"score {value:.3f} = ({right} + {half}/2 + {asked_well})/({len(calls)} + {len(missing)} + {asked})"
+    shown = [*flaws[:_MAX_LISTED], *([f"{len(flaws) - _MAX_LISTED} more"] if len(flaws) > _MAX_LISTED else [])]
+    formula = f"score {value:.3f} = ({right} + {half}/2 + {asked_rightly})/({len(calls)} + {len(missing)} + {asked})"
     return f"{formula}: {'; '.join(filter(None, [', '.join(shown), f'{right} appropriate']))}"

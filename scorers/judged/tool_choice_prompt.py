@@ -1,4 +1,4 @@
-"""What ``tool_choice`` asks: the instructions, the run as data, and the JSON Schema of the answer. Every length is bounded."""
+"""The prompt of ``tool_choice``: instructions, the run as data, and the JSON Schema of the answer, all of bounded length."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from scorers.judged.judge import JudgedRun, JudgeRequest, ToolDefinition
-from scorers.quoting import clip, enclose, fit
+from scorers.quoting import enclose, truncate, truncate_value
 from scorers.trajectory import ToolCall
 
 MAX_TOOLS: Final = 128
 MAX_MISSING: Final = 10
 MAX_NAME: Final = 128
 MAX_REQUEST: Final = 8_192
-"""Characters, as they are sent: an escaped one counts for what its escape takes."""
+"""Characters as sent: an escaped character counts with the length of its escape."""
 MAX_RESPONSE: Final = 4_096
 MAX_ARGUMENTS: Final = 2_000
-"""Characters of one call's arguments; less where many calls share ALL_ARGUMENTS."""
-ALL_ARGUMENTS: Final = 24_000
+"""Characters of one call's arguments; fewer if many calls share MAX_ALL_ARGUMENTS."""
+MAX_ALL_ARGUMENTS: Final = 24_000
 MAX_DEFINITION: Final = 2_000
-"""Characters of a tool's description, and as many of its parameters; less where many tools share ALL_DEFINITIONS."""
-ALL_DEFINITIONS: Final = 24_000
+"""Characters of a tool's description, and of its parameters; fewer if many tools share MAX_ALL_DEFINITIONS."""
+MAX_ALL_DEFINITIONS: Final = 24_000
 
 VERDICTS: Final = ("appropriate", "wrong_arguments", "wrong_tool", "unnecessary")
 CLARIFICATIONS: Final = ("not_asked", "right", "wrong")
@@ -50,36 +50,36 @@ the user back; right where it did and the request could not be acted on as it wa
 it could have acted. Each reason is one short sentence."""
 
 _RUBRIC: Final = "\n\nThe owner of the agent adds:\n"
-_QUESTION: Final = "Judge this run.\n\n"
+_TASK: Final = "Judge this run.\n\n"
 
 
-def question(run: JudgedRun, tools: Sequence[ToolDefinition] | None, rubric: str) -> JudgeRequest:
-    """The question about a run of an agent that had these tools (None: not known). ``rubric`` is trusted, the run is not."""
+def build_request(run: JudgedRun, tools: Sequence[ToolDefinition] | None, rubric: str) -> JudgeRequest:
+    """Returns the request about a run. ``tools`` were available (None: unknown). ``rubric`` is trusted, the run is not."""
     instructions = INSTRUCTIONS + (_RUBRIC + rubric if rubric else "")
-    return JudgeRequest(instructions, _QUESTION + enclose(_shown(run, tools)), _answer_schema(run, tools))
+    return JudgeRequest(instructions, _TASK + enclose(_run_data(run, tools)), _answer_schema(run, tools))
 
 
 def is_recorded(call: ToolCall) -> bool:
-    """Whether anything is known of the call's arguments."""
+    """Whether the call's arguments were recorded, in any form."""
     return call.arguments is not None or call.arguments_text is not None
 
 
 def _answer_schema(run: JudgedRun, tools: Sequence[ToolDefinition] | None) -> dict[str, Any]:
-    """A verdict for each call by number, missing tools by name, clarification: only what can be said of this run.
+    """A verdict for each call by number, missing tools by name, and clarification: only answers that this run allows.
 
-    It keeps to what constrained decoders know, and no text of the run enters it but plain names.
+    It uses only keywords that constrained decoders support, and no text of the run except plain names.
     """
     calls = run.trajectory.calls
     properties: dict[str, Any] = {
         "reason": {"type": "string"},
         "missing_tools": _missing_schema(tools),
-        "clarification": _one_of(CLARIFICATIONS if run.response is not None else CLARIFICATIONS[:1]),
+        "clarification": _enum(CLARIFICATIONS if run.response is not None else CLARIFICATIONS[:1]),
     }
     if calls:
         judged = {
             "call": {"type": "integer", "enum": list(range(1, len(calls) + 1))},
             "reason": {"type": "string"},
-            "verdict": _one_of([v for v in VERDICTS if v != "wrong_arguments" or any(map(is_recorded, calls))]),
+            "verdict": _enum([v for v in VERDICTS if v != "wrong_arguments" or any(map(is_recorded, calls))]),
         }
         listed = {"type": "array", "items": _object(judged), "minItems": len(calls), "maxItems": len(calls)}
         properties = {"calls": listed, **properties}
@@ -92,41 +92,43 @@ def _missing_schema(tools: Sequence[ToolDefinition] | None) -> dict[str, Any]:
     names = list(dict.fromkeys(tool.name for tool in tools if _is_plain(tool.name)))
     if not names:
         return {"type": "array", "items": {"type": "string"}, "maxItems": 0}
-    return {"type": "array", "items": _one_of(names), "maxItems": MAX_MISSING}
+    return {"type": "array", "items": _enum(names), "maxItems": MAX_MISSING}
 
 
-def _one_of(words: Sequence[str]) -> dict[str, Any]:
+def _enum(words: Sequence[str]) -> dict[str, Any]:
     return {"type": "string", "enum": list(words)}
 
 
-def _shown(run: JudgedRun, tools: Sequence[ToolDefinition] | None) -> dict[str, Any]:
-    """What the model sees of the run. Each text is bounded, and so is the whole."""
+def _run_data(run: JudgedRun, tools: Sequence[ToolDefinition] | None) -> dict[str, Any]:
+    """What the model sees of the run. Each text is bounded, and so is their sum."""
     calls = run.trajectory.calls
-    of_arguments = min(MAX_ARGUMENTS, ALL_ARGUMENTS // max(1, len(calls)))
-    of_definition = min(MAX_DEFINITION, ALL_DEFINITIONS // max(1, 2 * len(tools or ())))
+    max_arguments = min(MAX_ARGUMENTS, MAX_ALL_ARGUMENTS // max(1, len(calls)))
+    max_definition = min(MAX_DEFINITION, MAX_ALL_DEFINITIONS // max(1, 2 * len(tools or ())))
     return {
-        "request": clip(run.user_input or "", MAX_REQUEST),
+        "request": truncate(run.user_input or "", MAX_REQUEST),
         "tools": None
         if tools is None
         else [
             {
-                "name": clip(tool.name, MAX_NAME),
-                "description": clip(tool.description, of_definition),
-                "parameters": fit(tool.parameters, of_definition),
+                "name": truncate(tool.name, MAX_NAME),
+                "description": truncate(tool.description, max_definition),
+                "parameters": truncate_value(tool.parameters, max_definition),
             }
             for tool in tools
         ],
-        "calls": [_shown_call(number, call, of_arguments) for number, call in enumerate(calls, 1)],
-        "answer": None if run.response is None else clip(run.response, MAX_RESPONSE),
+        "calls": [_call_data(number, call, max_arguments) for number, call in enumerate(calls, 1)],
+        "answer": None if run.response is None else truncate(run.response, MAX_RESPONSE),
     }
 
 
-def _shown_call(number: int, call: ToolCall, of_arguments: int) -> dict[str, Any]:
-    shown: dict[str, Any] = {"call": number, "step": call.step + 1, "tool": clip(call.name, MAX_NAME)}
-    shown["arguments"] = fit(call.arguments_text if call.arguments is None else call.arguments, of_arguments)
+def _call_data(number: int, call: ToolCall, max_arguments: int) -> dict[str, Any]:
+    shown: dict[str, Any] = {"call": number, "step": call.step + 1, "tool": truncate(call.name, MAX_NAME)}
+    shown["arguments"] = truncate_value(
+        call.arguments_text if call.arguments is None else call.arguments, max_arguments
+    )
     shown["outcome"] = "not executed" if not call.executed else "error" if call.status == "error" else "ok"
     if call.error_type:
-        shown["error"] = clip(call.error_type, MAX_NAME)
+        shown["error"] = truncate(call.error_type, MAX_NAME)
     return shown
 
 
@@ -135,5 +137,5 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a name may stand in a schema, which the data's quoting does not reach."""
+    """Whether a name may appear in the schema, which is not quoted."""
     return 0 < len(name) <= MAX_NAME and name.isascii() and all(c.isalnum() or c in "_.:/-" for c in name)

@@ -1,1 +1,1 @@
-"""Rule files: their models, names, argument matchers, intents, and the first rule that matches a run."""
+"""Rule files: models, names, argument matchers, intents, and the selection of the rule that applies to a run."""

@@ -1,8 +1,8 @@
-"""Whether the arguments of a call are the ones a rule asks for.
+"""Matches the arguments of a call against those that a rule expects.
 
-A literal is equal as JSON is: ``1`` equals ``1.0``, never ``true`` and never ``"1"``; the order of keys is nothing, the
-order of a list is. A text matcher reads a number or a boolean as its JSON text, and never holds for null, lists or
-mappings. Arguments come from outside: any value, however large or deep, gives True or False and no exception.
+Literals are equal as JSON values: ``1`` equals ``1.0``, but not ``true`` and not ``"1"``; the order of keys does not matter,
+the order of a list does. A text matcher reads a number or a boolean as its JSON text, and never matches null, lists or
+mappings. Arguments are untrusted: any value, however large or deep, gives True or False and never an exception.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from scorers.rules.matchers import (
     Semantic,
     Subset,
 )
-from scorers.rules.regexes import compile_regex, found
+from scorers.rules.regexes import compile_regex, is_match
 
 Embed = Callable[[str], Sequence[float]]
-"""The meaning of a text as a vector; given from outside, for scorers do no I/O."""
+"""Returns the embedding of a text. The caller provides it, since scorers do no I/O."""
 
-Test = Callable[[Any], bool]
+Predicate = Callable[[Any], bool]
 
-MAX_TEXT = 20_000
-"""Longer texts match no text matcher: nobody meant them, and similarity takes time in proportion."""
+MAX_COMPARED_TEXT = 20_000
+"""Characters of a text that matchers compare. No text matcher matches a longer one, since similarity takes time."""
 
-ABSENT = object()
-"""In place of the value of a key that is not there."""
+MISSING = object()
+"""The value of a key that is not present."""
 
-MANY = 5
-"""Literal choices from which a look-up is faster than trying each."""
+MIN_LOOKUP_CHOICES = 5
+"""From this many literal choices on, a dictionary lookup is faster than trying each."""
 
 _SCALARS = (str, int, float, type(None))
 
@@ -56,16 +56,16 @@ _RATIOS: Mapping[str, Callable[..., float]] = {
 }
 
 
-class SemanticsMissingError(ValueError):
-    """A rule asks for semantic similarity and nobody gave the function that embeds a text."""
+class EmbeddingsMissingError(ValueError):
+    """A rule uses semantic similarity, but no function to embed texts was given."""
 
 
-def compile_arguments(patterns: Mapping[str, ArgumentPattern], mode: str, embed: Embed | None = None) -> Test:
-    """A predicate over a call's arguments. Raises ValueError where a matcher cannot be built.
+def compile_arguments(patterns: Mapping[str, ArgumentPattern], mode: str, embed: Embed | None = None) -> Predicate:
+    """Returns a predicate over a call's arguments. Raises ValueError for an invalid matcher.
 
-    Mode ``subset`` lets a call have further keys, ``exact`` does not.
+    Mode ``subset`` allows a call to have further keys, ``exact`` does not.
     """
-    # Plain scalars are compared in place, for they are what most rules ask and what is asked most often.
+    # Scalars are compared inline: they are the most common literals.
     scalars = [(key, pattern) for key, pattern in patterns.items() if type(pattern) in _SCALARS]
     tests = [
         (key, compile_argument(pattern, embed)) for key, pattern in patterns.items() if type(pattern) not in _SCALARS
@@ -75,12 +75,12 @@ def compile_arguments(patterns: Mapping[str, ArgumentPattern], mode: str, embed:
     def matches(arguments: Mapping[str, Any]) -> bool:
         get = arguments.get
         for key, expected in scalars:
-            value = get(key, ABSENT)
-            # Python has True equal 1; JSON does not. No scalar kept here is a boolean.
+            value = get(key, MISSING)
+            # In Python True equals 1, in JSON it does not. None of these scalars is a boolean.
             if value != expected or value is True or value is False:
                 return False
         for key, test in tests:
-            if not test(get(key, ABSENT)):
+            if not test(get(key, MISSING)):
                 return False
         return known is None or known.issuperset(arguments)
 
@@ -90,29 +90,32 @@ def compile_arguments(patterns: Mapping[str, ArgumentPattern], mode: str, embed:
 def compile_choices(
     choices: Sequence[tuple[int, Mapping[str, ArgumentPattern], str]], embed: Embed | None = None
 ) -> Callable[[Mapping[str, Any]], int]:
-    """Of several (bit, patterns, mode) those that hold, as the sum of their bits."""
+    """Returns a function to the sum of the bits of those (bit, patterns, mode) that match the arguments."""
     tests = [(bit, compile_arguments(patterns, mode, embed)) for bit, patterns, mode in choices]
     literals = [(bit, patterns) for bit, patterns, mode in choices if mode == "subset" and _all_scalar(patterns)]
-    if len(literals) == len(choices) >= MANY and len({tuple(sorted(patterns)) for _, patterns in literals}) == 1:
-        return _look_up(dict(tests), literals)
+    if (
+        len(literals) == len(choices) >= MIN_LOOKUP_CHOICES
+        and len({tuple(sorted(patterns)) for _, patterns in literals}) == 1
+    ):
+        return _compile_lookup(dict(tests), literals)
     if len(tests) == 1:
-        ((only, holds),) = tests
-        return lambda arguments: only if holds(arguments) else 0
+        ((only, test),) = tests
+        return lambda arguments: only if test(arguments) else 0
 
     def bits(arguments: Mapping[str, Any]) -> int:
-        found = 0
+        matching = 0
         for bit, test in tests:
             if test(arguments):
-                found |= bit
-        return found
+                matching |= bit
+        return matching
 
     return bits
 
 
-def _look_up(
-    tests: Mapping[int, Test], literals: Sequence[tuple[int, Mapping[str, ArgumentPattern]]]
+def _compile_lookup(
+    tests: Mapping[int, Predicate], literals: Sequence[tuple[int, Mapping[str, ArgumentPattern]]]
 ) -> Callable[[Mapping[str, Any]], int]:
-    """Where one tool is expected many times over and only literals differ, the few that can hold are looked up."""
+    """For one tool that is expected many times with different literals: a lookup instead of trying each."""
     keys = sorted(literals[0][1])
     table: dict[tuple[Any, ...], list[int]] = {}
     for bit, patterns in literals:
@@ -120,8 +123,8 @@ def _look_up(
 
     def bits(arguments: Mapping[str, Any]) -> int:
         try:
-            candidates = table.get(tuple([arguments.get(key, ABSENT) for key in keys]), ())
-        except TypeError:  # a list or a mapping, which no scalar equals
+            candidates = table.get(tuple([arguments.get(key, MISSING) for key in keys]), ())
+        except TypeError:  # unhashable: a list or a mapping, which equals no scalar
             return 0
         return sum(bit for bit in candidates if tests[bit](arguments))
 
@@ -132,14 +135,14 @@ def _all_scalar(patterns: Mapping[str, ArgumentPattern]) -> bool:
     return bool(patterns) and all(type(pattern) in _SCALARS for pattern in patterns.values())
 
 
-def compile_argument(pattern: ArgumentPattern, embed: Embed | None = None) -> Test:
-    """A predicate over one argument's value, or `ABSENT`."""
+def compile_argument(pattern: ArgumentPattern, embed: Embed | None = None) -> Predicate:
+    """Returns a predicate over the value of one argument, which may be `MISSING`."""
     build = _BUILDERS.get(type(pattern))
     return build(pattern, embed) if build is not None else lambda value: equal(pattern, value)
 
 
 def equal(expected: Any, value: Any) -> bool:
-    """Equality of JSON values. Only as deep as ``expected``, which a rule bounds."""
+    """Whether two JSON values are equal. Recurses only as deep as ``expected``, whose depth is bounded by the rule."""
     if isinstance(expected, dict):
         return (
             isinstance(value, Mapping)
@@ -160,9 +163,9 @@ def equal(expected: Any, value: Any) -> bool:
 
 
 def text_of(value: Any) -> str | None:
-    """The value as text matchers read it; None where they never hold for it."""
+    """Returns the value as text matchers read it; None if no text matcher can match it."""
     if isinstance(value, str):
-        return value if len(value) <= MAX_TEXT else None
+        return value if len(value) <= MAX_COMPARED_TEXT else None
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) or (isinstance(value, int) and value.bit_length() < 1_000):
@@ -174,19 +177,19 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _regex(pattern: Regex, _: Embed | None) -> Test:
+def _regex(pattern: Regex, _: Embed | None) -> Predicate:
     expression = compile_regex(pattern.regex)
-    return lambda value: (text := text_of(value)) is not None and found(expression, text)
+    return lambda value: (text := text_of(value)) is not None and is_match(expression, text)
 
 
-def _fuzzy(pattern: Fuzzy, _: Embed | None) -> Test:
+def _fuzzy(pattern: Fuzzy, _: Embed | None) -> Predicate:
     similarity, wanted, cutoff = _RATIOS[pattern.ratio], pattern.fuzzy.casefold(), pattern.threshold * 100 - 1e-9
     return lambda value: (text := text_of(value)) is not None and similarity(wanted, text.casefold()) >= cutoff
 
 
-def _semantic(pattern: Semantic, embed: Embed | None) -> Test:
+def _semantic(pattern: Semantic, embed: Embed | None) -> Predicate:
     if embed is None:
-        raise SemanticsMissingError(f"semantic {pattern.semantic!r} needs embeddings; install the extra `semantic`")
+        raise EmbeddingsMissingError(f"semantic {pattern.semantic!r} needs embeddings: install the extra `semantic`")
     wanted, threshold = tuple(embed(pattern.semantic)), pattern.threshold
 
     def means(value: Any) -> bool:
@@ -201,33 +204,33 @@ def _cosine(left: Sequence[float], right: Sequence[float]) -> float:
     return sum(map(mul, left, right)) / norm if norm else 0.0
 
 
-def _range(pattern: Range, _: Embed | None) -> Test:
+def _range(pattern: Range, _: Embed | None) -> Predicate:
     low = -math.inf if pattern.min is None else pattern.min
     high = math.inf if pattern.max is None else pattern.max
     return lambda value: _number(value) and low <= value <= high
 
 
-def _approx(pattern: Approx, _: Embed | None) -> Test:
+def _approx(pattern: Approx, _: Embed | None) -> Predicate:
     low, high = pattern.approx - pattern.tolerance, pattern.approx + pattern.tolerance
     return lambda value: _number(value) and low <= value <= high
 
 
-def _one_of(pattern: OneOfValues, embed: Embed | None) -> Test:
+def _one_of(pattern: OneOfValues, embed: Embed | None) -> Predicate:
     tests = [compile_argument(item, embed) for item in pattern.one_of]
     return lambda value: any(test(value) for test in tests)
 
 
-def _subset(pattern: Subset, embed: Embed | None) -> Test:
+def _subset(pattern: Subset, embed: Embed | None) -> Predicate:
     matches = compile_arguments(pattern.subset, "subset", embed)
     return lambda value: isinstance(value, Mapping) and matches(value)
 
 
-def _schema(pattern: Schema, _: Embed | None) -> Test:
+def _schema(pattern: Schema, _: Embed | None) -> Predicate:
     valid = compile_schema(pattern.json_schema)
-    return lambda value: value is not ABSENT and valid(value)
+    return lambda value: value is not MISSING and valid(value)
 
 
-_BUILDERS: Mapping[type, Callable[[Any, Embed | None], Test]] = {
+_BUILDERS: Mapping[type, Callable[[Any, Embed | None], Predicate]] = {
     Regex: _regex,
     Fuzzy: _fuzzy,
     Semantic: _semantic,
@@ -236,7 +239,7 @@ _BUILDERS: Mapping[type, Callable[[Any, Embed | None], Test]] = {
     OneOfValues: _one_of,
     Subset: _subset,
     Schema: _schema,
-    Present: lambda pattern, _: lambda value: (value is not ABSENT) == pattern.present,
+    Present: lambda pattern, _: lambda value: (value is not MISSING) == pattern.present,
     Ignore: lambda _, __: lambda _value: True,
     Exact: lambda pattern, _: lambda value: equal(pattern.exact, value),
 }

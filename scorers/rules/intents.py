@@ -1,7 +1,7 @@
-"""Which intent a user's words show, where no attribute says it, and by what it was found.
+"""Finds the intent of a user's text, if no attribute gives it, and reports how it was found.
 
-Keywords and regexes of all intents go first, in order, and the first match wins: they are exact and cost next to nothing.
-Only where none holds are the examples asked, and of those the nearest wins, if it is near enough.
+Keywords and regexes of all intents come first, in order, and the first match wins: they are exact and cheap. Only if none
+matches are the examples compared; the most similar one wins, if it reaches its threshold.
 """
 
 from __future__ import annotations
@@ -13,65 +13,66 @@ from typing import Literal
 
 from scorers.rules.arguments import Embed
 from scorers.rules.model import Intent
-from scorers.rules.regexes import compile_regex, escape, found
+from scorers.rules.regexes import compile_regex, escape, is_match
 
-MAX_WORDS = 20_000
+MAX_INTENT_TEXT = 20_000
+"""Characters of a user's text that are searched and embedded."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundIntent:
-    """An intent and what showed it: a keyword, a regex or an example of the rule file, in words. None: nothing did."""
+    """An intent, and the keyword, regex or example that matched. ``name`` is None if nothing did."""
 
     name: str | None
     by: Literal["keyword", "regex", "example", "none"]
     reason: str
 
 
-_NOTHING = FoundIntent(None, "none", "no intent's keywords, regex or examples fit the user's words")
+_NOTHING = FoundIntent(None, "none", "no keyword, regex or example of an intent matches the user's text")
 
 Classifier = Callable[[str], FoundIntent]
 
 
 def build_classifier(intents: Sequence[Intent], embed: Embed | None = None) -> Classifier:
-    """A function from a user's words to the intent they show. ``embed`` gives unit vectors; without it examples are not read.
+    """Returns a function from a user's text to its intent. ``embed`` returns unit vectors; without it examples are ignored.
 
-    The examples are embedded here and now, so that what is wrong with them or the model shows when rules are loaded.
+    The examples are embedded now, so that a problem with them or with the model shows when rules are loaded.
     """
-    expressions = [(compile_regex(text), reasons) for intent in intents for text, reasons in _expressions(intent)]
+    expressions = [(compile_regex(regex), found) for intent in intents for regex, found in _expressions(intent)]
     examples = [
         (intent, text, tuple(embed(text))) for intent in intents for text in (intent.examples if embed else ()) if embed
     ]
 
-    def classify(words: str) -> FoundIntent:
-        words = words[:MAX_WORDS]
-        for expression, reason in expressions:
-            if found(expression, words):
-                return reason(words)
-        if embed is None or not examples or not words.strip():
+    def classify(text: str) -> FoundIntent:
+        text = text[:MAX_INTENT_TEXT]
+        for expression, found in expressions:
+            if is_match(expression, text):
+                return found(text)
+        if embed is None or not examples or not text.strip():
             return _NOTHING
-        vector = embed(words)
-        near = [(sum(map(mul, vector, known)), intent, text) for intent, text, known in examples]
-        near = [item for item in near if item[0] >= item[1].threshold]
-        if not near:
+        vector = embed(text)
+        similar = [(sum(map(mul, vector, known)), intent, example) for intent, example, known in examples]
+        similar = [item for item in similar if item[0] >= item[1].threshold]
+        if not similar:
             return _NOTHING
-        similarity, intent, text = max(near, key=lambda item: item[0])
-        return FoundIntent(intent.name, "example", f"example {text!r}, similarity {similarity:.2f}")
+        similarity, intent, example = max(similar, key=lambda item: item[0])
+        return FoundIntent(intent.name, "example", f"example {example!r}, similarity {similarity:.2f}")
 
     return classify
 
 
 def _expressions(intent: Intent) -> Iterator[tuple[str, Classifier]]:
-    """The expressions that show an intent, each with what it is that they show in words they occur in."""
-    words = [word for keyword in intent.keywords if (word := keyword.strip())]
-    if words:
-        # One expression for all keywords; which of them it was is asked only when one was there.
-        single = {word: compile_regex(f"(?i){_whole_word(word)}") for word in words}
-        yield (
-            f"(?i)(?:{'|'.join(map(_whole_word, words))})",
-            lambda said: FoundIntent(
-                intent.name, "keyword", "keyword " + repr(next(word for word in words if found(single[word], said)))
-            ),
-        )
+    """The expressions of an intent, each with a function from a text it matches to what was found."""
+    keywords = [word for keyword in intent.keywords if (word := keyword.strip())]
+    if keywords:
+        # One expression for all keywords. Which keyword it was is determined only after a match.
+        single = {keyword: compile_regex(f"(?i){_whole_word(keyword)}") for keyword in keywords}
+
+        def by_keyword(text: str) -> FoundIntent:
+            keyword = next(keyword for keyword in keywords if is_match(single[keyword], text))
+            return FoundIntent(intent.name, "keyword", f"keyword {keyword!r}")
+
+        yield f"(?i)(?:{'|'.join(map(_whole_word, keywords))})", by_keyword
     if intent.regex:
         by_regex = FoundIntent(intent.name, "regex", f"regex {intent.regex}")
         yield intent.regex, lambda _: by_regex
@@ -82,5 +83,5 @@ def _whole_word(word: str) -> str:
 
 
 def _edge(character: str) -> str:
-    # A word boundary beside a character that is no word's (as in "C++") would never hold, so it is asked only of words.
+    # Only next to word characters: beside others, as in "C++", a word boundary would never match.
     return r"\b" if character.isascii() and (character.isalnum() or character == "_") else ""

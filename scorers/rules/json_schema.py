@@ -1,6 +1,6 @@
-"""JSON Schema as a matcher: local references only, and no regex that an agent's text could make slow.
+"""JSON Schema as a matcher: local references only, and no regex that untrusted text could make slow.
 
-jsonschema and referencing are imported when the first rule needs them: they cost a tenth of a second and several MB.
+jsonschema and referencing are imported when the first rule needs them: they cost 0.1 s and several MB.
 """
 
 from __future__ import annotations
@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from scorers.rules.regexes import compile_regex, found
+from scorers.rules.regexes import compile_regex, is_match
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
-    """A predicate over JSON values (draft 2020-12 unless ``$schema`` says another).
+    """Returns a predicate over JSON values (draft 2020-12 unless ``$schema`` names another).
 
-    Raises ValueError for what is no schema, for references that lead outside it or nowhere, and for
-    ``patternProperties``. A value too deep or too large to check is not
-    valid.
+    Raises ValueError for an invalid schema, for references that are remote or do not resolve, and for
+    ``patternProperties``. A value too deep or too large to check is invalid.
     """
     from jsonschema.exceptions import SchemaError  # noqa: PLC0415
     from jsonschema.validators import Draft202012Validator, extend, validator_for  # noqa: PLC0415
@@ -31,7 +30,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
     expressions = {text: compile_regex(text) for text in _values(schema, "pattern") if isinstance(text, str)}
 
     def pattern(_: Any, text: str, value: Any, __: Any) -> Iterator[Any]:
-        if isinstance(value, str) and not found(expressions[text], value):
+        if isinstance(value, str) and not is_match(expressions[text], value):
             yield SchemaError(f"does not match {text}")
 
     checker: Any = extend
@@ -52,16 +51,18 @@ def _check_references(schema: Mapping[str, Any]) -> None:
     from referencing.jsonschema import DRAFT202012  # noqa: PLC0415
 
     if next(_values(schema, "patternProperties"), None) is not None:
-        raise ValueError("patternProperties is not supported here")
+        raise ValueError("patternProperties is not supported")
     resolver = Registry().with_resource("", Resource.from_contents(schema, DRAFT202012)).resolver()
     for key in ("$ref", "$dynamicRef"):
         for reference in _values(schema, key):
             if not isinstance(reference, str) or not reference.startswith("#"):
-                raise ValueError(f"{key} {reference!r} leads outside the schema; only #... is followed")
+                raise ValueError(
+                    f"{key} {reference!r} points outside the schema; only local references (#...) are supported"
+                )
             try:
                 resolver.lookup(reference)
             except Unresolvable:
-                raise ValueError(f"{key} {reference!r} leads nowhere") from None
+                raise ValueError(f"{key} {reference!r} does not resolve") from None
 
 
 def _values(schema: Any, key: str) -> Iterator[Any]:

@@ -1,7 +1,7 @@
-"""What a rule may ask of a tool's name or of one argument: the models, not the comparing (see `arguments`).
+"""The models of matchers for tool names and for single arguments. `arguments` does the matching.
 
-Wherever a mapping stands for a matcher, an unknown key is an error and never silently a literal; a literal mapping is
-written ``{exact: {...}}`` (all keys) or ``{subset: {...}}`` (at least these keys).
+A mapping is always a matcher: an unknown key is an error, never silently a literal. A literal mapping is written
+``{exact: {...}}`` (all keys) or ``{subset: {...}}`` (at least these keys).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_TEXT = 2_000
 
 
 class Strict(BaseModel):
-    """Unknown keys are errors and values never change: the base of everything a rule file holds."""
+    """The base of every model of a rule file: unknown keys are errors, and instances are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -59,7 +59,7 @@ class Regex(Strict):
 
 
 class Fuzzy(Strict):
-    """``{fuzzy: "new york", threshold: 0.8, ratio: token_sort}``: a text at least this similar, 0 to 1, whatever the case."""
+    """``{fuzzy: "new york", threshold: 0.8, ratio: token_sort}``: a text at least this similar (0 to 1), ignoring case."""
 
     fuzzy: Text
     threshold: Share = 0.8
@@ -74,7 +74,7 @@ class Semantic(Strict):
 
 
 class Range(Strict):
-    """``{min: 1, max: 10}``: a number within the bounds, both included; either may be left out."""
+    """``{min: 1, max: 10}``: a number within the bounds, inclusive; either may be left out."""
 
     min: Number | None = None
     max: Number | None = None
@@ -106,13 +106,13 @@ class Present(Strict):
 
 
 class Ignore(Strict):
-    """``{ignore: true}``: nothing is asked of the key; it may be absent. Useful where no further keys are allowed."""
+    """``{ignore: true}``: any value, or none. Useful where no further keys are allowed."""
 
     ignore: Literal[True]
 
 
 class Schema(Strict):
-    """``{schema: {...}}``: the value satisfies the JSON Schema (draft 2020-12 unless it says another)."""
+    """``{schema: {...}}``: the value satisfies the JSON Schema (draft 2020-12 unless it names another)."""
 
     json_schema: Annotated[dict[str, JsonValue], AfterValidator(_checked_schema)] = Field(alias="schema")
     model_config = ConfigDict(populate_by_name=True)
@@ -189,7 +189,7 @@ Name = Annotated[
     Annotated[Text, Tag("<text>")] | Annotated[Regex, Tag("<regex>")],
     Discriminator(_name_tag),
 ]
-"""A name: exact, a glob where it holds ``*``, ``?`` or ``[``, or ``{regex: ...}``."""
+"""A name: exact, a glob if it contains ``*``, ``?`` or ``[``, or ``{regex: ...}``."""
 
 OneOfValues.model_rebuild()
 Subset.model_rebuild()

@@ -1,7 +1,7 @@
-"""Every rule a user can write, as pydantic models: what a run must look like, and which runs a rule is about.
+"""Rule files as pydantic models: what a run must look like, and which runs a rule applies to.
 
 Strings are shorthands: ``- check_policy`` is ``- tool: check_policy``. Unknown keys are refused. Nothing here scores:
-`pattern` and `constraints` give the expectation its meaning, `selection` the match, `parsing` turns data into these models.
+`scorers.conformance` interprets the expectation, `selection` the match, and `parsing` turns data into these models.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Count = Annotated[int, Field(strict=True, ge=0, le=100_000)]
 
 
 class _OrText(Strict):
-    """A model that may also be written as plain text; the JSON Schema says so too."""
+    """A model that may also be written as plain text, in the JSON Schema too."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -41,7 +41,7 @@ class _OrText(Strict):
 
 
 class Tool(_OrText):
-    """One call of one tool. Without ``arguments`` any will do; ``subset`` lets a call have further keys, ``exact`` does not."""
+    """One call of a tool, with any arguments if none are given. ``subset`` allows further keys, ``exact`` does not."""
 
     tool: Name
     arguments: dict[str, ArgumentPattern] | None = None
@@ -91,8 +91,8 @@ class Repeat(Strict):
         return self
 
 
-# The key that tells an element's kind. It is the union's tag too, which is why a mistake inside an element is reported as
-# one mistake of that kind, and not as one for each kind it might have been.
+# The key that identifies the kind of an element. It is also the tag of the union, so that an error inside an element is
+# reported once, for that kind, and not once for each possible kind.
 ELEMENT_MODELS: dict[str, type[Strict]] = {
     "tool": Tool,
     "sequence": Sequence,
@@ -135,9 +135,9 @@ Mode = Literal["strict", "in_order", "any_order", "subset", "superset", "single_
 class Expect(Strict):
     """What a run must look like: one pattern (or a named mode with its tools), and limits on everything else.
 
-    ``allow_extra`` names tools that may be called besides the pattern, for free. ``forbid`` names tools that may not be
-    called at all. Without a pattern every call that is not forbidden is fine. ``retries: collapse`` counts a failed call
-    and the call of the same tool in the next step as one.
+    ``allow_extra`` names tools that may be called besides the pattern at no cost. ``forbid`` names tools that must not be
+    called. Without a pattern every call that is not forbidden is allowed. ``retries: collapse`` counts a failed call and
+    the call of the same tool in the next step as one.
     """
 
     tool: Name | None = None
@@ -162,22 +162,24 @@ class Expect(Strict):
     def _one_pattern(self) -> Expect:
         given = [key for key in (*ELEMENT_MODELS, "mode") if getattr(self, key) is not None]
         if len(given) > 1:
-            raise ValueError(f"one pattern at a time: {' and '.join(given)} are both given; nest them in a sequence")
+            raise ValueError(
+                f"only one pattern is allowed, but {' and '.join(given)} are given; nest them in a sequence"
+            )
         if (self.mode is None) != (self.tools is None):
             raise ValueError("mode and tools go together: {mode: in_order, tools: [a, b]}")
         if self.mode == "single_tool" and len(self.tools or ()) != 1:
             raise ValueError("mode single_tool takes exactly one tool")
-        self._belongs(("arguments", "arguments_mode"), "tool")
-        self._belongs(("min", "max"), "repeat")
+        self._require_owner(("arguments", "arguments_mode"), "tool")
+        self._require_owner(("min", "max"), "repeat")
         return self
 
-    def _belongs(self, keys: tuple[str, ...], owner: str) -> None:
+    def _require_owner(self, keys: tuple[str, ...], owner: str) -> None:
         stray = self.model_fields_set.intersection(keys)
         if stray and getattr(self, owner) is None:
             raise ValueError(f"{min(stray)} goes with {owner}")
 
     def element(self) -> Element | None:
-        """The pattern as one element; None where there is none or a named mode stands for it."""
+        """Returns the pattern as one element; None if there is none or a named mode replaces it."""
         for key, model in ELEMENT_MODELS.items():
             if getattr(self, key) is not None:
                 fields = {name: getattr(self, name) for name in model.model_fields}
@@ -219,12 +221,12 @@ class Constraint(Strict):
 
     @property
     def template(self) -> str:
-        """Which of the templates it is."""
+        """The name of its template."""
         return next(iter(self.model_fields_set))
 
 
 class Match(Strict):
-    """Which runs a rule is about: all given keys must hold, ``{}`` matches every run."""
+    """Which runs a rule applies to: all given keys must match; ``{}`` matches every run."""
 
     route: Name | None = None
     intent: Name | None = None
@@ -237,9 +239,9 @@ class Match(Strict):
 class ScorerRef(BaseModel):
     """A scorer of a rule: its name, or ``{system: evalite, mode: flexible}`` with the scorer's own options.
 
-    ``name`` is what its evaluations are called, the system's name unless given; two of one rule must differ.
-    ``sample_rate`` is for scorers that ask a model: the share they judge of the runs that pass the rule's other scorers;
-    those that do not pass are always judged.
+    ``name`` is the name of its evaluations, by default that of the system; two scorers of a rule must differ in it.
+    ``sample_rate`` is for scorers that ask a model: the share of the runs passed by the rule's other scorers that they
+    judge. Runs that do not pass are always judged.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -263,9 +265,9 @@ class ScorerRef(BaseModel):
 
 
 class Rule(Strict):
-    """What runs of one kind must look like. ``pass`` is the value from which a run passes; the first scorer is primary.
+    """What runs of one kind must look like. ``pass`` is the lowest value that passes; the first scorer is primary.
 
-    A shadow rule is scored beside the rule in force and never takes a run away from it.
+    A shadow rule is scored in addition to the rule in force and never replaces it.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -285,17 +287,17 @@ class Rule(Strict):
     @classmethod
     def _distinct_names(cls, refs: list[ScorerRef]) -> list[ScorerRef]:
         names = [ref.name or ref.system for ref in refs]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice:
-            raise ValueError(f"two scorers are called {twice}; tell them apart with name: ...")
+        duplicate = next((name for name in names if names.count(name) > 1), None)
+        if duplicate:
+            raise ValueError(f"two scorers are named {duplicate}; tell them apart with name: ...")
         return refs
 
 
 class Intent(Strict):
-    """How to recognise an intent from the user's words where no attribute says it.
+    """How to recognise an intent in the user's text if no attribute gives it.
 
-    ``threshold`` is the cosine from which words are near enough to one of the examples: at 0.4 an intent that nobody meant is
-    rare, at 0.3 fewer are missed.
+    ``threshold`` is the lowest cosine similarity to one of the examples that counts: at 0.4 false positives are rare, at
+    0.3 fewer intents are missed.
     """
 
     name: Identifier
@@ -308,7 +310,7 @@ class Intent(Strict):
 class RuleTestCall(Strict):
     """A call of a test: a name, ``{name: {arguments}}``, ``{tool, arguments, status}`` or ``{parallel: [...]}``.
 
-    A bare name says nothing of the arguments (as where nobody captured them); ``{name: {}}`` is a call without any.
+    A bare name is a call whose arguments were not captured; ``{name: {}}`` is a call without arguments.
     """
 
     tool: Text | None = None
@@ -340,7 +342,7 @@ class RuleTestCall(Strict):
 
 
 class RuleTest(Strict):
-    """A test of a rule: these calls, does it pass, and with which score. Run by ``rightcall check``."""
+    """A test of a rule: calls, whether they pass, and optionally their score. Run by ``rightcall check``."""
 
     name: Text
     rule: Identifier
@@ -348,7 +350,7 @@ class RuleTest(Strict):
     passes: StrictBool
     score: Share | None = None
     context: dict[str, JsonValue] | None = None
-    """Where given, the rule must also be the one selected for a run with this route, intent, agent, ..."""
+    """If given, the rule must also be the one selected for a run with this route, intent, agent, ..."""
 
 
 class RuleFile(Strict):
@@ -361,9 +363,9 @@ class RuleFile(Strict):
     @model_validator(mode="after")
     def _distinct_names(self) -> RuleFile:
         for kind, names in (("rules", [r.name for r in self.rules]), ("intents", [i.name for i in self.intents])):
-            twice = next((name for name in names if names.count(name) > 1), None)
-            if twice:
-                raise ValueError(f"two {kind} are called {twice}")
+            duplicate = next((name for name in names if names.count(name) > 1), None)
+            if duplicate:
+                raise ValueError(f"two {kind} are named {duplicate}")
         return self
 
 

@@ -1,35 +1,35 @@
-"""Whether a name is the one a rule means: exact, glob (``*``, ``?``, ``[abc]``) or ``{regex: ...}``; case matters."""
+"""Matches names against those of a rule: exact, glob (``*``, ``?``, ``[abc]``) or ``{regex: ...}``, case-sensitive."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from scorers.rules.matchers import Name
-from scorers.rules.regexes import compile_regex, escape, found
+from scorers.rules.regexes import compile_regex, escape, is_match
 
 GLOB_CHARACTERS = frozenset("*?[")
 
 
 def is_exact(name: Name) -> bool:
-    """Whether the name stands for itself alone."""
+    """Whether the name matches only itself."""
     return isinstance(name, str) and GLOB_CHARACTERS.isdisjoint(name)
 
 
-def show_name(name: Name) -> str:
-    """The name as a sentence has it: a regex between slashes."""
+def format_name(name: Name) -> str:
+    """Returns the name as messages show it: a regex between slashes."""
     return name if isinstance(name, str) else f"/{name.regex}/"
 
 
 def compile_name(name: Name) -> Callable[[str], bool]:
-    """A predicate over names. A glob covers the whole name; a regex is found anywhere unless anchored."""
+    """Returns a predicate over names. A glob matches the whole name; a regex matches anywhere unless anchored."""
     if isinstance(name, str) and is_exact(name):
         return name.__eq__
     expression = compile_regex(_glob_to_regex(name) if isinstance(name, str) else name.regex)
-    return lambda text: found(expression, text)
+    return lambda text: is_match(expression, text)
 
 
 def _glob_to_regex(glob: str) -> str:
-    # A bracket that is never closed, or closes at once, is a character like any other, as shells have it.
+    # A bracket that is not closed, or is empty, is an ordinary character, as in shells.
     parts: list[str] = []
     at = 0
     while at < len(glob):
@@ -46,5 +46,5 @@ def _glob_to_regex(glob: str) -> str:
 
 
 def _class(characters: str) -> str:
-    """The inside of a bracket: ranges stay, what the regex engine would read otherwise is escaped."""
+    """The inside of a bracket: ranges stay, characters that are special to the regex engine are escaped."""
     return "".join(f"\\{c}" if c in "\\]^[" else c for c in characters)

@@ -1,4 +1,4 @@
-"""Plain data (as a YAML reader gives it) into rules, or every mistake in it with its place and the fix."""
+"""Parses plain data (as read from YAML) into rules, or reports every problem with its path and a suggestion."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ MAX_PROBLEMS = 100
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake: the path to it inside the document (keys and list indices) and a sentence."""
+    """One problem: its path inside the document (keys and list indices) and a message."""
 
     path: tuple[str | int, ...]
     message: str
 
     def __str__(self) -> str:
-        return f"{show_path(self.path)}: {self.message}"
+        return f"{format_path(self.path)}: {self.message}"
 
 
 class RuleError(ValueError):
-    """The rules cannot be used; ``problems`` holds every mistake found."""
+    """The rules cannot be used; ``problems`` holds every problem found."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = tuple(problems)
 
 
-def show_path(path: Sequence[str | int]) -> str:
-    """``rules[0].expect.sequence[1]``."""
+def format_path(path: Sequence[str | int]) -> str:
+    """Returns the path in the form ``rules[0].expect.sequence[1]``."""
     shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return shown.lstrip(".") or "the document"
 
 
 def parse_rules(data: object) -> RuleFile:
-    """The rule file this data describes. An empty document is a file without rules. Raises RuleError."""
+    """Parse a rule file. An empty document is a file without rules. Raises RuleError."""
     if data is None:
         return RuleFile()
     if _too_deep(data):
@@ -56,13 +56,13 @@ def parse_rules(data: object) -> RuleFile:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """``; did you mean X?`` for the known word closest to this one, or nothing."""
+    """Returns ``; did you mean X?`` for the known word closest to this one, or an empty string."""
     close = difflib.get_close_matches(word[:100], known, n=1, cutoff=0.6)
     return f"; did you mean {close[0]}?" if close else ""
 
 
 def _too_deep(data: object) -> bool:
-    # Level by level, not by recursion: how deep it goes is what is in question.
+    # Level by level, since recursion would fail on the very data that must be refused.
     level: list[object] = [data]
     for _ in range(MAX_DEPTH):
         level = [child for item in level for child in _children(item)]
@@ -77,7 +77,7 @@ def _children(item: object) -> Sequence[object]:
     return item if isinstance(item, list) else ()
 
 
-# Where a key is unknown, the known ones are those of the model at that place: the union tag or the key before it says.
+# For an unknown key, the suggestions are the fields of the model at that path, given by the union tag or the parent key.
 _MODELS: dict[str, type[BaseModel]] = {
     **{f"<{key}>": model for key, model in rules.ELEMENT_MODELS.items()},
     **{
@@ -134,7 +134,7 @@ def _problem(details: ErrorDetails, data: object) -> Problem:
 
 
 def _document_path(loc: tuple[str | int, ...], data: object) -> tuple[str | int, ...]:
-    """The part of pydantic's location that is in the document: no union tags, no fields of a shorthand written out."""
+    """Returns the part of pydantic's location that exists in the document: no union tags, no fields of expanded shorthands."""
     path: list[str | int] = []
     for position, part in enumerate(loc):
         inside = _child(data, part)

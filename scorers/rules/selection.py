@@ -1,4 +1,4 @@
-"""Which rule a run falls under. First match wins, everywhere."""
+"""Selects the rule that applies to a run. The first match wins."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Generic, Protocol, TypeVar
 from scorers.rules.model import Match, Rule
 from scorers.rules.names import compile_name, is_exact
 
-KEYS = ("route", "intent", "agent", "service", "tenant")
+MATCH_KEYS = ("route", "intent", "agent", "service", "tenant")
 
 
 @dataclass(frozen=True, slots=True)
 class RuleContext:
-    """What is known of a run. None where nothing said it; ``attributes`` are the run's and its resource's."""
+    """The properties of a run that rules match; None if unknown. ``attributes`` are the run's and its resource's."""
 
     route: str | None = None
     intent: str | None = None
@@ -25,7 +25,7 @@ class RuleContext:
 
 
 class HasRule(Protocol):
-    """A rule, or whatever is built around one."""
+    """Anything that has a rule."""
 
     @property
     def rule(self) -> Rule:
@@ -36,7 +36,7 @@ R = TypeVar("R", bound=HasRule)
 
 
 class RuleIndex(Generic[R]):
-    """The rules of one scope in order; a lookup touches only those whose first exact key agrees."""
+    """The rules of one scope, in order. A lookup tests only the rules whose first exact key agrees."""
 
     def __init__(self, rules: Sequence[R]) -> None:
         self._rules = rules
@@ -46,13 +46,13 @@ class RuleIndex(Generic[R]):
             self._by_key.setdefault(_bucket(rule.rule.match), []).append(position)
 
     def select(self, context: RuleContext) -> R | None:
-        """The first rule that matches; None where none does."""
+        """Returns the first rule that matches; None if none does."""
         if not self._rules:
             return None
         # Rules without an exact key, and those whose exact key the run has; the others cannot match. A thousand rules for
-        # a thousand routes cost what a handful does.
+        # a thousand routes cost as little as a few.
         candidates = list(self._by_key.get(None, ()))
-        for key in KEYS:
+        for key in MATCH_KEYS:
             value = getattr(context, key)
             if value is not None:
                 candidates += self._by_key.get((key, value), ())
@@ -61,12 +61,12 @@ class RuleIndex(Generic[R]):
 
 
 def select(rules: Sequence[Rule], context: RuleContext) -> Rule | None:
-    """The first of these rules that matches, for a single lookup; a `RuleIndex` is for many."""
+    """Returns the first of these rules that matches. For many lookups use a `RuleIndex`."""
     return next((rule for rule in rules if _compile_match(rule.match)(context)), None)
 
 
 def _bucket(match: Match) -> tuple[str, str] | None:
-    for key in KEYS:
+    for key in MATCH_KEYS:
         wanted = getattr(match, key)
         if wanted is not None and is_exact(wanted):
             return key, wanted
@@ -74,7 +74,7 @@ def _bucket(match: Match) -> tuple[str, str] | None:
 
 
 def _compile_match(match: Match) -> Callable[[RuleContext], bool]:
-    keys = [(key, compile_name(wanted)) for key in KEYS if (wanted := getattr(match, key)) is not None]
+    keys = [(key, compile_name(wanted)) for key in MATCH_KEYS if (wanted := getattr(match, key)) is not None]
     attributes = [(key, compile_name(wanted)) for key, wanted in match.attributes.items()]
 
     def matches(context: RuleContext) -> bool:

@@ -1,6 +1,6 @@
 """The texts that the semantic matchers of a rule compare, known before the run is scored.
 
-To embed a text takes long. Who must not wait has them embedded elsewhere first, and scores when all are known.
+Embedding a text is slow. A caller that must not block embeds these texts elsewhere first, and scores afterwards.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from scorers.trajectory import Trajectory
 
 
 class SemanticTexts:
-    """Of the calls of a run, the arguments that some semantic matcher of the rule looks at. Empty: it has no such matcher.
+    """The arguments of a run that the semantic matchers of a rule read. False if the rule has no such matcher.
 
-    A matcher beside others may not be asked, so these are at least the texts that scoring embeds, and seldom more.
+    A matcher that follows others may never be evaluated, so these are all texts that scoring embeds, and rarely more.
     """
 
     def __init__(self, rule: Rule) -> None:
         self._tools = [
-            (compile_name(tool.tool), meant)
+            (compile_name(tool.tool), patterns)
             for tool in _tools(rule)
-            if (meant := {key: p for key, p in (tool.arguments or {}).items() if _is_semantic(p)})
+            if (patterns := {key: p for key, p in (tool.arguments or {}).items() if _is_semantic(p)})
         ]
 
     def __bool__(self) -> bool:
         return bool(self._tools)
 
     def of(self, trajectory: Trajectory) -> Iterator[str]:
-        """The texts, one maybe more than once."""
+        """The texts, possibly with duplicates."""
         for call in trajectory.calls if self._tools else ():
             if call.arguments is not None:
-                for is_named, meant in self._tools:
-                    if is_named(call.name):
-                        yield from _in_mapping(meant, call.arguments)
+                for matches_name, patterns in self._tools:
+                    if matches_name(call.name):
+                        yield from _in_mapping(patterns, call.arguments)
 
 
 def _tools(value: Any) -> Iterator[Tool]:
-    """The tools a rule names, wherever it does."""
+    """All tools of a rule, at any depth."""
     if isinstance(value, Tool):
         yield value
     elif isinstance(value, BaseModel):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, optional_arguments
 from scorers.score import Score
 from scorers.systems.pairing import first_fit, in_order_fit, outcomes
@@ -38,20 +38,20 @@ class AdkOptions(Options):
         return self.ignore_args or optional_arguments(expected) == optional_arguments(actual)
 
 
-def create(**options: Any) -> SystemScorer:
+def create(**options: Any) -> Scorer:
     """A scorer with the original's options. Raises `ValueError` for bad ones."""
-    read = read_options(NAME, AdkOptions, options)
+    read = parse_options(NAME, AdkOptions, options)
     match_type = read.match_type.strip().upper().replace("-", "_").replace(" ", "_")
     if match_type not in _MATCH_TYPES:
         raise OriginalError(f"adk has no match_type {read.match_type!r}; it has {', '.join(_MATCH_TYPES)}")
-    return scorer(read.model_copy(update={"match_type": match_type}), _score)
+    return make_scorer(read.model_copy(update={"match_type": match_type}), _score)
 
 
 def _score(options: AdkOptions, expected: list[Call], actual: list[Call]) -> Score:
     found = _MATCH_TYPES[options.match_type](options, expected, actual)
     good = len(found) == len(expected) and (options.match_type != "EXACT" or len(actual) == len(expected))
     passed = float(good) >= options.threshold
-    return verdict(
+    return labelled_score(
         float(good),
         f"Scores {good:d}: {len(found)} of {len(expected)} expected calls were found among "
         f"{len(actual)} by {options.match_type}",

@@ -28,7 +28,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from scorers.call_scorer import Options, SystemScorer, read_options, scorer, verdict
+from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments
 from scorers.score import Score
 from scorers.systems.pairing import first_fit, outcomes
@@ -69,15 +69,15 @@ class AgentevalsOptions(Options):
         return MATCHERS.get(override, MATCHERS["ignore"]) if isinstance(override, str) else _on_keys(override)
 
 
-def create(**options: Any) -> SystemScorer:
+def create(**options: Any) -> Scorer:
     """A scorer with the original's options. Raises `ValueError` for bad ones."""
-    return scorer(read_options(NAME, AgentevalsOptions, options), _score)
+    return make_scorer(parse_options(NAME, AgentevalsOptions, options), _score)
 
 
 def _score(options: AgentevalsOptions, expected: list[Call], actual: list[Call]) -> Score:
     mode = options.trajectory_match_mode
     good, matched = _MODES[mode](options, expected, actual)
-    return verdict(
+    return labelled_score(
         float(good),
         f"Scores {good:d}: {len(matched)} of {len(actual)} calls made match one of the "
         f"{len(expected)} expected, for a {mode} match",

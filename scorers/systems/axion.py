@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
-from scorers.call_scorer import Options, SystemScorer, read_options, scorer, verdict
+from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments, names
 from scorers.score import Score
 from scorers.systems.formulas import f1_score, share
@@ -65,19 +65,19 @@ class AxionOptions(Options):
         return actual == expected
 
 
-def create(**options: Any) -> SystemScorer:
+def create(**options: Any) -> Scorer:
     """A scorer with the original's options. Raises `ValueError` for bad ones."""
-    return scorer(read_options(NAME, AxionOptions, options), _score)
+    return make_scorer(parse_options(NAME, AxionOptions, options), _score)
 
 
 def _score(options: AxionOptions, expected: list[Call], actual: list[Call]) -> Score:
     if not expected and not actual:
         explanation = "Correct: No tools were expected and none were called."
-        return verdict(1.0, "No call was expected and none was made", {"explanation": explanation})
+        return labelled_score(1.0, "No call was expected and none was made", {"explanation": explanation})
     if not expected:
         explanation = f"Incorrect: No tools were expected, but {len(actual)} were called."
         reason = f"No call was expected and {len(actual)} were made"
-        return verdict(0.0, reason, {"explanation": explanation}, outcomes=outcomes(len(actual), ()))
+        return labelled_score(0.0, reason, {"explanation": explanation}, outcomes=outcomes(len(actual), ()))
     return (_strict if options.strict_order else _flexible)(options, expected, actual)
 
 
@@ -85,12 +85,12 @@ def _strict(options: AxionOptions, expected: list[Call], actual: list[Call]) -> 
     if len(expected) != len(actual):
         explanation = f"Tool count mismatch: expected {len(expected)}, got {len(actual)}"
         reason = f"Scores 0: {len(expected)} calls expected, {len(actual)} made"
-        return verdict(0.0, reason, {"explanation": explanation})
+        return labelled_score(0.0, reason, {"explanation": explanation})
     wrong = next((i for i, pair in enumerate(zip(expected, actual, strict=True)) if not options.fits(*pair)), None)
     if wrong is None:
         explanation = f"All {len(expected)} tools called correctly in order."
         everything = outcomes(len(actual), range(len(actual)))
-        return verdict(
+        return labelled_score(
             1.0, f"All {len(expected)} calls fit in order", {"explanation": explanation}, outcomes=everything
         )
     seen = f" with args {dict(arguments(actual[wrong]))}" if options.check_parameters else ""
@@ -100,7 +100,7 @@ def _strict(options: AxionOptions, expected: list[Call], actual: list[Call]) -> 
     reason = (
         f"Scores 0: at position {wrong} {actual[wrong].tool!r} was called, not {expected[wrong].tool!r} as expected"
     )
-    return verdict(0.0, reason, {"explanation": explanation}, missing=[expected[wrong].tool])
+    return labelled_score(0.0, reason, {"explanation": explanation}, missing=[expected[wrong].tool])
 
 
 def _flexible(options: AxionOptions, expected: list[Call], actual: list[Call]) -> Score:
@@ -120,7 +120,7 @@ def _flexible(options: AxionOptions, expected: list[Call], actual: list[Call]) -
         parts.append(f"Missing tools: {names(lost)}")
     if rest:
         parts.append(f"Unexpected tools: {names(rest)}")
-    return verdict(
+    return labelled_score(
         value,
         f"{options.scoring} of {len(found)} matched calls, {len(expected)} expected and {len(actual)} made",
         {"explanation": f"[{options.scoring}] {'; '.join(parts)}"},

@@ -25,7 +25,7 @@ from collections.abc import Callable, Hashable, Mapping
 from operator import eq
 from typing import Any, Literal
 
-from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments
 from scorers.score import Score
 from scorers.systems.formulas import f1_score, share
@@ -44,9 +44,9 @@ class AzureOptions(Options):
     with_params: bool = False
 
 
-def create(**options: Any) -> SystemScorer:
+def create(**options: Any) -> Scorer:
     """A scorer with the original's options. Raises `ValueError` for bad ones."""
-    return scorer(read_options(NAME, AzureOptions, options), _score)
+    return make_scorer(parse_options(NAME, AzureOptions, options), _score)
 
 
 def _score(options: AzureOptions, expected: list[Call], actual: list[Call]) -> Score:
@@ -56,7 +56,7 @@ def _score(options: AzureOptions, expected: list[Call], actual: list[Call]) -> S
     good = _MODES[options.matching_mode](wanted, taken)
     common = (Counter(wanted) & Counter(taken)).total()
     precision, recall = share(common, len(taken)), share(common, len(wanted))
-    return verdict(
+    return labelled_score(
         float(good),
         f"Scores {good:d} by {options.matching_mode}: {common} of {len(wanted)} expected steps "
         f"are among the {len(taken)} taken",

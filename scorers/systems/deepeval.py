@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, optional_arguments
 from scorers.score import Score
 from scorers.systems.pairing import outcomes
@@ -60,9 +60,9 @@ class DeepevalOptions(Options):
         return not self.check_output or bool(expected.output == actual.output)
 
 
-def create(**options: Any) -> SystemScorer:
+def create(**options: Any) -> Scorer:
     """A scorer with the original's options. Raises `ValueError` for bad ones."""
-    return scorer(read_options(NAME, DeepevalOptions, options), _score)
+    return make_scorer(parse_options(NAME, DeepevalOptions, options), _score)
 
 
 def _score(options: DeepevalOptions, expected: list[Call], actual: list[Call]) -> Score:
@@ -73,7 +73,7 @@ def _score(options: DeepevalOptions, expected: list[Call], actual: list[Call]) -
     if options.strict_mode and value < 1.0:
         value, shown = 0.0, f"{shown}; strict mode makes it 0"
     passed = value >= threshold
-    return verdict(value, shown, {"success": passed}, passed=passed, outcomes=outcomes(len(actual), matched))
+    return labelled_score(value, shown, {"success": passed}, passed=passed, outcomes=outcomes(len(actual), matched))
 
 
 def _total(options: DeepevalOptions, expected: list[Call], actual: list[Call]) -> tuple[float, set[int]]:

@@ -28,7 +28,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import ABSENT, Call, names
 from scorers.score import Outcome, Score
 from scorers.systems.equality import deep_equal, stable_key
@@ -53,9 +53,9 @@ class EvaliteOptions(Options):
     weights: Weights | None = None
 
 
-def create(**options: Any) -> SystemScorer:
+def create(**options: Any) -> Scorer:
     """A scorer with the original's options. Raises `ValueError` for bad ones."""
-    return scorer(read_options(NAME, EvaliteOptions, options), _score)
+    return make_scorer(parse_options(NAME, EvaliteOptions, options), _score)
 
 
 def _score(options: EvaliteOptions, expected: list[Call], actual: list[Call]) -> Score:
@@ -71,11 +71,13 @@ def _one_side_empty(expected: list[Call], actual: list[Call]) -> Score:
     outcomes: list[Outcome] = ["extra"] * len(actual)
     if expected:
         warning = {"warning": "No tool calls found in output", "referenceCount": len(expected)}
-        return verdict(0.0, f"0 of {len(expected)} expected calls: none was made", warning, missing=names(expected))
+        return labelled_score(
+            0.0, f"0 of {len(expected)} expected calls: none was made", warning, missing=names(expected)
+        )
     if actual:
         warning = {"warning": "Reference tool calls are empty but predictions exist", "outputCount": len(actual)}
-        return verdict(0.0, f"No call was expected and {len(actual)} were made", warning, outcomes=outcomes)
-    return verdict(1.0, "No call was expected and none was made", {"note": "Both empty - perfect match"})
+        return labelled_score(0.0, f"No call was expected and {len(actual)} were made", warning, outcomes=outcomes)
+    return labelled_score(1.0, "No call was expected and none was made", {"note": "Both empty - perfect match"})
 
 
 def _exact(weights: Weights, expected: list[Call], actual: list[Call]) -> Score:
@@ -99,7 +101,7 @@ def _exact(weights: Weights, expected: list[Call], actual: list[Call]) -> Score:
         "totals": {"reference": len(expected), "output": len(actual)},
     }
     missed = [call.tool for call, outcome in zip_longest(expected, outcomes) if call and outcome in {None, "extra"}]
-    return verdict(value, reason, details, outcomes=outcomes, missing=missed)
+    return labelled_score(value, reason, details, outcomes=outcomes, missing=missed)
 
 
 def _at_position(actual: Call, expected: Call | None) -> Outcome:
@@ -152,7 +154,7 @@ def _flexible(weights: Weights, expected: list[Call], actual: list[Call]) -> Sco
             "missingToolCalls": [_published(call) for call in unmatched],
         },
     }
-    return verdict(value, reason, details, outcomes=outcomes, missing=list(open_names.elements()))
+    return labelled_score(value, reason, details, outcomes=outcomes, missing=list(open_names.elements()))
 
 
 def _published(call: Call) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call
 from scorers.score import Score
 
@@ -43,12 +43,12 @@ class MastraCodeOptions(Options):
     layout: Literal["parts", "per_message"] | None = None
 
 
-def create(**options: Any) -> SystemScorer:
+def create(**options: Any) -> Scorer:
     """A scorer with the original's options. Raises `ValueError` for bad ones, or none."""
-    read = read_options(NAME, MastraCodeOptions, options)
+    read = parse_options(NAME, MastraCodeOptions, options)
     if not read.expected_tool and read.expected_tool_order is None:
         raise OriginalError("mastra_code needs expectedTool or expectedToolOrder")
-    return scorer(read, _score)
+    return make_scorer(read, _score)
 
 
 def called_tools(actual: list[Call]) -> list[str]:
@@ -76,7 +76,7 @@ def _score(options: MastraCodeOptions, _expected: list[Call], actual: list[Call]
         "correctToolCalled": called,
         "correctOrderCalled": ordered,
     }
-    return verdict(float(good), f"Scores {good:d}: {reason}", details)
+    return labelled_score(float(good), f"Scores {good:d}: {reason}", details)
 
 
 def _is_called(options: MastraCodeOptions, tools: list[str]) -> bool:

@@ -29,10 +29,10 @@ from typing import Any
 
 from pydantic import Field
 
-from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call
 from scorers.judged.judge import AnswerError, JudgedRun, JudgeRequest, JudgeRequests, ToolDefinition, parse_answer
-from scorers.quoting import clip, quote
+from scorers.quoting import quote, truncate
 from scorers.score import Score
 from scorers.systems.formulas import round_to_cents
 
@@ -147,12 +147,12 @@ class MastraLLMJudge:
 
 def create_judge(**options: Any) -> MastraLLMJudge:
     """A scorer that asks. Raises `ValueError` for bad options."""
-    return MastraLLMJudge(read_options(NAME, MastraLLMJudgeOptions, options))
+    return MastraLLMJudge(parse_options(NAME, MastraLLMJudgeOptions, options))
 
 
-def create(**options: Any) -> SystemScorer:
+def create(**options: Any) -> Scorer:
     """A scorer of one judged run. Raises `ValueError` for bad options, the scorer for an answer that is unusable."""
-    return scorer(read_options(NAME, MastraLLMOptions, options), _score)
+    return make_scorer(parse_options(NAME, MastraLLMOptions, options), _score)
 
 
 def analysis_request(
@@ -164,8 +164,8 @@ def analysis_request(
         for tool in available_tools[:MAX_TOOLS]
     )
     question = ANALYSIS_QUESTION.format(
-        user_input=quote(clip(user_input, MAX_WORDS)),
-        agent_response=quote(clip(agent_response, MAX_WORDS)),
+        user_input=quote(truncate(user_input, MAX_WORDS)),
+        agent_response=quote(truncate(agent_response, MAX_WORDS)),
         called=_line(", ".join(called), MAX_WORDS) or "None",
         reference=reference,
     )
@@ -175,7 +175,7 @@ def analysis_request(
 def reason_request(user_input: str, analysis: Mapping[str, Any]) -> JudgeRequest:
     """The second question: one sentence on the score of an analysis."""
     question = REASON_QUESTION.format(
-        user_input=quote(clip(user_input, MAX_WORDS)),
+        user_input=quote(truncate(user_input, MAX_WORDS)),
         score=analysis_score(analysis),
         evaluations=_compact(analysis["evaluations"]),
         missing=_compact(analysis.get("missingTools", [])),
@@ -207,7 +207,7 @@ def _score(options: MastraLLMOptions, _expected: list[Call], _actual: list[Call]
 
 def _verdict(analysis: Mapping[str, Any], reason: str) -> Score:
     evaluations, missing = analysis["evaluations"], analysis.get("missingTools", [])
-    return verdict(
+    return labelled_score(
         analysis_score(analysis),
         f"{_appropriate(analysis)} of {len(evaluations)} evaluated calls were appropriate, {len(missing)} tools missing",
         {"reason": reason, "judgeCalls": 2, "analyze": analysis},
@@ -221,11 +221,11 @@ def _appropriate(analysis: Mapping[str, Any]) -> int:
 
 def _line(text: object, limit: int) -> str:
     """A text that stays on its line."""
-    return quote(clip(str(text), limit))[1:-1]
+    return quote(truncate(str(text), limit))[1:-1]
 
 
 def _compact(value: object) -> str:
-    return clip(json.dumps(value, ensure_ascii=False, separators=(",", ":")), MAX_EVALUATIONS)
+    return truncate(json.dumps(value, ensure_ascii=False, separators=(",", ":")), MAX_EVALUATIONS)
 
 
 def _as_tool(tool: ToolDefinition) -> dict[str, str]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments, names, optional_arguments
 from scorers.score import Score
 
@@ -32,9 +32,9 @@ class MlflowOptions(Options):
     should_consider_ordering: bool = False
 
 
-def create(**options: Any) -> SystemScorer:
+def create(**options: Any) -> Scorer:
     """A scorer with the original's options. Raises `ValueError` for bad ones."""
-    return scorer(read_options(NAME, MlflowOptions, options), _score)
+    return make_scorer(parse_options(NAME, MlflowOptions, options), _score)
 
 
 def _score(options: MlflowOptions, expected: list[Call], actual: list[Call]) -> Score:
@@ -89,7 +89,7 @@ def _as_sets(expected: list[Call], actual: list[Call], *, with_arguments: bool) 
 
 def _answer(good: bool, reason: str, rationale: str) -> Score:
     details = {"rationale": rationale, "source": "CODE"}
-    return verdict(float(good), f"Scores {good:d}: {reason}", details)
+    return labelled_score(float(good), f"Scores {good:d}: {reason}", details)
 
 
 def _signatures(calls: list[Call], *, with_arguments: bool) -> list[str]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scorers.call_scorer import Options, SystemScorer, read_options, scorer, verdict
+from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments, names
 from scorers.score import Score
 
@@ -35,14 +35,14 @@ class RagasAccuracyOptions(Options):
     strict_order: bool = True
 
 
-def create(**options: Any) -> SystemScorer:
+def create(**options: Any) -> Scorer:
     """A scorer with the original's options. Raises `ValueError` for bad ones."""
-    return scorer(read_options(NAME, RagasAccuracyOptions, options), _score)
+    return make_scorer(parse_options(NAME, RagasAccuracyOptions, options), _score)
 
 
 def _score(options: RagasAccuracyOptions, expected: list[Call], actual: list[Call]) -> Score:
     value, reason = _value(options, expected, actual)
-    return verdict(value, reason, {"collections": value})
+    return labelled_score(value, reason, {"collections": value})
 
 
 def _value(options: RagasAccuracyOptions, expected: list[Call], actual: list[Call]) -> tuple[float, str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from scorers.call_scorer import Options, SystemScorer, read_options, scorer, verdict
+from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments
 from scorers.score import Score
 from scorers.systems.formulas import f1_score, share
@@ -21,9 +21,9 @@ NAME = "ragas_f1"
 VERSION = "ragas@0.4.3"
 
 
-def create(**options: Any) -> SystemScorer:
+def create(**options: Any) -> Scorer:
     """A scorer; the original has no options. Raises `ValueError` for any."""
-    return scorer(read_options(NAME, Options, options), _score)
+    return make_scorer(parse_options(NAME, Options, options), _score)
 
 
 def _score(_options: Options, expected: list[Call], actual: list[Call]) -> Score:
@@ -31,7 +31,7 @@ def _score(_options: Options, expected: list[Call], actual: list[Call]) -> Score
     distinct, taken = set(wanted), set(made)
     common = distinct & taken
     value = round(f1_score(share(len(common), len(taken)), share(len(common), len(distinct))), 4)
-    return verdict(
+    return labelled_score(
         value,
         f"F1 of {len(common)} common calls, {len(distinct)} distinct ones expected and {len(taken)} made",
         {"collections": value},

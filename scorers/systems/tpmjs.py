@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scorers.call_scorer import Options, OriginalError, SystemScorer, read_options, scorer, verdict
+from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call
 from scorers.score import Score
 from scorers.systems.equality import own_keys_equal
@@ -37,9 +37,9 @@ NAME = "tpmjs"
 VERSION = "tpmjs/tool-call-accuracy-score@0.2.0"
 
 
-def create(**options: Any) -> SystemScorer:
+def create(**options: Any) -> Scorer:
     """A scorer; the original has no options. Raises `ValueError` for any."""
-    return scorer(read_options(NAME, Options, options), _score)
+    return make_scorer(parse_options(NAME, Options, options), _score)
 
 
 def _score(_options: Options, expected: list[Call], actual: list[Call]) -> Score:
@@ -68,7 +68,7 @@ def _score(_options: Options, expected: list[Call], actual: list[Call]) -> Score
     reason = (
         f"F1 of precision {precision:.3f} and recall {recall:.3f}: {len(correct)} correct calls of {len(actual)} made"
     )
-    return verdict(
+    return labelled_score(
         round_half_up(f1, 3),
         f"{reason} and {len(expected)} expected",
         details,

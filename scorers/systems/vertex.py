@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from scorers.call_scorer import Options, SystemScorer, read_options, scorer, verdict
+from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments, names
 from scorers.score import Score
 from scorers.systems.equality import deep_equal
@@ -39,22 +39,22 @@ class VertexOptions(Options):
     tool_name: str | None = None
 
 
-def create(**options: Any) -> SystemScorer:
+def create(**options: Any) -> Scorer:
     """A scorer of one metric. Raises `ValueError` for bad options, or single_tool_use without its tool."""
-    read = read_options(NAME, VertexOptions, options)
+    read = parse_options(NAME, VertexOptions, options)
     if (read.metric == "single_tool_use") != (read.tool_name is not None):
         raise ValueError("vertex needs tool_name for the metric single_tool_use, and for no other")
-    return scorer(read, _score)
+    return make_scorer(read, _score)
 
 
 def _score(options: VertexOptions, expected: list[Call], actual: list[Call]) -> Score:
     if options.metric == "single_tool_use":
         used = options.tool_name in names(actual)
         reason = f"{options.tool_name!r} was {'' if used else 'not '}among the {len(actual)} calls made"
-        return verdict(float(used), reason, {"metric": options.metric})
+        return labelled_score(float(used), reason, {"metric": options.metric})
     matched, value = _METRICS[options.metric](expected, actual)
     reason = f"{options.metric} of {len(matched)} matched calls, {len(expected)} expected and {len(actual)} made"
-    return verdict(value, reason, {"metric": options.metric}, outcomes=outcomes(len(actual), matched))
+    return labelled_score(value, reason, {"metric": options.metric}, outcomes=outcomes(len(actual), matched))
 
 
 def _equal(one: Call, other: Call) -> bool:

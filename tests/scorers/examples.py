@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from scorers import CompiledRule, ToolCall, Trajectory, load_rules
-from scorers.conformance.expectation import read_expectation
+from scorers.conformance.expectation import compile_expectation
 from scorers.conformance.pattern import Pattern
 from scorers.rules.model import Expect
 
@@ -78,7 +78,7 @@ def run(*calls: Any, steps: list[int] | None = None, unsure: tuple[int, ...] = (
 
 
 def pattern(expect: dict[str, Any]) -> Pattern:
-    element = read_expectation(Expect.model_validate(expect)).element
+    element = compile_expectation(Expect.model_validate(expect)).element
     assert element is not None
     return Pattern(element)
 

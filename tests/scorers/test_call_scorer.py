@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scorers.call_scorer import Options, read_options, scorer, verdict
+from scorers.call_scorer import Options, labelled_score, make_scorer, parse_options
 from scorers.calls import Call
 from scorers.score import Score
 from tests.scorers.systems.cases import SYSTEMS, calls, run
@@ -32,11 +32,11 @@ class Sample(Options):
 )
 def test_names_the_bad_option(given: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        read_options("sample", Sample, given)
+        parse_options("sample", Sample, given)
 
 
 def test_keeps_good_options() -> None:
-    assert read_options("sample", Sample, {"limit": 1, "mode": "b"}) == Sample(limit=1.0, mode="b")
+    assert parse_options("sample", Sample, {"limit": 1, "mode": "b"}) == Sample(limit=1.0, mode="b")
 
 
 @pytest.mark.parametrize("name", sorted(SYSTEMS))
@@ -61,9 +61,9 @@ def test_the_scorer_hands_on_options_and_both_sides() -> None:
 
     def score(options: Sample, expected: list[Call], actual: list[Call]) -> Score:
         seen.extend((options.mode, expected, actual))
-        return verdict(1.0, "seen", {})
+        return labelled_score(1.0, "seen", {})
 
-    scorer(Sample(mode="z"), score)(expected=calls("a"), actual=calls("b"))
+    make_scorer(Sample(mode="z"), score)(expected=calls("a"), actual=calls("b"))
     assert seen == ["z", [Call("a")], [Call("b")]]
 
 
@@ -72,7 +72,7 @@ def test_the_scorer_hands_on_options_and_both_sides() -> None:
     [(1.0, None, "pass"), (0.99, None, "fail"), (None, None, "fail"), (0.5, True, "pass"), (1.0, False, "fail")],
 )
 def test_labels_by_the_originals_verdict_or_a_full_score(value: float | None, passed: bool | None, label: str) -> None:
-    assert verdict(value, "because", {}, passed=passed).label == label
+    assert labelled_score(value, "because", {}, passed=passed).label == label
 
 
 def nested(depth: int) -> dict[str, Any]:

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from scorers.calls import ABSENT, Call, arguments, names, optional_arguments, read_calls
+from scorers.calls import ABSENT, Call, arguments, names, optional_arguments, parse_calls
 
 
 def test_reads_what_is_given_and_nothing_else() -> None:
     given = {"tool": "search", "args": {"q": 1}, "state": "call", "output": [1], "span": "ignored"}
-    assert read_calls([given], "actual") == [Call("search", {"q": 1}, "call", [1])]
+    assert parse_calls([given], "actual") == [Call("search", {"q": 1}, "call", [1])]
 
 
 def test_absent_arguments_are_not_null() -> None:
-    absent, null = read_calls([{"tool": "a"}, {"tool": "a", "args": None}], "expected")
+    absent, null = parse_calls([{"tool": "a"}, {"tool": "a", "args": None}], "expected")
     assert absent.args is ABSENT
     assert null.args is None
 
@@ -35,7 +35,7 @@ def test_absent_arguments_are_not_null() -> None:
 )
 def test_names_what_is_no_call(given: Any, complaint: str) -> None:
     with pytest.raises(TypeError, match=complaint):
-        read_calls(given, "actual")
+        parse_calls(given, "actual")
 
 
 @pytest.mark.parametrize("nothing", [ABSENT, None])

@@ -11,7 +11,7 @@ import pytest
 
 from scorers import SCORERS, RuleContext, RuleError, RuleSet, Score, ToolCall, load_rules, parse_rules, score_rule
 from scorers.evaluation import digest
-from scorers.rules.parsing import show_path
+from scorers.rules.parsing import format_path
 from tests.scorers.examples import refund_file, rule, run
 
 HAPPY = run(("lookup_order", {"order_id": "ord_7"}), "check_inventory", "check_policy", "refund_card")
@@ -20,7 +20,7 @@ HAPPY = run(("lookup_order", {"order_id": "ord_7"}), "check_inventory", "check_p
 def mistakes(**keys: Any) -> list[tuple[str, str]]:
     with pytest.raises(RuleError) as caught:
         load_rules({"rules": [{"name": "first"}, {"name": "r", **keys}]})
-    return [(show_path(problem.path), problem.message) for problem in caught.value.problems]
+    return [(format_path(problem.path), problem.message) for problem in caught.value.problems]
 
 
 def test_every_scorer_of_a_rule_gives_an_evaluation() -> None:
@@ -47,11 +47,11 @@ def test_every_scorer_of_a_rule_gives_an_evaluation() -> None:
             ".scorers[0]",
             "unknown scorer evalit; did you mean evalite?",
         ),
-        ({"scorers": ["trajectory", "evalite"]}, ".scorers[1]", "expects no particular ones"),
-        ({"scorers": ["tpmjs"], "expect": {"tool": "a*"}}, ".scorers[0]", "a* has no one name"),
+        ({"scorers": ["trajectory", "evalite"]}, ".scorers[1]", "this rule has no pattern"),
+        ({"scorers": ["tpmjs"], "expect": {"tool": "a*"}}, ".scorers[0]", "a* is not an exact name"),
         ({"scorers": [{"system": "evalite", "mod": 1}], "expect": {"tool": "a"}}, ".scorers[0]", "has no option 'mod'"),
-        ({"scorers": [{"system": "trajectory", "mode": 1}]}, ".scorers[0]", "takes no options"),
-        ({"scorers": [{"system": "trajectory", "sample_rate": 1}]}, ".scorers[0]", "takes no sample_rate"),
+        ({"scorers": [{"system": "trajectory", "mode": 1}]}, ".scorers[0]", "has no options"),
+        ({"scorers": [{"system": "trajectory", "sample_rate": 1}]}, ".scorers[0]", "has no sample_rate"),
         ({"scorers": [{"system": "mastra_llm", "judge": {}}]}, ".scorers[0]", "has no option 'judge'"),
         ({"expect": {"tool": "a", "forbid": ["*"]}}, ".expect", "both expected and forbidden"),
         (
@@ -227,7 +227,7 @@ def test_rules_are_selected_by_scope_and_shadows_apart() -> None:
 def test_two_files_may_not_name_two_rules_alike() -> None:
     one, other = rule(), rule()
 
-    with pytest.raises(RuleError, match="two rules are called r"):
+    with pytest.raises(RuleError, match="two rules are named r"):
         RuleSet([one, other])
 
 

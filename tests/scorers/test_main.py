@@ -39,8 +39,8 @@ def test_a_case_is_answered() -> None:
     ("case", "error"),
     [
         ("{", "Expecting property name"),
-        ("[]", "a case is an object"),
-        ("NaN", "a case is an object"),
+        ("[]", "a case must be an object"),
+        ("NaN", "a case must be an object"),
         ({"id": 1, "system": "evalit"}, "did you mean evalite?"),
         ({"id": 1, "system": ["evalite"]}, "unknown system"),
         ({"id": 1, "system": "evalite", "options": []}, "options must be an object"),

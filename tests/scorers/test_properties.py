@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from scorers import CompiledRule, Score, Trajectory
-from scorers.conformance.expectation import read_expectation
+from scorers.conformance.expectation import compile_expectation
 from scorers.rules.model import CONSTRAINTS_OF_TWO, Expect
 from tests.scorers.examples import rule, run
 from tests.scorers.reference import lcs_f1, words
@@ -87,7 +87,7 @@ def test_the_sentence_lets_anyone_recompute_the_value(compiled: CompiledRule, tr
 @settings(max_examples=200, deadline=None)
 @given(patterns, st.data())
 def test_what_the_pattern_accepts_scores_1(expect: dict[str, Any], data: st.DataObject) -> None:
-    element = read_expectation(Expect.model_validate(expect)).element
+    element = compile_expectation(Expect.model_validate(expect)).element
     assert element is not None
     word = data.draw(st.sampled_from(words(element)))
     assume(all(isinstance(tool.tool, str) and tool.tool in NAMES for tool in word))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorers.quoting import clip, enclose, fit, quote
+from scorers.quoting import enclose, quote, truncate, truncate_value
 from tests.scorers.examples import inside
 from tests.strategies import NESTED, hostile_text
 
@@ -62,7 +62,7 @@ def test_ordinary_text_is_left_as_it_is() -> None:
 
 @given(hostile_text, st.integers(0, 300))
 def test_a_clipped_text_is_short_and_says_what_is_gone(text: str, limit: int) -> None:
-    clipped = clip(text, limit)
+    clipped = truncate(text, limit)
     kept, cut, note = clipped.rpartition(" … (")
     if clipped != text:
         assert text.startswith(kept)
@@ -72,19 +72,19 @@ def test_a_clipped_text_is_short_and_says_what_is_gone(text: str, limit: int) ->
 
 
 def test_escapes_count_for_the_length() -> None:
-    assert clip("ab", 2) == "ab"
-    assert clip("a<", 2) == "a … (1 characters left out)"
-    assert clip("\U000e0041", 11) == " … (1 characters left out)"
+    assert truncate("ab", 2) == "ab"
+    assert truncate("a<", 2) == "a … (1 characters left out)"
+    assert truncate("\U000e0041", 11) == " … (1 characters left out)"
 
 
 def test_a_fitting_value_stays_a_value_and_a_large_one_becomes_the_beginning_of_its_text() -> None:
-    assert fit({"a": [1]}, 100) == {"a": [1]}
-    assert fit({"a": "x" * 500}, 20) == '{"a": "xxxxxxxxxx … (492 characters left out)'
-    assert fit(None, 4) is None
+    assert truncate_value({"a": [1]}, 100) == {"a": [1]}
+    assert truncate_value({"a": "x" * 500}, 20) == '{"a": "xxxxxxxxxx … (492 characters left out)'
+    assert truncate_value(None, 4) is None
 
 
 @pytest.mark.parametrize("value", [NESTED, {(1, 2): 3}, 10**5000], ids=["nested", "key", "number"])
 def test_what_json_has_no_words_for(value: Any) -> None:
-    assert fit(value, 100) == "(unreadable)"
+    assert truncate_value(value, 100) == "(unreadable)"
     with pytest.raises(ValueError, match="cannot be written as JSON"):
         enclose(value)

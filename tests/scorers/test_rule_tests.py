@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scorers import load_rules, parse_rules
-from scorers.rule_tests import RuleTestResult, run_tests, trajectory_of
+from scorers.rule_tests import RuleTestResult, build_trajectory, run_tests
 from tests.scorers.examples import refund_file
 
 ORDER = {"lookup_order": {"order_id": "ord_7"}}
@@ -52,7 +52,7 @@ def test_tests_that_pass(keys: dict[str, Any]) -> None:
     [
         ({"passes": False}, "expected fail, got pass: score 1.000 = 1 - 0/(4 + 4)"),
         ({"calls": []}, "expected pass, got fail: score 0.000 = 1 - 4/(4 + 0)"),
-        ({"score": 0.9}, "expected score 0.9, got another: score 1.000"),
+        ({"score": 0.9}, "expected score 0.9, got: score 1.000"),
         ({"rule": "refnd"}, "there is no such rule; did you mean refund?"),
         ({"context": {"route": "/chat/other"}}, "its context selects no rule"),
     ],
@@ -95,7 +95,7 @@ def test_a_missing_call_stands_where_it_was_due() -> None:
 
     (failed,) = run_tests(parse_rules(document), load_rules(document))
 
-    assert [row.mark + (row.expected or row.actual) for row in failed.diff] == ["=a", "-b", "=c", "-d"]
+    assert [row.symbol + (row.expected or row.actual) for row in failed.diff] == ["=a", "-b", "=c", "-d"]
 
 
 def test_a_rule_without_a_pattern_has_a_diff_too() -> None:
@@ -129,7 +129,7 @@ def test_calls_of_a_test_become_a_run() -> None:
         }
     ).tests
 
-    calls = trajectory_of(test.calls).calls
+    calls = build_trajectory(test.calls).calls
 
     assert [(call.name, call.arguments, call.step) for call in calls] == [
         ("a", None, 0),
@@ -144,7 +144,7 @@ def test_calls_of_a_test_become_a_run() -> None:
 @pytest.mark.parametrize(
     ("scorers", "reason"),
     [
-        (["tool_choice"], "every scorer of the rule asks a model, and a test asks nobody"),
+        (["tool_choice"], "every scorer of the rule asks a model, which tests do not do"),
         (["tool_choice", "trajectory"], ""),
         (["trajectory", "tool_choice"], ""),
     ],

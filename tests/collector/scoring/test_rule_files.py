@@ -74,7 +74,7 @@ def test_every_mistake_of_every_file_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_two_rules_of_one_name_in_different_files(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"a.yaml, b.yaml: .*two rules are called refund"):
+    with pytest.raises(ConfigError, match=r"a.yaml, b.yaml: .*two rules are named refund"):
         load_rules(write(tmp_path, a=GOOD, b=GOOD))
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from scorers import Trajectory
 from scorers.conformance.alignment import align
-from scorers.conformance.expectation import read_expectation
-from scorers.conformance.search import Call, search
+from scorers.conformance.expectation import compile_expectation
+from scorers.conformance.search import Candidate, search
 from scorers.rules.model import Expect
 from tests.scorers import reference
 from tests.scorers.examples import pattern, rule
@@ -20,7 +20,7 @@ from tests.scorers.strategies import patterns, trajectories
 
 
 def value_by_hand(expect: dict[str, Any], trajectory: Trajectory, free: str) -> float:
-    element = read_expectation(Expect.model_validate(expect)).element
+    element = compile_expectation(Expect.model_validate(expect)).element
     assert element is not None
     total = reference.shortest(element) + sum(call.name not in free for call in trajectory.calls)
     return 1 - reference.fewest_edits(element, trajectory.calls, free) / total if total else 1.0
@@ -59,7 +59,7 @@ def test_the_fast_ways_cost_what_the_search_finds(
     costs = [max(cost, least_cost) for _, cost in made]
 
     fast = align(built, fits, costs, range(len(made)))
-    slow = search(built, [[Call(at, fits[at], costs[at])] for at in range(len(made)) if fits[at]])
+    slow = search(built, [[Candidate(at, fits[at], costs[at])] for at in range(len(made)) if fits[at]])
 
     assert all(call is None or fits[call] >> tool & 1 for tool, call in fast)
     assert cost(fast, costs) == cost(slow, costs)

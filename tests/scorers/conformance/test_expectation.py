@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scorers.conformance.expectation import read_expectation
+from scorers.conformance.expectation import compile_expectation
 from scorers.rules.model import Expect
 from tests.scorers.examples import rule, run
 
@@ -41,9 +41,9 @@ def test_modes(mode: str, tools: str, passing: str, failing: str) -> None:
     ],
 )
 def test_what_else_may_be_called(expect: dict[str, Any], allow_extra: list[str]) -> None:
-    assert read_expectation(Expect.model_validate(expect)).allow_extra == allow_extra
+    assert compile_expectation(Expect.model_validate(expect)).allow_extra == allow_extra
 
 
 def test_no_expectation_has_no_pattern() -> None:
-    assert read_expectation(None).element is None
-    assert read_expectation(Expect(forbid=["a"])).element is None
+    assert compile_expectation(None).element is None
+    assert compile_expectation(Expect(forbid=["a"])).element is None

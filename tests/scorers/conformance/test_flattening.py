@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scorers import ToolCall, Trajectory
-from scorers.conformance.flattening import check_flattening, expected_calls, made_calls
+from scorers.conformance.flattening import actual_calls, check_flattening, expected_calls
 from tests.scorers.examples import rule, run
 
 ORD = {"tool": "lookup", "arguments": {"id": {"regex": "^ord_"}, "full": True}}
@@ -15,10 +15,10 @@ ORD = {"tool": "lookup", "arguments": {"id": {"regex": "^ord_"}, "full": True}}
 
 def flat(expect: dict[str, Any], trajectory: Trajectory) -> list[dict[str, Any]]:
     native = rule(expect).native
-    reading, _ = native.read(trajectory)
+    diagnosis, _ = native.diagnose(trajectory)
     assert native.pattern is not None
     check_flattening(native.pattern)
-    return expected_calls(native.pattern, reading, trajectory)
+    return expected_calls(native.pattern, diagnosis, trajectory)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_arguments(tool: dict[str, Any], trajectory: Trajectory, args: dict[str,
 def test_calls_made_are_given_as_captured() -> None:
     trajectory = run(("a", {"x": 1}), "b", ToolCall("c", {}, status="error"))
 
-    assert made_calls(trajectory, [0, 1, 2]) == [
+    assert actual_calls(trajectory, [0, 1, 2]) == [
         {"tool": "a", "args": {"x": 1}, "isError": False},
         {"tool": "b", "isError": False},
         {"tool": "c", "args": {}, "isError": True},
@@ -71,10 +71,10 @@ def test_calls_made_are_given_as_captured() -> None:
 @pytest.mark.parametrize(
     ("expect", "complaint"),
     [
-        (None, "expects no particular ones"),
-        ({"forbid": ["a"]}, "expects no particular ones"),
-        ({"sequence": ["a", "get_*"]}, "get_\\* has no one name"),
-        ({"optional": {"tool": {"regex": "^a"}}}, "/\\^a/ has no one name"),
+        (None, "this rule has no pattern"),
+        ({"forbid": ["a"]}, "this rule has no pattern"),
+        ({"sequence": ["a", "get_*"]}, "get_\\* is not an exact name"),
+        ({"optional": {"tool": {"regex": "^a"}}}, "/\\^a/ is not an exact name"),
     ],
 )
 def test_patterns_that_have_no_list(expect: dict[str, Any] | None, complaint: str) -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from scorers import ToolCall
-from scorers.conformance.observation import MAX_KNOWN, NO_CONCERN, NOT_CAPTURED, NOT_EXECUTED, Observed, Observer, Token
+from scorers.conformance.observation import (
+    IRRELEVANT,
+    MAX_CACHED,
+    NOT_CAPTURED,
+    NOT_EXECUTED,
+    ObservedCall,
+    Observer,
+    Token,
+)
 from scorers.rules.model import Tool
 
 PLAIN, PARIS, ANY_GET, CONDITION = (
@@ -24,28 +32,28 @@ def observer(*, expected: int | None = 3) -> Observer:
 @pytest.mark.parametrize(
     ("call", "token", "observed"),
     [
-        (ToolCall("search", {"q": 1}), ("search", 8), Observed("search", 9, 9, 9, 1, "extra", 1)),
-        (ToolCall("search", {"q": 2}), ("search", 0), Observed("search", 9, 1, 1, 1, "extra", 1)),
-        (ToolCall("search"), ("search", NOT_CAPTURED), Observed("search", 9, 1, 9, 1, "extra", 1)),
+        (ToolCall("search", {"q": 1}), ("search", 8), ObservedCall("search", 9, 9, 9, 1, "extra", 1)),
+        (ToolCall("search", {"q": 2}), ("search", 0), ObservedCall("search", 9, 1, 1, 1, "extra", 1)),
+        (ToolCall("search"), ("search", NOT_CAPTURED), ObservedCall("search", 9, 1, 9, 1, "extra", 1)),
         (
             ToolCall("get_weather", {"city": "Paris"}),
             ("get_weather", 2),
-            Observed("get_weather", 6, 6, 6, 6, "extra", 1),
+            ObservedCall("get_weather", 6, 6, 6, 6, "extra", 1),
         ),
-        (ToolCall("get_weather", {}), ("get_weather", 0), Observed("get_weather", 6, 4, 4, 4, "extra", 1)),
-        (ToolCall("get_weather"), ("get_weather", NOT_CAPTURED), Observed("get_weather", 6, 4, 6, 6, "extra", 1)),
-        (ToolCall("get_time", {"x": 1}), "get_time", Observed("get_time", 4, 4, 4, 4, "extra", 1)),
-        (ToolCall("log_it"), NO_CONCERN, Observed("", 0, 0, 0, 0, "unscored", 0)),
-        (ToolCall("delete_it"), "delete_it", Observed("delete_it", 0, 0, 0, 0, "forbidden", 1)),
-        (ToolCall("other"), "other", Observed("other", 0, 0, 0, 0, "extra", 1)),
+        (ToolCall("get_weather", {}), ("get_weather", 0), ObservedCall("get_weather", 6, 4, 4, 4, "extra", 1)),
+        (ToolCall("get_weather"), ("get_weather", NOT_CAPTURED), ObservedCall("get_weather", 6, 4, 6, 6, "extra", 1)),
+        (ToolCall("get_time", {"x": 1}), "get_time", ObservedCall("get_time", 4, 4, 4, 4, "extra", 1)),
+        (ToolCall("log_it"), IRRELEVANT, ObservedCall("", 0, 0, 0, 0, "unscored", 0)),
+        (ToolCall("delete_it"), "delete_it", ObservedCall("delete_it", 0, 0, 0, 0, "forbidden", 1)),
+        (ToolCall("other"), "other", ObservedCall("other", 0, 0, 0, 0, "extra", 1)),
         (
             ToolCall("search", executed=False),
             NOT_EXECUTED,
-            Observed("", 0, 0, 0, 0, "unscored", 0, executed=False),
+            ObservedCall("", 0, 0, 0, 0, "unscored", 0, executed=False),
         ),
     ],
 )
-def test_calls_as_a_rule_sees_them(call: ToolCall, token: Token, observed: Observed) -> None:
+def test_calls_as_a_rule_sees_them(call: ToolCall, token: Token, observed: ObservedCall) -> None:
     reader = observer()
 
     assert reader.tokens([call]) == (token,)
@@ -57,7 +65,7 @@ def test_without_a_pattern_only_the_forbidden_counts() -> None:
     reader = observer(expected=None)
     seen = reader.observed(reader.tokens([ToolCall("search", {}), ToolCall("other"), ToolCall("delete_it")]))
 
-    assert [(one.otherwise, one.cost, one.fits) for one in seen] == [
+    assert [(one.if_unmatched, one.cost, one.fits) for one in seen] == [
         ("unscored", 0, 0),
         ("unscored", 0, 0),
         ("forbidden", 1, 0),
@@ -75,9 +83,9 @@ def test_runs_that_differ_in_calls_of_no_concern_look_alike() -> None:
 
 def test_little_is_remembered_of_names_agents_make_up() -> None:
     reader = observer()
-    for at in range(MAX_KNOWN + 10):
+    for at in range(MAX_CACHED + 10):
         reader.observed(reader.tokens([ToolCall(f"made_up_{at}"), ToolCall("x" * 10_000 + str(at))]))
 
-    assert len(reader._watches) <= MAX_KNOWN
-    assert len(reader._observed) <= MAX_KNOWN
-    assert max(map(len, reader._watches)) < 10_000
+    assert len(reader._matches) <= MAX_CACHED
+    assert len(reader._observed) <= MAX_CACHED
+    assert max(map(len, reader._matches)) < 10_000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scorers.conformance.expectation import read_expectation
+from scorers.conformance.expectation import compile_expectation
 from scorers.conformance.pattern import Pattern, PatternError
 from scorers.rules.model import Expect
 from tests.scorers.examples import pattern
@@ -25,7 +25,7 @@ def moves(built: Pattern, tool: str) -> list[tuple[list[str], list[str], bool, b
     """Of each way to match the tool first: what is skipped, what would still be missing, certain, alone."""
     (number,) = [at for at, one in enumerate(built.tools) if one.tool == tool]
     return [
-        (names(built, move.skipped), names(built, built.fewest(move.rest)), move.certain, move.alone)
+        (names(built, move.skipped), names(built, built.fewest(move.residual)), move.certain, move.alone)
         for move in built.moves(built.start, number)
     ]
 
@@ -106,27 +106,29 @@ def test_shapes_with_a_faster_way(
 @given(patterns, st.data())
 def test_matching_every_call_of_an_accepted_run_leaves_nothing(expect: dict[str, Any], data: st.DataObject) -> None:
     built = pattern(expect)
-    element = read_expectation(Expect.model_validate(expect)).element
+    element = compile_expectation(Expect.model_validate(expect)).element
     assert element is not None
     word = data.draw(st.sampled_from(words(element)))
 
-    rests = {built.start}
+    residuals = {built.start}
     for tool in word:
         number = [repr(one) for one in built.tools].index(repr(tool))
-        rests = {move.rest for rest in rests for move in built.moves(rest, number) if not move.skipped}
+        residuals = {
+            move.residual for residual in residuals for move in built.moves(residual, number) if not move.skipped
+        }
 
-    assert any(built.fewest(rest) == () for rest in rests)
+    assert any(built.fewest(residual) == () for residual in residuals)
 
 
-def test_equal_rests_share_a_number() -> None:
+def test_equal_residuals_share_a_number() -> None:
     built = pattern({"sequence": ["x", {"any_order": ["a", "b"]}]})
     (number_x, number_a, number_b) = (names(built, range(3)).index(name) for name in "xab")
     (after_x,) = built.moves(built.start, number_x)
 
     def after(first: int, second: int) -> int:
-        (one,) = built.moves(after_x.rest, first)
-        (other,) = built.moves(one.rest, second)
-        return other.rest
+        (one,) = built.moves(after_x.residual, first)
+        (other,) = built.moves(one.residual, second)
+        return other.residual
 
     assert after(number_a, number_b) == after(number_b, number_a) == built.done
 

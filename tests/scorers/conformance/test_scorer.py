@@ -10,7 +10,7 @@ import pytest
 
 from scorers import SCORERS, Score, ToolCall, Trajectory
 from scorers.conformance.pattern import PatternError
-from scorers.conformance.scorer import MAX_SHAPES
+from scorers.conformance.scorer import MAX_CACHED_SHAPES
 from scorers.conformance.search import SearchLimitError
 from tests.scorers.examples import refund_file, rule, run
 
@@ -149,11 +149,11 @@ def test_shapes_met_before_give_the_same_score_whatever_came_between() -> None:
     runs = [run(("a", {"x": x}), name) for x in (1, 2) for name in ("b", "c", "d")]
     first = [scorer.score(trajectory) for trajectory in runs]
 
-    for at in range(3 * MAX_SHAPES):
+    for at in range(3 * MAX_CACHED_SHAPES):
         scorer.score(run(f"made_up_{at}", "x" * 1_000))
 
     assert [scorer.score(trajectory) for trajectory in runs] == first
-    assert len(scorer._known) <= MAX_SHAPES
+    assert len(scorer._results) <= MAX_CACHED_SHAPES
 
 
 def test_rests_of_runs_gone_by_are_forgotten() -> None:
@@ -218,7 +218,7 @@ def test_arguments_of_plain_calls_are_literals(
         ({"colour": "red"}, [], "unknown key colour"),
         ({}, ["a"], "expected\\[0\\] must be an object"),
         ({}, [{"tool": 5}], "expected\\[0\\] must be an object"),
-        ({}, [{"tool": "a", "args": []}], "an object `args`"),
+        ({}, [{"tool": "a", "args": []}], "the arguments of 'a' must be an object"),
         ({}, "ab", "expected must be a list of calls"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorers.judged.judge import ANSWER_LIMIT, AnswerError, parse_answer
+from scorers.judged.judge import MAX_ANSWER_LENGTH, AnswerError, parse_answer
 
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
 SCHEMA: dict[str, Any] = {
@@ -89,7 +89,7 @@ def test_names_the_place_that_breaks_the_schema_and_no_values(answer: str, compl
 
 def test_refuses_endless_answers() -> None:
     with pytest.raises(AnswerError, match="longer than"):
-        parse_answer("x" * (ANSWER_LIMIT + 1), SCHEMA)
+        parse_answer("x" * (MAX_ANSWER_LENGTH + 1), SCHEMA)
 
 
 @given(st.text('{}[]"\\:,n1 \n', max_size=40))

@@ -175,13 +175,13 @@ def test_an_answer_outside_of_the_schema_is_refused(told: Any, complaint: str) -
 def test_a_call_judged_twice_is_a_contradiction() -> None:
     told = answer("appropriate", "appropriate")
     told["calls"][1]["call"] = 1
-    with pytest.raises(ValueError, match=r"each of 2 calls once, it judged \[1, 1\]"):
+    with pytest.raises(ValueError, match=r"each of 2 calls exactly once; it judged \[1, 1\]"):
         judge(judged_run(*calls(2)), told)
 
 
 def test_arguments_nobody_recorded_are_not_wrong() -> None:
     known, unknown = ToolCall("a", {"x": 1}), ToolCall("b", step=1)
-    with pytest.raises(ValueError, match="that nobody recorded, those of call 2"):
+    with pytest.raises(ValueError, match="wrong arguments in call 2, whose arguments were not recorded"):
         judge(judged_run(known, unknown), answer("wrong_arguments", "wrong_arguments"))
     with pytest.raises(AnswerError, match="calls/0/verdict: enum fails"):
         judge(judged_run(unknown), answer("wrong_arguments"))
@@ -189,7 +189,7 @@ def test_arguments_nobody_recorded_are_not_wrong() -> None:
 
 
 def test_asking_is_not_right_where_tools_were_missing() -> None:
-    with pytest.raises(ValueError, match="asking the user was right, and that tools were missing"):
+    with pytest.raises(ValueError, match="both that asking the user was right and that tools were missing"):
         judge(judged_run(), answer(missing=["send_mail"], clarification="right"))
 
 
@@ -200,7 +200,7 @@ def test_nobody_can_say_that_an_unrecorded_answer_asked_back() -> None:
 
 @pytest.mark.parametrize("words", [None, ""])
 def test_without_a_request_nothing_is_asked(words: str | None) -> None:
-    with pytest.raises(ValueError, match="nobody recorded what the user asked for"):
+    with pytest.raises(ValueError, match="the user's request was not recorded"):
         ask(JudgedRun(Trajectory(calls(1)), words))
 
 

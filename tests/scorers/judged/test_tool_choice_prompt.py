@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from scorers.judged.judge import JudgedRun, JudgeRequest, ToolDefinition
-from scorers.judged.tool_choice_prompt import INSTRUCTIONS, question
+from scorers.judged.tool_choice_prompt import INSTRUCTIONS, build_request
 from scorers.trajectory import ToolCall, Trajectory
 from tests.scorers.examples import inside
 from tests.strategies import NESTED, hostile_text
@@ -25,7 +25,7 @@ def ask(
     tools: Sequence[ToolDefinition] | None = (WEATHER,),
     rubric: str = "",
 ) -> JudgeRequest:
-    return question(JudgedRun(Trajectory(calls), words, response, tools), tools, rubric)
+    return build_request(JudgedRun(Trajectory(calls), words, response, tools), tools, rubric)
 
 
 def data_of(request: JudgeRequest) -> dict[str, Any]:

@@ -10,45 +10,52 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from scorers.rules.arguments import ABSENT, SemanticsMissingError, Test, compile_argument, compile_arguments, equal
+from scorers.rules.arguments import (
+    MISSING,
+    EmbeddingsMissingError,
+    Predicate,
+    compile_argument,
+    compile_arguments,
+    equal,
+)
 from scorers.rules.matchers import ArgumentPattern
 
 PATTERN: TypeAdapter[Any] = TypeAdapter(ArgumentPattern)
 
 
-def argument(pattern: Any) -> Test:
+def argument(pattern: Any) -> Predicate:
     return compile_argument(PATTERN.validate_python(pattern))
 
 
-def arguments(patterns: dict[str, Any], mode: str = "subset") -> Test:
+def arguments(patterns: dict[str, Any], mode: str = "subset") -> Predicate:
     return compile_arguments({key: PATTERN.validate_python(value) for key, value in patterns.items()}, mode)
 
 
 CASES: list[tuple[Any, list[Any], list[Any]]] = [
     # pattern, values that satisfy it, values that do not
-    ("Paris", ["Paris"], ["paris", "", None, 5, ["Paris"], ABSENT]),
-    (1, [1, 1.0], [True, "1", 2, None, ABSENT]),
+    ("Paris", ["Paris"], ["paris", "", None, 5, ["Paris"], MISSING]),
+    (1, [1, 1.0], [True, "1", 2, None, MISSING]),
     (1.5, [1.5], [1, "1.5"]),
     (True, [True], [1, "true", False]),
-    (None, [None], [False, 0, "", ABSENT]),
+    (None, [None], [False, 0, "", MISSING]),
     ([1, {"a": 2}], [[1, {"a": 2}], (1, {"a": 2.0})], [[{"a": 2}, 1], [1], [1, {"a": 2, "b": 3}], [True, {"a": 2}], "[1]"]),
-    ({"regex": "^ord_"}, ["ord_7"], ["xord_7", None, ["ord_7"], {"a": "ord_7"}, ABSENT]),
+    ({"regex": "^ord_"}, ["ord_7"], ["xord_7", None, ["ord_7"], {"a": "ord_7"}, MISSING]),
     ({"regex": "^4[0-9]$"}, [42, "42"], [142, 42.5]),
     ({"regex": "^(true|false)$"}, [True, "false"], ["True"]),
-    ({"fuzzy": "new york"}, ["new york", "new yrok", "New York"], ["paris", None, ABSENT]),
+    ({"fuzzy": "new york"}, ["new york", "new yrok", "New York"], ["paris", None, MISSING]),
     ({"fuzzy": "new york", "threshold": 1.0}, ["new york"], ["new yrok"]),
     ({"fuzzy": "york", "ratio": "partial", "threshold": 0.95}, ["the city of york"], ["the city of yurk"]),
     ({"fuzzy": "york new", "ratio": "token_sort", "threshold": 1.0}, ["new york"], ["new yorks"]),
     ({"fuzzy": "new york", "ratio": "token_set", "threshold": 1.0}, ["york new york"], ["york"[:2]]),
-    ({"min": 1}, [1, 1.0, 10**400], [0.99, True, "5", None, float("nan"), ABSENT]),
+    ({"min": 1}, [1, 1.0, 10**400], [0.99, True, "5", None, float("nan"), MISSING]),
     ({"max": 10}, [10, -(10**400)], [10.5, 11]),
     ({"min": 1, "max": 2}, [1, 2, 1.5], [0, 3]),
     ({"approx": 9.99, "tolerance": 0.01}, [9.99, 9.985, 10.0], [10.1, "9.99", 10**400]),
-    ({"one_of": ["EUR", 1, {"regex": "^U"}]}, ["EUR", 1, "USD"], ["eur", True, 2, None, ABSENT]),
-    ({"present": True}, [None, 0, {}], [ABSENT]),
-    ({"present": False}, [ABSENT], [None, 0]),
-    ({"ignore": True}, [ABSENT, None, 5], []),
-    ({"schema": {"type": "string"}}, ["x"], [5, ABSENT]),
+    ({"one_of": ["EUR", 1, {"regex": "^U"}]}, ["EUR", 1, "USD"], ["eur", True, 2, None, MISSING]),
+    ({"present": True}, [None, 0, {}], [MISSING]),
+    ({"present": False}, [MISSING], [None, 0]),
+    ({"ignore": True}, [MISSING, None, 5], []),
+    ({"schema": {"type": "string"}}, ["x"], [5, MISSING]),
     ({"subset": {"city": "Paris", "zip": {"regex": "^7"}}}, [{"city": "Paris", "zip": 75, "x": 1}], [{"city": "Paris"}, "x"]),
     ({"subset": {"a": {"subset": {"b": 1}}}}, [{"a": {"b": 1, "c": 2}}], [{"a": {"b": 2}}, {"a": 1}]),
     ({"exact": {"regex": "x"}}, [{"regex": "x"}], ["x", {"regex": "x", "y": 1}]),
@@ -94,14 +101,14 @@ def embed(text: str) -> Sequence[float]:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("my money", True), ("weather", False), ("", False), (5, False), (None, False), (ABSENT, False)],
+    [("my money", True), ("weather", False), ("", False), (5, False), (None, False), (MISSING, False)],
 )
 def test_semantic_similarity_uses_the_embeddings_it_is_given(value: Any, *, expected: bool) -> None:
     assert compile_argument(PATTERN.validate_python({"semantic": "refund", "threshold": 0.9}), embed)(value) is expected
 
 
 def test_semantic_similarity_without_embeddings_is_refused() -> None:
-    with pytest.raises(SemanticsMissingError, match="embeddings"):
+    with pytest.raises(EmbeddingsMissingError, match="embeddings"):
         argument({"semantic": "refund"})
 
 

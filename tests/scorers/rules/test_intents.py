@@ -40,7 +40,7 @@ def test_the_first_intent_whose_words_occur(words: str, intent: str | None) -> N
     [
         ("my MONEY BACK", "keyword", "keyword 'money back'"),
         ("you charge twice", "regex", r"regex \bcharge(d)? twice\b"),
-        ("", "none", "no intent's keywords, regex or examples fit the user's words"),
+        ("", "none", "no keyword, regex or example of an intent matches the user's text"),
     ],
 )
 def test_the_reason_names_what_the_rule_file_says(words: str, by: str, reason: str) -> None:
@@ -73,7 +73,7 @@ def embed(text: str) -> Sequence[float]:
         ("mostly money", "refund", "example 'money', similarity 0.80"),
         ("rain", "weather", "example 'rain', similarity 1.00"),
         ("unclear", "refund", "example 'money', similarity 0.60"),  # nearer to rain, not near enough for weather
-        ("far", None, "no intent's keywords, regex or examples fit the user's words"),
+        ("far", None, "no keyword, regex or example of an intent matches the user's text"),
     ],
 )
 def test_the_nearest_example_that_is_near_enough(words: str, intent: str | None, reason: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scorers.rules.matchers import Name, Regex
-from scorers.rules.names import compile_name, is_exact, show_name
+from scorers.rules.names import compile_name, format_name, is_exact
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_exact_names_stand_for_themselves(name: Name, *, exact: bool) -> None:
 
 @pytest.mark.parametrize(("name", "shown"), [("a*", "a*"), (Regex(regex="^a$"), "/^a$/")])
 def test_how_a_sentence_names_them(name: Name, shown: str) -> None:
-    assert show_name(name) == shown
+    assert format_name(name) == shown

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorers.rules.parsing import Problem, RuleError, nearest, parse_rules, show_path
+from scorers.rules.parsing import Problem, RuleError, format_path, nearest, parse_rules
 from tests.scorers.examples import refund_file
 
 
@@ -38,7 +38,7 @@ DOCUMENTS: list[tuple[object, str, str]] = [
     ({"rules": {}}, "rules", "must be a list"),
     ({"rule": []}, "rule", "unknown key rule; did you mean rules?"),
     ({"rules": [{"match": {}}]}, "rules[0]", "name is missing"),
-    ({"rules": [{"name": "r"}, {"name": "r"}]}, "the document", "two rules are called r"),
+    ({"rules": [{"name": "r"}, {"name": "r"}]}, "the document", "two rules are named r"),
     (call_test(calls=[{"a": {}, "b": {}}]), "tests[0].calls[0].a", "unknown key a"),
     (call_test(calls=[{"a": 5}]), "tests[0].calls[0]", "must be a mapping"),
     (call_test(passes="yes"), "tests[0].passes", "must be true or false"),
@@ -53,12 +53,12 @@ RULES: list[tuple[dict[str, Any], str, str]] = [
     ({"match": {"rout": "x"}}, ".match.rout", "did you mean route?"),
     ({"match": {"route": 5}}, ".match.route", "must be text"),
     ({"scorers": []}, ".scorers", "at least 1 item"),
-    ({"scorers": ["a", "a"]}, ".scorers", "two scorers are called a"),
+    ({"scorers": ["a", "a"]}, ".scorers", "two scorers are named a"),
     ({"constraints": [{}]}, ".constraints[0]", "exactly one of the keys"),
     ({"constraints": [{"presedence": ["a", "b"]}]}, ".constraints[0].presedence", "did you mean precedence?"),
     ({"constraints": [{"response": ["a"]}]}, ".constraints[0].response[1]", "is missing"),
     ({"constraints": [{"response": ["a", "b", "c"]}]}, ".constraints[0].response", "at most 2"),
-    ({"expect": {"sequence": ["a"], "any_order": ["b"]}}, ".expect", "sequence and any_order are both given"),
+    ({"expect": {"sequence": ["a"], "any_order": ["b"]}}, ".expect", "sequence and any_order are given"),
     ({"expect": {"mode": "strict"}}, ".expect", "mode and tools go together"),
     ({"expect": {"mode": "single_tool", "tools": ["a", "b"]}}, ".expect", "exactly one tool"),
     ({"expect": {"mode": "inorder", "tools": []}}, ".expect.mode", "did you mean in_order?"),
@@ -104,7 +104,7 @@ CASES = [
 def test_a_mistake_has_its_place_and_its_fix(document: object, path: str, message: str) -> None:
     first = problems(document)[0]
 
-    assert show_path(first.path) == path
+    assert format_path(first.path) == path
     assert message in first.message
 
 
@@ -115,7 +115,7 @@ def test_all_mistakes_are_found_at_once() -> None:
     document["intents"][0]["regex"] = "["
     document["tests"][0]["passe"] = True
 
-    assert [show_path(problem.path) for problem in problems(document)] == [
+    assert [format_path(problem.path) for problem in problems(document)] == [
         "rules[0].expect.sequence[0].arguments.order_id.regex",
         "rules[0].pass",
         "intents[0].regex",

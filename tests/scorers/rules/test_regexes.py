@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scorers.rules.regexes import compile_regex, escape, found
+from scorers.rules.regexes import compile_regex, escape, is_match
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from scorers.rules.regexes import compile_regex, escape, found
     ],
 )
 def test_found(expression: str, text: str, *, expected: bool) -> None:
-    assert found(compile_regex(expression), text) is expected
+    assert is_match(compile_regex(expression), text) is expected
 
 
 @pytest.mark.parametrize("expression", ["(?=a)", r"(a)\1", "(", "a{1000}{1000}", "(" * 2_000])
@@ -32,5 +32,5 @@ def test_what_cannot_run_in_linear_time_is_refused(expression: str) -> None:
 def test_escaped_text_means_itself(text: str) -> None:
     expression = compile_regex(f"^{escape(text)}$")
 
-    assert found(expression, text)
-    assert not found(expression, text + "x")
+    assert is_match(expression, text)
+    assert not is_match(expression, text + "x")
