@@ -3,7 +3,7 @@
     python deploy/grafana/generate.py [--output FOLDER]
 
 Writes ``tool-call-accuracy.json`` and ``collector-health.json``, by default into deploy/grafana/dashboards and the chart.
-Accuracy over hours uses the series recorded by deploy/prometheus/rules.yaml, everything else the metrics of /metrics.
+Accuracy over hours uses the series recorded by deploy/prometheus/rules.yaml, all_option else the metrics of /metrics.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ CHART_FILES = HERE.parent.parent / "helm" / "rightcall" / "files" / "dashboards"
 DATASOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 WIDTH, HEIGHT = 24, 8
 
-CHOSEN = 'rule=~"$rule", route=~"$route", intent=~"$intent", scorer=~"$scorer"'
+SELECTED = 'rule=~"$rule", route=~"$route", intent=~"$intent", scorer=~"$scorer"'
 COLLECTOR = 'job=~"$job", instance=~"$instance"'
-COUNTED = f'rightcall_evaluations_total{{{CHOSEN}, label=~"pass|fail"}}'
-PASSED = f'rightcall_evaluations_total{{{CHOSEN}, label="pass"}}'
+COUNTED = f'rightcall_evaluations_total{{{SELECTED}, label=~"pass|fail"}}'
+PASSED = f'rightcall_evaluations_total{{{SELECTED}, label="pass"}}'
 ROUTE = "rule, route, intent, scorer"
 AGREEMENT = 'rightcall_judge_agreement_total{rule=~"$rule", scorer=~"$scorer"'
 OBJECTIVE = 'rule:rightcall_objective:ratio{rule=~"$rule", scorer=~"$scorer"}'
@@ -51,7 +51,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel; ``width`` is in columns of 24, ``most`` is the upper end of the axis."""
+    """One panel; ``width`` is in columns of 24, ``maximum`` is the upper end of the axis."""
 
     title: str
     description: str
@@ -59,7 +59,7 @@ class Panel:
     kind: str = "timeseries"
     unit: str = "short"
     width: int = 12
-    most: float | None = None
+    maximum: float | None = None
 
 
 def rate(metric: str, by: str, matchers: str = COLLECTOR) -> str:
@@ -67,13 +67,13 @@ def rate(metric: str, by: str, matchers: str = COLLECTOR) -> str:
     return f"sum by ({by}) (rate({metric}{{{matchers}}}[$__rate_interval]))"
 
 
-def share(title: str, size: str, capacity: str, description: str) -> Panel:
+def usage_panel(title: str, size: str, capacity: str, description: str) -> Panel:
     """A panel of the share of a capacity that is in use."""
     query = Query(f"{size}{{{COLLECTOR}}} / {capacity}{{{COLLECTOR}}}", "{{instance}}")
-    return Panel(title, description, [query], unit="percentunit", width=8, most=1)
+    return Panel(title, description, [query], unit="percentunit", width=8, maximum=1)
 
 
-def one(metric: str, by: str, unit: str, title: str, description: str) -> Panel:
+def counter_panel(metric: str, by: str, unit: str, title: str, description: str) -> Panel:
     """A panel of the rate of one counter, by its labels."""
     legend = " ".join(f"{{{{{label.strip()}}}}}" for label in by.split(","))
     return Panel(title, description, [Query(rate(metric, by), legend)], unit=unit, width=8)
@@ -118,26 +118,26 @@ ACCURACY: Sequence[Panel] = (
         "Accuracy over an hour",
         "By rule, route and intent, with the objective. Noisy with few runs: see the upper bound beside it.",
         [
-            Query(f"route:rightcall_accuracy:ratio1h{{{CHOSEN}}}", "{{rule}} {{route}} {{intent}} {{scorer}}"),
+            Query(f"route:rightcall_accuracy:ratio1h{{{SELECTED}}}", "{{rule}} {{route}} {{intent}} {{scorer}}"),
             Query(OBJECTIVE, "objective of {{rule}} {{scorer}}"),
         ],
         unit="percentunit",
-        most=1,
+        maximum=1,
     ),
     Panel(
         "Upper bound of accuracy",
         "Upper bound of the Wilson interval over six hours: below the objective, chance does not explain the difference.",
         [
-            Query(f"route:rightcall_accuracy_upper:ratio6h{{{CHOSEN}}}", "{{rule}} {{route}} {{intent}} {{scorer}}"),
+            Query(f"route:rightcall_accuracy_upper:ratio6h{{{SELECTED}}}", "{{rule}} {{route}} {{intent}} {{scorer}}"),
             Query(OBJECTIVE, "objective of {{rule}} {{scorer}}"),
         ],
         unit="percentunit",
-        most=1,
+        maximum=1,
     ),
     Panel(
         "Evaluations by label",
         "Dots are exemplars: each links to the trace of one run.",
-        [Query(rate("rightcall_evaluations_total", "label", CHOSEN), "{{label}}", exemplars=True)],
+        [Query(rate("rightcall_evaluations_total", "label", SELECTED), "{{label}}", exemplars=True)],
         unit="cps",
     ),
     Panel(
@@ -145,18 +145,18 @@ ACCURACY: Sequence[Panel] = (
         "Median and 10th percentile. Dots are exemplars: each links to the trace of one run.",
         [
             Query(
-                f"histogram_quantile({share}, {rate('rightcall_evaluation_score_bucket', 'le, rule', CHOSEN)})",
+                f"histogram_quantile({quantile}, {rate('rightcall_evaluation_score_bucket', 'le, rule', SELECTED)})",
                 f"{name} {{{{rule}}}}",
                 exemplars=True,
             )
-            for share, name in ((0.5, "p50"), (0.1, "p10"))
+            for quantile, name in ((0.5, "p50"), (0.1, "p10"))
         ],
-        most=1,
+        maximum=1,
     ),
     Panel(
         "Distribution of scores",
         "Number of evaluations by score.",
-        [Query(f"sum by (le) (increase(rightcall_evaluation_score_bucket{{{CHOSEN}}}[$__rate_interval]))", "{{le}}")],
+        [Query(f"sum by (le) (increase(rightcall_evaluation_score_bucket{{{SELECTED}}}[$__rate_interval]))", "{{le}}")],
         kind="heatmap",
     ),
     Panel(
@@ -213,7 +213,7 @@ ACCURACY: Sequence[Panel] = (
             for label in ("pass", "fail")
         ],
         unit="percentunit",
-        most=1,
+        maximum=1,
     ),
     Panel(
         "Intents",
@@ -224,31 +224,39 @@ ACCURACY: Sequence[Panel] = (
 )
 
 HEALTH: Sequence[Panel] = (
-    one("rightcall_receiver_accepted_spans_total", "transport", "cps", "Accepted spans", "Accepted from senders."),
-    one("rightcall_receiver_refused_spans_total", "reason", "cps", "Refused requests", "Requests refused, by reason."),
-    one("rightcall_exporter_sent_spans_total", "exporter", "cps", "Sent spans", "Delivered to the backend."),
-    one(
+    counter_panel(
+        "rightcall_receiver_accepted_spans_total", "transport", "cps", "Accepted spans", "Accepted from senders."
+    ),
+    counter_panel(
+        "rightcall_receiver_refused_spans_total", "reason", "cps", "Refused requests", "Requests refused, by reason."
+    ),
+    counter_panel("rightcall_exporter_sent_spans_total", "exporter", "cps", "Sent spans", "Delivered to the backend."),
+    counter_panel(
         "rightcall_exporter_send_failed_spans_total",
         "exporter",
         "cps",
         "Failed spans",
         "Spans rejected by the backend, or not delivered after all retries.",
     ),
-    one("rightcall_dropped_spans_total", "stage, reason", "cps", "Dropped spans", "Duplicates are dropped on purpose."),
-    one("rightcall_late_spans_total", "instance", "cps", "Late spans", "Arrived after the verdict of their trace."),
-    share(
+    counter_panel(
+        "rightcall_dropped_spans_total", "stage, reason", "cps", "Dropped spans", "Duplicates are dropped on purpose."
+    ),
+    counter_panel(
+        "rightcall_late_spans_total", "instance", "cps", "Late spans", "Arrived after the verdict of their trace."
+    ),
+    usage_panel(
         "Sending queue",
         "rightcall_exporter_queue_size",
         "rightcall_exporter_queue_capacity",
         "Share in use; at 1 senders are told to slow down.",
     ),
-    share(
+    usage_panel(
         "Spool",
         "rightcall_spool_bytes",
         "rightcall_spool_capacity_bytes",
         "Share in use; at 1 senders are told to slow down. Empty with spool: memory.",
     ),
-    one("rightcall_spool_failures_total", "instance", "cps", "Spool failures", "Writes that failed."),
+    counter_panel("rightcall_spool_failures_total", "instance", "cps", "Spool failures", "Writes that failed."),
     Panel(
         "Open traces",
         "Traces being assembled.",
@@ -261,7 +269,7 @@ HEALTH: Sequence[Panel] = (
         [Query(f"rightcall_conversations_open{{{COLLECTOR}}}", "{{instance}}")],
         width=8,
     ),
-    one(
+    counter_panel(
         "rightcall_conversations_total",
         "release",
         "cps",
@@ -272,50 +280,54 @@ HEALTH: Sequence[Panel] = (
         "Time to reconstruct and score a trace",
         "Median and 99th percentile.",
         [
-            Query(f"histogram_quantile({share}, {rate('rightcall_scoring_seconds_bucket', 'le')})", name)
-            for share, name in ((0.5, "p50"), (0.99, "p99"))
+            Query(f"histogram_quantile({quantile}, {rate('rightcall_scoring_seconds_bucket', 'le')})", name)
+            for quantile, name in ((0.5, "p50"), (0.99, "p99"))
         ],
         unit="s",
         width=8,
     ),
-    one(
+    counter_panel(
         "rightcall_unread_spans_total",
         "scope",
         "cps",
         "Unread spans",
         "Look like an agent's, but no dialect reads them.",
     ),
-    one("rightcall_label_overflow_total", "label", "cps", "Label overflow", "Samples counted under __other__."),
-    one(
+    counter_panel(
+        "rightcall_label_overflow_total", "label", "cps", "Label overflow", "Samples counted under __other__."
+    ),
+    counter_panel(
         "rightcall_rules_reload_failures_total",
         "instance",
         "cps",
         "Refused rules",
         "Failed reloads; the old rules stay in force.",
     ),
-    one("rightcall_judge_requests_total", "outcome", "cps", "Judge requests", "Every attempt, by outcome."),
-    one(
+    counter_panel("rightcall_judge_requests_total", "outcome", "cps", "Judge requests", "Every attempt, by outcome."),
+    counter_panel(
         "rightcall_judge_tokens_total", "rule", "cps", "Judge tokens", "Of questions and answers, per second, by rule."
     ),
-    one(
+    counter_panel(
         "rightcall_judge_skipped_total",
         "rule, reason",
         "cps",
         "Skipped judgements",
         "Judgements due but not made, by reason.",
     ),
-    one("rightcall_judge_cache_hits_total", "rule", "cps", "Judge cache hits", "Answers taken from the cache."),
+    counter_panel(
+        "rightcall_judge_cache_hits_total", "rule", "cps", "Judge cache hits", "Answers taken from the cache."
+    ),
     Panel(
         "Judge request time",
         "Median and 95th percentile.",
         [
-            Query(f"histogram_quantile({share}, {rate('rightcall_judge_request_seconds_bucket', 'le')})", name)
-            for share, name in ((0.5, "p50"), (0.95, "p95"))
+            Query(f"histogram_quantile({quantile}, {rate('rightcall_judge_request_seconds_bucket', 'le')})", name)
+            for quantile, name in ((0.5, "p50"), (0.95, "p95"))
         ],
         unit="s",
         width=8,
     ),
-    share(
+    usage_panel(
         "Judge queue",
         "rightcall_judge_queue_size",
         "rightcall_judge_queue_capacity",
@@ -326,7 +338,7 @@ HEALTH: Sequence[Panel] = (
         "1 for the current state; while it is open, no requests are made.",
         [Query(f"max by (instance, state) (rightcall_judge_circuit{{{COLLECTOR}}})", "{{instance}} {{state}}")],
         width=8,
-        most=1,
+        maximum=1,
     ),
     Panel(
         "Rules in force",
@@ -335,7 +347,7 @@ HEALTH: Sequence[Panel] = (
         kind="table",
         width=8,
     ),
-    one(
+    counter_panel(
         "process_cpu_seconds_total",
         "instance",
         "percentunit",
@@ -370,8 +382,8 @@ def build_panel(panel: Panel) -> Any:
     built = KINDS[panel.kind]().title(panel.title).description(panel.description).unit(panel.unit)
     built = built.datasource(DATASOURCE).span(panel.width).height(HEIGHT if panel.kind != "stat" else HEIGHT // 2)
     built = built.min(0).no_value("0")
-    if panel.most is not None:
-        built = built.max(panel.most)
+    if panel.maximum is not None:
+        built = built.max(panel.maximum)
     for index, query in enumerate(panel.queries):
         target = prometheus.Dataquery().expr(query.expression).ref_id("ABCDEF"[index]).legend_format(query.legend)
         if panel.kind in {"stat", "table"}:
@@ -386,10 +398,10 @@ def build_panel(panel: Panel) -> Any:
 
 def variable(name: str, metric: str) -> dashboard.QueryVariable:
     """A variable with the values of a label; "All" also matches series where the label is empty."""
-    everything = VariableOption(selected=True, text="All", value="$__all")
+    all_option = VariableOption(selected=True, text="All", value="$__all")
     query = dashboard.QueryVariable(name).query(f"label_values({metric}, {name})").datasource(DATASOURCE)
     query = query.refresh(VariableRefresh.ON_TIME_RANGE_CHANGED).multi(True).include_all(True)
-    return query.all_value(".*").current(everything)
+    return query.all_value(".*").current(all_option)
 
 
 def build(title: str, uid: str, panels: Sequence[Panel], variables: Sequence[dashboard.QueryVariable]) -> str:
@@ -399,8 +411,8 @@ def build(title: str, uid: str, panels: Sequence[Panel], variables: Sequence[das
     )
     built = built.readonly().tooltip(DashboardCursorSync.CROSSHAIR)
     built = built.with_variable(dashboard.DatasourceVariable("datasource").type("prometheus"))
-    for one_variable in variables:
-        built = built.with_variable(one_variable)
+    for item in variables:
+        built = built.with_variable(item)
     for number, panel in enumerate(panels, 1):
         built = built.with_panel(build_panel(panel).id(number))
     plain = json.loads(JSONEncoder().encode(built.build()))
@@ -419,10 +431,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Generate the Grafana dashboards.")
     parser.add_argument("--output", type=Path, default=HERE / "dashboards")
     output = parser.parse_args().output
-    chosen = [variable(name, "rightcall_evaluations_total") for name in ("rule", "route", "intent", "scorer")]
+    labels = [variable(name, "rightcall_evaluations_total") for name in ("rule", "route", "intent", "scorer")]
     collectors = [variable(name, "rightcall_traces_open") for name in ("job", "instance")]
     files = {
-        "tool-call-accuracy.json": build("Rightcall: tool-call accuracy", "rightcall-accuracy", ACCURACY, chosen),
+        "tool-call-accuracy.json": build("Rightcall: tool-call accuracy", "rightcall-accuracy", ACCURACY, labels),
         "collector-health.json": build("Rightcall: collector health", "rightcall-health", HEALTH, collectors),
     }
     output.mkdir(parents=True, exist_ok=True)

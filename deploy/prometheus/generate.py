@@ -110,15 +110,17 @@ def evaluations(level: str, window: str) -> str:
     return f'sum by ({LEVELS[level]}) (increase(rightcall_evaluations_total{{label=~"pass|fail"}}[{window}]))'
 
 
-def passes(level: str, window: str, of: str) -> str:
+def passes(level: str, window: str, total: str) -> str:
     """Evaluations that passed; 0 where none ever did, because then the series does not exist."""
-    return f'sum by ({LEVELS[level]}) (increase(rightcall_evaluations_total{{label="pass"}}[{window}]))\nor\n{of} * 0'
+    return (
+        f'sum by ({LEVELS[level]}) (increase(rightcall_evaluations_total{{label="pass"}}[{window}]))\nor\n{total} * 0'
+    )
 
 
-def upper_bound(passed: str, of: str, z: float) -> str:
+def upper_bound(passed: str, total: str, z: float) -> str:
     """Upper bound of the Wilson interval."""
     half, quarter, square = (f"{z * z / part:.6g}" for part in (2, 4, 1))
-    return f"({passed} + {half} + {z} * sqrt({passed} * ({of} - {passed}) / {of} + {quarter})) / ({of} + {square})"
+    return f"({passed} + {half} + {z} * sqrt({passed} * ({total} - {passed}) / {total} + {quarter})) / ({total} + {square})"
 
 
 def recorded(level: str, what: str, window: str) -> str:
@@ -132,12 +134,13 @@ def recorded(level: str, what: str, window: str) -> str:
     return f"{level}:{names[what]}{window}"
 
 
-def below(level: str, window: str, back: str, target: str, least: int) -> str:
-    """The upper bound of accuracy is below ``target`` (PromQL), and the window ``back`` shows no recovery."""
+def below(level: str, window: str, recovery_window: str, target: str, min_count: int) -> str:
+    """The upper bound of accuracy is below ``target`` (PromQL), and ``recovery_window`` shows no recovery."""
     return (
         f"{recorded(level, 'upper', window)} < {target}\n"
-        f"and {recorded(level, 'evaluations', window)} >= {least}\n"
-        f"unless ({recorded(level, 'accuracy', back)} >= {target} and {recorded(level, 'evaluations', back)} >= {least})"
+        f"and {recorded(level, 'evaluations', window)} >= {min_count}\n"
+        f"unless ({recorded(level, 'accuracy', recovery_window)} >= {target}"
+        f" and {recorded(level, 'evaluations', recovery_window)} >= {min_count})"
     )
 
 
@@ -257,12 +260,12 @@ def budget_burn(ratio: float, burn: Burn, settings: Objectives) -> Rule:
 
 def last_week(settings: Objectives) -> Rule:
     """Accuracy is lower than in the same hour last week, by a two-proportion z-test."""
-    test, least = settings.last_week, settings.min_evaluations
+    test, min_count = settings.last_week, settings.min_evaluations
     n, now = (recorded("route", what, test["over"]) for what in ("evaluations", "accuracy"))
     expr = (
         f"{now} offset {test['offset']} - {now} > {test['min_drop']}\n"
         f"and {DROP} > {test['confidence']}\n"
-        f"and {n} >= {least}\nand {n} offset {test['offset']} >= {least}"
+        f"and {n} >= {min_count}\nand {n} offset {test['offset']} >= {min_count}"
     )
     return _alert(
         "RightcallAccuracyDroppedSinceLastWeek",
