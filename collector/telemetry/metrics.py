@@ -1,12 +1,13 @@
-"""Our own metrics: one table, one place where label values from strangers are bounded.
+"""The collector's own metrics, and the bounds on label values that come from untrusted senders.
 
 Accuracy over a window is ``pass / (pass + fail)`` of ``rightcall_evaluations_total``; incomplete, ambiguous and failed
-evaluations are never counted as pass or fail. In a healthy collector accepted = sent + queued + held + dropped spans.
+evaluations never count as pass or fail. In a healthy collector accepted = sent + queued + held + dropped spans.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -14,130 +15,146 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 OVERFLOW = "__other__"
-_MAX_LABEL_LENGTH = 128
+MAX_LABEL_LENGTH = 128
 _SCORE_BUCKETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _SECONDS_BUCKETS = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _REQUEST_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0)
 
-# name (counters get _total), type, labels, help. tests/collector/test_telemetry.py compares it with /metrics.
-METRICS: tuple[tuple[str, type, tuple[str, ...], str], ...] = (
-    (
-        "evaluations",
-        Counter,
-        ("rule", "route", "intent", "scorer", "label"),
-        "Evaluations, by label; accuracy is pass / (pass + fail).",
-    ),
-    ("evaluation_score", Histogram, ("rule", "route", "intent", "scorer"), "Scores from 0 to 1."),
-    ("tool_calls", Counter, ("rule", "tool", "outcome"), "Tool calls of scored runs, by outcome."),
-    ("runs", Counter, ("release",), "Agent runs released from assembly, by reason of release."),
-    ("runs_unscored", Counter, ("reason",), "Agent runs without a counted verdict."),
-    (
-        "intents",
-        Counter,
-        ("by",),
-        "Intents looked for in the user's words, by what showed them; none where nothing did.",
-    ),
-    ("receiver_accepted_spans", Counter, ("receiver", "transport"), "Spans taken from senders."),
-    (
-        "receiver_refused_spans",
-        Counter,
-        ("receiver", "transport", "reason"),
-        "Spans, or requests not readable, refused.",
-    ),
-    ("exporter_sent_spans", Counter, ("exporter",), "Spans delivered."),
-    ("exporter_send_failed_spans", Counter, ("exporter",), "Spans given up on."),
-    ("exporter_queue_size", Gauge, ("exporter",), "Requests waiting to be sent."),
-    ("exporter_queue_capacity", Gauge, ("exporter",), "Requests that may wait to be sent."),
-    ("spool_bytes", Gauge, (), "Bytes of the spool in use."),
-    ("spool_capacity_bytes", Gauge, (), "Bytes of the spool beyond which senders are asked to slow down."),
-    ("spool_failures", Counter, (), "Times the spool could not be written, or was found damaged at start."),
-    ("judge_requests", Counter, ("rule", "outcome"), "Requests to the judge, every attempt, by what came of them."),
-    ("judge_tokens", Counter, ("rule",), "Tokens of questions and answers, as the judge counted them."),
-    ("judge_skipped", Counter, ("rule", "reason"), "Judgements that were due and not made, by reason."),
-    ("judge_request_seconds", Histogram, (), "Time of one request to the judge."),
-    ("judge_queue_size", Gauge, (), "Judgements waiting or under way."),
-    ("judge_queue_capacity", Gauge, (), "Judgements that may wait or be under way."),
-    ("judge_circuit", Gauge, ("state",), "1 for the state the judge's circuit breaker is in."),
-    ("judge_cache_hits", Counter, ("rule",), "Answers that nobody had to be asked for."),
-    (
-        "judge_agreement",
-        Counter,
-        ("rule", "scorer", "deterministic", "judge"),
-        "Judgements, by what the rule's own scorer says and what the judge says.",
-    ),
-    ("traces_open", Gauge, (), "Traces being assembled."),
-    ("conversations_open", Gauge, (), "Conversations whose runs are being gathered."),
-    ("conversations", Counter, ("release",), "Conversations that got their verdict, by reason of release."),
-    ("late_spans", Counter, (), "Spans that came after their trace's verdict."),
-    ("dropped_spans", Counter, ("stage", "reason"), "Spans not forwarded, on purpose or not."),
-    ("unread_spans", Counter, ("scope",), "Spans that look like an agent's and that no dialect could read."),
-    ("label_overflow", Counter, ("label",), "Samples whose label value was replaced by __other__."),
-    ("rules_info", Gauge, ("file", "digest"), "Rule files in force; always 1."),
-    ("rules_reload_failures", Counter, (), "Rule files refused while the old rules stayed in force."),
-    ("scoring_seconds", Histogram, (), "Time to reconstruct and score one trace."),
-)
+
+class MetricInfo(NamedTuple):
+    """One row of the table of metrics. The metric is called ``rightcall_<name>``, with ``_total`` if it is a counter."""
+
+    name: str
+    kind: type[Counter | Gauge | Histogram]
+    labels: tuple[str, ...]
+    documentation: str
 
 
 class Telemetry:
     """The metrics of one collector, on a registry of its own.
 
-    Each row of ``METRICS`` is an attribute of its name. ``max_label_values`` bounds each label strangers can write.
+    Each metric is an attribute of its name. ``max_label_values`` bounds each label whose values senders choose.
     """
-
-    evaluations: Counter
-    evaluation_score: Histogram
-    tool_calls: Counter
-    runs: Counter
-    runs_unscored: Counter
-    intents: Counter
-    receiver_accepted_spans: Counter
-    receiver_refused_spans: Counter
-    exporter_sent_spans: Counter
-    exporter_send_failed_spans: Counter
-    exporter_queue_size: Gauge
-    exporter_queue_capacity: Gauge
-    spool_bytes: Gauge
-    spool_capacity_bytes: Gauge
-    spool_failures: Counter
-    judge_requests: Counter
-    judge_tokens: Counter
-    judge_skipped: Counter
-    judge_request_seconds: Histogram
-    judge_queue_size: Gauge
-    judge_queue_capacity: Gauge
-    judge_circuit: Gauge
-    judge_cache_hits: Counter
-    judge_agreement: Counter
-    traces_open: Gauge
-    conversations_open: Gauge
-    conversations: Counter
-    late_spans: Counter
-    dropped_spans: Counter
-    unread_spans: Counter
-    label_overflow: Counter
-    rules_info: Gauge
-    rules_reload_failures: Counter
-    scoring_seconds: Histogram
 
     def __init__(self, max_label_values: int = 200) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self.registry)
-        buckets = {
-            "evaluation_score": _SCORE_BUCKETS,
-            "scoring_seconds": _SECONDS_BUCKETS,
-            "judge_request_seconds": _REQUEST_BUCKETS,
-        }
-        for name, kind, labels, documentation in METRICS:
-            options: dict[str, Any] = {"buckets": buckets[name]} if name in buckets else {}
-            setattr(self, name, kind(f"rightcall_{name}", documentation, labels, registry=self.registry, **options))
-        self._max = max_label_values
-        self._seen: dict[str, set[str]] = {"route": set(), "intent": set(), "tool": set(), "scope": set()}
+        self.table: list[MetricInfo] = []
+        self.evaluations = self._counter(
+            "evaluations",
+            "Evaluations by label. Accuracy is pass / (pass + fail).",
+            "rule",
+            "route",
+            "intent",
+            "scorer",
+            "label",
+        )
+        self.evaluation_score = self._histogram(
+            "evaluation_score",
+            "Scores of evaluations, from 0 to 1.",
+            "rule",
+            "route",
+            "intent",
+            "scorer",
+            buckets=_SCORE_BUCKETS,
+        )
+        self.tool_calls = self._counter(
+            "tool_calls", "Tool calls of scored runs, by outcome.", "rule", "tool", "outcome"
+        )
+        self.runs = self._counter("runs", "Agent runs released from assembly, by reason.", "release")
+        self.runs_unscored = self._counter("runs_unscored", "Agent runs without a verdict, by reason.", "reason")
+        self.intents = self._counter(
+            "intents", "Intents looked up in user messages, by what identified them (none: nothing did).", "by"
+        )
+        self.receiver_accepted_spans = self._counter(
+            "receiver_accepted_spans", "Spans accepted from senders.", "receiver", "transport"
+        )
+        self.receiver_refused_spans = self._counter(
+            "receiver_refused_spans", "Requests refused, by reason.", "receiver", "transport", "reason"
+        )
+        self.exporter_sent_spans = self._counter("exporter_sent_spans", "Spans delivered to the backend.", "exporter")
+        self.exporter_send_failed_spans = self._counter(
+            "exporter_send_failed_spans",
+            "Spans that the backend rejected, or that were dropped after all retries.",
+            "exporter",
+        )
+        self.exporter_queue_size = self._gauge("exporter_queue_size", "Requests waiting or being sent.", "exporter")
+        self.exporter_queue_capacity = self._gauge(
+            "exporter_queue_capacity",
+            "Requests that may wait or be sent at once before senders are asked to slow down.",
+            "exporter",
+        )
+        self.spool_bytes = self._gauge("spool_bytes", "Bytes of the spool in use.")
+        self.spool_capacity_bytes = self._gauge(
+            "spool_capacity_bytes", "Bytes in the spool above which senders are asked to slow down."
+        )
+        self.spool_failures = self._counter(
+            "spool_failures", "Failed writes of the spool, and damaged spools found at start."
+        )
+        self.judge_requests = self._counter(
+            "judge_requests", "Requests to the judge, every attempt, by outcome.", "rule", "outcome"
+        )
+        self.judge_tokens = self._counter(
+            "judge_tokens", "Tokens of questions and answers, as the judge reported them.", "rule"
+        )
+        self.judge_skipped = self._counter(
+            "judge_skipped", "Judgements that were due and were not made, by reason.", "rule", "reason"
+        )
+        self.judge_request_seconds = self._histogram(
+            "judge_request_seconds", "Duration of one request to the judge.", buckets=_REQUEST_BUCKETS
+        )
+        self.judge_queue_size = self._gauge("judge_queue_size", "Judgements waiting or in progress.")
+        self.judge_queue_capacity = self._gauge("judge_queue_capacity", "Judgements that may wait or be in progress.")
+        self.judge_circuit = self._gauge(
+            "judge_circuit", "1 for the current state of the judge's circuit breaker.", "state"
+        )
+        self.judge_cache_hits = self._counter("judge_cache_hits", "Answers taken from the cache.", "rule")
+        self.judge_agreement = self._counter(
+            "judge_agreement",
+            "Judgements by the label of the rule's own scorer and that of the judge.",
+            "rule",
+            "scorer",
+            "deterministic",
+            "judge",
+        )
+        self.traces_open = self._gauge("traces_open", "Traces being assembled.")
+        self.conversations_open = self._gauge("conversations_open", "Conversations being collected.")
+        self.conversations = self._counter("conversations", "Conversations scored, by reason of release.", "release")
+        self.late_spans = self._counter("late_spans", "Spans that arrived after their trace was scored.")
+        self.dropped_spans = self._counter(
+            "dropped_spans", "Spans not forwarded, by stage and reason.", "stage", "reason"
+        )
+        self.unread_spans = self._counter(
+            "unread_spans", "Spans that look like an agent's and that no dialect can read.", "scope"
+        )
+        self.label_overflow = self._counter("label_overflow", "Label values replaced by __other__.", "label")
+        self.rules_info = self._gauge("rules_info", "Rule files in use; always 1.", "file", "digest")
+        self.rules_reload_failures = self._counter(
+            "rules_reload_failures", "Rule files refused at a reload; the previous rules stay in use."
+        )
+        self.scoring_seconds = self._histogram(
+            "scoring_seconds", "Time to reconstruct and score one trace.", buckets=_SECONDS_BUCKETS
+        )
+        self._max_label_values = max_label_values
+        self._label_values: dict[str, set[str]] = {"route": set(), "intent": set(), "tool": set(), "scope": set()}
         self._children: dict[tuple[Any, ...], Any] = {}
 
-    def child(self, metric: Counter | Gauge | Histogram, *values: str) -> Any:
-        """The metric's series for these label values, remembered: looking one up costs more than counting on it.
+    def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
+        self.table.append(MetricInfo(name, Counter, labels, documentation))
+        return Counter(f"rightcall_{name}", documentation, labels, registry=self.registry)
 
-        Bounded, because every value comes from a closed set or through ``label``.
+    def _gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
+        self.table.append(MetricInfo(name, Gauge, labels, documentation))
+        return Gauge(f"rightcall_{name}", documentation, labels, registry=self.registry)
+
+    def _histogram(self, name: str, documentation: str, *labels: str, buckets: Sequence[float]) -> Histogram:
+        self.table.append(MetricInfo(name, Histogram, labels, documentation))
+        return Histogram(f"rightcall_{name}", documentation, labels, registry=self.registry, buckets=buckets)
+
+    def child(self, metric: Counter | Gauge | Histogram, *values: str) -> Any:
+        """Returns the metric's series for these label values, cached: a lookup costs more than an increment.
+
+        The cache is bounded, because every value comes from a closed set or through ``label``.
         """
         key = (metric, *values)
         child = self._children.get(key)
@@ -146,18 +163,19 @@ class Telemetry:
         return child
 
     def label(self, name: str, value: str | None) -> str:
-        """A label value written by an agent: shortened, without white space (so that a line of the text format is two
-        words to ``awk`` and ``cut``), and ``__other__`` once the label has too many values.
+        """Returns a bounded label value: at most `MAX_LABEL_LENGTH` characters, ``__other__`` once there are too many values.
+
+        White space becomes ``_``, so that a line of the text format is two words to ``awk`` and ``cut``.
         """
-        text = (value or "")[:_MAX_LABEL_LENGTH]
-        seen = self._seen[name]
-        if text in seen:
+        text = (value or "")[:MAX_LABEL_LENGTH]
+        known = self._label_values[name]
+        if text in known:
             return text
         text = "_".join(text.split())
-        if text in seen:
+        if text in known:
             return text
-        if len(seen) < self._max:
-            seen.add(text)
+        if len(known) < self._max_label_values:
+            known.add(text)
             return text
         self.child(self.label_overflow, name).inc()
         return OVERFLOW

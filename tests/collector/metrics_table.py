@@ -1,4 +1,4 @@
-"""The table of metrics in collector/README.md, made from ``METRICS``: ``python -m tests.collector.metrics_table``."""
+"""The table of metrics in collector/README.md, made from ``Telemetry``: ``python -m tests.collector.metrics_table``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prometheus_client import Counter
 
-from collector.telemetry.metrics import METRICS
+from collector.telemetry.metrics import Telemetry
 from tests import marked
 
 README = Path(__file__).parents[2] / "collector" / "README.md"
@@ -15,7 +15,7 @@ README = Path(__file__).parents[2] / "collector" / "README.md"
 def table() -> str:
     """The table as Markdown."""
     lines = ["| metric | type | labels | what |", "|---|---|---|---|"]
-    for name, kind, labels, documentation in METRICS:
+    for name, kind, labels, documentation in Telemetry().table:
         suffix = "_total" if kind is Counter else ""
         shown = ", ".join(f"`{label}`" for label in labels)
         lines.append(f"| `rightcall_{name}{suffix}` | {kind.__name__.lower()} | {shown} | {documentation} |")

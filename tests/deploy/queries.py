@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 from prometheus_client import Counter, Histogram
 
-from collector.telemetry.metrics import METRICS
+from collector.telemetry.metrics import Telemetry
 from tests.deploy.programs import DEPLOY
 
 RULE_FILES = [DEPLOY / "prometheus" / name for name in ("rules.yaml", "accuracy.yaml", "health.yaml")]
@@ -25,7 +25,7 @@ NAME = re.compile(r"\b(?:rightcall|process)_\w+|(?<![\w:])(?:route|rule):[\w:]+"
 def exported() -> dict[str, set[str]]:
     """Name of every series on /metrics -> its labels."""
     series: dict[str, set[str]] = {name: set() for name in FOREIGN}
-    for name, kind, labels, _ in METRICS:
+    for name, kind, labels, _ in Telemetry().table:
         full = f"rightcall_{name}"
         if kind is Counter:
             series[f"{full}_total"] = set(labels)
