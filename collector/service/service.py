@@ -95,11 +95,11 @@ class Service:
         if self._spool is None:
             _log.warning("spool: memory: what is acknowledged and not delivered yet is lost when this process dies")
             return
-        with self._tracing.during("recover") as told:
-            traces = told["rightcall.traces"] = self.pipeline.recover()
+        with self._tracing.span("recover") as attributes:
+            traces = attributes["rightcall.traces"] = self.pipeline.recover()
             if queue is not None:
                 queue.recover()
-                told["rightcall.requests"] = len(queue)
+                attributes["rightcall.requests"] = len(queue)
         _log.info("resumed %d open traces and %d requests from the spool", traces, len(queue) if queue else 0)
 
     def _own_telemetry(self) -> Iterator[Component]:
@@ -117,7 +117,7 @@ class Service:
     async def start(self) -> None:
         """Start downstream first. Raises ConfigError, with everything stopped again, where a part cannot start."""
         try:
-            with self._tracing.during("start"):
+            with self._tracing.span("start"):
                 for part in reversed(
                     [*self._receivers, self.judge_queue, *self._exporters, *self._stores, *self._servers]
                 ):
@@ -147,7 +147,7 @@ class Service:
         """Stop upstream first. Open traces get their verdict before the judge and then the exporters drain, or wait in the
         spool."""
         ran, self.health.running = self.health.running, False
-        with self._tracing.during("drain") as told:
+        with self._tracing.span("drain") as attributes:
             await _shut_down(self._receivers)
             if self._spool is None:
                 self.pipeline.drain("shutdown")
@@ -158,9 +158,9 @@ class Service:
             if self._spool is not None and ran:
                 with contextlib.suppress(CollectorError):
                     await self._spool.stored()
-            told["rightcall.requests"] = len(self._queue) if self._queue is not None else 0
+            attributes["rightcall.requests"] = len(self._queue) if self._queue is not None else 0
             await _shut_down([*self._exporters, *self._stores])
-            told["rightcall.requests.left"] = len(self._queue) if self._queue is not None else 0
+            attributes["rightcall.requests.left"] = len(self._queue) if self._queue is not None else 0
         await _shut_down(self._servers)
 
     async def _settle(self) -> None:
@@ -176,7 +176,7 @@ class Service:
     def reload(self) -> None:
         """Read the rules again; where they are wrong the old ones stay in force, and that is counted."""
         try:
-            with self._tracing.during("reload rules"):
+            with self._tracing.span("reload rules"):
                 self.pipeline.use(self._load_rules())
         except ConfigError as error:
             self.telemetry.rules_reload_failures.inc()

@@ -1,7 +1,7 @@
-"""The metrics of /metrics as an OTLP request: the same registry, read the same way, so that both always agree.
+"""The metrics of /metrics as an OTLP request, from the same registry, so that both always agree.
 
-Not the SDK's instruments: a histogram cannot be observed there, only recorded a second time. A counter's name loses its
-``_total``, which whoever stores OTLP in Prometheus puts back. Exemplars are on /metrics only.
+Not by the SDK's instruments: it has no observable histogram, so every observation would have to be recorded twice. Counters
+lose their ``_total``, which Prometheus adds again when it ingests OTLP. Exemplars are on /metrics only.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def encode(registry: CollectorRegistry, start_ns: int, now_ns: int) -> bytes:
-    """Everything in the registry; ``start_ns`` is when it was all zero, in Unix nanoseconds."""
-    from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics  # noqa: PLC0415 - only where wanted
-    from opentelemetry.sdk.metrics.export import MetricsData, ResourceMetrics, ScopeMetrics  # noqa: PLC0415 - as above
-    from opentelemetry.sdk.util.instrumentation import InstrumentationScope  # noqa: PLC0415 - as above
+    """Returns every metric of the registry, serialised; ``start_ns`` is when all were zero, in Unix nanoseconds."""
+    from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics  # noqa: PLC0415 - only if enabled
+    from opentelemetry.sdk.metrics.export import MetricsData, ResourceMetrics, ScopeMetrics  # noqa: PLC0415 - only if enabled
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope  # noqa: PLC0415 - only if enabled
 
     metrics = [metric for family in registry.collect() if (metric := _metric(family, start_ns, now_ns)) is not None]
     scope = ScopeMetrics(InstrumentationScope(SCOPE), metrics, "")
@@ -34,7 +34,7 @@ def encode(registry: CollectorRegistry, start_ns: int, now_ns: int) -> bytes:
 
 
 def _metric(family: Family, start_ns: int, now_ns: int) -> OtlpMetric | None:
-    from opentelemetry.sdk.metrics import export  # noqa: PLC0415 - as above
+    from opentelemetry.sdk.metrics import export  # noqa: PLC0415 - only if enabled
 
     cumulative = export.AggregationTemporality.CUMULATIVE
     data: export.Sum | export.Gauge | export.Histogram
@@ -50,27 +50,27 @@ def _metric(family: Family, start_ns: int, now_ns: int) -> OtlpMetric | None:
 
 
 def _number(sample: Sample, start_ns: int, now_ns: int) -> NumberDataPoint:
-    from opentelemetry.sdk.metrics.export import NumberDataPoint  # noqa: PLC0415 - as above
+    from opentelemetry.sdk.metrics.export import NumberDataPoint  # noqa: PLC0415 - only if enabled
 
     return NumberDataPoint(dict(sample.labels), start_ns, now_ns, sample.value)
 
 
 def _histograms(samples: Iterable[Sample], start_ns: int, now_ns: int) -> Iterator[HistogramDataPoint]:
-    """The samples of one histogram, a point for each set of labels: buckets in order, then count and sum."""
-    from opentelemetry.sdk.metrics.export import HistogramDataPoint  # noqa: PLC0415 - as above
+    """Yields a data point for each label set of one histogram, whose samples are its buckets in order, count and sum."""
+    from opentelemetry.sdk.metrics.export import HistogramDataPoint  # noqa: PLC0415 - only if enabled
 
     bounds: list[float] = []
-    totals: list[int] = []
+    cumulative: list[int] = []
     count = 0
     for sample in samples:
         if sample.name.endswith("_bucket"):
             bounds.append(float(sample.labels["le"]))
-            totals.append(int(sample.value))
+            cumulative.append(int(sample.value))
         elif sample.name.endswith("_count"):
             count = int(sample.value)
         elif sample.name.endswith("_sum"):
-            each = [total - before for before, total in zip([0, *totals], totals, strict=False)]
+            counts = [count - below for below, count in zip([0, *cumulative], cumulative, strict=False)]
             finite = [bound for bound in bounds if bound != math.inf]
             labels = dict(sample.labels)
-            yield HistogramDataPoint(labels, start_ns, now_ns, count, sample.value, each, finite, None, None)  # type: ignore[arg-type]  # least and greatest are optional on the wire
-            bounds, totals = [], []
+            yield HistogramDataPoint(labels, start_ns, now_ns, count, sample.value, counts, finite, None, None)  # type: ignore[arg-type]  # min and max are optional on the wire
+            bounds, cumulative = [], []

@@ -1,4 +1,4 @@
-"""Who the collector is in telemetry of its own; ``OTEL_RESOURCE_ATTRIBUTES`` and ``OTEL_SERVICE_NAME`` have the last word."""
+"""The resource of the collector's own telemetry; ``OTEL_RESOURCE_ATTRIBUTES`` and ``OTEL_SERVICE_NAME`` override it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 SCOPE = "rightcall.collector"
-"""The instrumentation scope of all of it."""
+"""The instrumentation scope of the collector's own telemetry."""
 
 
 @cache
 def resource() -> Resource:
-    """The same for spans and metrics of this process."""
-    from opentelemetry.sdk.resources import OTELResourceDetector, Resource  # noqa: PLC0415 - only where it is wanted
+    """Returns the resource of this process, the same for spans and metrics."""
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource  # noqa: PLC0415 - only if enabled
 
-    ours = {"service.name": "rightcall", "service.version": __version__, "service.instance.id": str(uuid4())}
-    return Resource.create(ours).merge(OTELResourceDetector().detect())
+    attributes = {"service.name": "rightcall", "service.version": __version__, "service.instance.id": str(uuid4())}
+    return Resource.create(attributes).merge(OTELResourceDetector().detect())

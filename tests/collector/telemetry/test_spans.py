@@ -13,7 +13,7 @@ from collector.delivery.sending_queue import SendingQueue
 from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
 from collector.telemetry.metrics import Telemetry
-from collector.telemetry.spans import Allowance, SelfTracing
+from collector.telemetry.spans import MAX_SPANS, RateLimiter, SelfTracing
 from tests import otlp_data as data
 from tests.sinks import ManualClock
 
@@ -31,44 +31,49 @@ def sent(attempts: int = 1, payload: bytes = b"x") -> ExportRequest:
 
 def test_off_it_records_nothing() -> None:
     spans = SelfTracing()
-    with spans.during("start") as told:
-        told["a"] = 1
+    with spans.span("start") as attributes:
+        attributes["a"] = 1
     spans.exported(sent(), "no")
     assert asyncio.run(spans.collect()) is None
 
 
-def test_a_span_around_what_is_done_with_what_was_told() -> None:
+def test_a_span_around_a_block_with_its_attributes() -> None:
     spans = SelfTracing(enabled=True)
-    with spans.during("recover") as told:
-        told["rightcall.traces"] = 3
+    with spans.span("recover") as attributes:
+        attributes["rightcall.traces"] = 3
     (span,) = collected(spans)
     assert (span.name, data.values_of(span), span.status.code) == (
         "recover",
         {"rightcall.traces": 3},
         Status.STATUS_CODE_UNSET,
     )
-    assert collected(spans) == [], "what was collected is gone"
+    assert collected(spans) == [], "spans are collected once"
 
 
-def test_an_exception_is_told_and_goes_on() -> None:
+def test_an_exception_is_recorded_and_raised() -> None:
     spans = SelfTracing(enabled=True)
-    with pytest.raises(ValueError, match="bad"), spans.during("reload rules"):
+    with pytest.raises(ValueError, match="bad"), spans.span("reload rules"):
         raise ValueError("bad")
     (span,) = collected(spans)
     assert (span.status.code, span.status.message) == (Status.STATUS_CODE_ERROR, "ValueError: bad")
 
 
 @pytest.mark.parametrize(("attempts", "error"), [(1, "INTERNAL: no"), (3, ""), (1, "")])
-def test_how_a_request_left(attempts: int, error: str) -> None:
+def test_an_exported_request_is_recorded(attempts: int, error: str) -> None:
     spans = SelfTracing(enabled=True)
     spans.exported(sent(attempts), error)
     (span,) = collected(spans)
-    said = {"rightcall.signal": "traces", "rightcall.items": 7, "rightcall.bytes": 1, "rightcall.attempts": attempts}
-    assert (span.name, data.values_of(span), span.status.message) == ("export", said, error)
+    attributes = {
+        "rightcall.signal": "traces",
+        "rightcall.items": 7,
+        "rightcall.bytes": 1,
+        "rightcall.attempts": attempts,
+    }
+    assert (span.name, data.values_of(span), span.status.message) == ("export", attributes, error)
     assert span.start_time_unix_nano == data.EPOCH_NS, "from the first attempt"
 
 
-def test_few_spans_whatever_the_load() -> None:
+def test_the_rate_of_spans_is_bounded() -> None:
     clock = ManualClock()
     spans = SelfTracing(enabled=True, now=clock.now)
     for _ in range(20):
@@ -80,7 +85,7 @@ def test_few_spans_whatever_the_load() -> None:
     assert (errors.count(False), errors.count(True)) == (20, 200)
 
 
-def test_a_request_that_holds_such_spans_is_not_told_of() -> None:
+def test_a_request_that_contains_own_spans_is_not_recorded() -> None:
     spans = SelfTracing(enabled=True)
     spans.exported(sent(), "")
     found = asyncio.run(spans.collect())
@@ -90,7 +95,7 @@ def test_a_request_that_holds_such_spans_is_not_told_of() -> None:
     assert collected(spans) == []
 
 
-def test_nor_is_it_when_it_came_through_the_collector_itself() -> None:
+def test_nor_if_it_came_through_the_collector_itself() -> None:
     spans, queue, clock = SelfTracing(enabled=True), SendingQueue(SendingQueueConfig()), ManualClock()
     pipeline = Pipeline(Config(), load_rules([]), Telemetry(), queue, clock)
     spans.exported(sent(), "")
@@ -106,18 +111,18 @@ def test_nor_is_it_when_it_came_through_the_collector_itself() -> None:
     assert asyncio.run(round_trip()) is None
 
 
-def test_what_nobody_collects_is_bounded() -> None:
+def test_uncollected_spans_are_bounded() -> None:
     spans = SelfTracing(enabled=True)
-    for _ in range(1200):
-        with spans.during("reload rules"):
+    for _ in range(MAX_SPANS + 200):
+        with spans.span("reload rules"):
             pass
-    assert len(collected(spans)) == 1000
+    assert len(collected(spans)) == MAX_SPANS == 1000
 
 
-def test_an_allowance_does_not_pile_up() -> None:
+def test_unused_tokens_do_not_accumulate() -> None:
     clock = ManualClock()
-    allowance = Allowance(2, clock.now)
+    limiter = RateLimiter(2, clock.now)
     clock.seconds += 1000
-    assert [allowance.take() for _ in range(4)] == [True, True, False, False]
+    assert [limiter.allow() for _ in range(4)] == [True, True, False, False]
     clock.seconds += 0.5
-    assert [allowance.take() for _ in range(2)] == [True, False]
+    assert [limiter.allow() for _ in range(2)] == [True, False]
