@@ -1,8 +1,52 @@
-"""Settings for every test: property tests are not timed, machines differ."""
+"""Settings of every test, and a check after each that it left nothing running and no file behind."""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.leftovers import Snapshot, left_since, unfinished_tasks
+
+# Property tests are not timed, since machines differ. Where CI is set, hypothesis draws the same examples in each run.
 settings.register_profile("rightcall", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rightcall")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for the temporary files of tests and of the processes they start, so that it shows what they leave."""
+    folder = tmp_path_factory.mktemp("temporary")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(folder))
+        patch.setenv("TMPDIR", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unfinished() -> Iterator[list[str]]:
+    """The tasks that were left so far."""
+    with unfinished_tasks() as found:
+        yield found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def before_module(temporary: Path) -> Iterator[Snapshot]:
+    """Fail the last test of a module whose fixtures left something."""
+    before = Snapshot.take(temporary)
+    yield before
+    assert left_since(before, temporary) == []
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(before_module: Snapshot, temporary: Path, unfinished: list[str]) -> Iterator[None]:
+    """Fail a test that left a thread, a task, a child process or a file."""
+    before = Snapshot.take(temporary)
+    unfinished.clear()
+    yield
+    assert unfinished == []
+    if before.runs_the_same_as(before_module):  # else servers of the module run, whose thread pools grow meanwhile
+        assert left_since(before, temporary) == []

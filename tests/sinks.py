@@ -67,7 +67,8 @@ class OtlpSink:
         self.metadata: list[dict[str, Any]] = []
         self.calls = 0
         self._answers = iter(answers)
-        self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
+        self._pool = concurrent.futures.ThreadPoolExecutor(4)
+        self._server = grpc.server(self._pool)
         for signal, service in _SERVICES.items():
             method = grpc.unary_unary_rpc_method_handler(self._handler(signal))
             self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": method}),))
@@ -90,6 +91,7 @@ class OtlpSink:
 
     def __exit__(self, *_: object) -> None:
         self._server.stop(0).wait()
+        self._pool.shutdown()
 
     @property
     def endpoint(self) -> str:

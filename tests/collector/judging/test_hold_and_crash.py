@@ -102,6 +102,7 @@ def test_a_crash_while_they_wait_loses_and_doubles_nothing(tmp_path: Path) -> No
         assert sorted(span.span_id for span in life.spans()) == HELD
         assert life.anchors() == [1.0]
         assert life.names() == ["trajectory", "mastra_llm"]
+        await life.judge_queue.shutdown()
         life.crash()
         assert life.resumed == 0
         await life.judge_queue.start()
