@@ -28,9 +28,9 @@ from collector.dialects import (
     pydantic_ai,
 )
 from collector.model import semconv
+from collector.model.dialect import Dialect
 from collector.model.genai_span import (
     IGNORED,
-    Dialect,
     GenAISpan,
     Role,
     context_attributes,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
-from collector.payloads.values import name_of
+from collector.payloads.values import first_name, first_value, name_of
 
 NAME: Final = "ai_sdk"
 
@@ -31,7 +31,7 @@ _MODELS: Final = (".doGenerate", ".doStream")
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """What the span is by its ``ai.operationId``. Objects, embeddings and the like call no tools."""
+    """Classifies the span by its ``ai.operationId``. Objects, embeddings and the like call no tools."""
     operation = span.attributes.get(_OPERATION)
     if operation == "ai.toolCall":
         return _read_tool(span)
@@ -54,27 +54,19 @@ def _read_tool(span: Span) -> GenAISpan:
 
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
-    genai_span = genai_span_of(span, Role.AGENT, NAME)
+    conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
+    genai_span = context_span_of(span, Role.AGENT, NAME, get(_PROMPT), conversation_id)
     genai_span.tracing = "complete"
     genai_span.name = name_of(get(_FUNCTION))
-    genai_span.conversation_id = next((text for key in _CONVERSATION_IDS if (text := name_of(get(key)))), None)
-    genai_span.user_input = get(_PROMPT)
-    genai_span.attributes = context_attributes(span)
     return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    output = first_value(span.attributes, _RESPONSE_CALLS)
+    genai_span = model_span_of(span, NAME, output, get(_PROMPT_MESSAGES))
     genai_span.response_id = name_of(get(_RESPONSE_ID))
     genai_span.agent = name_of(get(_FUNCTION))
-    output = next((value for key in _RESPONSE_CALLS if (value := get(key))), None)
-    if may_contain_tool_calls(output):
-        genai_span.output = output
-    messages = get(_PROMPT_MESSAGES)
-    if messages:
-        genai_span.user_input = newest_user_input(messages)
-        genai_span.results = newest_tool_results(messages)
     return genai_span
 
 

@@ -1,19 +1,18 @@
-"""The last resort: a span of a dialect nobody here knows that still looks like a tool call, an agent or a model request.
+"""The fallback: a span of no known dialect that still looks like a tool call, an agent or a model request.
 
-Kinds are recognised by the attribute in which many tracers say them; names and arguments by the attributes usual beside
-it. Seen with Laminar, LoongSuite, Traceloop's forks and home-made tracers.
+Its kind is recognised by the attributes in which many tracers record one; names and arguments by the attributes common
+beside them. Seen with Laminar, LoongSuite, Traceloop's forks and home-made tracers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import Dialect, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import GenAISpan, Role, context_attributes, genai_span_of, set_output
 from collector.model.span import Span
-from collector.payloads.messages import may_contain_tool_calls
-from collector.payloads.values import name_of, parse_any
+from collector.payloads.values import first_value, name_of, parse_any
 
 NAME: Final = "generic"
 
@@ -44,35 +43,33 @@ _SESSIONS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID, "lmnr.associati
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """A genai_span where the span says what it is in some usual way, else None: a blind spot."""
+    """Returns None if no common attribute says what the span is."""
     role = _role(span)
     if role is None:
         return None
     genai_span = genai_span_of(span, role, NAME)
-    genai_span.conversation_id = name_of(_first(span, _SESSIONS))
+    genai_span.conversation_id = name_of(first_value(span.attributes, _SESSIONS))
     if role is Role.TOOL:
-        genai_span.name = name_of(_first(span, _TOOL_NAMES)) or name_of(span.name.removeprefix("execute_tool "))
-        genai_span.call_id = name_of(_first(span, _CALL_IDS))
-        genai_span.arguments = _first(span, _INPUTS)
+        genai_span.name = name_of(first_value(span.attributes, _TOOL_NAMES)) or name_of(
+            span.name.removeprefix("execute_tool ")
+        )
+        genai_span.call_id = name_of(first_value(span.attributes, _CALL_IDS))
+        genai_span.arguments = first_value(span.attributes, _INPUTS)
     elif role is Role.AGENT:
-        genai_span.name = name_of(_first(span, _AGENT_NAMES)) or name_of(span.name)
-        genai_span.user_input = _first(span, _INPUTS)
+        genai_span.name = name_of(first_value(span.attributes, _AGENT_NAMES)) or name_of(span.name)
+        genai_span.user_input = first_value(span.attributes, _INPUTS)
         genai_span.attributes = context_attributes(span)
-    elif may_contain_tool_calls(_first(span, _OUTPUTS)):
-        genai_span.output = _first(span, _OUTPUTS)
+    else:
+        set_output(genai_span, first_value(span.attributes, _OUTPUTS))
     return genai_span
 
 
 def _role(span: Span) -> Role | None:
-    kind = parse_any(_first(span, _KINDS))
+    kind = parse_any(first_value(span.attributes, _KINDS))
     role = _ROLES.get(kind.lower()) if isinstance(kind, str) else None
-    if role is None and (span.name.startswith("execute_tool ") or _first(span, _CALL_IDS) is not None):
-        return Role.TOOL if _first(span, _TOOL_NAMES) is not None else None
+    if role is None and (span.name.startswith("execute_tool ") or first_value(span.attributes, _CALL_IDS) is not None):
+        return Role.TOOL if first_value(span.attributes, _TOOL_NAMES) is not None else None
     return role
-
-
-def _first(span: Span, keys: Iterable[str]) -> object:
-    return next((value for key in keys if (value := span.attributes.get(key)) is not None), None)
 
 
 DIALECT: Final = Dialect(

@@ -1,4 +1,4 @@
-"""Google's Agent Development Kit, Python 1.x to 2.13 and JavaScript, where it leaves the GenAI conventions.
+"""Google's Agent Development Kit, Python 1.x to 2.13 and JavaScript, where it departs from the GenAI conventions.
 
 Its own attributes hold requests, responses, arguments and results; a tool that failed may leave a span with nothing but
 a name. Everything else it writes is OpenTelemetry GenAI.
@@ -10,9 +10,10 @@ import re
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input, result_status
+from collector.payloads.messages import result_status
 from collector.payloads.values import name_of
 
 NAME: Final = "google_adk"
@@ -27,12 +28,12 @@ _SESSION: Final = _PREFIX + "session_id"
 
 _TOOL_SPAN: Final = "execute_tool "
 _MERGED: Final = "(merged"  # a turn with parallel calls adds a span for all of their results
-_AGENT_SPAN: Final = re.compile(r"agent_run \[(.+)\]$")  # 1.x; the name stands nowhere else
+_AGENT_SPAN: Final = re.compile(r"agent_run \[(.+)\]$")  # 1.x; the name is recorded nowhere else
 _EMPTY: Final = ("{}", '""', "")
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """What the span's name says it is, where its attributes do not; None leaves it to the GenAI conventions."""
+    """Classifies the span by its name if its attributes do not; None leaves it to the GenAI conventions."""
     if span.name.startswith(_TOOL_SPAN):
         return IGNORED if span.name.startswith(_MERGED, len(_TOOL_SPAN)) else _read_tool(span)
     if span.name == "call_llm" and span.attributes.get(_RESPONSE) is not None:
@@ -55,25 +56,18 @@ def _read_tool(span: Span) -> GenAISpan:
 
 
 def _read_agent(span: Span, name: str) -> GenAISpan:
-    genai_span = genai_span_of(span, Role.AGENT, NAME)
+    genai_span = context_span_of(span, Role.AGENT, NAME, conversation_id=name_of(span.attributes.get(_SESSION)))
     genai_span.tracing = "complete"
     genai_span.name = name_of(name)
-    genai_span.conversation_id = name_of(span.attributes.get(_SESSION))
-    genai_span.attributes = context_attributes(span)
     return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
-    output, request = get(_RESPONSE), get(_REQUEST)
-    if may_contain_tool_calls(output):
-        genai_span.output = output
+    request = get(_REQUEST)
+    genai_span = model_span_of(span, NAME, get(_RESPONSE), None if request in _EMPTY else request)
     genai_span.agent = name_of(get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(get(_SESSION))
-    if request and request not in _EMPTY:
-        genai_span.user_input = newest_user_input(request)
-        genai_span.results = newest_tool_results(request)
     return genai_span
 
 

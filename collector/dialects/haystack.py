@@ -1,7 +1,7 @@
 """Haystack's own tracing, 2.x and 3.x, under whatever scope the user's tracer has.
 
-Version 3 has a span for each tool; version 2 one component span for all calls of a turn, so that there the calls come
-from what the generator answered.
+Version 3 has a span for each tool; version 2 one component span for all calls of a turn, so there the calls are taken
+from the generator's output.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
 from collector.payloads.values import name_of
 
 NAME: Final = "haystack"
@@ -31,7 +31,7 @@ _PIPELINE_INPUT: Final = "haystack.pipeline.input_data"
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """What the span is by its name, which Haystack fixes."""
+    """Classifies the span by its name, which is constant."""
     reader = _READERS.get(span.name)
     return IGNORED if reader is None else reader(span)
 
@@ -46,55 +46,35 @@ def _read_tool(span: Span) -> GenAISpan:
     return genai_span
 
 
-def _read_step(span: Span) -> GenAISpan:
-    return _read_model(span, span.attributes.get(_LLM_OUTPUT), span.attributes.get(_LLM_INPUT))
-
-
-def _read_model(span: Span, output: object, messages: object) -> GenAISpan:
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
-    if may_contain_tool_calls(output):
-        genai_span.output = output
-    if messages:
-        genai_span.user_input = newest_user_input(messages)
-        genai_span.results = newest_tool_results(messages)
-    return genai_span
+def _read_llm_step(span: Span) -> GenAISpan:
+    return model_span_of(span, NAME, span.attributes.get(_LLM_OUTPUT), span.attributes.get(_LLM_INPUT))
 
 
 def _read_agent(span: Span) -> GenAISpan:
-    genai_span = _read_context(span, span.attributes.get(_AGENT_INPUT))
-    genai_span.role = Role.AGENT
-    return genai_span
+    return context_span_of(span, Role.AGENT, NAME, span.attributes.get(_AGENT_INPUT))
 
 
 def _read_pipeline(span: Span) -> GenAISpan:
-    return _read_context(span, span.attributes.get(_PIPELINE_INPUT))
-
-
-def _read_context(span: Span, user_input: object) -> GenAISpan:
-    genai_span = genai_span_of(span, Role.OTHER, NAME)
-    genai_span.user_input = user_input
-    genai_span.attributes = context_attributes(span)
-    return genai_span
+    return context_span_of(span, Role.OTHER, NAME, span.attributes.get(_PIPELINE_INPUT))
 
 
 def _read_component(span: Span) -> GenAISpan:
     get = span.attributes.get
     kind = get(_COMPONENT_TYPE)
     if kind == "Agent":
-        genai_span = _read_agent(span)
+        genai_span = context_span_of(span, Role.AGENT, NAME, get(_COMPONENT_INPUT))
         genai_span.name = name_of(get(_COMPONENT_NAME))
-        genai_span.user_input = get(_COMPONENT_INPUT)
         return genai_span
     if kind == "ToolInvoker":
         return genai_span_of(span, Role.GROUP, NAME)
     if type(kind) is str and kind.endswith("ChatGenerator"):
-        return _read_model(span, get(_COMPONENT_OUTPUT), get(_COMPONENT_INPUT))
+        return model_span_of(span, NAME, get(_COMPONENT_OUTPUT), get(_COMPONENT_INPUT))
     return IGNORED
 
 
 _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "haystack.agent.step.tool": _read_tool,
-    "haystack.agent.step.llm": _read_step,
+    "haystack.agent.step.llm": _read_llm_step,
     "haystack.agent.run": _read_agent,
     "haystack.component.run": _read_component,
     "haystack.pipeline.run": _read_pipeline,

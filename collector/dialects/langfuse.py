@@ -1,4 +1,4 @@
-"""Langfuse's SDK, version 3 to 5: observations with a type, inputs and outputs, and the trace's metadata on every span."""
+"""Langfuse's SDK, version 3 to 5: typed observations with inputs and outputs, and the trace's metadata on every span."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
 from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "langfuse"
@@ -25,7 +25,7 @@ _CONVERSATION_IDS: Final = (
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """What the observation is by its type; a chain named as LangChain's agent is that agent's run."""
+    """Classifies the observation by its type; a chain with the name of LangChain's agent is that agent's run."""
     kind = span.attributes.get(_TYPE)
     if kind == "tool":
         return _read_tool(span)
@@ -57,24 +57,15 @@ def _read_tool(span: Span) -> GenAISpan:
 
 
 def _read_model(span: Span) -> GenAISpan:
-    get = span.attributes.get
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
-    if may_contain_tool_calls(get(_OUTPUT)):
-        genai_span.output = get(_OUTPUT)
+    genai_span = model_span_of(span, NAME, span.attributes.get(_OUTPUT), span.attributes.get(_INPUT))
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)
-    messages = get(_INPUT)
-    if messages:
-        genai_span.user_input = newest_user_input(messages)
-        genai_span.results = newest_tool_results(messages)
     return genai_span
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
-    genai_span = genai_span_of(span, role, NAME)
+    conversation_id = next((text for key in _CONVERSATION_IDS if (text := _text(span, key))), None)
+    genai_span = context_span_of(span, role, NAME, span.attributes.get(_INPUT), conversation_id)
     genai_span.name = genai_span.agent = name_of(span.name)
-    genai_span.conversation_id = next((text for key in _CONVERSATION_IDS if (text := _text(span, key))), None)
-    genai_span.user_input = span.attributes.get(_INPUT)
-    genai_span.attributes = context_attributes(span)
     return genai_span
 
 

@@ -1,6 +1,6 @@
 """LangSmith's OpenTelemetry mode (langsmith 0.4+): LangChain runs and ``@traceable`` functions.
 
-Spans name the GenAI operations, but hold inputs and outputs in the attributes 1.28 deprecated, as LangChain wrote them.
+Spans name the GenAI operations, but hold inputs and outputs in attributes that 1.28 deprecated, in LangChain's format.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
-from collector.payloads.values import name_of
+from collector.payloads.values import first_name, name_of
 
 NAME: Final = "langsmith"
 
@@ -24,7 +24,7 @@ _CONVERSATION_IDS: Final = tuple(_METADATA + name for name in ("thread_id", "ses
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """What the span is by its ``langsmith.span.kind``; a chain named as LangChain's agent is that agent's run."""
+    """Classifies the span by its ``langsmith.span.kind``; a chain with the name of LangChain's agent is that agent's run."""
     get = span.attributes.get
     kind = get(_KIND)
     if kind == "tool":
@@ -44,35 +44,22 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = get(_INPUT)
     genai_span.agent = name_of(get(_LANGCHAIN_AGENT))
-    genai_span.conversation_id = _conversation(span)
+    genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
-    get = span.attributes.get
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
-    if may_contain_tool_calls(get(_OUTPUT)):
-        genai_span.output = get(_OUTPUT)
-    genai_span.agent = name_of(get(_LANGCHAIN_AGENT))
-    genai_span.conversation_id = _conversation(span)
-    messages = get(_INPUT)
-    if messages:
-        genai_span.user_input = newest_user_input(messages)
-        genai_span.results = newest_tool_results(messages)
+    genai_span = model_span_of(span, NAME, span.attributes.get(_OUTPUT), span.attributes.get(_INPUT))
+    genai_span.agent = name_of(span.attributes.get(_LANGCHAIN_AGENT))
+    genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     return genai_span
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
-    genai_span = genai_span_of(span, role, NAME)
+    conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
+    genai_span = context_span_of(span, role, NAME, span.attributes.get(_INPUT), conversation_id)
     genai_span.name = genai_span.agent = name_of(span.name)
-    genai_span.conversation_id = _conversation(span)
-    genai_span.user_input = span.attributes.get(_INPUT)
-    genai_span.attributes = context_attributes(span)
     return genai_span
-
-
-def _conversation(span: Span) -> str | None:
-    return next((text for key in _CONVERSATION_IDS if (text := name_of(span.attributes.get(key)))), None)
 
 
 DIALECT: Final = Dialect(

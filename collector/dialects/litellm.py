@@ -1,6 +1,6 @@
-"""LiteLLM's `otel` callback (litellm 1.7x+): it writes each request onto its caller's span, over the one before.
+"""LiteLLM's `otel` callback (litellm 1.7x+): it writes each request to its caller's span, overwriting the previous one.
 
-What is left of every request is a child span with the provider's raw messages as Python reprs, and that is read.
+Only a child span with the provider's raw messages, as Python reprs, survives of every request; that one is read.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import Dialect, GenAISpan, Role, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import GenAISpan, model_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
-from collector.payloads.values import name_of, parse_any
+from collector.payloads.values import first_name, first_value, parse_any
 
 NAME: Final = "litellm"
 
@@ -37,19 +37,12 @@ _RESPONSE_IDS: Final = tuple(f"llm.{provider}.id" for provider in _PROVIDERS)
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """A raw request; the caller's span, overwritten by it, is left to the GenAI conventions."""
+    """Reads a raw request; the caller's span, which it overwrites, is left to the GenAI conventions."""
     if span.name != _RAW_SPAN:
         return None
-    get = span.attributes.get
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
-    genai_span.response_id = next((text for key in _RESPONSE_IDS if (text := name_of(get(key)))), None)
-    output = next((value for key in _OUTPUTS if (value := get(key))), None)
-    if may_contain_tool_calls(output):
-        genai_span.output = output
-    messages = parse_any(next((value for key in _INPUTS if (value := get(key))), None))
-    if messages:
-        genai_span.user_input = newest_user_input(messages)
-        genai_span.results = newest_tool_results(messages)
+    messages = parse_any(first_value(span.attributes, _INPUTS))
+    genai_span = model_span_of(span, NAME, first_value(span.attributes, _OUTPUTS), messages)
+    genai_span.response_id = first_name(span.attributes, _RESPONSE_IDS)
     return genai_span
 
 

@@ -1,6 +1,6 @@
 """Pydantic Logfire's own instrumentations: the OpenAI Agents SDK, and decorated functions (logfire 3.x, 4.x).
 
-Pydantic AI, which Logfire shows too, writes its spans itself.
+Pydantic AI, which Logfire also displays, writes its own spans.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
 from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "logfire"
@@ -27,23 +27,25 @@ _RAW_INPUT: Final = "raw_input"
 _TOOL_SPAN: Final = "Function: "
 _AGENT_SPAN: Final = "Agent run: "
 _TRACE_SPAN: Final = "OpenAI Agents trace: "
-_DECORATED_TOOL: Final = "running tool "  # nothing else tells a decorated tool from another function
+_DECORATED_TOOL: Final = "running tool "  # nothing else distinguishes a decorated tool from another function
 _NOT_ARGUMENTS: Final = ("logfire.", "code.", "thread.", "exception.")
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """What the span is by its name: a template, so fixed by the instrumentation."""
+    """Classifies the span by its name, a template, which is constant."""
     if span.scope.name == _FUNCTIONS_SCOPE:
         return _read_function(span) if span.name.startswith(_DECORATED_TOOL) else None
     if span.name.startswith(_TOOL_SPAN):
         return _read_tool(span)
     if span.name.startswith((_AGENT_SPAN, _TRACE_SPAN)):
         return _read_context(span, Role.AGENT if span.name.startswith(_AGENT_SPAN) else Role.OTHER)
-    return _read_model(span) if semconv.OPERATION_NAME in span.attributes else IGNORED
+    if semconv.OPERATION_NAME in span.attributes:
+        return model_span_of(span, NAME, span.attributes.get(_RESPONSE), span.attributes.get(_RAW_INPUT))
+    return IGNORED
 
 
 def _read_function(span: Span) -> GenAISpan:
-    """A decorated function: one attribute an argument, under the argument's name."""
+    """Reads a decorated function: one attribute per argument, under the argument's name."""
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(span.name.removeprefix(_DECORATED_TOOL))
     genai_span.arguments = {
@@ -65,23 +67,8 @@ def _read_tool(span: Span) -> GenAISpan:
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
-    get = span.attributes.get
-    genai_span = genai_span_of(span, role, NAME)
-    genai_span.name = name_of(get(_NAME))
-    genai_span.conversation_id = name_of(get(_GROUP))
-    genai_span.attributes = context_attributes(span)
-    return genai_span
-
-
-def _read_model(span: Span) -> GenAISpan:
-    get = span.attributes.get
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
-    if may_contain_tool_calls(get(_RESPONSE)):
-        genai_span.output = get(_RESPONSE)
-    messages = get(_RAW_INPUT)
-    if messages:
-        genai_span.user_input = newest_user_input(messages)
-        genai_span.results = newest_tool_results(messages)
+    genai_span = context_span_of(span, role, NAME, conversation_id=name_of(span.attributes.get(_GROUP)))
+    genai_span.name = name_of(span.attributes.get(_NAME))
     return genai_span
 
 

@@ -1,7 +1,7 @@
 """Mastra's exporters, 0.24 (`@mastra/otel`) to 1.x (`@mastra/otel-exporter`, `@mastra/otel-bridge`).
 
-1.x keeps to the GenAI conventions for agents and tools. What its chat spans leave out, the tool calls, stands on the
-spans of its steps; 0.24 has names of its own for everything.
+1.x follows the GenAI conventions for agents and tools; the tool calls, which its chat spans omit, are on the spans of its
+steps. 0.24 has its own names for everything.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
 from collector.model.span import Span
 from collector.payloads.messages import may_contain_tool_calls
 from collector.payloads.refusals import is_refusal
-from collector.payloads.values import name_of
+from collector.payloads.values import first_name, first_value, name_of
 
 NAME: Final = "mastra"
 
@@ -25,11 +26,11 @@ _AGENT_ID: Final = "gen_ai.agent.id"
 _TOOL_INPUT: Final = "gen_ai.tool.input"
 _STEP_OUTPUT: Final = "mastra.model_step.output"
 _CHUNK_OUTPUT: Final = "mastra.model_chunk.output"
-_THREADS: Final = ("mastra.metadata.threadId", "threadId")
+_CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, "mastra.metadata.threadId", "threadId")
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """What the span is by its ``mastra.span.type``. A generation repeats its steps, so steps count."""
+    """Classifies the span by its ``mastra.span.type``. A generation repeats its steps, so only steps are read."""
     kind = span.attributes.get(_TYPE)
     if kind in ("tool_call", "mcp_tool_call"):
         return _read_tool(span)
@@ -45,9 +46,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(" ")[2])
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
-    genai_span.arguments = next(
-        (v for key in (semconv.TOOL_CALL_ARGUMENTS, _TOOL_INPUT, _INPUT) if (v := get(key)) is not None), None
-    )
+    genai_span.arguments = first_value(span.attributes, (semconv.TOOL_CALL_ARGUMENTS, _TOOL_INPUT, _INPUT))
     result = get(semconv.TOOL_CALL_RESULT, get(_OUTPUT))
     if type(result) is str and is_refusal(result):  # arguments that fail the schema leave a span with status OK
         genai_span.status, genai_span.refused = "error", True
@@ -56,27 +55,23 @@ def _read_tool(span: Span) -> GenAISpan:
 
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
-    genai_span = genai_span_of(span, Role.AGENT, NAME)
+    conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
+    genai_span = context_span_of(span, Role.AGENT, NAME, get(_AGENT_INPUT, get(_INPUT)), conversation_id)
     genai_span.tracing = "complete"
     genai_span.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_ID))
-    genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID)) or next(
-        (thread for key in _THREADS if (thread := name_of(get(key)))), None
-    )
-    genai_span.user_input = get(_AGENT_INPUT, get(_INPUT))
-    genai_span.attributes = context_attributes(span)
     return genai_span
 
 
 def _read_model(span: Span, output_key: str) -> GenAISpan:
-    """A step with the calls its model asked for; or the streamed piece that is one, which is all that is left of a run
-    that died before the step's end."""
+    """Reads a step with the calls its model requested, or the streamed chunk that is one: all that is left of a run that
+    crashed before the step ended."""
     output = span.attributes.get(output_key, span.attributes.get(_OUTPUT))
     if not may_contain_tool_calls(output):
         return IGNORED
     genai_span = genai_span_of(span, Role.MODEL, NAME)
     genai_span.output = output
     if type(output) is str and output.startswith('{"error"') and is_refusal(output):
-        genai_span.results = ((None, "refused"),)
+        genai_span.tool_results = ((None, "refused"),)
     return genai_span
 
 
@@ -85,9 +80,9 @@ DIALECT: Final = Dialect(
     keys=(_TYPE,),
     read_span=read_span,
     attributes=frozenset({
-        _INPUT, _OUTPUT, _AGENT_INPUT, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT, *_THREADS, semconv.AGENT_NAME,
-        semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_RESULT,
-        semconv.CONVERSATION_ID, semconv.ERROR_TYPE,
+        _INPUT, _OUTPUT, _AGENT_INPUT, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT, *_CONVERSATION_IDS,
+        semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS,
+        semconv.TOOL_CALL_RESULT, semconv.ERROR_TYPE,
     }),
     output_attributes=("mastra.agent_run.output", _STEP_OUTPUT, _OUTPUT),
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Model Context Protocol spans (semantic conventions 1.39; MCP SDKs, FastMCP): a tool call as its transport sees it.
+"""Model Context Protocol spans (semantic conventions 1.39; MCP SDKs, FastMCP): a tool call as the transport records it.
 
-Usually one of several spans of the same call, and then only to fill in what the framework's span does not say.
+It is usually one of several spans of the same call, and then only adds what the framework's span lacks.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, genai_span_of
 from collector.model.span import Span
 from collector.payloads.values import name_of
 
@@ -18,7 +19,7 @@ _CALL: Final = "tools/call"
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """A call of a tool; listings, handshakes and the like are nobody's tool calls."""
+    """Reads a tool call; listings, handshakes and the like are ignored."""
     get = span.attributes.get
     if get(semconv.MCP_METHOD_NAME) != _CALL:
         return IGNORED

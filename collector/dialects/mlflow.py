@@ -1,4 +1,4 @@
-"""MLflow Tracing exported over OTLP (mlflow 2.14+): every attribute is JSON, plain strings too (``"\\"TOOL\\""``)."""
+"""MLflow Tracing exported over OTLP (mlflow 2.14+): every attribute is JSON, even plain strings (``"\\"TOOL\\""``)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input
 from collector.payloads.values import find_text, name_of, parse_any
 
 NAME: Final = "mlflow"
@@ -24,7 +24,7 @@ _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """What the span is by its ``mlflow.spanType``; a chain named as LangChain's agent is that agent's run."""
+    """Classifies the span by its ``mlflow.spanType``; a chain with the name of LangChain's agent is that agent's run."""
     kind = _text(span, _TYPE)
     if kind == "TOOL":
         return _read_tool(span)
@@ -50,24 +50,15 @@ def _read_tool(span: Span) -> GenAISpan:
 
 
 def _read_model(span: Span) -> GenAISpan:
-    get = span.attributes.get
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
-    if may_contain_tool_calls(get(_OUTPUT)):
-        genai_span.output = get(_OUTPUT)
-    genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
-    messages = get(_INPUT)
-    if messages:
-        genai_span.user_input = newest_user_input(messages)
-        genai_span.results = newest_tool_results(messages)
+    genai_span = model_span_of(span, NAME, span.attributes.get(_OUTPUT), span.attributes.get(_INPUT))
+    genai_span.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
     return genai_span
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
-    genai_span = genai_span_of(span, role, NAME)
+    get = span.attributes.get
+    genai_span = context_span_of(span, role, NAME, get(_INPUT), find_text(_LANGCHAIN_THREAD, get(_METADATA)))
     genai_span.name = genai_span.agent = name_of(span.name)
-    genai_span.conversation_id = find_text(_LANGCHAIN_THREAD, span.attributes.get(_METADATA))
-    genai_span.user_input = span.attributes.get(_INPUT)
-    genai_span.attributes = context_attributes(span)
     return genai_span
 
 

@@ -1,8 +1,8 @@
 """OpenInference attributes (semantic conventions 0.1.x, Python and JavaScript instrumentors and span processors).
 
 Seen with LangChain, OpenAI Agents, LlamaIndex, smolagents, CrewAI, Agno, DSPy, AutoGen, Google ADK, Haystack, the model
-clients, and over the native spans of Pydantic AI, Strands and Mastra. What differs between them is small: where the tool's
-name and call id stand, and how its arguments are wrapped.
+clients, and over the native spans of Pydantic AI, Strands and Mastra. They differ little: in the attributes that hold
+the tool's name and call id, and in how its arguments are wrapped.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.messages import newest_tool_results, newest_user_input
-from collector.payloads.values import find_text, name_of, parse_any
+from collector.payloads.values import find_text, first_name, name_of, parse_any
 
 NAME: Final = "openinference"
 
@@ -41,8 +41,8 @@ _LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 _LANGCHAIN_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 
-# `llm.output_messages.0.message.tool_calls.1.tool_call.function.name`; Google's automatic calling leaves out the message,
-# Anthropic's instrumentor tells each call a second time under `contents`.
+# `llm.output_messages.0.message.tool_calls.1.tool_call.function.name`; Google's automatic calling omits the message,
+# Anthropic's instrumentor repeats each call under `contents`.
 _CALL_KEY: Final = re.compile(
     r"(?:llm\.output_messages\.(\d{1,4})\.)?message\.(tool_calls|contents)\.(\d{1,4})\.tool_call\.(id|function\.name|function\.arguments)$"
 )
@@ -52,7 +52,7 @@ _ENVELOPE: Final = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """What the span is by its ``openinference.span.kind``."""
+    """Classifies the span by its ``openinference.span.kind``."""
     attributes = span.attributes
     kind = attributes.get(_KIND)
     if kind == "TOOL" or (
@@ -77,7 +77,7 @@ def _read_tool(span: Span) -> GenAISpan:
         name = name_of(_METHOD.sub("", span.name))
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name
-    genai_span.call_id = next((call_id for key in _CALL_IDS if (call_id := name_of(get(key)))), None)
+    genai_span.call_id = first_name(span.attributes, _CALL_IDS)
     if genai_span.call_id is None:
         genai_span.call_id = find_text(_LANGCHAIN_CALL_ID, get(_OUTPUT))
     genai_span.arguments = _arguments(get(_INPUT))
@@ -89,7 +89,7 @@ def _read_tool(span: Span) -> GenAISpan:
 
 
 def _arguments(value: object) -> object:
-    """The tool's own arguments, taken out of the record of the Python call where that is what was written."""
+    """Returns the tool's own arguments, unwrapped if the whole Python call was recorded."""
     if type(value) is str and '"kwargs"' in value[:4096]:
         parsed = parse_any(value)
         if isinstance(parsed, Mapping) and parsed.keys() <= _ENVELOPE and isinstance(parsed.get("kwargs"), Mapping):
@@ -98,12 +98,12 @@ def _arguments(value: object) -> object:
 
 
 def _unless_schema(value: object) -> object:
-    """``tool.parameters`` holds the arguments in some instrumentors, the JSON Schema of the tool in others."""
+    """Returns None for a JSON Schema: ``tool.parameters`` holds one in some instrumentors, the arguments in others."""
     parsed = parse_any(value)
     if not isinstance(parsed, Mapping) or ("properties" in parsed and parsed.get("type", "object") == "object"):
         return None
     if parsed and all(isinstance(item, Mapping) and "type" in item for item in parsed.values()):
-        return None  # smolagents: a bare table of parameters
+        return None  # smolagents: a schema without its envelope
     return parsed
 
 
@@ -118,7 +118,7 @@ def _read_agent(span: Span) -> GenAISpan:
 
 
 def _read_chain(span: Span) -> GenAISpan:
-    """A step, unless LangChain's metadata names the agent as the span is named: then it is that agent."""
+    """Reads a chain: the agent's run if LangChain's metadata names an agent like the span, else a step."""
     agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
     if agent is not None and agent == span.name:
         return _read_agent(span)
@@ -131,32 +131,25 @@ def _read_chain(span: Span) -> GenAISpan:
 
 def _read_context(span: Span) -> GenAISpan:
     get = span.attributes.get
-    genai_span = genai_span_of(span, Role.OTHER, NAME)
-    metadata = get(_METADATA)
+    metadata, user_input = get(_METADATA), get(_INPUT)
+    if _CREW in span.attributes:  # the input describes the agent; the task is in another attribute
+        user_input = get(_OUTPUT) if span.parent_span_id else get(_CREW_TASKS)
+    conversation_id = name_of(get(semconv.SESSION_ID)) or find_text(_LANGCHAIN_THREAD, metadata)
+    genai_span = context_span_of(span, Role.OTHER, NAME, user_input, conversation_id)
     genai_span.agent = find_text(_LANGCHAIN_AGENT, metadata)
-    genai_span.conversation_id = name_of(get(semconv.SESSION_ID)) or find_text(_LANGCHAIN_THREAD, metadata)
-    genai_span.user_input = get(_INPUT)
-    if _CREW in span.attributes:  # the input is a description of the agent, the task stands elsewhere
-        genai_span.user_input = get(_OUTPUT) if span.parent_span_id else get(_CREW_TASKS)
-    genai_span.attributes = context_attributes(span)
     return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
-    genai_span.output = _requested(span.attributes)
+    genai_span = model_span_of(span, NAME, _tool_calls(span.attributes), get(_INPUT))
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
-    messages = get(_INPUT)
-    if messages:
-        genai_span.user_input = newest_user_input(messages)
-        genai_span.results = newest_tool_results(messages)
     return genai_span
 
 
-def _requested(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The tool calls of the output's indexed attributes, in their order."""
+def _tool_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Returns the tool calls in the flattened attributes of the output, in order."""
     calls: dict[tuple[bool, int, int], dict[str, Any]] = {}
     for key, value in attributes.items():
         if "tool_call" in key and key.startswith(_OUTPUT_PREFIXES):
@@ -164,8 +157,8 @@ def _requested(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
             if match is not None:
                 place = match[2] == "contents", int(match[1] or 0), int(match[3])
                 calls.setdefault(place, {"type": "tool_call"})[_CALL_FIELDS[match[4]]] = value
-    told_twice = any(not place[0] for place in calls)
-    return [call for place, call in sorted(calls.items()) if not (place[0] and told_twice)] or None
+    is_repeated = any(not place[0] for place in calls)
+    return [call for place, call in sorted(calls.items()) if not (place[0] and is_repeated)] or None
 
 
 DIALECT: Final = Dialect(

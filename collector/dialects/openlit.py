@@ -1,11 +1,12 @@
-"""OpenLIT where it leaves the GenAI conventions (openlit 1.4x): decorated functions, and the nodes of LangGraph graphs."""
+"""OpenLIT where it departs from the GenAI conventions (openlit 1.4x): decorated functions, nodes of LangGraph graphs."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
 from collector.model.span import Span
 from collector.payloads.values import name_of
 
@@ -19,17 +20,14 @@ _NO_ARGS: Final = ("()", None)
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """A function below another is a tool, as far as anyone can tell; one that failed has nothing but its name."""
+    """Reads a function below another as a tool, since nothing marks tools; one that failed has nothing but its name."""
     if span.scope.name == _NODES_SCOPE:
-        # Its agents are the graph's nodes; those of the LangChain instrumentation beside them are the agents.
+        # Its agents are only graph nodes; the LangChain instrumentation beside it records the real agents.
         return IGNORED if span.attributes.get(semconv.OPERATION_NAME) == "invoke_agent" else None
     if semconv.OPERATION_NAME in span.attributes:
         return None
     if not span.parent_span_id:
-        genai_span = genai_span_of(span, Role.OTHER, NAME)
-        genai_span.user_input = span.attributes.get(_ARGS)
-        genai_span.attributes = context_attributes(span)
-        return genai_span
+        return context_span_of(span, Role.OTHER, NAME, span.attributes.get(_ARGS))
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(span.name)
     if span.attributes.get(_ARGS) in _NO_ARGS:

@@ -1,7 +1,7 @@
 """OpenLLMetry / Traceloop: its SDK's decorators and its instrumentations, 0.33 to 0.62, Python and JavaScript.
 
-Releases since 0.50 write the GenAI conventions beside their own attributes; older ones number the parts of a message
-(``gen_ai.completion.0.tool_calls.1.name``). Arguments come wrapped in a record of the call they were part of.
+Releases since 0.50 write the GenAI conventions beside their own attributes; older ones flatten messages into indexed
+attributes (``gen_ai.completion.0.tool_calls.1.name``). Arguments are wrapped in a record of the whole call.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.messages import newest_tool_results, newest_user_input
-from collector.payloads.values import find_text, name_of, parse_any, parse_repr
+from collector.payloads.values import find_text, first_name, name_of, parse_any, parse_repr
 
 NAME: Final = "openllmetry"
 
@@ -25,16 +25,20 @@ _OUTPUT: Final = "traceloop.entity.output"
 _CREW_TASK: Final = "crewai.task.description"
 _ASSOCIATION: Final = "traceloop.association.properties."
 _LANGCHAIN_AGENT: Final = _ASSOCIATION + "lc_agent_name"
-_CONVERSATION_IDS: Final = tuple(_ASSOCIATION + name for name in ("thread_id", "session_id", "conversation_id"))
+_CONVERSATION_IDS: Final = (
+    *[_ASSOCIATION + name for name in ("thread_id", "session_id", "conversation_id")],
+    semconv.CONVERSATION_ID,
+)
+_AGENT_NAMES: Final = (semconv.AGENT_NAME, _LANGCHAIN_AGENT)
 _FIRST_COMPLETION: Final = "gen_ai.completion.0.role"
 _MESSAGE_PREFIXES: Final = ("gen_ai.completion.", "gen_ai.prompt.")
 
 _CALL_KEY: Final = re.compile(r"gen_ai\.completion\.(\d{1,4})\.tool_calls\.(\d{1,4})\.(id|name|arguments)$")
 _PROMPT_KEY: Final = re.compile(r"gen_ai\.prompt\.(\d{1,4})\.(role|content|tool_call_id)$")
-# Names of classes where a tool's should be: LangChain JS, LlamaIndex.
+# Class names recorded in place of the tool's name: LangChain JS, LlamaIndex.
 _CLASS_NAMES: Final = frozenset({"DynamicStructuredTool", "DynamicTool", "StructuredTool", "FunctionTool.task"})
 _AGENT_CLASS: Final = re.compile(r"Agent\.workflow$")  # LlamaIndex: the class, not the agent's name
-# Their span of a tool that raises is never ended, so never exported.
+# They never end the span of a tool that raises, so it is never exported.
 _LOSSY_SCOPES: Final = frozenset({"@traceloop/node-server-sdk", "opentelemetry.instrumentation.llamaindex"})
 _RESULT_TOOL: Final = re.compile(r'"tool_name":\s*"([^"\\]+)"')
 _RESULT_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
@@ -42,7 +46,7 @@ _FAILED_RESULT: Final = re.compile(r"""\s*(?:status='(?:failure|error)'|\{.*"is_
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """What the span is by its ``traceloop.span.kind``, or a model request of an old release."""
+    """Classifies the span by its ``traceloop.span.kind``; without one it may be a model request of an old release."""
     get = span.attributes.get
     kind, operation = get(_KIND), get(semconv.OPERATION_NAME)
     if kind == "tool" or operation == "execute_tool" or (kind == "task" and span.name.endswith("Tool.task")):
@@ -59,14 +63,16 @@ def read_span(span: Span) -> GenAISpan | None:
 
 
 def _read_step(span: Span) -> GenAISpan:
-    """A workflow or task. LangChain's is an agent's run where it is named as the agent, LlamaIndex's where its class
-    says so; LangChain JS has the calls its chat spans lack in its steps."""
+    """Reads a workflow or task. LangChain's is an agent's run if it has the agent's name, LlamaIndex's if its class is an
+    agent's. LangChain JS records in its steps the calls that its chat spans lack."""
     get = span.attributes.get
     operation = get(semconv.OPERATION_NAME)
     name = name_of(get(_ENTITY_NAME))
     if (name is not None and name == get(_LANGCHAIN_AGENT)) or _AGENT_CLASS.search(span.name):
         return _read_context(span, Role.AGENT)
-    if operation == "workflow" and span.parent_span_id:  # without a span around the graph each step is a trace
+    if (
+        operation == "workflow" and span.parent_span_id
+    ):  # without a span around the graph each step is a trace of its own
         return _read_langchain_step(span)
     return _read_context(span, Role.OTHER) if operation == "invoke_agent" or not span.parent_span_id else IGNORED
 
@@ -80,8 +86,8 @@ def _read_tool(span: Span) -> GenAISpan:
     recorded = get(semconv.TOOL_CALL_ARGUMENTS)
     genai_span.arguments, envelope_id = _unwrap(get(_INPUT) if recorded is None else recorded)
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(_RESULT_CALL_ID, output)
-    genai_span.agent = name_of(get(semconv.AGENT_NAME)) or name_of(get(_LANGCHAIN_AGENT))
-    genai_span.conversation_id = _conversation(span)
+    genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
+    genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     if type(output) is str and _FAILED_RESULT.match(output[-4096:] if output[:1] == "{" else output[:64]):
         genai_span.status = "error"
     return genai_span
@@ -94,16 +100,16 @@ def _tool_name(span: Span, output: object) -> str | None:
         return name
     if name is None and span.name.endswith(".tool"):
         return name_of(span.name.removesuffix(".tool"))
-    told = find_text(_RESULT_TOOL, output)
-    if told is None:  # LangChain's ToolMessage; one that failed leaves none, and no name either
+    name = find_text(_RESULT_TOOL, output)
+    if name is None:  # LangChain's ToolMessage; a failed call leaves none, and then the name is lost
         message = parse_any(output)
         kwargs = message.get("kwargs") if isinstance(message, Mapping) else None
-        told = name_of(kwargs.get("name")) if isinstance(kwargs, Mapping) else None
-    return told
+        name = name_of(kwargs.get("name")) if isinstance(kwargs, Mapping) else None
+    return name
 
 
 def _unwrap(value: object) -> tuple[object, str | None]:
-    """The tool's own arguments, and the call's id where the record of the call around them has it."""
+    """Returns the tool's own arguments, and the call's id if the record around them has it."""
     record = parse_any(value)
     if not isinstance(record, Mapping):
         return value, None
@@ -127,78 +133,58 @@ def _unwrap(value: object) -> tuple[object, str | None]:
 def _read_context(span: Span, role: Role) -> GenAISpan:
     get = span.attributes.get
     name = name_of(get(_ENTITY_NAME))
-    genai_span = genai_span_of(span, role, NAME)
+    user_input = get(_INPUT) or get(semconv.INPUT_MESSAGES) or get(_CREW_TASK)
+    genai_span = context_span_of(span, role, NAME, user_input, first_name(span.attributes, _CONVERSATION_IDS))
     if role is Role.AGENT and not _AGENT_CLASS.search(span.name):
         genai_span.name = name_of(get(semconv.AGENT_NAME)) or name or name_of(span.name.removesuffix(".agent"))
     genai_span.agent = name_of(get(_LANGCHAIN_AGENT)) or (name if get(_KIND) == "workflow" else None)
-    genai_span.conversation_id = _conversation(span)
-    genai_span.user_input = get(_INPUT) or get(semconv.INPUT_MESSAGES) or get(_CREW_TASK)
-    genai_span.attributes = context_attributes(span)
     return genai_span
-
-
-def _conversation(span: Span) -> str | None:
-    get = span.attributes.get
-    return next((text for key in _CONVERSATION_IDS if (text := name_of(get(key)))), None) or name_of(
-        get(semconv.CONVERSATION_ID)
-    )
 
 
 def _read_langchain_step(span: Span) -> GenAISpan:
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
     output = span.attributes.get(_OUTPUT)
-    if type(output) is str and "tool_calls" in output and "HumanMessage" not in output and "ToolMessage" not in output:
-        genai_span.output = output
-    _hear(genai_span, span.attributes.get(_INPUT))
-    return genai_span
+    if type(output) is not str or "HumanMessage" in output or "ToolMessage" in output or "tool_calls" not in output:
+        output = None  # the graph's whole state, or a step without calls
+    return model_span_of(span, NAME, output, span.attributes.get(_INPUT))
 
 
 def _read_chat(span: Span) -> GenAISpan:
-    """A request in the GenAI conventions; LlamaIndex's has its tool calls in the entity's output alone."""
+    """Reads a request in the GenAI conventions; LlamaIndex's has its tool calls in the entity's output alone."""
     get = span.attributes.get
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    outputs = (get(semconv.OUTPUT_MESSAGES), get(_OUTPUT))
+    output = next((text for text in outputs if _contains_calls(text)), None) or _flattened_calls(span.attributes)
+    genai_span = model_span_of(span, NAME, output, get(semconv.INPUT_MESSAGES) or get(_INPUT))
     genai_span.response_id = name_of(get(semconv.RESPONSE_ID))
-    genai_span.agent = name_of(get(semconv.AGENT_NAME)) or name_of(get(_LANGCHAIN_AGENT))
-    for output in (get(semconv.OUTPUT_MESSAGES), get(_OUTPUT)):
-        if genai_span.output is None and type(output) is str and '"tool_call' in output and ('"arguments"' in output):
-            genai_span.output = output
-    if genai_span.output is None:
-        genai_span.output = _indexed_calls(span.attributes)
-    _hear(genai_span, get(semconv.INPUT_MESSAGES) or get(_INPUT))
+    genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
     return genai_span
 
 
+def _contains_calls(output: object) -> bool:
+    return type(output) is str and '"tool_call' in output and '"arguments"' in output
+
+
 def _read_model(span: Span) -> GenAISpan:
-    """A request of a release that numbers the parts of messages."""
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
-    genai_span.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
-    genai_span.agent = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(
-        span.attributes.get(_LANGCHAIN_AGENT)
-    )
-    genai_span.conversation_id = _conversation(span)
-    genai_span.output = _indexed_calls(span.attributes)
+    """Reads a request of a release that flattens messages."""
     prompts: dict[int, dict[str, Any]] = {}
     for key, value in span.attributes.items():
         match = _PROMPT_KEY.match(key)
         if match is not None:
             prompts.setdefault(int(match[1]), {})[match[2]] = value
-    _hear(genai_span, [prompts[index] for index in sorted(prompts)])
+    messages = [prompts[index] for index in sorted(prompts)]
+    genai_span = model_span_of(span, NAME, _flattened_calls(span.attributes), messages)
+    genai_span.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
+    genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
+    genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     return genai_span
 
 
-def _indexed_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+def _flattened_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     calls: dict[tuple[int, int], dict[str, Any]] = {}
     for key, value in attributes.items():
         match = _CALL_KEY.match(key)
         if match is not None:
             calls.setdefault((int(match[1]), int(match[2])), {"type": "tool_call"})[match[3]] = value
     return [call for _, call in sorted(calls.items())] or None
-
-
-def _hear(genai_span: GenAISpan, messages: object) -> None:
-    if messages:
-        genai_span.user_input = newest_user_input(messages)
-        genai_span.results = newest_tool_results(messages)
 
 
 DIALECT: Final = Dialect(

@@ -1,24 +1,35 @@
 """The OpenTelemetry GenAI semantic conventions, current names and those deprecated since 1.36.
 
-Messages are read where the release of the day puts them: attributes (JSON text or structured), span events, log events.
-Strands (strands-agents 1.62, @strands-agents/sdk) keeps to these conventions but for a status attribute of its own.
+Messages are read wherever one of the releases puts them: attributes (JSON text or structured), span events, log events.
+Strands (strands-agents 1.62, @strands-agents/sdk) follows these conventions except for its own status attribute.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
-from collector.model.span import LogRecord, Span
-from collector.payloads.messages import may_contain_tool_calls, newest_tool_results, newest_user_input, result_status
+from collector.model.dialect import Dialect
+from collector.model.genai_span import (
+    IGNORED,
+    GenAISpan,
+    Role,
+    context_span_of,
+    genai_span_of,
+    model_span_of,
+    set_input,
+    set_output,
+)
+from collector.model.span import LogRecord, Span, SpanEvent
+from collector.payloads.messages import result_status
 from collector.payloads.refusals import is_refusal
-from collector.payloads.values import name_of, parse_any
+from collector.payloads.values import first_name, name_of, parse_any
 
 NAME: Final = "otel_genai"
 
-_STRANDS_STATUS: Final = "gen_ai.tool.status"  # the span's own status stays OK where the tool is unknown
+_STRANDS_STATUS: Final = "gen_ai.tool.status"  # the span's own status stays OK if the tool is unknown
+_CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
 _ROLE_OF_EVENT: Final = {
     semconv.EVENT_USER_MESSAGE: "user",
     semconv.EVENT_ASSISTANT_MESSAGE: "assistant",
@@ -27,7 +38,7 @@ _ROLE_OF_EVENT: Final = {
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """What the span is by its ``gen_ai.operation.name``; one without is no agent, model or tool of this dialect."""
+    """Classifies the span by its ``gen_ai.operation.name``; None without one."""
     operation = span.attributes.get(semconv.OPERATION_NAME)
     if type(operation) is not str:
         return None
@@ -47,14 +58,13 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
     if get(_STRANDS_STATUS) == "error":
         genai_span.status = "error"
-        told = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
-        genai_span.refused = genai_span.refused or (type(told) is str and is_refusal(told))
+        result = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
+        genai_span.refused = genai_span.refused or (type(result) is str and is_refusal(result))
     return genai_span
 
 
 def _read_agent(span: Span) -> GenAISpan:
-    genai_span = _read_workflow(span)
-    genai_span.role = Role.AGENT
+    genai_span = _read_context(span, Role.AGENT)
     genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(
         span.name.removeprefix("invoke_agent").strip()
     )
@@ -62,52 +72,48 @@ def _read_agent(span: Span) -> GenAISpan:
 
 
 def _read_workflow(span: Span) -> GenAISpan:
-    get = span.attributes.get
-    genai_span = genai_span_of(span, Role.OTHER, NAME)
-    genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID)) or name_of(get(semconv.SESSION_ID))
-    genai_span.response_id = name_of(get(semconv.RESPONSE_ID))
-    genai_span.user_input = get(semconv.INPUT_MESSAGES)
-    if genai_span.user_input is None and span.events:
-        genai_span.user_input = _event_value(span, semconv.EVENT_USER_MESSAGE, semconv.EVENT_CONTENT)
-        if genai_span.user_input is None:
-            genai_span.user_input = _event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.INPUT_MESSAGES)
-    genai_span.attributes = context_attributes(span)
+    return _read_context(span, Role.OTHER)
+
+
+def _read_context(span: Span, role: Role) -> GenAISpan:
+    user_input = span.attributes.get(semconv.INPUT_MESSAGES)
+    if user_input is None and span.events:
+        user_input = _event_value(span, semconv.EVENT_USER_MESSAGE, semconv.EVENT_CONTENT)
+        if user_input is None:
+            user_input = _event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.INPUT_MESSAGES)
+    genai_span = context_span_of(span, role, NAME, user_input, first_name(span.attributes, _CONVERSATION_IDS))
+    genai_span.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
     return genai_span
 
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    output, messages = get(semconv.OUTPUT_MESSAGES), get(semconv.INPUT_MESSAGES)
+    if span.events:
+        output, messages = _messages_in_events(span.events, output, messages)
+    genai_span = model_span_of(span, NAME, output, messages)
     genai_span.response_id = name_of(get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
-    output, messages = get(semconv.OUTPUT_MESSAGES), get(semconv.INPUT_MESSAGES)
-    if span.events:
-        for event in span.events:
-            if event.name == semconv.EVENT_INFERENCE_DETAILS:
-                output = output or event.attributes.get(semconv.OUTPUT_MESSAGES)
-                messages = messages or event.attributes.get(semconv.INPUT_MESSAGES)
-        if output is None:
-            output = [
-                event.attributes.get("message") for event in span.events if event.name == semconv.EVENT_CHOICE
-            ] or None
-        if messages is None:
-            messages = [
-                {"role": _ROLE_OF_EVENT[event.name], "content": event.attributes.get("content")}
-                for event in span.events
-                if event.name in _ROLE_OF_EVENT
-            ]
-    _tell(genai_span, output, messages)
     return genai_span
 
 
-def _tell(genai_span: GenAISpan, output: object, messages: object) -> None:
-    """Keep of a model's output and input what the run may need, no more: an open trace keeps its genai_spans."""
-    if may_contain_tool_calls(output):
-        genai_span.output = output
-    if messages:
-        genai_span.user_input = newest_user_input(messages)
-        genai_span.results = newest_tool_results(messages)
+def _messages_in_events(events: Sequence[SpanEvent], output: Any, messages: Any) -> tuple[Any, Any]:
+    """Returns a model's output and input, completed from span events."""
+    for event in events:
+        if event.name == semconv.EVENT_INFERENCE_DETAILS:
+            output = output or event.attributes.get(semconv.OUTPUT_MESSAGES)
+            messages = messages or event.attributes.get(semconv.INPUT_MESSAGES)
+    if output is None:
+        choices = [event.attributes.get("message") for event in events if event.name == semconv.EVENT_CHOICE]
+        output = choices or None
+    if messages is None:
+        messages = [
+            {"role": _ROLE_OF_EVENT[event.name], "content": event.attributes.get("content")}
+            for event in events
+            if event.name in _ROLE_OF_EVENT
+        ]
+    return output, messages
 
 
 def _event_value(span: Span, event_name: str, key: str) -> object:
@@ -131,7 +137,7 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
 
 
 def read_log(record: LogRecord) -> GenAISpan | None:
-    """What a log record tells of the model request whose span it names, or None where it is no such event."""
+    """Reads an event about the model request whose span it names; None for any other log record."""
     event_name = record.event_name or record.attributes.get(semconv.EVENT_NAME)
     reader = _LOG_READERS.get(event_name) if type(event_name) is str else None
     if reader is None or not record.span_id:
@@ -142,33 +148,32 @@ def read_log(record: LogRecord) -> GenAISpan | None:
     return genai_span
 
 
-def _tell_details(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
+def _read_details(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
     get = record.attributes.get
-    _tell(genai_span, get(semconv.OUTPUT_MESSAGES), get(semconv.INPUT_MESSAGES))
+    set_output(genai_span, get(semconv.OUTPUT_MESSAGES))
+    set_input(genai_span, get(semconv.INPUT_MESSAGES))
     genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
 
 
-def _tell_choice(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
-    if may_contain_tool_calls(body):
-        genai_span.output = body
+def _read_choice(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
+    set_output(genai_span, body)
 
 
-def _tell_question(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
+def _read_user_message(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
     genai_span.user_input = body.get("content")
 
 
-def _tell_result(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
-    call_id = name_of(body.get("id")) or name_of(body.get("tool_call_id"))
-    outcome = result_status(body.get("content"))
-    if outcome != "ok":
-        genai_span.results = ((call_id, outcome),)
+def _read_tool_message(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
+    status = result_status(body.get("content"))
+    if status != "ok":
+        genai_span.tool_results = ((first_name(body, ("id", "tool_call_id")), status),)
 
 
 _LOG_READERS: Final[Mapping[str, Callable[[GenAISpan, LogRecord, Mapping[str, Any]], None]]] = {
-    semconv.EVENT_INFERENCE_DETAILS: _tell_details,
-    semconv.EVENT_CHOICE: _tell_choice,
-    semconv.EVENT_USER_MESSAGE: _tell_question,
-    semconv.EVENT_TOOL_MESSAGE: _tell_result,
+    semconv.EVENT_INFERENCE_DETAILS: _read_details,
+    semconv.EVENT_CHOICE: _read_choice,
+    semconv.EVENT_USER_MESSAGE: _read_user_message,
+    semconv.EVENT_TOOL_MESSAGE: _read_tool_message,
 }
 
 
@@ -178,8 +183,8 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"gen_ai",),
     attributes=frozenset({
-        semconv.AGENT_NAME, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID,
-        semconv.SESSION_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.WORKFLOW_NAME,
+        semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID,
+        semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.WORKFLOW_NAME,
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, _STRANDS_STATUS,
     }),
     read_log=read_log,

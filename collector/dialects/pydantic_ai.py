@@ -1,7 +1,7 @@
-"""Pydantic AI's instrumentation versions 1 to 6 (pydantic-ai 1.x and 2.x), where it leaves the GenAI conventions.
+"""Pydantic AI's instrumentation versions 1 to 6 (pydantic-ai 1.x and 2.x), where it departs from the GenAI conventions.
 
-Agent and tool spans of 1.x have no operation name; versions 1 and 2 have argument attributes of their own; version 1
-puts a request's messages into one attribute as a list of events.
+Agent and tool spans of 1.x have no operation name; versions 1 and 2 have their own attributes for arguments; version
+1 writes a request's messages to one attribute, as a list of events.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 from collector.model import semconv
-from collector.model.genai_span import IGNORED, Dialect, GenAISpan, Role, context_attributes, genai_span_of
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.messages import newest_tool_results, newest_user_input
-from collector.payloads.values import MAX_TEXT, name_of, parse_any
+from collector.payloads.values import MAX_TEXT, first_name, first_value, name_of, parse_any
 
 NAME: Final = "pydantic_ai"
 
@@ -26,7 +26,7 @@ _TOOL_GROUP: Final = "running tools"  # the span around the tools of one turn
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """What the span is by name; None leaves it to the GenAI conventions."""
+    """Classifies the span by its name; None leaves it to the GenAI conventions."""
     if span.name == _TOOL_GROUP:
         return IGNORED
     if span.name.startswith(_TOOL_SPANS) and semconv.TOOL_NAME in span.attributes:
@@ -46,29 +46,22 @@ def _read_tool(span: Span) -> GenAISpan:
 
 
 def _read_agent(span: Span) -> GenAISpan:
-    get = span.attributes.get
-    genai_span = genai_span_of(span, Role.AGENT, NAME)
+    transcript = first_value(span.attributes, _TRANSCRIPTS)
+    if type(transcript) is not str or len(transcript) > MAX_TEXT:
+        transcript = None
+    genai_span = context_span_of(span, Role.AGENT, NAME, transcript)  # with history: the newest question is this run's
     genai_span.tracing = "complete"
-    genai_span.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_NAME))
-    transcript = next((text for key in _TRANSCRIPTS if (text := get(key))), None)
-    if type(transcript) is str and len(transcript) <= MAX_TEXT:
-        genai_span.user_input = transcript  # with history: the newest question is this run's
-    genai_span.attributes = context_attributes(span)
+    genai_span.name = first_name(span.attributes, (semconv.AGENT_NAME, _AGENT_NAME))
     return genai_span
 
 
 def _read_events(span: Span) -> GenAISpan:
-    """A version 1 request: history and answer are one list, only the choice is new."""
-    genai_span = genai_span_of(span, Role.MODEL, NAME)
-    text = span.attributes[_EVENTS]
-    events = parse_any(text)
-    if isinstance(events, list):
-        choices = [e for e in events if isinstance(e, dict) and e.get(semconv.EVENT_NAME) == semconv.EVENT_CHOICE]
-        messages = [e for e in events if isinstance(e, dict) and e.get(semconv.EVENT_NAME) != semconv.EVENT_CHOICE]
-        genai_span.output = choices or None
-        genai_span.user_input = newest_user_input(messages)
-        genai_span.results = newest_tool_results(messages)
-    return genai_span
+    """Reads a version 1 request: history and answer are one list, and only the choice is new."""
+    events = parse_any(span.attributes[_EVENTS])
+    objects = [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
+    choices = [event for event in objects if event.get(semconv.EVENT_NAME) == semconv.EVENT_CHOICE]
+    messages = [event for event in objects if event.get(semconv.EVENT_NAME) != semconv.EVENT_CHOICE]
+    return model_span_of(span, NAME, choices, messages)
 
 
 DIALECT: Final = Dialect(

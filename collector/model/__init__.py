@@ -1,1 +1,1 @@
-"""What the wire and the dialects give the rest: spans as read, GenAI spans as understood, the names of attributes."""
+"""The data that passes between decoding and reconstruction: spans, GenAI spans, attribute names."""

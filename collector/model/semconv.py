@@ -1,16 +1,14 @@
-"""Attribute and event names that more than one part of the collector knows.
+"""Attribute and event names that several parts of the collector use.
 
 Standard names are those of the OpenTelemetry semantic conventions 1.41.1, the last release that defines ``gen_ai.*`` and
-``mcp.*`` normatively (they moved to a repository of their own in 1.42), and of older releases where they say so. They
-are spelled out here because every published constant of them is marked deprecated. Names only one instrumentation
-writes stand in the file of its dialect.
+``mcp.*`` (they moved to a repository of their own in 1.42), and of older releases where noted. They are spelled out here
+because every published constant for them is marked deprecated. Names that only one instrumentation writes are in the
+file of its dialect.
 """
 
 from __future__ import annotations
 
 from typing import Final
-
-SEMCONV_VERSION: Final = "1.41.1"
 
 # --- gen_ai spans
 OPERATION_NAME: Final = "gen_ai.operation.name"
@@ -26,7 +24,7 @@ TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
 TOOL_NAME: Final = "gen_ai.tool.name"
 WORKFLOW_NAME: Final = "gen_ai.workflow.name"
 
-# --- gen_ai events: one for the whole inference since 1.37, one a message before
+# --- gen_ai events: one per inference since 1.37, one per message before
 EVENT_INFERENCE_DETAILS: Final = "gen_ai.client.inference.operation.details"
 EVENT_ASSISTANT_MESSAGE: Final = "gen_ai.assistant.message"
 EVENT_CHOICE: Final = "gen_ai.choice"
@@ -35,10 +33,10 @@ EVENT_USER_MESSAGE: Final = "gen_ai.user.message"
 EVENT_CONTENT: Final = "content"
 EVENT_MESSAGE: Final = "message"
 EVENT_NAME: Final = "event.name"
-"""Log attribute that names an event, where ``LogRecord.event_name`` (OTLP 1.5) is not used yet."""
+"""Log attribute that names an event, for senders that do not set ``LogRecord.event_name`` (OTLP 1.5)."""
 
 EVENT_ATTRIBUTES: Final = (EVENT_NAME, EVENT_CONTENT, EVENT_MESSAGE, "exception.type", "exception.message")
-"""What is looked at in events and log records, beyond the attributes of spans."""
+"""Attributes of events and log records that are decoded, beyond those of spans."""
 
 # --- mcp
 MCP_METHOD_NAME: Final = "mcp.method.name"
@@ -54,9 +52,9 @@ SERVICE_NAMESPACE: Final = "service.namespace"
 SESSION_ID: Final = "session.id"
 
 HOST_NAMES: Final = ("k8s.node.name", "host.id", "host.name", "service.instance.id", "service.name")
-"""Resource attributes that tell whose clock stamped a span, the most exact first."""
+"""Resource attributes that identify the clock that stamped a span, the most specific first."""
 
-# --- our own
+# --- Rightcall's own
 RIGHTCALL_INTENT: Final = "rightcall.intent"
 RIGHTCALL_INTENT_REASON: Final = "rightcall.intent.reason"
 RIGHTCALL_ROUTE: Final = "rightcall.route"
@@ -70,7 +68,7 @@ RIGHTCALL_SCORER_VERSION: Final = "rightcall.scorer.version"
 RIGHTCALL_REVISION: Final = "rightcall.revision"
 RIGHTCALL_SCOPE: Final = "rightcall.scope"
 
-# --- what we write under standard names
+# --- standard names of what Rightcall writes
 EVENT_EVALUATION_RESULT: Final = "gen_ai.evaluation.result"
 EVALUATION_NAME: Final = "gen_ai.evaluation.name"
 EVALUATION_SCORE_VALUE: Final = "gen_ai.evaluation.score.value"

@@ -1,7 +1,7 @@
-"""Spans and log records as read from the wire: plain data, only what reconstruction needs.
+"""Decoded spans and log records: plain data, only what reconstruction needs.
 
-IDs are bytes, times are integer Unix nanoseconds. Attributes are the wanted ones only (a dialect says which); their
-values are plain Python: str, bool, int, float, bytes, list, dict or None.
+IDs are bytes, times are integer Unix nanoseconds. Attributes are only those that a dialect or the configuration names;
+their values are plain Python: str, bool, int, float, bytes, list, dict or None.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from dataclasses import dataclass
 from typing import Any
 
 SPAN_KIND_SERVER = 2
-SPAN_KIND_CLIENT = 3
+SPAN_KIND_CONSUMER = 5
 STATUS_OK = 1
 STATUS_ERROR = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Who sent the spans: its attributes, wanted or not (they are few, and rules may match on any)."""
+    """The source of the spans, with all its attributes: they are few, and rules may match any of them."""
 
     attributes: Mapping[str, Any]
 
     @property
     def service(self) -> str | None:
-        """``service.name``, or None where the sender did not say."""
+        """``service.name``, or None if it is not set."""
         name = self.attributes.get("service.name")
         return name if isinstance(name, str) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The instrumentation scope: which library wrote the span."""
+    """The instrumentation scope: the library that wrote the span."""
 
     name: str
     version: str
@@ -48,7 +48,7 @@ class SpanEvent:
 
 @dataclass(slots=True)
 class Span:
-    """One span. ``parent_span_id`` is empty for a root; ``remote_parent`` is None where the flags do not say."""
+    """One span. ``parent_span_id`` is empty for a root; ``remote_parent`` is None if the flags do not say."""
 
     trace_id: bytes
     span_id: bytes
@@ -68,7 +68,7 @@ class Span:
 
 @dataclass(slots=True)
 class LogRecord:
-    """One log record, joined to a span by its ids (empty where it carries none)."""
+    """One log record, joined to a span by its ids, which are empty if it has none."""
 
     trace_id: bytes
     span_id: bytes

@@ -31,6 +31,24 @@ def name_of(value: object) -> str | None:
     return value[:MAX_NAME] if type(value) is str and value else None
 
 
+def first_value(values: Mapping[str, Any], keys: Iterable[str]) -> Any:
+    """Returns the value of the first of ``keys`` that is present and not None."""
+    for key in keys:
+        value = values.get(key)
+        if value is not None:
+            return value
+    return None
+
+
+def first_name(values: Mapping[str, Any], keys: Iterable[str]) -> str | None:
+    """Returns the name (see ``name_of``) under the first of ``keys`` that holds one."""
+    for key in keys:
+        name = name_of(values.get(key))
+        if name is not None:
+            return name
+    return None
+
+
 def find_text(pattern: re.Pattern[str], value: object) -> str | None:
     """What ``pattern`` captures in ``value``: one name out of a long JSON text that is not worth parsing."""
     match = pattern.search(value, 0, MAX_TEXT) if type(value) is str else None

@@ -89,8 +89,8 @@ def _tell_outcomes(models: Iterable[GenAISpan], asked: Sequence[RequestedCall]) 
         of_model.setdefault(request.model.span_id, []).append(request)
     newest: list[RequestedCall] = []
     for model in models:
-        if model.results:
-            told = [(by_id.get(call_id or ""), outcome) for call_id, outcome in model.results]
+        if model.tool_results:
+            told = [(by_id.get(call_id or ""), outcome) for call_id, outcome in model.tool_results]
             if all(request is None for request, _ in told) and len(told) == len(newest):
                 told = [(request, outcome) for request, (_, outcome) in zip(newest, told, strict=True)]
             for found, outcome in told:

@@ -42,7 +42,7 @@ def _start(span: GenAISpan) -> tuple[int, bytes]:
 
 def _attach(spans: dict[bytes, GenAISpan], span_id: bytes, events: list[GenAISpan]) -> None:
     """Make ``events`` part of their model span, or model requests of their own where that span is none."""
-    unique = {repr((event.start_ns, event.output, event.user_input, event.results)): event for event in events}
+    unique = {repr((event.start_ns, event.output, event.user_input, event.tool_results)): event for event in events}
     model = spans.get(span_id)
     if model is not None and model.role is Role.MODEL:
         model = spans[span_id] = copy(model)  # the caller's spans stay as they are
@@ -56,7 +56,7 @@ def _attach(spans: dict[bytes, GenAISpan], span_id: bytes, events: list[GenAISpa
                 model.content = Content(
                     known.output or event.content.output, known.tool_definitions or event.content.tool_definitions
                 )
-            model.results = (*(model.results or ()), *(event.results or ())) or None
+            model.tool_results = (*(model.tool_results or ()), *(event.tool_results or ())) or None
         return
     for number, event in enumerate(unique.values()):
         model = copy(event)

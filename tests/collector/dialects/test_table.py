@@ -9,7 +9,8 @@ import pytest
 
 from collector import dialects
 from collector.dialects import ATTRIBUTES, DIALECTS, MARKERS, SCOPES
-from collector.model.genai_span import IGNORED, Dialect, Role
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, Role
 from tests.builders import agent_span, span, tool_span
 
 MODULES = sorted(module.name for module in pkgutil.iter_modules(dialects.__path__))

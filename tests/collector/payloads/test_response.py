@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from collector.payloads.response import MAX_CHARS, response_text
+from collector.payloads.message_text import MAX_CHARS
+from collector.payloads.response import response_text
 from tests.strategies import json_values
 
 WORDS = "Refunded order 42."

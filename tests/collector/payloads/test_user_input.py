@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from collector.payloads.user_input import MAX_CHARS, user_text
+from collector.payloads.message_text import MAX_CHARS
+from collector.payloads.user_input import user_text
 from tests.strategies import json_values
 
 WORDS = "Refund order 42"

@@ -1,0 +1,40 @@
+"""What a dialect is: the conventions by which one family of instrumentations writes agent runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from collector.model.genai_span import GenAISpan
+from collector.model.span import LogRecord, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One dialect, in one file of ``collector.dialects``.
+
+    A span is in this dialect if it has one of the attributes ``keys`` or one of the instrumentation scopes ``scopes``.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    read_span: Callable[[Span], GenAISpan | None]
+    """Returns None for a span that is in this dialect and not understood."""
+    scopes: tuple[str, ...] = ()
+    markers: tuple[bytes, ...] = ()
+    """Byte strings, one of which every relevant span of this dialect contains, unless it contains one of ``otel_genai``'s.
+    All traffic is searched for each of them, so they are few, and long, which makes the search faster."""
+    attributes: frozenset[str] = frozenset()
+    """Attributes that ``read_span`` uses, beyond ``keys``."""
+    prefixes: tuple[str, ...] = ()
+    """Prefixes of further attributes that ``read_span`` uses."""
+    whole_scopes: tuple[str, ...] = ()
+    """Scopes of which every span is relevant, with every attribute: some spans there have no marker or known name."""
+    read_log: Callable[[LogRecord], GenAISpan | None] | None = None
+    output_attributes: tuple[str, ...] = ()
+    """Attributes that hold an agent's or model's output, decoded only if a judge may need it, the most specific first.
+    A name that ends with a dot is a prefix."""
+    tool_definition_attributes: tuple[str, ...] = ()
+    """Attributes that hold the definitions of the tools offered to the agent or model, likewise."""
+    request_attributes: tuple[str, ...] = ()
+    """Attributes that hold a complete request to a model, tool definitions included."""
