@@ -1,9 +1,9 @@
-"""What every part of the process promises.
+"""The interfaces and types that components share, and the lifecycle that every component follows.
 
-``start`` returns once the part works, or raises ConfigError with a sentence; it does not wait for the outside world.
-``shutdown`` stops taking in, hands on what it holds, and returns when its background work is gone; it is safe without
-``start``, safe to repeat, and never raises. Parts are started downstream first, so that every consumer is ready before
-its producer, and stopped upstream first, so that every producer can drain into its consumer.
+``start`` returns once the component works, or raises ConfigError with a message for the operator; it does not wait for
+backends. ``shutdown`` stops accepting work, drains, and returns when no background work is left; it is safe without
+``start``, safe to repeat, and never raises. Components start downstream first, so that every consumer is ready before its
+producer, and stop upstream first, so that every producer can drain into its consumer.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ SIGNALS: tuple[Signal, ...] = ("traces", "logs", "metrics")
 
 
 class Component(Protocol):
-    """A part of the process with a life of its own."""
+    """A part of the process that is started and stopped."""
 
     async def start(self) -> None:
-        """Begin to work."""
+        """Start working."""
 
     async def shutdown(self) -> None:
-        """Stop, draining first."""
+        """Drain, then stop."""
 
 
 class Rejected:
-    """How much of a request was not taken: the OTLP partial success. Falsy when all of it was."""
+    """How much of a request was rejected permanently: OTLP's partial success. Falsy if nothing was."""
 
     __slots__ = ("count", "message")
 
@@ -41,45 +41,45 @@ class Rejected:
 
 
 class Intake(Protocol):
-    """Where receivers hand requests on."""
+    """What receivers pass requests to."""
 
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
-        """Take one OTLP protobuf request; what it returns was rejected for good. Acknowledge nothing before it returns.
+        """Take one OTLP protobuf request. Returns what was rejected permanently. Do not acknowledge before it returns.
 
-        Raises CollectorError when none of it was taken.
+        Raises CollectorError if nothing of it was taken.
         """
 
     def refuse(self, transport: str, error: CollectorError) -> None:
-        """Count a request that was not taken, whoever found out."""
+        """Count a request that was refused, by the receiver or by ``take``."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeAnswer:
-    """What a judge answered. ``tokens`` are those of question and answer; None where it did not count them."""
+    """A judge's answer. ``tokens`` counts those of question and answer; None if the judge did not report them."""
 
     text: str
     tokens: int | None
 
 
 class Judge(Protocol):
-    """A model that can be asked."""
+    """A language model that answers questions about runs."""
 
     @property
     def identity(self) -> str:
-        """Changes whenever its answers may."""
+        """Changes whenever the answers may change: part of the key of cached answers."""
 
     async def ask(self, request: JudgeRequest) -> JudgeAnswer:
-        """Ask once. Raises JudgeError."""
+        """Send one request, without retries. Raises JudgeError."""
 
     async def close(self) -> None:
-        """Give its connections back."""
+        """Close the connections."""
 
 
 @dataclass(slots=True, eq=False)
 class ExportRequest:
-    """One serialised OTLP request; ``items`` is how many spans (records, points unknown: 0) it holds.
+    """One serialised OTLP request with ``items`` spans or log records; 0 if they were not counted.
 
-    Where it is not ``in_memory``, only the spool has the payload, in ``row``.
+    If it is not ``in_memory``, only the spool has the payload, in ``row``.
     """
 
     signal: Signal
@@ -89,11 +89,11 @@ class ExportRequest:
     row: int = 0
     size: int = 0
     failing_since: float | None = None
-    """When the first attempt to deliver it failed, on the exporter's clock."""
+    """When the first attempt to send it failed, on the exporter's monotonic clock."""
     attempts: int = 0
-    tried_ns: int = 0
-    """When it was tried first, in Unix nanoseconds."""
+    first_attempt_ns: int = 0
+    """When it was sent first, in Unix nanoseconds."""
 
     def spill(self) -> None:
-        """Leave the payload to the spool."""
+        """Drop the payload from memory; the spool has it."""
         self.payload, self.in_memory = b"", False

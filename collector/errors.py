@@ -1,19 +1,19 @@
-"""What can go wrong, and whether trying again can help.
+"""The exceptions, and whether a retry can help.
 
     RightcallError
     ├── ConfigError              a configuration or rule file is wrong: shown to its author, exit code 1 or 2
-    ├── JudgeError               a judge gave no answer; its reason says whether asking again can help
-    └── CollectorError           a request was not taken; retryable unless a subclass says otherwise
-        ├── RefusedError         we are full: slow down, then retry
-        ├── UnavailableError     we are starting or stopping: retry
+    ├── JudgeError               the judge gave no usable answer; the reason says whether a retry can help
+    └── CollectorError           a request was refused; retryable unless a subclass says otherwise
+        ├── RefusedError         the collector is at a limit: slow down, then retry
+        ├── UnavailableError     the collector is starting or stopping: retry
         ├── TooSlowError         the request did not arrive in time
         └── PermanentError       the same input will always fail: do not retry
-            ├── UnauthenticatedError no token, or a wrong one
+            ├── UnauthenticatedError no valid token
             ├── DecodeError      not OTLP
             ├── TooLargeError    beyond a size limit, before or after decompression
-            └── UnsupportedError a content type, encoding, method or path we do not speak
+            └── UnsupportedError an unknown content type, encoding, method or path
 
-``collector.otlp.status`` is the one table that turns these into gRPC codes and HTTP statuses.
+``collector.otlp.status`` maps these to gRPC codes and HTTP statuses.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Literal
 
 
 class RightcallError(Exception):
-    """Root of all errors raised on purpose."""
+    """Base of all errors raised deliberately."""
 
 
 class ConfigError(RightcallError):
-    """A configuration or rule file is wrong. The message names file, line and fix; one line a mistake."""
+    """A configuration or rule file is wrong. The message has a line for each mistake, with file, line and fix."""
 
 
 JudgeReason = Literal[
@@ -35,11 +35,11 @@ JudgeReason = Literal[
 
 
 class JudgeError(RightcallError):
-    """A judge gave no usable answer. ``reason`` is from a closed set: it becomes a metric label and an ``error.type``.
+    """The judge gave no usable answer. ``reason`` is from a closed set: it becomes a metric label and an ``error.type``.
 
-    timeout, rate_limited, server, connection: asking again may help. refused: it never will. invalid: it answered
-    something else. unsupported: ask the same at once, it will be put another way. circuit_open: nobody was asked.
-    ``retry_after`` is what the judge asked for, in seconds; ``charged`` whether the model may have worked for it.
+    timeout, rate_limited, server, connection: a retry may help. refused: no retry will. invalid: the answer does not fit.
+    unsupported: send the same request again at once, its schema will be sent in words. circuit_open: nothing was sent.
+    ``retry_after`` is the pause in seconds that the endpoint asked for; ``charged`` is false if no tokens were used.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class JudgeError(RightcallError):
 
 
 class CollectorError(RightcallError):
-    """A request was not taken. ``reason`` is from a closed set: it becomes a metric label."""
+    """A request was refused. ``reason`` is from a closed set: it becomes a metric label."""
 
     reason = "internal"
 
 
 class RefusedError(CollectorError):
-    """We are full. The sender should wait ``retry_after`` seconds and try again."""
+    """The collector is at a limit. The sender should wait ``retry_after`` seconds and retry."""
 
     reason = "overload"
 
@@ -66,7 +66,7 @@ class RefusedError(CollectorError):
 
 
 class UnavailableError(CollectorError):
-    """We are starting or stopping. The sender should try again."""
+    """The collector is starting or stopping. The sender should retry."""
 
     reason = "unavailable"
 
@@ -90,19 +90,19 @@ class DecodeError(PermanentError):
 
 
 class UnauthenticatedError(PermanentError):
-    """The sender did not show a token we know."""
+    """The sender gave no valid token."""
 
     reason = "unauthenticated"
 
 
 class TooLargeError(PermanentError):
-    """The request is beyond a size limit, before or after decompression."""
+    """The request exceeds a size limit, before or after decompression."""
 
     reason = "too_large"
 
 
 class UnsupportedError(PermanentError):
-    """A content type, encoding, method or path we do not take; ``http_status`` says which (404, 405, 415)."""
+    """An unknown content type, encoding, method or path; ``http_status`` is 415, 405 or 404."""
 
     reason = "unsupported"
 

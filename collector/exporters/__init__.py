@@ -1,1 +1,1 @@
-"""Exporters send results out. Queueing, retrying and giving up are their business."""
+"""Exporters send results to backends; they own retries and drops."""

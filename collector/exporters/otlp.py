@@ -242,7 +242,7 @@ class OtlpExporter:
     async def _send(self, request: ExportRequest) -> Rejected:
         """Try to send once. Raises DeliveryError, whatever goes wrong."""
         request.attempts += 1
-        request.tried_ns = request.tried_ns or self._clock.wall_ns()
+        request.first_attempt_ns = request.first_attempt_ns or self._clock.wall_ns()
         if not request.in_memory:
             raise DeliveryError("the spool lost the request", retryable=False)
         if self._files.changed():

@@ -1,7 +1,7 @@
-"""Prometheus exporter: verdicts as counters and histograms with trace-id exemplars, and the /metrics listener.
+"""The Prometheus exporter: the /metrics listener.
 
-Configuration: ``exporters.prometheus``. Serves OpenMetrics (with exemplars) to scrapers that accept it, the plain text
-format to all others. Labels that agents write are bounded, see ``collector.telemetry.metrics``.
+Configuration: ``exporters.prometheus``. Serves OpenMetrics, with exemplars, to scrapers that accept it, and the plain text
+format to all others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collector.transport.http_server import HttpServer, Receive, Scope, Send, re
 
 
 class PrometheusExporter:
-    """Counts verdicts and serves what is counted."""
+    """Serves the metrics of ``telemetry`` at /metrics."""
 
     def __init__(self, config: PrometheusExporterConfig, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
@@ -28,7 +28,7 @@ class PrometheusExporter:
         return self._server.port
 
     async def start(self) -> None:
-        """Listen. Raises ConfigError when the address cannot be had."""
+        """Start listening. Raises ConfigError if the address cannot be bound."""
         await self._server.start()
 
     async def shutdown(self) -> None:
@@ -41,5 +41,5 @@ class PrometheusExporter:
             return
         accept = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"), "")
         encoder, content_type = choose_encoder(accept)
-        body = await asyncio.to_thread(encoder, self._telemetry.registry)  # many series take a while to write
+        body = await asyncio.to_thread(encoder, self._telemetry.registry)  # rendering many series takes a while
         await respond(send, 200, body, content_type)

@@ -1,7 +1,7 @@
-"""What may be asked within a minute and a UTC day, held exactly: set aside before, settled after.
+"""The budget of requests and tokens per minute and per UTC day, kept exactly: reserved before a request, settled after it.
 
-Days and minutes are those of the wall clock. A clock set back opens no new one. The budget is this process's, and begins
-anew with it.
+Minutes and days are those of the wall clock; a clock that is set back opens no new one. Each process has its own budget,
+which starts full.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Reservation:
     tokens: int
 
     def settle(self, tokens: int) -> None:
-        """It took so many tokens in truth."""
+        """Replace the reserved tokens by those that were used."""
         for window, number in self.windows:
             if window.number == number:
                 window.tokens += tokens - self.tokens
         self.tokens = tokens
 
     def cancel(self) -> None:
-        """It was never sent."""
+        """Give everything back: the request was not sent."""
         self.settle(0)
         for window, number in self.windows:
             if window.number == number:
@@ -53,7 +53,7 @@ class Reservation:
 
 
 class Budget:
-    """The windows of one process; ``now`` is Unix seconds."""
+    """The budget of one process; ``now`` is Unix seconds."""
 
     def __init__(self, config: BudgetConfig) -> None:
         self._windows = (
@@ -62,7 +62,7 @@ class Budget:
         )
 
     def reserve(self, tokens: int, now: float) -> Reservation | None:
-        """Room for one request of at most ``tokens`` in every window; None where there is none."""
+        """Reserve one request of at most ``tokens``. Returns None if a window has no room for it."""
         for window in self._windows:
             window.roll(now)
         if not all(window.has_room(tokens) for window in self._windows):

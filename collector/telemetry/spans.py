@@ -86,7 +86,7 @@ class SelfTracing:
         attributes = {"rightcall.signal": request.signal, "rightcall.items": request.items,
                       "rightcall.bytes": request.size, "rightcall.attempts": request.attempts}  # fmt: skip
         span = self._tracer.start_span(
-            "export", kind=SpanKind.CLIENT, start_time=request.tried_ns, attributes=attributes
+            "export", kind=SpanKind.CLIENT, start_time=request.first_attempt_ns, attributes=attributes
         )
         if error:
             span.set_status(Status(StatusCode.ERROR, error))

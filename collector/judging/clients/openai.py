@@ -1,8 +1,8 @@
-"""A model at any endpoint with OpenAI's chat completions API (openai >= 2), asked once for each request.
+"""A model at any endpoint with OpenAI's chat completions API (openai >= 2).
 
-Configuration: ``judge``. An answer is held to its JSON Schema by ``response_format``; an endpoint that refuses that for a
-schema gets the schema in words from then on. Nothing is retried here, no environment variable is read, no redirect is
-followed, and of an answer at most `MAX_ANSWER_BYTES` are read.
+Configuration: ``judge``. Answers are constrained to their JSON Schema by ``response_format``; if an endpoint refuses that
+for a schema, the schema is sent in words from then on. Nothing is retried here, no environment variable is read, no
+redirect is followed, and at most `MAX_ANSWER_BYTES` of an answer are read.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
 import openai
 
+from collector.clock import SYSTEM_CLOCK, Clock
 from collector.component import JudgeAnswer
 from collector.config.judge import JudgeConfig
 from collector.errors import ConfigError, JudgeError
@@ -26,6 +26,8 @@ from collector.transport.credentials import WatchedFiles, read_file
 from scorers.judged.judge import JudgeRequest
 
 MAX_ANSWER_BYTES = 1 << 20
+KEY_CHECK_INTERVAL = 30.0
+"""Seconds between checks whether the key file changed."""
 _NEVER_CONNECTED = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol")
 _EVENTS = {
     (True, False): SchemaEvent.TAKEN,
@@ -36,16 +38,16 @@ _EVENTS = {
 
 
 class OpenAIJudge:
-    """Asks one model."""
+    """A judge that is one model at one endpoint."""
 
-    def __init__(self, config: JudgeConfig, now: Callable[[], float] = time.monotonic) -> None:
-        """Raises ConfigError where the key's or the authority's file cannot be used."""
-        self._config = config
+    def __init__(self, config: JudgeConfig, clock: Clock = SYSTEM_CLOCK) -> None:
+        """Raises ConfigError if a key or TLS file cannot be used."""
+        self._config, self._clock = config, clock
         self._schemas = Schemas()
-        self._key_file = WatchedFiles([config.api_key_file], 30.0, now)
+        self._key_file = WatchedFiles([config.api_key_file], KEY_CHECK_INTERVAL, clock.now)
         http = openai.DefaultAsyncHttpxClient(verify=_context(config), trust_env=False, follow_redirects=False)
         key = _key(config)
-        # Without a key none is sent, though the client insists on one.
+        # The client requires a key; if there is none, the header is omitted.
         self._headers: dict[str, Any] = {} if key else {"Authorization": openai.Omit()}
         self._headers.update({name.title(): value for name, value in config.headers.items()})
         self._client = openai.AsyncOpenAI(
@@ -55,21 +57,25 @@ class OpenAIJudge:
             max_retries=0,
             http_client=http,
         )
-        self._client.organization = self._client.project = None  # from the environment, meant for somebody else
-        asked = {"model": config.model, "max_tokens": config.max_tokens, "extra_body": config.extra_body}
-        self.identity = sha256(json.dumps([config.endpoint, asked], sort_keys=True).encode()).hexdigest()
+        self._client.organization = self._client.project = (
+            None  # read from the environment, not meant for this endpoint
+        )
+        settings = {"model": config.model, "max_tokens": config.max_tokens, "extra_body": config.extra_body}
+        self.identity = sha256(json.dumps([config.endpoint, settings], sort_keys=True).encode()).hexdigest()
 
     async def ask(self, request: JudgeRequest) -> JudgeAnswer:
-        """Ask once. Raises JudgeError."""
+        """Send one request, without retries. Raises JudgeError."""
         self._renew_key()
         in_words = request.schema is not None and self._schemas.in_words(request.schema)
         try:
-            async with asyncio.timeout(self._config.timeout):  # the client's own bounds each read, not all of them
+            async with asyncio.timeout(
+                self._config.timeout
+            ):  # the client's own timeout is for each read, not for the whole
                 body = await self._post(request, in_words=in_words)
         except openai.APIStatusError as error:
             if error.status_code in (400, 422) and self._learn(request, taken=False, in_words=in_words):
                 raise JudgeError("unsupported", f"HTTP {error.status_code}", charged=False) from None
-            raise _status_failure(error) from None
+            raise _status_failure(error, self._clock.wall_ns() / 1e9) from None
         except (TimeoutError, openai.APITimeoutError) as error:
             raise JudgeError("timeout", "no answer in time", charged=not _never_connected(error)) from None
         except openai.APIConnectionError as error:
@@ -77,25 +83,25 @@ class OpenAIJudge:
             raise JudgeError("connection", type(cause).__name__, charged=not _never_connected(error)) from None
         except JudgeError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever breaks off in the middle of an answer
-            raise JudgeError("connection", f"the answer broke off: {type(error).__name__}") from None
+        except Exception as error:  # noqa: BLE001 - the connection may break in many ways
+            raise JudgeError("connection", f"the answer ended early: {type(error).__name__}") from None
         self._learn(request, taken=True, in_words=in_words)
         return _answer(body)
 
     def _learn(self, request: JudgeRequest, *, taken: bool, in_words: bool) -> bool:
-        """Take note of what became of the schema; whether to ask the same in words."""
+        """Record how the endpoint reacted to the schema. Returns whether to send it in words."""
         return request.schema is not None and self._schemas.learn(request.schema, _EVENTS[taken, in_words])
 
     async def _post(self, request: JudgeRequest, *, in_words: bool) -> bytes:
         extra: dict[str, Any] = {"temperature": 0, **self._config.extra_body}
-        if "max_completion_tokens" not in extra:  # what newer models of OpenAI's want, who refuse the other
+        if "max_completion_tokens" not in extra:  # newer OpenAI models require it and refuse max_tokens
             extra.setdefault("max_tokens", self._config.max_tokens)
         user = request.user
         if request.schema is not None and in_words:
             user = f"{user}\n\n{worded(request.schema)}"
         elif request.schema is not None:
-            wanted = {"name": "answer", "strict": True, "schema": strict(request.schema)}
-            extra["response_format"] = {"type": "json_schema", "json_schema": wanted}
+            json_schema = {"name": "answer", "strict": True, "schema": strict(request.schema)}
+            extra["response_format"] = {"type": "json_schema", "json_schema": json_schema}
         body = bytearray()
         async with self._client.chat.completions.with_streaming_response.create(
             model=self._config.model,
@@ -122,29 +128,29 @@ class OpenAIJudge:
 
 
 def _answer(body: bytes) -> JudgeAnswer:
-    """What a chat completion says. Raises JudgeError where it is none."""
+    """Returns the text of a chat completion and its token count. Raises JudgeError if it is not one."""
     try:
-        said = json.loads(body)
-        text = said["choices"][0]["message"]["content"]
+        completion = json.loads(body)
+        text = completion["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError, RecursionError):
-        raise JudgeError("invalid", "the endpoint answered something that is no chat completion") from None
+        raise JudgeError("invalid", "the response is not a chat completion") from None
     if not isinstance(text, str):
-        raise JudgeError("invalid", "the model answered no text")
-    usage = said.get("usage")
+        raise JudgeError("invalid", "the response has no text")
+    usage = completion.get("usage")
     tokens = usage.get("total_tokens") if isinstance(usage, Mapping) else None
     return JudgeAnswer(text, tokens if type(tokens) is int and tokens >= 0 else None)
 
 
-def _status_failure(error: openai.APIStatusError) -> JudgeError:
+def _status_failure(error: openai.APIStatusError, now: float) -> JudgeError:
     status = error.status_code
     message = f"HTTP {status}"
     if status == 429:
-        after = retry_after(error.response.headers.get("retry-after"), time.time())
+        after = retry_after(error.response.headers.get("retry-after"), now)
         return JudgeError("rate_limited", message, retry_after=after, charged=False)
     if status == 408:
         return JudgeError("timeout", message)
     if status >= 500:
-        after = retry_after(error.response.headers.get("retry-after"), time.time())
+        after = retry_after(error.response.headers.get("retry-after"), now)
         return JudgeError("server", message, retry_after=after)
     return JudgeError("refused", message, charged=False)
 
@@ -154,7 +160,7 @@ def _never_connected(error: BaseException) -> bool:
 
 
 def _key(config: JudgeConfig) -> str:
-    """The key in force, empty where there is none. Raises ConfigError."""
+    """Returns the configured API key, empty if there is none. Raises ConfigError."""
     if config.api_key is not None:
         return config.api_key.get_secret_value()
     if config.api_key_file is None:

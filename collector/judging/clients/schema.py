@@ -1,6 +1,7 @@
-"""How an answer's JSON Schema is put to an endpoint, and which endpoints' refusals are remembered.
+"""How the JSON Schema of an answer is sent to an endpoint: as ``response_format``, or in words if the endpoint refuses it.
 
-A refusal is remembered once the same question, with the schema in words, was taken: then it was the schema that was not.
+A refusal is remembered once the endpoint accepted the same question with the schema in words: only then was it the schema
+that it refused.
 """
 
 from __future__ import annotations
@@ -10,29 +11,30 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any
 
-_MAX_SCHEMAS = 256  # scorers write them, so they are few
+MAX_SCHEMAS = 256
+"""Schemas whose state is remembered; scorers define them, so there are few."""
 
 
 class SchemaState(Enum):
-    """What is known of a schema."""
+    """What is known about one schema at one endpoint."""
 
     UNTRIED = auto()
     PROVEN = auto()
-    """It was taken."""
+    """It was accepted."""
     DOUBTED = auto()
-    """It was refused, and is tried in words now."""
+    """It was refused, and is now sent in words to find out why."""
     IN_WORDS = auto()
-    """It was refused, and taken in words: so it stays."""
+    """It was refused, and accepted in words: it is sent in words from now on."""
 
 
 class SchemaEvent(Enum):
-    """What an endpoint may make of a question with a schema."""
+    """How an endpoint reacted to a question with a schema."""
 
     TAKEN = auto()
     REFUSED = auto()
     TAKEN_IN_WORDS = auto()
     REFUSED_IN_WORDS = auto()
-    """So it was not the schema that it refused."""
+    """It was not the schema that the endpoint refused."""
 
 
 TRANSITIONS: dict[SchemaState, dict[SchemaEvent, SchemaState]] = {
@@ -45,25 +47,25 @@ TRANSITIONS: dict[SchemaState, dict[SchemaEvent, SchemaState]] = {
     },
     SchemaState.IN_WORDS: {},
 }
-"""Events that are not named change nothing: several questions are under way at once."""
+"""Other events change nothing; they occur because several questions are in flight at once."""
 
 
 class Schemas:
-    """What is known of each schema at one endpoint."""
+    """The state of each schema at one endpoint."""
 
     def __init__(self) -> None:
         self._states: dict[str, SchemaState] = {}
 
     def in_words(self, schema: Mapping[str, Any]) -> bool:
-        """Whether to put it in words; else it is sent as ``response_format``."""
+        """Returns whether to send the schema in words rather than as ``response_format``."""
         return self._states.get(_key(schema), SchemaState.UNTRIED) in (SchemaState.DOUBTED, SchemaState.IN_WORDS)
 
     def learn(self, schema: Mapping[str, Any], event: SchemaEvent) -> bool:
-        """Take note; whether the same question is worth a try in words now."""
+        """Record an event. Returns whether to send the same question again, with the schema in words."""
         key = _key(schema)
         before = self._states.get(key, SchemaState.UNTRIED)
         after = TRANSITIONS[before].get(event, before)
-        if key in self._states or len(self._states) < _MAX_SCHEMAS:
+        if key in self._states or len(self._states) < MAX_SCHEMAS:
             self._states[key] = after
         return event is SchemaEvent.REFUSED and after in (SchemaState.DOUBTED, SchemaState.IN_WORDS)
 
@@ -73,7 +75,7 @@ def _key(schema: Mapping[str, Any]) -> str:
 
 
 def strict(schema: Any) -> Any:
-    """The schema as strict endpoints want it: every object closed, every property required. Its answers fit the original."""
+    """Returns the schema with all objects closed and all properties required. What fits it fits the original."""
     if isinstance(schema, Mapping):
         changed = {key: strict(value) for key, value in schema.items()}
         if isinstance(schema.get("properties"), Mapping):
@@ -84,5 +86,5 @@ def strict(schema: Any) -> Any:
 
 
 def worded(schema: Mapping[str, Any]) -> str:
-    """The schema as the end of a question."""
+    """Returns the schema as text that ends a question."""
     return f"Answer with one JSON object that fits this JSON Schema, and nothing else:\n{json.dumps(schema)}"

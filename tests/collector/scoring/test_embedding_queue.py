@@ -1,4 +1,4 @@
-"""Texts embedded in a thread: asked for once, known later, bounded, and never waited for in vain."""
+"""Texts embedded in a thread: once each, bounded, and never waited for in vain."""
 
 from __future__ import annotations
 
@@ -51,32 +51,37 @@ def test_a_new_text_is_waited_for_and_embedded_once(queue: EmbeddingQueue, gated
     assert gated("a") == (1.0, 1.0)
 
 
-def test_nothing_to_embed_is_nothing_to_wait_for(queue: EmbeddingQueue) -> None:
+def test_without_texts_there_is_nothing_to_wait_for(queue: EmbeddingQueue) -> None:
     assert queue.ahead([]) == 0
 
 
-def test_beyond_its_limit_texts_are_embedded_where_they_are_used(queue: EmbeddingQueue) -> None:
+def test_texts_beyond_the_limit_are_embedded_during_scoring(queue: EmbeddingQueue) -> None:
     assert queue.ahead(str(number) for number in range(MAX_WAITING)) > 0
     assert queue.ahead(["one more"]) == 0
-    assert queue.ahead(["7"]) > 0, "that one waits already"
+    assert queue.ahead(["7"]) > 0, "that one is queued already"
 
 
-def test_a_run_of_more_texts_than_are_remembered_is_not_waited_for_forever(queue: EmbeddingQueue, gated: Gated) -> None:
+def test_a_run_with_more_texts_than_the_cache_holds_is_not_waited_for_forever(
+    queue: EmbeddingQueue, gated: Gated
+) -> None:
     gated.gate.set()
-    many = [str(number) for number in range(2 * CACHED_TEXTS)]
-    assert queue.ahead(many) == 0
+    many = [str(number) for number in range(CACHED_TEXTS + 100)]
+    for text in many:
+        gated(text)
+    assert queue.ahead(many) > 0, "the first hundred were evicted"
+    wait_for(lambda: queue.ahead(many) == 0, 0.001)
 
 
-def test_after_a_failure_nobody_waits_any_more(
+def test_after_a_failure_nothing_is_waited_for(
     queue: EmbeddingQueue, gated: Gated, caplog: pytest.LogCaptureFixture
 ) -> None:
     gated.gate.set()
     assert queue.ahead(["broken"]) > 0
     wait_for(lambda: queue.ahead(["other"]) == 0 and bool(caplog.records), 0.001)
-    assert "cannot be embedded ahead" in caplog.text
+    assert "embedding a text failed" in caplog.text
 
 
-def test_shutting_down_gives_up_what_waits(gated: Gated) -> None:
+def test_shutdown_drops_waiting_texts(gated: Gated) -> None:
     queue = EmbeddingQueue(gated)
     queue.ahead(["a", "b", "c"])
     threading.Timer(0.05, gated.gate.set).start()
@@ -84,7 +89,7 @@ def test_shutting_down_gives_up_what_waits(gated: Gated) -> None:
     assert gated.embedded in ([], ["a"], ["b"], ["c"])
 
 
-def test_the_texts_asked_for_last_are_remembered(gated: Gated) -> None:
+def test_the_least_recently_used_text_is_evicted(gated: Gated) -> None:
     gated.gate.set()
     for number in range(CACHED_TEXTS):
         gated(str(number))

@@ -51,7 +51,7 @@ def test_any_text_is_a_unit_vector(embed: Embeddings, text: str) -> None:
 
 def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers", reason="the extra `semantic` is not installed")
-    with pytest.raises(FileNotFoundError, match=r"model.safetensors: not there; embeddings are not installed: pip"):
+    with pytest.raises(FileNotFoundError, match=r"model.safetensors: missing; embeddings are not installed: pip"):
         Embeddings(tmp_path)("text")
 
 

@@ -25,7 +25,7 @@ def collected(spans: SelfTracing) -> list[Span]:
 
 def sent(attempts: int = 1, payload: bytes = b"x") -> ExportRequest:
     request = ExportRequest("traces", payload, 7, size=len(payload))
-    request.attempts, request.tried_ns = attempts, data.EPOCH_NS
+    request.attempts, request.first_attempt_ns = attempts, data.EPOCH_NS
     return request
 
 

@@ -188,7 +188,7 @@ def test_a_key_file_is_read_again(tmp_path: Path) -> None:
     file.write_text("old\n")
 
     async def run(endpoint: str) -> None:
-        judge = OpenAIJudge(config(endpoint, api_key_file=str(file)), clock.now)
+        judge = OpenAIJudge(config(endpoint, api_key_file=str(file)), clock)
         await judge.ask(PLAIN)
         file.write_text("renewed\n")
         clock.seconds += 31
