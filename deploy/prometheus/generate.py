@@ -346,7 +346,7 @@ def main() -> None:
     write(load(options.objectives), options.output)
     if options.output == HERE.parent:
         CHART_FILES.mkdir(parents=True, exist_ok=True)
-        for name in ("rules.yaml", "accuracy.yaml", "health.yaml"):  # a chart reads only files of its own
+        for name in ("rules.yaml", "accuracy.yaml", "health.yaml"):  # Helm reads only files of the chart
             shutil.copy(HERE / name, CHART_FILES / name)
 
 
