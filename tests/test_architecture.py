@@ -1,10 +1,11 @@
-"""The shape of the code: what may import what, beyond what import-linter can say."""
+"""The shape of the code, beyond what import-linter can check."""
 
 from __future__ import annotations
 
 import ast
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ PURE = {
     "unicodedata",
     "pydantic", "pydantic_core", "rapidfuzz", "re2", "jsonschema", "referencing", "scorers",
 }  # fmt: skip
+"""The packages that scorers may import: none does I/O, reads a clock or draws random numbers."""
 
 
-def imported_roots(source: str) -> set[str]:
+def imported_packages(source: str) -> set[str]:
     nodes = list(ast.walk(ast.parse(source)))
     plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     named = {node.module or "scorers" for node in nodes if isinstance(node, ast.ImportFrom) if not node.level}
@@ -26,8 +28,8 @@ def imported_roots(source: str) -> set[str]:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "scorers").rglob("*.py")), ids=lambda path: path.name)
-def test_scorers_import_only_what_is_pure(path: Path) -> None:
-    assert imported_roots(path.read_text()) <= PURE
+def test_scorers_import_only_pure_packages(path: Path) -> None:
+    assert imported_packages(path.read_text()) <= PURE
 
 
 @pytest.mark.parametrize(
@@ -40,36 +42,47 @@ def test_scorers_import_only_what_is_pure(path: Path) -> None:
         "from collector import span",
     ],
 )
-def test_the_check_itself_sees_violations(line: str) -> None:
-    assert not imported_roots(line) <= PURE
+def test_an_impure_import_is_detected(line: str) -> None:
+    assert not imported_packages(line) <= PURE
 
 
-@pytest.mark.parametrize("folder", ["collector", "scorers", "tests"])
-def test_nothing_of_a_set_up_machine_is_in_the_code(folder: str) -> None:
-    words = ("../" + "shared", "/" + "work/")
-    files = [
-        path
-        for path in (ROOT / folder).rglob("*")
-        if path.suffix in {".py", ".yaml", ".md", ".mjs", ".js", ".json"} and "node_modules" not in path.parts
-    ]
-    assert [str(path) for path in files if any(word in path.read_text() for word in words)] == []
+def test_the_map_lists_the_folders_of_the_collector_in_the_order_of_the_layers() -> None:
+    readme = (ROOT / "collector" / "README.md").read_text()
+    table = readme.partition("<!-- map -->")[2].partition("<!-- end of map -->")[0]
+    shown = re.findall(r"^\| `([\w/.]+)` ", table, re.MULTILINE)
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = [contract["layers"] for contract in contracts if contract.get("containers") == ["collector"]]
+    names = [name.strip() for layer in layers for name in layer.split("|")]
+    assert shown == [f"{name}.py" if (ROOT / "collector" / f"{name}.py").is_file() else f"{name}/" for name in names]
+    entries = {
+        path.name for path in (ROOT / "collector").iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()
+    }
+    assert {name.strip("/") for name in shown} == entries - {"__init__.py", "__main__.py"}
 
 
-def test_the_first_name_of_the_project_is_nowhere() -> None:
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
-    if tracked.returncode:
+def tracked_files() -> list[Path]:
+    """The files in git that exist, by their path from the root."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
         pytest.skip("not a git checkout")
-    old = re.compile(rb"tool[-_ ]?score" + rb"(?!r)", re.IGNORECASE)  # "tool scorers" are something else
-    paths = [Path(name) for name in tracked.stdout.decode().split("\0") if name]
-    named = [path for path in paths if old.search(str(path).encode())]
-    assert [
-        *named,
-        *(path for path in paths if (ROOT / path).is_file() and old.search((ROOT / path).read_bytes())),
-    ] == []
+    return [Path(name) for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize(
+    ("what", "pattern"),
+    [
+        ("the project's first name", rb"(?i)tool[-_ ]?score" + rb"(?!r)"),  # "tool scorers" are something else
+        ("a path of one machine", rb"\.\./" + rb"shared|(?<![\w.-])/" + rb"work/"),
+    ],
+)
+def test_no_file_holds(what: str, pattern: bytes) -> None:
+    found = re.compile(pattern).search
+    assert [path for path in tracked_files() if found(bytes(path)) or found((ROOT / path).read_bytes())] == [], what
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("*.py")), ids=lambda path: path.name)
-def test_tests_share_helpers_by_builders_not_by_importing_one_another(path: Path) -> None:
+def test_no_test_imports_another_test(path: Path) -> None:
+    """What tests share stands in a module of its own, such as ``tests/builders.py``."""
     imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
     named = [f"{node.module}.{alias.name}" for node in imports for alias in node.names]
     assert [name for name in named if name.startswith("tests.") and ".test_" in name] == []
