@@ -14,7 +14,8 @@ from collector.results.redaction import Redaction
 from scorers.judged.judge import JudgedRun, JudgeRequest, ToolDefinition
 from scorers.trajectory import ToolCall
 
-_DEPTH = 32
+MAX_DEPTH = 32
+"""Values nested more deeply are left out of what a judge sees."""
 # Where dialects find each of these. A glob that hides one name hides the content, whichever attribute recorded it.
 _INPUTS = (
     "gen_ai.input.messages", "gen_ai.prompt", "gen_ai.prompt.0.content", "gen_ai.event.content", "input.value", "input",
@@ -88,7 +89,7 @@ class JudgeRedaction:
     def _plain(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
             return self._redaction.text(value)
-        if depth >= _DEPTH:
+        if depth >= MAX_DEPTH:
             return None
         if isinstance(value, Mapping):
             return {self._redaction.text(str(key)): self._plain(inner, depth + 1) for key, inner in value.items()}

@@ -5,19 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from collector.config.model import Config, SendingQueueConfig
+from collector.component import Judge, JudgeAnswer
+from collector.config.judge import JudgeConfig
+from collector.config.model import Config, RedactionConfig, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
-from collector.judging.queue import JudgeQueue
+from collector.judging.queue import MAX_QUESTIONS, JudgeQueue
 from collector.pipeline import Pipeline
 from collector.results.redaction import Redaction
 from collector.scoring.rule_files import load_rules
+from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
+from scorers.evaluation import RuleJudge
+from scorers.judged.judge import JudgedRun, JudgeRequest, JudgeRequests
+from scorers.score import Score
 from tests import otlp_data as data
+from tests.builders import agent_span, run_of, tool_span
 from tests.collector.judging.bench import (
     RULES,
     JudgeBench,
@@ -29,6 +37,7 @@ from tests.collector.judging.bench import (
     judging,
 )
 from tests.judge_server import HANGS, JudgeServer, Question, Reply, says, words
+from tests.sinks import ManualClock
 
 SERIES = {"rule": "weather", "route": "", "intent": "", "scorer": "mastra_llm"}
 
@@ -141,13 +150,96 @@ def test_a_full_queue_skips_and_says_so(tmp_path: Path) -> None:
     assert bench.value("judge_skipped_total", rule="weather", reason="queue_full") == 3
 
 
-def test_when_memory_is_short_nothing_waits_to_be_judged(tmp_path: Path) -> None:
+class CountingScorer:
+    """Asks ``count`` questions, then passes the run."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def judge(self, run: JudgedRun) -> JudgeRequests:
+        for number in range(self._count):
+            yield JudgeRequest("s", f"question {number} about {run.trajectory.calls[0].name}")
+        return Score(1.0, "pass", "so")
+
+
+class SlowJudge:
+    """Answers once ``expected`` requests are in flight, and then once more."""
+
+    identity = "slow"
+
+    def __init__(self, expected: int) -> None:
+        self.in_flight = self.most = 0
+        self._expected, self._reached = expected, asyncio.Event()
+
+    async def ask(self, request: JudgeRequest) -> JudgeAnswer:
+        self.in_flight += 1
+        self.most = max(self.most, self.in_flight)
+        if self.in_flight >= self._expected:
+            self._reached.set()
+        await self._reached.wait()
+        self.in_flight -= 1
+        return JudgeAnswer("yes", 1)
+
+    async def close(self) -> None:
+        """Has no connections."""
+
+
+def submit(verdicts: Sequence[Verdict], judge: Judge, **config: Any) -> tuple[list[Verdict | None], Telemetry]:
+    """Have runs judged without a pipeline. Returns the judgements, in the order in which they came."""
+
+    async def run() -> tuple[list[Verdict | None], Telemetry]:
+        settings = JudgeConfig.model_validate({"endpoint": "http://127.0.0.1:1/v1", "model": "m", **config})
+        telemetry, judgements = Telemetry(), list[Verdict | None]()
+        queue = JudgeQueue(settings, judge, Redaction(RedactionConfig()), telemetry, ManualClock())
+        await queue.start()
+        for one in verdicts:
+            queue.submit(one, judgements.append)
+        await queue.idle()
+        await queue.shutdown()
+        return judgements, telemetry
+
+    return asyncio.run(run())
+
+
+def to_judge(number: int, questions: int = 1) -> Verdict:
+    run = run_of(agent_span(), tool_span(f"tool_{number}"))
+    judge = RuleJudge("counting", CountingScorer(questions), "1", False, 1.0, 0.5)
+    return Verdict(run, "root", True, rule="any", judges=[judge])
+
+
+@pytest.mark.parametrize(("questions", "label"), [(MAX_QUESTIONS, "pass"), (MAX_QUESTIONS + 1, "error")])
+def test_a_scorer_may_ask_so_many_questions(questions: int, label: str) -> None:
+    (judgement,), telemetry = submit([to_judge(1, questions)], SlowJudge(1))
+    assert judgement is not None
+    assert [evaluation.score.label for evaluation in judgement.evaluations] == [label]
+    value = telemetry.registry.get_sample_value
+    assert value("rightcall_judge_requests_total", {"rule": "any", "outcome": "ok"}) == MAX_QUESTIONS
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_max_concurrency_bounds_the_requests_in_flight(concurrency: int) -> None:
+    judge = SlowJudge(concurrency)
+    judgements, _ = submit([to_judge(number) for number in range(10)], judge, max_concurrency=concurrency)
+    assert (len(judgements), judge.most) == (10, concurrency)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_queue_size_bounds_the_jobs_that_wait(size: int) -> None:
+    judgements, telemetry = submit([to_judge(number) for number in range(6)], SlowJudge(1), queue_size=size)
+    value = telemetry.registry.get_sample_value
+    assert len(judgements) == size
+    assert value("rightcall_judge_skipped_total", {"rule": "any", "reason": "queue_full"}) == 6 - size
+    assert value("rightcall_judge_queue_capacity") == size + JudgeConfig.model_fields["max_concurrency"].default
+
+
+def test_when_the_memory_limit_is_reached_queued_jobs_are_skipped(tmp_path: Path) -> None:
     async def run() -> JudgeBench:
         async with judging(tmp_path, hold="60s") as (bench, server):
             for number in range(1, 4):
                 bench.send(*good_run(number))
             bench.wait(3)
             bench.judge_queue.shed()
+            await bench.judge_queue.idle()
             bench.pipeline.flush()
             assert len(bench.out()) == 9
             assert server.questions == []
