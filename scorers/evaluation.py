@@ -22,10 +22,9 @@ from scorers.rules.model import Intent, Rule, RuleFile, ScorerRef
 from scorers.rules.parsing import Problem, RuleError, nearest, parse_rules
 from scorers.rules.selection import RuleContext, RuleIndex
 from scorers.rules.semantic_texts import SemanticTexts
-from scorers.score import Score, error_score
+from scorers.score import Score, error_score, reaches
 from scorers.trajectory import Trajectory
 
-TOLERANCE = 1e-9
 DEFAULT_SAMPLE_RATE = 0.01
 """Share of the passing runs that a scorer with a model judges, unless the rule sets another."""
 
@@ -149,7 +148,7 @@ def _by_threshold(score: Score, threshold: float) -> Score:
     """Returns the score labelled by the rule's threshold."""
     if score.value is None or score.label not in ("pass", "fail"):
         return score
-    return replace(score, label="pass" if score.value >= threshold - TOLERANCE else "fail")
+    return replace(score, label="pass" if reaches(score.value, threshold) else "fail")
 
 
 def _for_all_calls(score: Score, executed: Sequence[int], calls: int) -> Score:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
+
+TOLERANCE: Final = 1e-9
+"""By how much a value may miss a threshold: values are quotients, and their floats are not exact."""
 
 Label = Literal["pass", "fail", "error", "ambiguous"]
 Outcome = Literal["matched", "wrong_arguments", "out_of_order", "extra", "forbidden", "unscored"]
@@ -30,6 +33,11 @@ class Score:
     def __post_init__(self) -> None:
         if self.value is not None and not (math.isfinite(self.value) and 0.0 <= self.value <= 1.0):
             raise ValueError(f"a score must be a number from 0 to 1, got {self.value!r}")
+
+
+def reaches(value: float, threshold: float) -> bool:
+    """Whether a value reaches a threshold, up to `TOLERANCE`."""
+    return value >= threshold - TOLERANCE
 
 
 def error_score(error: Exception) -> Score:

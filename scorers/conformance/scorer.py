@@ -50,14 +50,12 @@ from scorers.rules.model import Element, Expect, Rule
 from scorers.rules.names import format_name, is_exact
 from scorers.rules.parsing import parse_rules
 from scorers.rules.regexes import escape
-from scorers.score import Label, Score
+from scorers.score import Label, Score, reaches
 from scorers.trajectory import ToolCall, Trajectory
 
 NAME = "trajectory"
 VERSION = "trajectory@1"
 
-TOLERANCE = 1e-9
-"""By how much a value may miss ``pass``: the value is a quotient, and a float such as 0.8 is not exact."""
 MAX_CACHED_SHAPES = 256
 MAX_CACHED_RESIDUALS = 2_000
 MAX_SHAPE_CALLS = 64
@@ -73,7 +71,7 @@ class TrajectoryScorer:
 
     def __init__(self, rule: Rule, embed: Embed | None = None) -> None:
         self._limits = rule.expect or Expect()
-        self._pass = rule.pass_ - TOLERANCE
+        self._pass = rule.pass_
         expectation = compile_expectation(rule.expect)
         self._element: Element | None = expectation.element
         self._pattern = Pattern(self._element) if self._element is not None else None
@@ -164,7 +162,7 @@ class TrajectoryScorer:
             sizes.append(checks)
         total = sum(sizes)
         value = (total - sum([edit.cost for edit in edits])) / total if total else 1.0
-        passed = value >= self._pass and not violated and "forbidden" not in diagnosis.outcomes
+        passed = reaches(value, self._pass) and not violated and "forbidden" not in diagnosis.outcomes
         label: Label = "pass" if passed else "fail"
         matched = diagnosis.outcomes.count("matched")
         return Score(

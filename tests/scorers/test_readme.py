@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from scorers.rule_tests import run_tests
 from scorers.rules.matchers import MATCHER_KEYS
 from scorers.rules.model import CONSTRAINTS_OF_ONE, CONSTRAINTS_OF_TWO, ELEMENT_MODELS
 
-README = (Path(__file__).parents[2] / "scorers" / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "scorers" / "README.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
@@ -37,17 +39,31 @@ def test_rule_files_pass_their_own_tests(block: str) -> None:
 
 
 @pytest.mark.parametrize("block", blocks("python"))
-def test_python_runs(block: str) -> None:
+def test_python_examples_run(block: str) -> None:
     exec(compile(block, "README.md", "exec"), {})
 
 
 @pytest.mark.parametrize("block", blocks("jsonl"))
-def test_lines_are_answered_so(block: str) -> None:
-    asked, told = block.splitlines()
+def test_cases_have_the_answers_shown(block: str) -> None:
+    case, shown = block.splitlines()
 
-    assert json.loads(answer(asked)).items() >= json.loads(told).items()
+    assert json.loads(answer(case)).items() >= json.loads(shown).items()
+
+
+def test_the_layers_are_those_of_the_import_contract() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (contract,) = [one for one in contracts if one.get("containers") == ["scorers"]]
+    section = README.partition("## Layers")[2].partition("## Decisions")[0]
+
+    shown = [line.strip() for line in section.splitlines() if line.startswith("    ")]
+
+    assert shown == [*contract["exhaustive_ignores"], *contract["layers"]]
+    described = re.findall(
+        r"`(\w+)`", "".join(line.split("|")[1] for line in section.splitlines() if line[:3] == "| `")
+    )
+    assert sorted(described) == sorted(" | ".join(contract["layers"]).split(" | "))
 
 
 @pytest.mark.parametrize("word", [*ELEMENT_MODELS, *MATCHER_KEYS, *CONSTRAINTS_OF_ONE, *CONSTRAINTS_OF_TWO])
-def test_every_word_of_the_language_is_explained(word: str) -> None:
+def test_every_keyword_of_the_language_is_explained(word: str) -> None:
     assert re.search(rf"`[^`]*\b{word}\b[^`]*`", README)

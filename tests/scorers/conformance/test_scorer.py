@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import factorial
 from random import Random
 from typing import Any
 
 import pytest
 
 from scorers import SCORERS, Score, ToolCall, Trajectory
+from scorers.conformance.observation import MAX_NAME
 from scorers.conformance.pattern import PatternError
-from scorers.conformance.scorer import MAX_CACHED_SHAPES
+from scorers.conformance.scorer import MAX_CACHED_RESIDUALS, MAX_CACHED_SHAPES, MAX_ORDERS, MAX_SHAPE_CALLS
 from scorers.conformance.search import SearchLimitError
+from scorers.score import TOLERANCE
 from tests.scorers.examples import refund_file, rule, run
 
 ORDER = ("lookup_order", {"order_id": "ord_7"})
@@ -124,6 +127,22 @@ def test_constraints_on_an_order_nobody_knows_are_ambiguous() -> None:
     assert rule(constraints=[{"existence": "b"}]).native.score(unsure).label == "pass"
 
 
+@pytest.mark.parametrize(
+    ("steps", "label"),
+    [
+        ([0] * 5, "pass"),  # 5! orders
+        ([0] * 6, "ambiguous"),
+        ([0] * 4 + [1] * 2, "pass"),  # 4! * 2 orders
+        ([0] * 4 + [1] * 3, "ambiguous"),  # 4! * 3! orders
+    ],
+)
+def test_the_orders_that_are_tried_are_bounded(steps: list[int], label: str) -> None:
+    assert factorial(5) == MAX_ORDERS
+    unsure = run(*"a" * len(steps), steps=steps, unsure=tuple(set(steps)))
+
+    assert rule({"repeat": "a"}).native.score(unsure).label == label
+
+
 def test_a_huge_step_of_unknown_order_is_not_tried_out() -> None:
     unsure = run(*["a", "b"] * 500, steps=[0] * 1000, unsure=(0,))
 
@@ -149,14 +168,56 @@ def test_shapes_met_before_give_the_same_score_whatever_came_between() -> None:
     runs = [run(("a", {"x": x}), name) for x in (1, 2) for name in ("b", "c", "d")]
     first = [scorer.score(trajectory) for trajectory in runs]
 
-    for at in range(3 * MAX_CACHED_SHAPES):
-        scorer.score(run(f"made_up_{at}", "x" * 1_000))
+    for number in range(3 * MAX_CACHED_SHAPES):
+        scorer.score(run(f"made_up_{number}"))
 
     assert [scorer.score(trajectory) for trajectory in runs] == first
-    assert len(scorer._results) <= MAX_CACHED_SHAPES
 
 
-def test_rests_of_runs_gone_by_are_forgotten() -> None:
+def test_a_shape_is_scored_once() -> None:
+    scorer = rule({"sequence": ["a"]}).native
+    trajectory = run("a", "b")
+
+    assert scorer.score(trajectory) is scorer.score(trajectory)
+
+
+def test_the_number_of_cached_shapes_is_bounded() -> None:
+    scorer = rule({"sequence": ["a"]}).native
+
+    for number in range(MAX_CACHED_SHAPES):
+        scorer.score(run(f"made_up_{number}"))
+    assert len(scorer._results) == MAX_CACHED_SHAPES
+
+    scorer.score(run("one_more"))
+    assert len(scorer._results) == 1
+
+
+@pytest.mark.parametrize(("calls", "cached"), [(MAX_SHAPE_CALLS, True), (MAX_SHAPE_CALLS + 1, False)])
+def test_only_shapes_of_short_runs_are_cached(calls: int, *, cached: bool) -> None:
+    scorer = rule({"sequence": ["a"]}).native
+
+    scorer.score(run(*["a"] * calls))
+
+    assert bool(scorer._results) is cached
+
+
+@pytest.mark.parametrize(("length", "cached"), [(MAX_NAME, True), (MAX_NAME + 1, False)])
+def test_only_shapes_with_short_names_are_cached(length: int, *, cached: bool) -> None:
+    scorer = rule({"sequence": ["a"]}).native
+
+    scorer.score(run("a", "x" * length))
+
+    assert bool(scorer._results) is cached
+
+
+@pytest.mark.parametrize(("missed_by", "label"), [(0.0, "pass"), (TOLERANCE / 2, "pass"), (2 * TOLERANCE, "fail")])
+def test_a_value_passes_if_it_misses_the_threshold_by_no_more_than_the_tolerance(missed_by: float, label: str) -> None:
+    threshold = 0.8 + missed_by  # the run has 2 of 3 calls: 1 - 1/(3 + 2)
+
+    assert rule({"sequence": ["a", "b", "c"]}, **{"pass": threshold}).native.score(run("a", "b")).label == label
+
+
+def test_residuals_of_earlier_runs_are_dropped() -> None:
     tools = [f"t{at}" for at in range(12)]
     scorer = rule({"sequence": [{"any_order": tools}, "end"]}).native
     subsets = [[tool for at, tool in enumerate(tools) if mask >> at & 1] for mask in range(1, 4096, 5)]
@@ -165,7 +226,7 @@ def test_rests_of_runs_gone_by_are_forgotten() -> None:
 
     assert values == [pytest.approx(1 - (12 - len(subset)) / (14 + len(subset))) for subset in subsets]
     assert scorer.pattern is not None
-    assert scorer.pattern.size < 10_000
+    assert scorer.pattern.size < MAX_CACHED_RESIDUALS + 1_000
 
 
 @pytest.mark.parametrize(
