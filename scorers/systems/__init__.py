@@ -1,12 +1,12 @@
-"""The published scorers of tool calls, each number for number as its package ships it; one file a system.
+"""The published scorers of tool calls, one module each. Each reproduces the exact numbers of the package it is named after.
 
-Every module but the shared ones (``calls``, ``system``, ``equality``, ``pairing``, ``formulas``) has
+Every module except the shared ones (``equality``, ``pairing``, ``formulas``) has
 
-- ``NAME``, the name rules use, and ``VERSION``, the package and version whose behaviour it has;
-- ``create(**options)``, which gives a scorer: ``scorer(expected=[{"tool", "args"?}], actual=[{"tool", "args"?}])``.
+- ``NAME``, the name that rules use, and ``VERSION``, the package and version whose behavior it reproduces;
+- ``create(**options)``, which returns a scorer: ``scorer(expected=[{"tool", "args"?}], actual=[{"tool", "args"?}])``.
 
-What all of them promise: the same input gives the same `Score`; its value is from 0 to 1, or None where the original
-has no number; ``details`` holds what the original publishes beside its score. They raise `TypeError` or `ValueError`
-and nothing else: for options or calls that cannot be read, and (`OriginalError`) wherever the original itself raises.
-Where the prose of a system and its shipped code differ, the code is reproduced and the docstring says so.
+All of them guarantee: the same input gives the same `Score`; its value is from 0 to 1, or None if the original has no
+value; ``details`` holds what the original reports beside its score. They raise only `TypeError` or `ValueError`: for
+invalid options or calls, and (`OriginalError`) wherever the original itself raises. Where the documentation of a system
+and its published code differ, the code is reproduced and the docstring describes the difference.
 """

@@ -1,14 +1,14 @@
-"""Google ADK's ``tool_trajectory_avg_score`` (PyPI google-adk 2.13.0), for one invocation; over several it is the mean.
+"""Google ADK's ``tool_trajectory_avg_score`` (PyPI google-adk 2.13.0), for one invocation (over several, it is their mean).
 
 The score is 1 or 0::
 
-    EXACT      as many calls, and each equal at its position
-    IN_ORDER   the expected calls are found in order, others between
-    ANY_ORDER  each expected call finds one of its own, in any order
+    EXACT      the same number of calls, each equal at its position
+    IN_ORDER   the expected calls occur in order, with others allowed between them
+    ANY_ORDER  each expected call has an equal call of its own, in any order
 
 Equal: the same name and, unless ignore_args, arguments equal by Python's ==; no arguments (None) is not ``{}``.
 
-Prose and code differ in one thing worth knowing: with nothing expected, IN_ORDER and ANY_ORDER pass whatever was called.
+The documentation does not mention that with nothing expected, IN_ORDER and ANY_ORDER pass whatever was called.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VERSION = "google-adk@2.13.0"
 
 
 class AdkOptions(Options):
-    """``match_type`` in any case, with ``-`` or a space for ``_``; ``threshold`` only decides the status."""
+    """``match_type`` in any case, ``-`` or a space may replace ``_``; ``threshold`` only decides the status."""
 
     match_type: str = "EXACT"
     ignore_args: bool = False
@@ -39,12 +39,12 @@ class AdkOptions(Options):
 
 
 def create(**options: Any) -> Scorer:
-    """A scorer with the original's options. Raises `ValueError` for bad ones."""
-    read = parse_options(NAME, AdkOptions, options)
-    match_type = read.match_type.strip().upper().replace("-", "_").replace(" ", "_")
+    """Returns a scorer with the original's options. Raises `ValueError` for invalid ones."""
+    parsed = parse_options(NAME, AdkOptions, options)
+    match_type = parsed.match_type.strip().upper().replace("-", "_").replace(" ", "_")
     if match_type not in _MATCH_TYPES:
-        raise OriginalError(f"adk has no match_type {read.match_type!r}; it has {', '.join(_MATCH_TYPES)}")
-    return make_scorer(read.model_copy(update={"match_type": match_type}), _score)
+        raise OriginalError(f"adk has no match_type {parsed.match_type!r}; it has {', '.join(_MATCH_TYPES)}")
+    return make_scorer(parsed.model_copy(update={"match_type": match_type}), _score)
 
 
 def _score(options: AdkOptions, expected: list[Call], actual: list[Call]) -> Score:

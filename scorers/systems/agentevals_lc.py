@@ -1,25 +1,25 @@
 """LangChain's ``create_trajectory_match_evaluator`` (PyPI agentevals 0.0.9): do the calls match the reference?
 
-The score is 1 or 0. ``cover(A, B)``: every call of B finds, in order, the first unused call of A of its name whose
-arguments match; then::
+The score is 1 or 0. ``cover(A, B)``: for every call of B, in order, there is an unused call of A with its name and
+matching arguments; the first such call is used. Then::
 
     superset   cover(actual, expected)
     subset     cover(expected, actual)
     unordered  both
-    strict     message by message: as many messages, as many calls in each, inside one message in any order
+    strict     message by message: the same number of messages and of calls in each; inside a message in any order
 
 Argument matchers compare top-level values with Python's ==: ``exact``, ``ignore``, ``subset`` (all actual arguments
-are in the expected ones), ``superset`` (the reverse), or a list of dotted keys, of which both or neither may be absent.
+are in the expected ones), ``superset`` (the reverse), or a list of dotted keys, each equal or absent on both sides.
 
-Prose and code differ:
+The documentation and the code differ:
 
 - Strict is described as an exact match in order and content; message contents are not compared.
-- In subset mode the roles are swapped and with them the direction of the argument matchers; unordered asks in both
-  directions, so that subset and superset arguments come down to equality.
+- In subset mode the sides are swapped, and with them the direction of the argument matchers; unordered checks both
+  directions, so that subset and superset arguments amount to equality.
 - An empty key list as an override counts as no override.
-- The taking is greedy: a match that another assignment would find is missed.
+- The assignment is greedy: it misses matches that another assignment would find.
 
-``layout`` says how calls lie in messages, for strict only: ``per_message`` one each (the default), ``one_message`` all.
+``layout`` is how calls are grouped into messages, for strict only: ``per_message`` one each (default), ``one_message`` all.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class AgentevalsOptions(Options):
 
 
 def create(**options: Any) -> Scorer:
-    """A scorer with the original's options. Raises `ValueError` for bad ones."""
+    """Returns a scorer with the original's options. Raises `ValueError` for invalid ones."""
     return make_scorer(parse_options(NAME, AgentevalsOptions, options), _score)
 
 
@@ -93,7 +93,7 @@ def _superset(options: AgentevalsOptions, expected: list[Call], actual: list[Cal
 
 
 def _subset(options: AgentevalsOptions, expected: list[Call], actual: list[Call]) -> tuple[bool, set[int]]:
-    """The original swaps the sides, so the expected call stands first in the matcher."""
+    """The original swaps the sides, so the expected call is the first argument of the matcher."""
     pairs = first_fit(actual, expected, lambda wanted, given: options.fits(given, wanted))
     return None not in pairs, {index for index, pair in enumerate(pairs) if pair is not None}
 
@@ -121,7 +121,7 @@ def _on_keys(paths: list[str]) -> Matcher:
 
 
 def _at(value: Any, path: str) -> Any:
-    """What lies under a dotted key; None where it leads nowhere."""
+    """The value under a dotted key; None if there is none."""
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value

@@ -1,22 +1,22 @@
 """Axion's ``ToolCorrectness`` (GitHub ax-foundry/axion at 7ab96dc; ``axion`` on PyPI is another project).
 
-Formula, with m the expected calls that found a fitting actual call, each the first one still free::
+Formula, where m expected calls have a matching actual call, each the first one still unused::
 
     both empty 1;  nothing expected but something called 0           (in every mode)
-    strict_order   1 if as many calls as expected and each fits at its position, else 0; ``scoring`` is ignored
+    strict_order   1 if there are as many calls as expected and each matches at its position, else 0; ``scoring`` is ignored
     else           recall m / |E|, precision m / |A| (1 where nothing was called), or their F1, by ``scoring``
 
-A call fits by name and, with check_parameters, by its arguments: ``exact`` (Python's ==, also for an unknown
+A call matches by name and, with check_parameters, by its arguments: ``exact`` (Python's ==, also for an unknown
 strategy), ``subset`` (every expected key, objects recursively, all else ==), ``fuzzy`` (the mean similarity over the
-expected keys reaches fuzzy_threshold; an expectation without arguments fits anything).
+expected keys reaches fuzzy_threshold; an expectation without arguments matches anything).
 
-Prose and code differ:
+The documentation and the code differ:
 
-- The documentation knows recall only; the code has ``scoring`` and starts flexible explanations with ``[recall]``.
+- The documentation mentions recall only; the code has ``scoring`` and starts flexible explanations with ``[recall]``.
 - It recommends ``subset`` for a differing string, which ``subset`` still compares with ==; its fuzzy example ("what is
   ML", "what is machine learning") is similar by 0.47 and scores 0 at the default threshold.
-- Similarity is not what it says: null is unlike null, 1 unlike 1.0, numbers of opposite sign pull the mean down to -1
-  each, and texts of 200 characters or more collapse under difflib's autojunk heuristic.
+- Similarity has surprises: null and null, and 1 and 1.0, have similarity 0; numbers of opposite sign can have -1; and
+  for texts of 200 characters or more difflib's autojunk heuristic lowers it.
 
 Our own limit: texts longer than `TEXT_LIMIT` are refused, because difflib's time grows with the product of the lengths.
 """
@@ -66,7 +66,7 @@ class AxionOptions(Options):
 
 
 def create(**options: Any) -> Scorer:
-    """A scorer with the original's options. Raises `ValueError` for bad ones."""
+    """Returns a scorer with the original's options. Raises `ValueError` for invalid ones."""
     return make_scorer(parse_options(NAME, AxionOptions, options), _score)
 
 

@@ -1,20 +1,20 @@
-"""Azure's ``_TaskNavigationEfficiencyEvaluator`` (PyPI azure-ai-evaluation 1.18.10): did the agent take the path?
+"""Azure's ``_TaskNavigationEfficiencyEvaluator`` (PyPI azure-ai-evaluation 1.18.10): did the agent follow the path?
 
 Steps are stripped tool names or, with parameters, names with their parameters as text (dicts and lists as JSON with
 sorted keys, all else by ``str``, so that 1 equals "1"). The score is 1 or 0::
 
     exact_match      the two lists of steps are equal
-    in_order_match   the expected steps are found in order, others between
+    in_order_match   the expected steps occur in order, with others allowed between them
     any_order_match  every expected step was taken at least as often as expected
 
-Beside it precision, recall and F1 of the steps as multisets, all 0 where nothing was called.
+The details hold precision, recall and F1 of the steps as multisets, all 0 if nothing was called.
 
-Prose and code differ:
+The documentation and the code differ:
 
-- Parameters are given once a tool name, ``(names, {name: parameters})``: two calls of one tool with different
-  parameters cannot be expected (the last ones given count), and a tool without an entry must be called without any.
+- Parameters are given once per tool name, ``(names, {name: parameters})``: two calls of one tool with different
+  parameters cannot be expected (the last ones count), and a tool without an entry must be called without parameters.
 - That pair must be a Python tuple; its JSON form, a list, is refused, so parameters cannot come from a data set.
-- "No call" cannot be expected: the original raises.
+- An empty list of expected calls is not possible: the original raises.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class AzureOptions(Options):
 
 
 def create(**options: Any) -> Scorer:
-    """A scorer with the original's options. Raises `ValueError` for bad ones."""
+    """Returns a scorer with the original's options. Raises `ValueError` for invalid ones."""
     return make_scorer(parse_options(NAME, AzureOptions, options), _score)
 
 

@@ -1,22 +1,22 @@
-"""DeepEval's ``ToolCorrectnessMetric`` (PyPI deepeval 4.3.1), without its optional judge of tool selection.
+"""DeepEval's ``ToolCorrectnessMetric`` (PyPI deepeval 4.3.1), without its optional judge of the tool selection.
 
-Formula, with the weight of a pair of calls of one name: 1, or with check_args the likeness of its arguments (below), and
-0 where check_output is on and the outputs differ::
+Formula, where the weight of a pair of calls of one name is 1, or with check_args the similarity of their arguments (below),
+and 0 if check_output is set and the outputs differ::
 
     both empty 1;  nothing expected 0
-    should_exact_match        1 if as many calls, each of equal name [, arguments] [, output] at its position, else 0
+    should_exact_match        1 if the same number of calls, each of equal name [, arguments] [, output], else 0
     should_consider_ordering  weight of the heaviest common subsequence / |E|
-    else                      each expected call takes the heaviest call not EQUAL to one already taken; sum / |E|
+    else                      each expected call takes the heaviest call not EQUAL to one already taken; their sum / |E|
 
-Likeness of two argument objects: 1 if equal, else for each common key 1 / |all keys| where the values are equal and
-their likeness / |all keys| where both are objects. strict_mode turns anything but 1 into 0.
+Similarity of two argument objects: 1 if equal, else for each common key 1 / |all keys| if the values are equal, or their
+similarity / |all keys| if both are objects. strict_mode turns anything but 1 into 0.
 
-Prose and code differ:
+The documentation and the code differ:
 
-- A call is "taken" by value: two identical calls are spent together, so that two expected and two made give 0.5.
-- Extra calls are free but for should_exact_match; arguments are ignored unless asked for.
+- A call is "taken" by value: identical calls are used up together, so that two expected and two made give 0.5.
+- Extra calls cost nothing except with should_exact_match; arguments are ignored unless check_args is set.
 
-Raises, as the original does, where the arguments of a call with none meet those of a call with some.
+Raises, like the original, if a call without arguments is compared with one that has some.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class DeepevalOptions(Options):
     check_output: bool = False
 
     def weight(self, expected: Call, actual: Call) -> float:
-        """How well the actual call is the expected one, from 0 to 1."""
+        """How well the actual call matches the expected one, from 0 to 1."""
         if expected.tool != actual.tool:
             return 0.0
-        # The likeness comes first: arguments that cannot be compared raise whatever the outputs are.
-        weight = _arguments_likeness(expected, actual) if self.check_args else 1.0
+        # The similarity comes first: arguments that cannot be compared raise whatever the outputs are.
+        weight = _arguments_similarity(expected, actual) if self.check_args else 1.0
         return 0.0 if self.check_output and expected.output != actual.output else weight
 
     def equal(self, expected: Call, actual: Call) -> bool:
@@ -61,7 +61,7 @@ class DeepevalOptions(Options):
 
 
 def create(**options: Any) -> Scorer:
-    """A scorer with the original's options. Raises `ValueError` for bad ones."""
+    """Returns a scorer with the original's options. Raises `ValueError` for invalid ones."""
     return make_scorer(parse_options(NAME, DeepevalOptions, options), _score)
 
 
@@ -77,7 +77,7 @@ def _score(options: DeepevalOptions, expected: list[Call], actual: list[Call]) -
 
 
 def _total(options: DeepevalOptions, expected: list[Call], actual: list[Call]) -> tuple[float, set[int]]:
-    """The weight of the matched calls, and which actual ones these are."""
+    """Returns the weight of the matched calls, and the indexes of the actual ones."""
     if options.should_exact_match:
         both = zip(expected, actual, strict=False)
         same = len(expected) == len(actual) and all(options.equal(*pair) for pair in both)
@@ -105,7 +105,7 @@ def _heaviest_each(options: DeepevalOptions, expected: list[Call], actual: list[
 
 
 def _value_numbers(calls: list[Call]) -> list[int]:
-    """For each call the index of the first one equal to it by name, arguments and output."""
+    """Returns for each call the index of the first call equal to it by name, arguments and output."""
     firsts: dict[str, list[int]] = {}
     numbers = []
     for index, call in enumerate(calls):
@@ -122,7 +122,7 @@ def _same_value(one: Call, other: Call) -> bool:
 
 
 def _heaviest_subsequence(options: DeepevalOptions, expected: list[Call], actual: list[Call]) -> tuple[float, set[int]]:
-    """By the usual table; the weight is summed along the way back, as the original sums it."""
+    """By dynamic programming; the weight is summed while backtracking, as the original does."""
     table = [[0.0] * (len(actual) + 1) for _ in range(len(expected) + 1)]
     for i, wanted in enumerate(expected, 1):
         above, row = table[i - 1], table[i]
@@ -143,16 +143,16 @@ def _heaviest_subsequence(options: DeepevalOptions, expected: list[Call], actual
     return total, matched
 
 
-def _arguments_likeness(expected: Call, actual: Call) -> float:
+def _arguments_similarity(expected: Call, actual: Call) -> float:
     ours, theirs = optional_arguments(expected), optional_arguments(actual)
     if ours == theirs:
         return 1.0
     if ours is None or theirs is None:
         raise OriginalError(f"deepeval cannot compare two calls of {expected.tool!r} where one has no arguments")
-    return _likeness(ours, theirs)
+    return _similarity(ours, theirs)
 
 
-def _likeness(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
+def _similarity(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
     if ours == theirs:
         return 1.0
     keys = len(ours.keys() | theirs.keys())
@@ -161,5 +161,5 @@ def _likeness(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
         if key in theirs and value == theirs[key]:
             total += 1 / keys
         elif isinstance(value, Mapping) and isinstance(theirs.get(key), Mapping):
-            total += _likeness(value, theirs[key]) / keys
+            total += _similarity(value, theirs[key]) / keys
     return total

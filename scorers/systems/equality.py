@@ -1,6 +1,6 @@
-"""Equality of JSON values as JavaScript has it. Python's own is ``==``, and differs: there ``True == 1``.
+"""Equality of JSON values as in JavaScript. It differs from Python's ``==``, by which ``True == 1``.
 
-JavaScript knows one kind of number, the double: 1 is 1.0, and integers beyond 2**53 fall together. A boolean is no
+JavaScript has one kind of number, the double: 1 equals 1.0, and integers beyond 2**53 lose precision. A boolean is not a
 number. Objects compare by their keys, in any order.
 """
 
@@ -26,7 +26,7 @@ _KINDS: dict[type, str] = {
 
 
 def kind(value: Any) -> str:
-    """object, array, string, boolean, number, null, undefined; the type's name for what JSON cannot carry."""
+    """object, array, string, boolean, number, null, undefined; the type's name for anything that is not JSON."""
     found = _KINDS.get(type(value))
     if found is None:
         found = "object" if isinstance(value, Mapping) else type(value).__name__
@@ -34,7 +34,7 @@ def kind(value: Any) -> str:
 
 
 def number(value: float) -> float:
-    """The double JavaScript reads; integers beyond its range are infinite."""
+    """The number as a double; integers beyond its range are infinite."""
     try:
         return float(value)
     except OverflowError:
@@ -65,7 +65,7 @@ def own_keys_equal(a: Any, b: Any) -> bool:
     """TPMJS's ``argsEqual``: anything by its own keys, so that [1] equals {"0": 1} and 5 equals {}.
 
     Values under the keys compare recursively where both are objects or arrays, else by ``===`` (NaN differs from NaN).
-    Raises `TypeError` where either is null or undefined, which have no keys to ask for.
+    Raises `TypeError` if either is null or undefined, which have no keys.
     """
     ours, theirs = _own_properties(a), _own_properties(b)
     return len(ours) == len(theirs) and all(
@@ -74,7 +74,7 @@ def own_keys_equal(a: Any, b: Any) -> bool:
 
 
 def stable_key(value: Any) -> Hashable:
-    """What Evalite's ``JSON.stringify(stableSerialize(value))`` tells apart: key order, NaN and infinity are lost.
+    """Equal exactly if Evalite's ``JSON.stringify(stableSerialize(value))`` is: key order, NaN and infinity are lost.
 
     So is a key named ``__proto__``, whose assignment sets the prototype of the copy instead of a key.
     """
@@ -90,7 +90,7 @@ def stable_key(value: Any) -> Hashable:
 
 
 def _own_properties(value: Any) -> Mapping[str, Any]:
-    """What ``Object.keys`` lists, with the values under them."""
+    """The properties that ``Object.keys`` lists, with their values."""
     which = kind(value)
     if which == "object":
         return dict(value)

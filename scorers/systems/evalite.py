@@ -1,22 +1,23 @@
 """Evalite's ``toolCallAccuracy`` (npm evalite 1.0.0-beta.16; the ``latest`` tag, 0.19.0, has no such scorer).
 
-Formula, with exact and name-only matches and the weights nameOnly 0.5, wrongPenalty 0.25, extraPenalty 0.25::
+Formula, from the numbers of exact and name-only matches, with the weights nameOnly, wrongPenalty and extraPenalty
+(0.5, 0.25, 0.25)::
 
-    both empty 1;  one empty 0                                   (before the mode is even looked at)
+    both empty 1;  one empty 0                                   (in every mode)
     exact      (exact + nameOnly * names - wrongPenalty * wrong) / |E|,     call by call at its position
     flexible   (exact + nameOnly * names - extraPenalty * extras) / |E|,    calls in any order
     clamped to [0, 1], not rounded
 
-Prose and code differ:
+The documentation and the code differ:
 
 - ``weights.exact`` is documented and typed, but never used: an exact match counts 1.
-- "Penalty for wrong/missing calls": a missing tail costs nothing beyond its lost credit (``wrongOrMissing`` stays 0),
-  while an extra call costs the penalty twice, once for its position and once for the surplus.
+- "Penalty for wrong/missing calls": calls missing at the end cost nothing beyond their lost credit (``wrongOrMissing``
+  stays 0), while an extra call costs the penalty twice, once for its position and once for the surplus.
 - "Flexible only checks that the right functions were called": it compares arguments too.
 - An expected call without input means "any input" in exact mode, "no input" in flexible mode.
-- ``details.missingToolCalls`` still lists expectations that were then matched by name, which ``missing`` leaves out.
+- ``details.missingToolCalls`` also lists expectations that were later matched by name, which ``missing`` leaves out.
 
-Raises for a mode it does not know, unless one side is empty.
+Raises for an unknown mode, unless one side is empty.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class EvaliteOptions(Options):
 
 
 def create(**options: Any) -> Scorer:
-    """A scorer with the original's options. Raises `ValueError` for bad ones."""
+    """Returns a scorer with the original's options. Raises `ValueError` for invalid ones."""
     return make_scorer(parse_options(NAME, EvaliteOptions, options), _score)
 
 
@@ -81,7 +82,7 @@ def _one_side_empty(expected: list[Call], actual: list[Call]) -> Score:
 
 
 def _exact(weights: Weights, expected: list[Call], actual: list[Call]) -> Score:
-    """Call by call at its position. Every call past the expected ones is wrong there, and wrong again as a surplus."""
+    """Compares call by call. Every call beyond the expected ones is wrong at its position, and again as a surplus."""
     outcomes = [_at_position(*pair) for pair in zip_longest(actual, expected[: len(actual)])]
     exact, by_name = outcomes.count("matched"), outcomes.count("wrong_arguments")
     surplus = max(0, len(actual) - len(expected))
@@ -113,7 +114,7 @@ def _at_position(actual: Call, expected: Call | None) -> Outcome:
 
 
 def _flexible(weights: Weights, expected: list[Call], actual: list[Call]) -> Score:
-    """Calls of equal name and input first, whatever their order; the rest by name while expectations of it remain."""
+    """Matches calls of equal name and input first, in any order; then the rest by name, while expectations remain."""
     open_calls: defaultdict[Hashable, list[Call]] = defaultdict(list)
     for call in expected:
         open_calls[call.tool, stable_key(call.args)].append(call)
@@ -162,7 +163,7 @@ def _published(call: Call) -> dict[str, Any]:
 
 
 def _clamp(value: float) -> float | None:
-    """Into [0, 1]; None for the NaN that weights near the largest double can give."""
+    """Clamps to [0, 1]. None for NaN, which weights near the largest double can give."""
     return None if value != value else max(0.0, min(1.0, value))  # noqa: PLR0124 - NaN
 
 

@@ -7,12 +7,12 @@ import sys
 
 
 def share(part: float, whole: float, empty: float = 0.0) -> float:
-    """``part / whole``, and ``empty`` where there is no whole."""
+    """Returns ``part / whole``, or ``empty`` if the whole is 0."""
     return part / whole if whole else empty
 
 
 def f1_score(precision: float, recall: float) -> float:
-    """The harmonic mean of precision and recall; 0 where both are 0."""
+    """The harmonic mean of precision and recall; 0 if both are 0."""
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
@@ -29,5 +29,5 @@ def round_half_up(number: float, digits: int) -> float:
 
 
 def round_to_cents(number: float) -> float:
-    """Two decimals, halves up, with the nudge of one machine epsilon by which 1.005 becomes 1.01."""
+    """Two decimals, halves up, after adding one machine epsilon, so that 1.005 becomes 1.01."""
     return round_half_up(number + sys.float_info.epsilon, 2)

@@ -7,15 +7,15 @@ unfinished ``partial-call`` does not)::
     expectedToolOrder not empty strict: A == order;  else: the FIRST places in A of order's names exist and increase
     expectedTool                strict: A == [expectedTool];  else: expectedTool in A
 
-Arguments are never looked at, and what is expected comes from the options alone: ``expected`` is ignored.
+Arguments are ignored, and what is expected comes from the options only: ``expected`` is ignored.
 
-Prose and code differ:
+The documentation and the code differ:
 
 - The documentation says the sequence must appear in order, extras allowed. The code compares first occurrences:
   ``[b, a, b]`` against ``[a, b]`` scores 0, and an order that names a tool twice never passes (unless strict).
-- "No tool expected" cannot be said: without a call the score is 0, even for an empty ``expectedToolOrder``.
+- It cannot be expected that no tool is called: without a call the score is 0, even for an empty ``expectedToolOrder``.
 
-Raises, as the original does on construction, where neither option is given.
+Raises, like the original's constructor, if neither option is given.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COUNTED_STATES = frozenset({None, "result", "call", "output-error"})
 
 
 class MastraCodeOptions(Options):
-    """``layout`` is how the calls lay in messages; it has no effect on the score."""
+    """``layout`` is how the calls were grouped into messages; it has no effect on the score."""
 
     expected_tool: str | None = Field(default=None, alias="expectedTool")
     expected_tool_order: list[str] | None = Field(default=None, alias="expectedToolOrder")
@@ -44,11 +44,11 @@ class MastraCodeOptions(Options):
 
 
 def create(**options: Any) -> Scorer:
-    """A scorer with the original's options. Raises `ValueError` for bad ones, or none."""
-    read = parse_options(NAME, MastraCodeOptions, options)
-    if not read.expected_tool and read.expected_tool_order is None:
+    """Returns a scorer with the original's options. Raises `ValueError` for invalid ones, or none."""
+    parsed = parse_options(NAME, MastraCodeOptions, options)
+    if not parsed.expected_tool and parsed.expected_tool_order is None:
         raise OriginalError("mastra_code needs expectedTool or expectedToolOrder")
-    return make_scorer(read, _score)
+    return make_scorer(parsed, _score)
 
 
 def called_tools(actual: list[Call]) -> list[str]:
@@ -59,7 +59,7 @@ def called_tools(actual: list[Call]) -> list[str]:
 def _score(options: MastraCodeOptions, _expected: list[Call], actual: list[Call]) -> Score:
     tools = called_tools(actual)
     order = options.expected_tool_order
-    places = _first_places(order or [], tools)
+    places = _first_positions(order or [], tools)
     called = bool(options.expected_tool) and _is_called(options, tools)
     ordered = None if order is None else (tools == order if options.strict_mode else _is_increasing(places))
     good = bool(tools) and bool(ordered if order else called)
@@ -83,7 +83,7 @@ def _is_called(options: MastraCodeOptions, tools: list[str]) -> bool:
     return tools == [options.expected_tool] if options.strict_mode else options.expected_tool in tools
 
 
-def _first_places(order: list[str], tools: list[str]) -> list[int | None]:
+def _first_positions(order: list[str], tools: list[str]) -> list[int | None]:
     first: dict[str, int] = {}
     for place, tool in enumerate(tools):
         first.setdefault(tool, place)

@@ -1,24 +1,24 @@
-"""Mastra's ``createToolCallAccuracyScorerLLM`` (npm @mastra/evals 1.10.2), the pure half: questions out, score in.
+"""Mastra's ``createToolCallAccuracyScorerLLM`` (npm @mastra/evals 1.10.2), the pure half: prompts and scoring.
 
-The original asks a model twice: to judge every call (`analysis_request`), and to put the result into one sentence
-(`reason_request`). Between the two, code makes the score of the first answer::
+The original asks a model twice: to judge every call (`analysis_request`), and to explain the result in one sentence
+(`reason_request`). In between, code computes the score from the first answer::
 
     no evaluations   0 if missingTools is not empty, else 1
     else             the share of evaluations with wasAppropriate, two decimals, halves up (1/8 gives 0.13)
 
-An answer that is not the JSON asked for is asked again once, then the original throws: here it raises.
+If an answer is not the JSON requested, the original asks once more and then throws. This scorer raises.
 
-Prose and code differ:
+The documentation and the code differ:
 
-- Evaluations are taken as given, in number and name: calls were made but none evaluated scores 1.
-- "Detects missing tools": they count only where nothing was evaluated.
+- Evaluations are used as given, whatever their number and names: if calls were made but none evaluated, the score is 1.
+- "Detects missing tools": they count only if nothing was evaluated.
 - Documented examples give 0.5 and 0.3 for one inappropriate call; one evaluation can only give 0 or 1.
 - The documentation describes a tool as ``{name, description}``; the code prints its ``id``, so that the judge reads
-  ``undefined: ...``. Give ``{id, description}``.
+  ``undefined: ...``. Use ``{id, description}``.
 
-The model sees names only, no arguments or results. The wording of the questions is ours, their content the original's,
-but that what run and tools say is quoted and cut: it is as JSON would write it, so that no text begins a line of its own.
-The original also mends JSON that ends early, unless the model says that it ran out of tokens; here it is refused.
+The model sees names only, no arguments or results. The content of the prompts is the original's, the wording is ours. Text
+from runs and tools is shortened and quoted as JSON, so that no text begins a line of its own. The original also repairs
+truncated JSON, unless the model reports that it ran out of tokens; here it is refused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from scorers.systems.formulas import round_to_cents
 NAME = "mastra_llm"
 VERSION = "@mastra/evals@1.10.2"
 
-MAX_WORDS = 8_192
+MAX_TEXT = 8_192
 """Characters of the user's request, of the agent's response, and of the names called."""
 MAX_EVALUATIONS = 16_384
 MAX_TOOLS, MAX_NAME, MAX_DESCRIPTION = 128, 128, 1_000
@@ -69,7 +69,7 @@ You judge how an AI agent chose its tools. Be precise and literal: a tool is rig
 the user explicitly asked for. A tool that is merely helpful, or from the same field, is not. Say for every judgement \
 why, name tools that were needed and not called, judge alike in every case, and answer with exactly the JSON asked for."""
 
-ANALYSIS_QUESTION = """\
+ANALYSIS_PROMPT = """\
 Did the agent choose its tools well for this request?
 
 USER REQUEST: {user_input}
@@ -98,7 +98,7 @@ STRICTLY
 
 Judge every tool called, or, where none was, whether that was the right decision."""
 
-REASON_QUESTION = """\
+REASON_PROMPT = """\
 Explain this judgement of an agent's tools in ONE SENTENCE.
 
 User request: {user_input}
@@ -112,8 +112,8 @@ Answer with that one sentence, saying why the score is what it is."""
 class MastraLLMOptions(Options):
     """What the original takes from the run and the model.
 
-    ``judge`` is the model's first answer, an object or text; ``reason`` its second, with the stand-in's word of the
-    published test answers where it was not asked.
+    ``judge`` is the model's first answer, an object or text; ``reason`` is its second, by default the one of the stub model
+    that produced the published test answers.
     """
 
     judge: str | dict[str, Any] | None = None
@@ -124,67 +124,67 @@ class MastraLLMOptions(Options):
 
 
 class MastraLLMJudgeOptions(Options):
-    """What a rule says to it: the tools, where no instrumentation recorded them."""
+    """The options in a rule: the tools, if the instrumentation does not record them."""
 
     available_tools: list[dict[str, Any]] = Field(default=[], alias="availableTools")
 
 
 class MastraLLMJudge:
-    """Judges runs by asking a model the original's two questions."""
+    """Judges runs with the original's two requests."""
 
     def __init__(self, options: MastraLLMJudgeOptions) -> None:
         self._tools = options.available_tools
 
     def judge(self, run: JudgedRun) -> JudgeRequests:
-        """Two questions, then the score. Raises `OriginalError` for an answer that is unusable."""
+        """Two requests, then the score. Raises `OriginalError` for an unusable answer."""
         tools = [_as_tool(tool) for tool in run.tools] if run.tools is not None else self._tools
         called = [call.name for call in run.trajectory.calls]
         answer = yield analysis_request(run.user_input or "", run.response or "", called, tools)
-        analysis = read_analysis(answer)
+        analysis = parse_analysis(answer)
         reason = yield reason_request(run.user_input or "", analysis)
-        return _verdict(analysis, reason)
+        return _score_analysis(analysis, reason)
 
 
 def create_judge(**options: Any) -> MastraLLMJudge:
-    """A scorer that asks. Raises `ValueError` for bad options."""
+    """Returns the judge. Raises `ValueError` for invalid options."""
     return MastraLLMJudge(parse_options(NAME, MastraLLMJudgeOptions, options))
 
 
 def create(**options: Any) -> Scorer:
-    """A scorer of one judged run. Raises `ValueError` for bad options, the scorer for an answer that is unusable."""
+    """Returns a scorer of one judged run. Raises `ValueError` for invalid options; the scorer, for an unusable answer."""
     return make_scorer(parse_options(NAME, MastraLLMOptions, options), _score)
 
 
 def analysis_request(
     user_input: str, agent_response: str, called: Sequence[str], available_tools: Sequence[Mapping[str, Any]]
 ) -> JudgeRequest:
-    """The first question: a judgement of every call, by tool name."""
+    """Returns the first request: a judgement of every call, by tool name."""
     reference = "\n".join(
         f"{_line(tool.get('id', 'undefined'), MAX_NAME)}: {_line(tool.get('description', 'undefined'), MAX_DESCRIPTION)}"
         for tool in available_tools[:MAX_TOOLS]
     )
-    question = ANALYSIS_QUESTION.format(
-        user_input=quote(truncate(user_input, MAX_WORDS)),
-        agent_response=quote(truncate(agent_response, MAX_WORDS)),
-        called=_line(", ".join(called), MAX_WORDS) or "None",
+    prompt = ANALYSIS_PROMPT.format(
+        user_input=quote(truncate(user_input, MAX_TEXT)),
+        agent_response=quote(truncate(agent_response, MAX_TEXT)),
+        called=_line(", ".join(called), MAX_TEXT) or "None",
         reference=reference,
     )
-    return JudgeRequest(INSTRUCTIONS, question, ANALYSIS_SCHEMA)
+    return JudgeRequest(INSTRUCTIONS, prompt, ANALYSIS_SCHEMA)
 
 
 def reason_request(user_input: str, analysis: Mapping[str, Any]) -> JudgeRequest:
-    """The second question: one sentence on the score of an analysis."""
-    question = REASON_QUESTION.format(
-        user_input=quote(truncate(user_input, MAX_WORDS)),
+    """Returns the second request: one sentence on the score of an analysis."""
+    prompt = REASON_PROMPT.format(
+        user_input=quote(truncate(user_input, MAX_TEXT)),
         score=analysis_score(analysis),
         evaluations=_compact(analysis["evaluations"]),
         missing=_compact(analysis.get("missingTools", [])),
     )
-    return JudgeRequest(INSTRUCTIONS, question)
+    return JudgeRequest(INSTRUCTIONS, prompt)
 
 
-def read_analysis(answer: str | Mapping[str, Any]) -> dict[str, Any]:
-    """The model's first answer as an object. Raises `OriginalError` where it is not the JSON asked for."""
+def parse_analysis(answer: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the model's first answer as an object. Raises `OriginalError` if it is not the JSON requested."""
     try:
         return parse_answer(answer, ANALYSIS_SCHEMA)
     except AnswerError as error:
@@ -192,7 +192,7 @@ def read_analysis(answer: str | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def analysis_score(analysis: Mapping[str, Any]) -> float:
-    """The score of an analysis that `read_analysis` gave."""
+    """Returns the score of a parsed analysis."""
     evaluations = analysis["evaluations"]
     if not evaluations:
         return 0.0 if analysis.get("missingTools") else 1.0
@@ -201,11 +201,11 @@ def analysis_score(analysis: Mapping[str, Any]) -> float:
 
 def _score(options: MastraLLMOptions, _expected: list[Call], _actual: list[Call]) -> Score:
     if options.judge is None:
-        raise ValueError("mastra_llm needs the option judge: what the model answered to the analysis request")
-    return _verdict(read_analysis(options.judge), options.reason)
+        raise ValueError("mastra_llm needs the option judge: the model's answer to the analysis request")
+    return _score_analysis(parse_analysis(options.judge), options.reason)
 
 
-def _verdict(analysis: Mapping[str, Any], reason: str) -> Score:
+def _score_analysis(analysis: Mapping[str, Any], reason: str) -> Score:
     evaluations, missing = analysis["evaluations"], analysis.get("missingTools", [])
     return labelled_score(
         analysis_score(analysis),
@@ -220,7 +220,7 @@ def _appropriate(analysis: Mapping[str, Any]) -> int:
 
 
 def _line(text: object, limit: int) -> str:
-    """A text that stays on its line."""
+    """The text, quoted so that it stays on one line."""
     return quote(truncate(str(text), limit))[1:-1]
 
 

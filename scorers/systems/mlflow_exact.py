@@ -1,16 +1,16 @@
 """MLflow's ``ToolCallCorrectness`` with ``should_exact_match=True`` (PyPI mlflow 3.18.0): yes or no, here 1 or 0.
 
-As many calls as expected, else no; then the calls' signatures, name with arguments as JSON with sorted keys, must be
-equal: in order with should_consider_ordering, otherwise as SETS.
+There must be as many calls as expected, and the signatures of the calls (name, and arguments as JSON with sorted keys)
+must be equal: in order with should_consider_ordering, otherwise as SETS.
 
-Prose and code differ:
+The documentation and the code differ:
 
-- Arguments are ignored for ALL calls as soon as one expected call has none, so that a name-only expectation loosens
-  every other one.
+- Arguments are ignored for ALL calls if one expected call has none, so that a name-only expectation relaxes every other
+  one.
 - "Compare as sets" is meant literally: ``[a, a, b]`` equals ``[a, b, b]``.
-- An empty list of expectations counts as none given: the original raises, "no call" cannot be expected.
+- An empty list of expected calls counts as missing: the original raises.
 
-``rationale`` equals the original's but for the order inside a set, which there changes with every process.
+``rationale`` equals the original's except for the order inside a set, which changes there with every process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class MlflowOptions(Options):
 
 
 def create(**options: Any) -> Scorer:
-    """A scorer with the original's options. Raises `ValueError` for bad ones."""
+    """Returns a scorer with the original's options. Raises `ValueError` for invalid ones."""
     return make_scorer(parse_options(NAME, MlflowOptions, options), _score)
 
 
@@ -99,5 +99,5 @@ def _signatures(calls: list[Call], *, with_arguments: bool) -> list[str]:
 
 
 def _shown(calls: list[Call]) -> list[str]:
-    """As signatures, but with the keys in the order they came in."""
+    """Like signatures, but with the keys in their original order."""
     return [f"{call.tool}({json.dumps(dict(arguments(call)))})" for call in calls]

@@ -1,6 +1,6 @@
-"""Greedy pairings of expected with actual calls, and what they say of each actual call.
+"""Greedy pairings of expected with actual calls, and the resulting outcomes.
 
-No published scorer pairs optimally: they take the first fit, left to right. These are those loops, once.
+No published scorer pairs optimally: they take the first match, from left to right.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ G = TypeVar("G")
 
 
 def first_fit(wanted: Sequence[W], given: Sequence[G], fits: Callable[[W, G], bool]) -> list[int | None]:
-    """For each wanted one the index of the first unused given one that fits it, or None. Each is used at most once."""
+    """Returns for each wanted call the index of the first unused given call that fits it, or None."""
     free = list(range(len(given)))
     pairs: list[int | None] = []
     for one in wanted:
@@ -25,9 +25,9 @@ def first_fit(wanted: Sequence[W], given: Sequence[G], fits: Callable[[W, G], bo
 
 
 def in_order_fit(wanted: Sequence[W], given: Sequence[G], fits: Callable[[W, G], bool]) -> list[int]:
-    """The indexes of given at which wanted is found in order, others between; shorter than wanted where it is not.
+    """Returns the indexes at which the wanted calls occur in order among the given ones; fewer than wanted if not all do.
 
-    Leftmost matching finds the whole of wanted whenever any choice of places does.
+    Leftmost matching finds all wanted calls whenever any choice of indexes does.
     """
     found: list[int] = []
     for index, one in enumerate(given):
@@ -39,7 +39,7 @@ def in_order_fit(wanted: Sequence[W], given: Sequence[G], fits: Callable[[W, G],
 
 
 def outcomes(count: int, matched: Container[int | None], wrong: Container[int | None] = ()) -> list[Outcome]:
-    """One outcome for each of ``count`` actual calls: matched, wrong arguments, else extra."""
+    """Returns one outcome for each of ``count`` actual calls: matched, wrong arguments, otherwise extra."""
     return [
         "matched" if index in matched else "wrong_arguments" if index in wrong else "extra" for index in range(count)
     ]

@@ -1,19 +1,19 @@
 """Ragas's ``ToolCallAccuracy`` (PyPI ragas 0.4.3; the older and the ``collections`` class agree).
 
-Formula: both empty 1, one empty 0; the two sequences of names must be equal, else 0 (without strict_order both sides
-are first sorted by name, then by their sorted arguments as text); then the mean over the calls of
+Formula: both empty 1, one empty 0. The two sequences of names must be equal, else 0 (without strict_order both sides are
+first sorted by name, then by their sorted arguments as text). The score is the mean over the calls of
 
     no expected arguments   1 if none were given, else 0
     else                    the share of expected keys whose values are equal as ``str``: 1 equals "1"
 
-Prose and code differ:
+The documentation and the code differ:
 
-- A "proportional coverage penalty" for a length mismatch is promised and cannot be reached: with another length the
-  names differ and the score is 0.
-- Extra arguments are free, unless none at all were expected.
+- A "proportional coverage penalty" for a length mismatch is documented but unreachable: with different lengths the names
+  differ and the score is 0.
+- Extra arguments cost nothing, unless no arguments were expected.
 - Without strict_order the sorting can pair calls of one name wrongly.
 
-Missing or null arguments, which the original refuses, are read as none.
+Missing or null arguments, which the original refuses, count as none.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RagasAccuracyOptions(Options):
 
 
 def create(**options: Any) -> Scorer:
-    """A scorer with the original's options. Raises `ValueError` for bad ones."""
+    """Returns a scorer with the original's options. Raises `ValueError` for invalid ones."""
     return make_scorer(parse_options(NAME, RagasAccuracyOptions, options), _score)
 
 

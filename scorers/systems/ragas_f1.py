@@ -1,9 +1,9 @@
 """Ragas's ``ToolCallF1`` (PyPI ragas 0.4.3; the older and the ``collections`` class agree).
 
-Formula: F1 of the two SETS of (name, arguments), rounded to four decimals half to even; 0 where both are empty
-(ToolCallAccuracy says 1). Duplicates vanish; arguments are equal as Python has it, True equal to 1; ``[]`` is not ``{}``.
+Formula: F1 of the two SETS of (name, arguments), rounded to four decimals half to even; 0 if both are empty
+(ToolCallAccuracy gives 1). Duplicates are merged; arguments are equal as in Python, where True equals 1; ``[]`` is not ``{}``.
 
-Missing or null arguments, which the original refuses, are read as none.
+Missing or null arguments, which the original refuses, count as none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VERSION = "ragas@0.4.3"
 
 
 def create(**options: Any) -> Scorer:
-    """A scorer; the original has no options. Raises `ValueError` for any."""
+    """Returns a scorer. The original has no options: raises `ValueError` for any."""
     return make_scorer(parse_options(NAME, Options, options), _score)
 
 

@@ -1,25 +1,25 @@
 """TPMJS's tool-call-accuracy-score 0.2.0 (GitHub tpmjs/tpmjs at fddd37b; not on npm): F1 of calls with arguments.
 
 Each expected call, in order, takes the first unused actual call of its name with equal arguments (correct), else the
-first unused one of its name, which is then used up (incorrect), else nothing (missed); what is left over is extra::
+first unused one of its name, which is then used up (incorrect), else none (missed); calls left over are extra::
 
     both empty            precision = recall = F1 = 1
     no call expected      precision 0, recall 1, F1 0
     no call made          precision 1, recall 0, F1 0
     else                  precision = correct / |A|, recall = correct / |E|, F1 their harmonic mean
 
-each rounded half up to three decimals; the score is F1. Order never matters.
+Each is rounded half up to three decimals; the score is F1. Order does not matter.
 
 Arguments are equal key by key (`scorers.systems.equality.own_keys_equal`): ``[1, 2]`` equals ``{"0": 1, "1": 2}``.
 
-Prose and code differ:
+The documentation and the code differ:
 
-- The README's first example (one correct of two expected, three made) claims 0.667; the code gives 0.4.
+- The README's first example (one correct of two expected, three made) states 0.667; the code gives 0.4.
 - Its output puts the counts at top level, without precision and recall; the code nests the calls in ``breakdown``.
-- The source header promises top-k and partial matching; there is neither. The taking is greedy: an expectation that
-  finds only other arguments uses up the call a later one needs.
+- The source header promises top-k and partial matching; there is neither. The assignment is greedy: an expectation
+  that finds only other arguments uses up the call that a later one needs.
 
-Raises, as the original does, where two calls of one name meet and either has no arguments at all.
+Raises, like the original, if two calls of one name are compared and either has no arguments at all.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VERSION = "tpmjs/tool-call-accuracy-score@0.2.0"
 
 
 def create(**options: Any) -> Scorer:
-    """A scorer; the original has no options. Raises `ValueError` for any."""
+    """Returns a scorer. The original has no options: raises `ValueError` for any."""
     return make_scorer(parse_options(NAME, Options, options), _score)
 
 

@@ -3,16 +3,16 @@
 ::
 
     exact_match      the same calls in the same order
-    in_order_match   all expected calls in order, others between
-    any_order_match  all expected calls in any order, others between; each finds one of its own
-    precision        share of the calls made that are among the expected ones; 0 where none was made
-    recall           share of the expected calls that are among those made; 0 where none was expected
+    in_order_match   all expected calls in order, with others allowed between them
+    any_order_match  all expected calls in any order, each with an equal call of its own; others are allowed
+    precision        share of the calls made that are among the expected ones; 0 if none was made
+    recall           share of the expected calls that are among those made; 0 if none was expected
     single_tool_use  whether the tool named by ``tool_name`` was called at all
 
-Calls are equal by name and by their arguments as JSON values, key order free, no arguments equal to ``{}``.
+Calls are equal by name and by their arguments as JSON values, in any key order; no arguments equal ``{}``.
 
-What could not be verified against the server, and is our reading of the definitions: repeated calls, key order, and
-empty trajectories, which the published client drops from the request without a word.
+Not verified against the server, but our interpretation of the definitions: repeated calls, key order, and empty
+trajectories, which the published client silently drops from the request.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class VertexOptions(Options):
 
 
 def create(**options: Any) -> Scorer:
-    """A scorer of one metric. Raises `ValueError` for bad options, or single_tool_use without its tool."""
-    read = parse_options(NAME, VertexOptions, options)
-    if (read.metric == "single_tool_use") != (read.tool_name is not None):
+    """Returns a scorer of one metric. Raises `ValueError` for invalid options, or single_tool_use without its tool."""
+    parsed = parse_options(NAME, VertexOptions, options)
+    if (parsed.metric == "single_tool_use") != (parsed.tool_name is not None):
         raise ValueError("vertex needs tool_name for the metric single_tool_use, and for no other")
-    return make_scorer(read, _score)
+    return make_scorer(parsed, _score)
 
 
 def _score(options: VertexOptions, expected: list[Call], actual: list[Call]) -> Score:
