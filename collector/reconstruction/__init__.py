@@ -1,1 +1,1 @@
-"""The GenAI spans of one trace -> its agent runs, each with its tool calls in order. Pure: no clock, no wire."""
+"""Rebuilds the agent runs of a trace, each with its tool calls in order, from its GenAI spans. Pure: no clock, no I/O."""

@@ -1,6 +1,7 @@
-"""Under which circumstances a run happened: route, intent, agent, conversation, the user's words.
+"""The context of a run: route, intent, agent, conversation, user input.
 
-The anchor says it, or a span above it (an HTTP server span has the route, a workflow the intent), or the resource.
+Taken from the anchor, else from a span above it (an HTTP server span has the route, a workflow the intent), else from the
+resource.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ from collector.reconstruction.drafts import RunSpans
 
 @dataclass(frozen=True, slots=True)
 class ContextSettings:
-    """What a run's context is read from. The names are tried in order."""
+    """From which attributes a run's context is taken, and how much of it is needed. Names are tried in order."""
 
     route: Sequence[str] = (semconv.RIGHTCALL_ROUTE, semconv.HTTP_ROUTE)
     intent: Sequence[str] = (semconv.RIGHTCALL_INTENT, semconv.WORKFLOW_NAME)
     skew_ns: int = 10_000_000
-    """How far the clocks of two hosts may be apart."""
+    """How far the clocks of two hosts may differ."""
     user_input: bool = True
-    """Whether somebody wants the user's words: reading them costs as much as the rest of the run."""
+    """Whether the user's text is needed: extracting it costs as much as the rest of the run."""
     content: bool = False
-    """Whether somebody wants what the agent answered, and what tools it was offered."""
+    """Whether the agent's outputs and tool definitions are needed."""
 
 
 @dataclass(slots=True)
 class RunContext:
-    """What ``describe`` found; None where nobody said it."""
+    """The context of one run; None means that it was not recorded."""
 
     route: str | None
     intent: str | None
@@ -45,45 +46,41 @@ class RunContext:
     service: str | None
     dialect: str
     attributes: Mapping[str, Any]
-    """The anchor's short attributes over those of its resource: what a rule may match on."""
+    """Short attributes that rules may match: the resource's, overridden by the anchor's."""
     contents: Sequence[Content]
 
 
-def describe(run: RunSpans, ancestry: Ancestry, settings: ContextSettings) -> RunContext:
-    """The context of ``run``."""
+def context_of(run: RunSpans, ancestry: Ancestry, settings: ContextSettings) -> RunContext:
+    """Returns the context of ``run``."""
     anchor = run.anchor
     own = run.wrappers if anchor is None else [anchor, *run.wrappers]
     above = list(ancestry.iter_ancestors(run.anchor_id))
     is_agent = anchor is not None and anchor.role is Role.AGENT
-    witness = anchor if anchor is not None and is_agent else (_members(run) or own)[0]
-    sources = [span.attributes for span in own + above]
-    sources.append(witness.resource.attributes)
+    members = [*[spans[0] for spans in run.executions], *run.models]
+    source = anchor if anchor is not None and is_agent else (members or own)[0]
+    attributes = [span.attributes for span in own + above]
+    attributes.append(source.resource.attributes)
     return RunContext(
-        _first_text(sources, settings.route),
-        _first_text(sources, settings.intent),
-        (_known("name", own) if is_agent else None) or _known("agent", own + _members(run)),
-        _known("conversation_id", own + above) or _agreed(_members(run)),
-        _known("response_id", own + run.models[::-1]),
+        _first_text(attributes, settings.route),
+        _first_text(attributes, settings.intent),
+        (_first_known("name", own) if is_agent else None) or _first_known("agent", own + members),
+        _first_known("conversation_id", own + above) or _common_conversation(members),
+        _first_known("response_id", own + run.models[::-1]),
         _user_input(own, run, above) if settings.user_input else None,
-        witness.resource.service,
-        witness.dialect or _known("dialect", _members(run)) or "",
-        _merged(witness.resource, own),
+        source.resource.service,
+        source.dialect or _first_known("dialect", members) or "",
+        _merged_attributes(source.resource, own),
         _contents(own, run, above) if settings.content else (),
     )
 
 
-def _members(run: RunSpans) -> list[GenAISpan]:
-    return [*[spans[0] for spans in run.executions], *run.models]
-
-
 def _contents(own: Iterable[GenAISpan], run: RunSpans, above: Iterable[GenAISpan]) -> list[Content]:
     latest_first = sorted(run.models, key=lambda model: model.start_ns, reverse=True)
-    told = (*own, *latest_first, *(above if run.parent is None else ()))
-    return [span.content for span in told if span.content is not None]
+    spans = (*own, *latest_first, *(above if run.parent is None else ()))
+    return [span.content for span in spans if span.content is not None]
 
 
-def _known(field: str, spans: Iterable[GenAISpan]) -> str | None:
-    """The first ``field`` that says something."""
+def _first_known(field: str, spans: Iterable[GenAISpan]) -> str | None:
     for span in spans:
         value: str | None = getattr(span, field)
         if value:
@@ -91,7 +88,7 @@ def _known(field: str, spans: Iterable[GenAISpan]) -> str | None:
     return None
 
 
-def _first_text(sources: Sequence[Mapping[str, Any]], names: Iterable[str]) -> str | None:
+def _first_text(sources: Iterable[Mapping[str, Any]], names: Iterable[str]) -> str | None:
     for name in names:
         for source in sources:
             if name in source:
@@ -101,8 +98,8 @@ def _first_text(sources: Sequence[Mapping[str, Any]], names: Iterable[str]) -> s
     return None
 
 
-def _agreed(members: Iterable[GenAISpan]) -> str | None:
-    """The conversation all members name: some frameworks put a changing response id there."""
+def _common_conversation(members: Iterable[GenAISpan]) -> str | None:
+    """Returns the conversation if all members name the same one: some frameworks record a response id, which varies."""
     ids = {span.conversation_id for span in members if span.conversation_id}
     return ids.pop() if len(ids) == 1 else None
 
@@ -117,7 +114,7 @@ def _user_input(own: Iterable[GenAISpan], run: RunSpans, above: Iterable[GenAISp
     return None
 
 
-def _merged(resource: Resource, own: Sequence[GenAISpan]) -> Mapping[str, Any]:
+def _merged_attributes(resource: Resource, own: Sequence[GenAISpan]) -> Mapping[str, Any]:
     merged = dict(resource.attributes)
     for span in reversed(own):
         merged.update(span.attributes)

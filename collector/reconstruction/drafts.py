@@ -1,4 +1,4 @@
-"""What the processors hand one another while a trace becomes runs: plain and changeable, gone when the runs are built."""
+"""Intermediate data of reconstruction: mutable, and discarded once the runs are built."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from scorers.trajectory import Status
 
 @dataclass(slots=True)
 class RunSpans:
-    """The spans of one agent run. ``executions`` are one list a call: spans of the same call, outermost first."""
+    """The spans of one agent run. ``executions`` has one list per call: the spans of the same call, outermost first."""
 
     anchor: GenAISpan | None
     anchor_id: bytes
-    """The span the run is named by: the agent's, else the trace's root, else the earliest seen."""
+    """The span that identifies the run: the agent's, else the trace's root, else the earliest received."""
     parent: RunSpans | None = None
-    """The run it was started in."""
-    outer_id: bytes | None = None
-    """The tool execution it was started by, where one did."""
+    """The run that started it."""
+    started_by: bytes | None = None
+    """Span id of the tool execution that started it, if one did."""
     wrappers: list[GenAISpan] = field(default_factory=list)
-    """Further agent spans of the same run, which may know what the anchor does not say."""
+    """Further agent spans of the same run, which may hold what the anchor lacks."""
     executions: list[list[GenAISpan]] = field(default_factory=list)
     models: list[GenAISpan] = field(default_factory=list)
     children: list[RunSpans] = field(default_factory=list)
-    """Runs started in this one."""
-    nested: dict[bytes, bytes] = field(default_factory=dict)
-    """Span of an execution -> span of the execution of another tool that it happened inside of."""
-    missing: tuple[str, ...] = ()
+    """Runs started by this one."""
+    enclosing: dict[bytes, bytes] = field(default_factory=dict)
+    """Span id of an execution -> span id of the execution of another tool that encloses it."""
+    incomplete: tuple[str, ...] = ()
     """Why the run is not complete yet."""
 
 
@@ -48,19 +48,24 @@ class DraftCall:
     span_id: bytes | None
     executed: bool = True
     turn: int = -1
-    """Which of the run's model requests asked for it; -1 where none is known to."""
+    """Index of the run's model response that requested it; -1 if unknown."""
     position: int = 0
-    """Its place among the calls of that turn."""
+    """Its position among the calls of that turn."""
     step: int = 0
-    outer_id: bytes | None = None
-    """The tool execution this call was made inside of: that one began first, however long it lasted."""
+    enclosing_id: bytes | None = None
+    """Span id of the tool execution that made this call: it started earlier, whatever its duration."""
     resource: Resource | None = None
-    """Of its execution: tells whose clock stamped it."""
+    """Of its execution; identifies the clock that stamped it."""
+
+
+def by_start(span: GenAISpan) -> tuple[int, bytes]:
+    """Sort key of spans. Arrival order is not used: exporters send spans as they end, and retries reorder them."""
+    return span.start_ns, span.span_id
 
 
 def latest_start(start_ns: int) -> int:
-    """The latest a span can have begun that says it began at ``start_ns``.
+    """Returns the latest time at which a span with this recorded start can have started.
 
-    JavaScript clocks give starts in whole milliseconds, so such a start lies anywhere in the millisecond after it.
+    JavaScript clocks truncate starts to whole milliseconds, so such a start may be up to a millisecond later.
     """
     return start_ns + 999_999 if start_ns % 1_000_000 == 0 else start_ns

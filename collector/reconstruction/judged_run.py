@@ -1,4 +1,4 @@
-"""What a judge is told of a run. The run keeps it as the wire held it; it is taken apart here, for runs that are judged."""
+"""What a judge receives of a run: its content is parsed here, only for runs that are judged."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from scorers.judged.judge import JudgedRun
 
 
 def final_response(run: Run) -> str | None:
-    """What the agent answered in the end, where somebody recorded it and a judge may be asked."""
-    answers = (text for content in run.contents if (text := response_text(unflatten(content.output))) is not None)
-    return next(answers, None)
+    """Returns the agent's final response; None if it was not recorded, or if no judge may be asked about the run."""
+    texts = (response_text(unflatten(content.output)) for content in run.contents)
+    return next((text for text in texts if text is not None), None)
 
 
 def judged_run(run: Run) -> JudgedRun:
-    """The run as a judge may see it: bounded, and None for whatever nobody recorded. Never raises on odd input."""
+    """Returns the run as a judge receives it: bounded, with None for whatever was not recorded. Never raises."""
     tools = tool_definitions(unflatten(content.tool_definitions) for content in run.contents)
     return JudgedRun(run.trajectory, run.user_input, final_response(run), tools or None)

@@ -1,7 +1,7 @@
-"""Executions and model requests of one run -> its calls: each once, with everything any span knows of it.
+"""Merges the executions and model requests of one run into its calls: each once, with what any of its spans records.
 
-Executions count: what ran. Model outputs say what was asked for: they lend ids, arguments and positions to executions
-that lack them, stand in where a dialect has no executions at all, and leave what never ran as ``executed=False``.
+Executions are what ran. Model outputs are what was requested: they supply ids, arguments and positions that executions
+lack, replace executions in dialects that record none, and yield calls that never ran, with ``executed=False``.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from typing import Final
 
 from collector.model.genai_span import GenAISpan
 from collector.payloads.values import parse_arguments
-from collector.reconstruction.drafts import DraftCall, RunSpans, latest_start
-from collector.reconstruction.requested_calls import RequestedCall, by_start, requested_calls
+from collector.reconstruction.drafts import DraftCall, RunSpans, by_start, latest_start
+from collector.reconstruction.requested_calls import RequestedCall, requested_calls
 from scorers.trajectory import Status
 
 MAX_CANDIDATES: Final = 64
-"""How many open requests of one tool an execution is compared with."""
+"""With how many unmatched requests of one tool an execution is compared."""
 
 
-def resolve(run: RunSpans) -> list[DraftCall]:
-    """The calls of ``run``: executions in order of start, then what was only asked for."""
-    calls = [_merge(spans) for spans in run.executions]
-    if run.nested:
+def merge_calls(run: RunSpans) -> list[DraftCall]:
+    """Returns the calls of ``run``: executions in order of start, then calls that were only requested."""
+    calls = [_merge_execution(spans) for spans in run.executions]
+    if run.enclosing:
         for call in calls:
-            call.outer_id = run.nested.get(call.span_id or b"")
+            call.enclosing_id = run.enclosing.get(call.span_id or b"")
     if run.models:
         models = sorted(run.models, key=by_start)
-        asked = requested_calls(models)
-        if calls and asked:
-            _match(calls, asked)
+        requested = requested_calls(models)
+        if calls and requested:
+            _match(calls, requested)
         elif calls:
             _infer_turns(calls, models)
-        calls += _unseen(run, models, asked)
+        calls += _unexecuted(run, models, requested)
     return calls
 
 
-def _merge(spans: Sequence[GenAISpan]) -> DraftCall:
-    """One call from the spans that show it, outermost first: what the outer one does not say, an inner one may."""
+def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
+    """Returns one call from the spans that record it, outermost first: an inner one supplies what the outer one lacks."""
     outer = spans[0]
     arguments, text = parse_arguments(outer.arguments)
     call = DraftCall(
@@ -56,25 +56,25 @@ def _merge(spans: Sequence[GenAISpan]) -> DraftCall:
             inner_status = inner.status
         call.error_type = call.error_type or inner.error_type
     if inner_status != "unset":
-        # A framework that hands the failure to the model reports success; the last attempt inside knows better.
+        # A framework that passes the failure to the model reports success; the last attempt inside has the real status.
         call.status = inner_status
     return call
 
 
 def _covers(call: DraftCall, request: RequestedCall) -> bool:
-    """Whether the call got what was asked for; a framework may have added defaults.
+    """Whether the call has the requested arguments; a framework may have added defaults.
 
-    LangChain hands a tool of one argument the bare value.
+    LangChain passes the bare value to a tool of one argument.
     """
-    requested = request.arguments
-    if requested is None:
+    wanted = request.arguments
+    if wanted is None:
         return False
     if call.arguments is None:
-        return len(requested) == 1 and call.arguments_text is not None and call.arguments_text in requested.values()
-    return all(key in call.arguments and call.arguments[key] == value for key, value in requested.items())
+        return len(wanted) == 1 and call.arguments_text is not None and call.arguments_text in wanted.values()
+    return all(key in call.arguments and call.arguments[key] == value for key, value in wanted.items())
 
 
-# How well an execution and a request must agree to be one call, the surest first.
+# Criteria by which an execution and a request are the same call, the most reliable first.
 _AGREEMENTS: Final[tuple[Callable[[DraftCall, RequestedCall], bool], ...]] = (
     lambda call, request: call.id is not None and call.id == request.id,
     _covers,
@@ -83,23 +83,23 @@ _AGREEMENTS: Final[tuple[Callable[[DraftCall, RequestedCall], bool], ...]] = (
 )
 
 
-def _match(calls: Sequence[DraftCall], asked: Sequence[RequestedCall]) -> None:
-    """Join executions with the requests they answer, and let each learn what only the other knows."""
-    open_requests: dict[str, list[RequestedCall]] = {}
-    for request in asked:
-        open_requests.setdefault(request.name, []).append(request)
-    open_calls = list(calls)
+def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall]) -> None:
+    """Match executions with the requests they fulfil, and let each supply what the other lacks."""
+    unmatched_requests: dict[str, list[RequestedCall]] = {}
+    for request in requested:
+        unmatched_requests.setdefault(request.name, []).append(request)
+    unmatched_calls = list(calls)
     for agree in _AGREEMENTS:
-        unmatched: list[DraftCall] = []
-        for call in open_calls:
-            candidates = open_requests.get(call.name, ())
+        remaining: list[DraftCall] = []
+        for call in unmatched_calls:
+            candidates = unmatched_requests.get(call.name, ())
             fitting = next((request for request in candidates[:MAX_CANDIDATES] if agree(call, request)), None)
             if fitting is None:
-                unmatched.append(call)
+                remaining.append(call)
             else:
-                open_requests[call.name].remove(fitting)
+                unmatched_requests[call.name].remove(fitting)
                 _unite(call, fitting)
-        open_calls = unmatched
+        unmatched_calls = remaining
 
 
 def _unite(call: DraftCall, request: RequestedCall) -> None:
@@ -111,33 +111,33 @@ def _unite(call: DraftCall, request: RequestedCall) -> None:
 
 
 def _infer_turns(calls: Iterable[DraftCall], models: Iterable[GenAISpan]) -> None:
-    """Where answers were not captured: what ran after one answer and before the next request was asked for by that one."""
-    answers = sorted((model.end_ns, model.start_ns) for model in models)
+    """Assign turns if outputs were not captured: a call was requested by the last response before it started."""
+    responses = sorted((model.end_ns, model.start_ns) for model in models)
     for call in calls:
         start_ns = latest_start(call.start_ns)
-        turn = bisect_right(answers, (start_ns, start_ns)) - 1
+        turn = bisect_right(responses, (start_ns, start_ns)) - 1
         if turn >= 0:
             call.turn = turn
 
 
-def _unseen(run: RunSpans, models: Sequence[GenAISpan], asked: Iterable[RequestedCall]) -> Iterator[DraftCall]:
-    """Calls that exist in messages only; and of those that ran, what messages tell was refused."""
+def _unexecuted(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> Iterator[DraftCall]:
+    """Yields the calls that exist in messages only, and marks executions that messages report as refused."""
     starts = [model.start_ns for model in models]
-    agents = [child.anchor for child in run.children if child.anchor is not None and child.outer_id is None]
-    for request in asked:
+    agents = [child.anchor for child in run.children if child.anchor is not None and child.started_by is None]
+    for request in requested:
         if request.execution is not None:
-            if request.outcome == "refused" and request.execution.status != "ok":
+            if request.result_status == "refused" and request.execution.status != "ok":
                 request.execution.executed = False
             continue
         model = request.model
         following = bisect_right(starts, model.start_ns)
         answered = following < len(starts)
-        # Nobody timed it: it began when the model had answered, at the latest when the model was asked again.
+        # Not timed: it started when the model responded, at the latest when the model was called again.
         start_ns = min(model.end_ns, starts[following]) if answered else model.end_ns
-        executed = _has_run(run, request, answered)
-        status: Status = "error" if request.outcome == "error" else "ok" if answered and executed else "unset"
+        executed = _has_executed(run, request, answered)
+        status: Status = "error" if request.result_status == "error" else "ok" if answered and executed else "unset"
         if executed and run.executions and answered:
-            status = "error"  # that is why there is no span
+            status = "error"  # which is why there is no span
         agent = next((agent for agent in agents if agent.name == request.name), None)
         if agent is not None:  # an agent given to another as a tool, with no span for the tool
             agents.remove(agent)
@@ -150,23 +150,23 @@ def _unseen(run: RunSpans, models: Sequence[GenAISpan], asked: Iterable[Requeste
         yield call
 
 
-def _has_run(run: RunSpans, request: RequestedCall, answered: bool) -> bool:
-    """Whether a request without an execution ran all the same.
+def _has_executed(run: RunSpans, request: RequestedCall, answered: bool) -> bool:
+    """Whether a request without an execution span was executed.
 
-    Where tools leave spans it did not, but for what a lossy instrumentation lost and what is under way in a run that has
-    not ended. Where an application runs its tools itself it did, but for the last of a run that failed.
+    If tools leave spans it was not, except for spans that a lossy instrumentation lost and calls in progress in a run that
+    has not ended. If the application runs its tools itself it was, except for the last calls of a run that failed.
     """
-    if request.outcome == "refused":
+    if request.result_status == "refused":
         return False
     if run.executions or (run.anchor is not None and run.anchor.tracing == "complete"):
         if answered:
             return _is_lost(run, request)
-        return "missing_anchor" in run.missing
+        return "missing_anchor" in run.incomplete
     return answered or run.anchor is None or run.anchor.status != "error"
 
 
 def _is_lost(run: RunSpans, request: RequestedCall) -> bool:
-    """Whether a call failed and so left no span: the model was told so, or a retry shows that the tool exists."""
+    """Whether a call failed and left no span: its result is an error, or a retry shows that the tool exists."""
     if not run.executions or not all(spans[0].tracing == "lossy" for spans in run.executions):
         return False
-    return request.outcome == "error" or any(spans[0].name == request.name for spans in run.executions)
+    return request.result_status == "error" or any(spans[0].name == request.name for spans in run.executions)

@@ -1,9 +1,9 @@
-"""Calls of one run -> calls in order, with steps.
+"""Orders the calls of one run and groups concurrent ones into steps.
 
-By start time. Calls of one step ran concurrently: their intervals overlap, or one model answer asked for them all. A tie
-is broken by the place in the model's answers, never by when a span arrived: exporters send spans as they end.
-Across hosts, starts closer than the skew tolerance order nothing, unless the model's turns do: those calls share a step
-that is *unsure*.
+Calls are ordered by start. Calls of one step ran concurrently: their intervals overlap, or one model response requested
+them all. Ties are broken by the position in the model's responses, never by arrival: exporters send spans as they end.
+Between hosts, starts closer than the clock skew have no order, unless the model's turns give one: such calls share a
+step that is *unsure*.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collector.model.span import Resource
 from collector.reconstruction.drafts import DraftCall, latest_start
 
 
-def arrange(calls: list[DraftCall], skew_ns: int) -> frozenset[int]:
-    """Sort ``calls`` in place and set their steps; the answer is the unsure steps."""
+def assign_steps(calls: list[DraftCall], skew_ns: int) -> frozenset[int]:
+    """Sort ``calls`` in place and set their steps; returns the unsure steps."""
     calls.sort(key=_start)
     unsure: list[int] = []
     step: list[DraftCall] = []
@@ -23,8 +23,7 @@ def arrange(calls: list[DraftCall], skew_ns: int) -> frozenset[int]:
         if step:
             previous = step[-1]
             if call.turn != previous.turn or call.turn < 0:
-                unclear = call.resource is not previous.resource and _is_unclear(previous, call, skew_ns)
-                if unclear:
+                if call.resource is not previous.resource and _is_order_unknown(previous, call, skew_ns):
                     unsure.append(number)
                 elif not _overlaps(call, step, step_end):
                     step, step_end, number = [], 0, number + 1
@@ -40,21 +39,21 @@ def _start(call: DraftCall) -> tuple[int, int, int, bytes]:
 
 def _overlaps(call: DraftCall, step: list[DraftCall], step_end: int) -> bool:
     start = call.start_ns
-    if start == step[-1].start_ns and (call.turn < 0 or step[-1].turn < 0) and call.outer_id != step[-1].span_id:
-        return True  # a tie that nothing breaks
+    if start == step[-1].start_ns and (call.turn < 0 or step[-1].turn < 0) and call.enclosing_id != step[-1].span_id:
+        return True  # equal starts, and nothing to order them by
     start = latest_start(start)
     if start >= step_end:
         return False
-    if call.outer_id is None:
+    if call.enclosing_id is None:
         return True
-    return any(start < other.end_ns and other.span_id != call.outer_id for other in step)
+    return any(start < other.end_ns and other.span_id != call.enclosing_id for other in step)
 
 
-def _is_unclear(before: DraftCall, after: DraftCall, skew_ns: int) -> bool:
+def _is_order_unknown(before: DraftCall, after: DraftCall, skew_ns: int) -> bool:
     if (
         after.start_ns - before.start_ns >= skew_ns
         or (before.turn >= 0 and after.turn >= 0)
-        or after.outer_id == before.span_id
+        or after.enclosing_id == before.span_id
     ):
         return False
     return _clock(before.resource) != _clock(after.resource)

@@ -1,6 +1,6 @@
-"""The spans of one trace -> its agent runs, each with its calls in order. Pure: no clock, no wire, no settings of its own.
+"""Rebuilds the agent runs of one trace from its GenAI spans.
 
-spans ─▶ runs (who belongs to whom) ─▶ merging (one call, many spans) ─▶ ordering (steps) ─▶ context ─▶ Run
+GenAI spans ─▶ indexing ─▶ runs (group by agent) ─▶ merging (spans into calls) ─▶ ordering (steps) ─▶ context ─▶ Run
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import Any
 
 from collector.model.genai_span import Content, GenAISpan
 from collector.reconstruction.ancestry import Ancestry
-from collector.reconstruction.context import ContextSettings, describe
+from collector.reconstruction.context import ContextSettings, context_of
 from collector.reconstruction.drafts import DraftCall, RunSpans
-from collector.reconstruction.merging import resolve
-from collector.reconstruction.ordering import arrange
-from collector.reconstruction.runs import group, index_spans
+from collector.reconstruction.indexing import index_spans
+from collector.reconstruction.merging import merge_calls
+from collector.reconstruction.ordering import assign_steps
+from collector.reconstruction.runs import group_runs
 from scorers.rules.intents import FoundIntent
 from scorers.trajectory import ToolCall, Trajectory
 
@@ -24,13 +25,13 @@ __all__ = ["ContextSettings", "Run", "join_runs", "reconstruct"]
 
 @dataclass(slots=True)
 class Run:
-    """One agent run: the unit that is scored. None is "nobody said it"."""
+    """One agent run: the unit that is scored. None means that it was not recorded."""
 
     trace_id: bytes
     span_id: bytes
-    """Its anchor: the agent's span, else the trace's root, else the earliest span seen."""
+    """Its anchor: the agent's span, else the trace's root, else the earliest span received."""
     parent_span_id: bytes | None
-    """Anchor of the run it was started in."""
+    """Anchor of the run that started it."""
     agent: str | None
     conversation_id: str | None
     route: str | None
@@ -40,64 +41,64 @@ class Run:
     service: str | None
     dialect: str
     attributes: Mapping[str, Any]
-    """Short attributes of anchor and resource, for rules to match on."""
+    """Short attributes of anchor and resource, for rules to match."""
     trajectory: Trajectory
     incomplete: tuple[str, ...]
-    """Why spans are still to come: missing_parent, missing_anchor, missing_execution. Empty: the run is complete."""
+    """Why more spans are expected: missing_parent, missing_anchor, missing_execution. Empty if the run is complete."""
     call_span_ids: tuple[bytes | None, ...]
-    """The execution span of each call, None where there is none to annotate."""
+    """The execution span of each call; None if there is none to annotate."""
     started_by: bytes | None
-    """The tool execution, of the parent run, inside of which this run happened."""
+    """The tool execution, in the parent run, that started this run."""
     start_ns: int = 0
-    """When its anchor began, or the first span seen of it."""
+    """Start of its anchor, else of the first span received."""
     found_intent: FoundIntent | None = None
-    """What the user's words showed, where no attribute said the intent and somebody looked."""
+    """The intent found in the user's text, if no attribute gives one and rules ask for it."""
     contents: Sequence[Content] = ()
-    """Where its last words and its tools may be found, the most telling first; empty unless a judge may be asked."""
+    """Holds its final response and tool definitions, the most relevant first; empty unless a judge may be asked."""
 
 
 def reconstruct(
     trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings
 ) -> list[Run]:
-    """The runs of one trace in order of start.
+    """Returns the runs of one trace in order of start.
 
-    ``parents`` maps every span of the trace that was seen, read or not, to its parent (b"" for a root). The same spans
-    give the same runs in whatever order and however often they came. Never raises on odd input.
+    ``parents`` maps every received span of the trace, GenAI or not, to its parent (b"" for a root). The result does not
+    depend on the order or repetition of spans, which are not modified. Never raises on malformed input.
     """
     spans = index_spans(genai_spans)
     ancestry = Ancestry(spans, parents)
     runs: list[Run] = []
-    heard: str | None = None
-    for members in group(spans, ancestry):
-        calls = resolve(members)
-        unsure_steps = arrange(calls, settings.skew_ns)
-        context = describe(members, ancestry, settings)
-        if members.parent is None:  # after a handoff the next agent is told no new words
-            heard = context.user_input = context.user_input or heard
-        incomplete = members.missing
+    last_input: str | None = None
+    for run_spans in group_runs(spans, ancestry):
+        calls = merge_calls(run_spans)
+        unsure_steps = assign_steps(calls, settings.skew_ns)
+        context = context_of(run_spans, ancestry, settings)
+        if run_spans.parent is None:  # after a handoff the next agent has no input of its own
+            last_input = context.user_input = context.user_input or last_input
+        incomplete = run_spans.incomplete
         if "missing_anchor" in incomplete and any(not call.executed for call in calls):
             incomplete = (*incomplete, "missing_execution")
         runs.append(Run(
-            trace_id, members.anchor_id, members.parent.anchor_id if members.parent is not None else None,
+            trace_id, run_spans.anchor_id, run_spans.parent.anchor_id if run_spans.parent is not None else None,
             context.agent, context.conversation_id, context.route, context.intent, context.user_input, context.response_id,
             context.service, context.dialect, context.attributes,
             _trajectory(calls, not incomplete, context.user_input, unsure_steps), incomplete,
-            tuple([call.span_id for call in calls]), members.outer_id, _start_of(members),
+            tuple([call.span_id for call in calls]), run_spans.started_by, _start_of(run_spans),
             None, context.contents,
         ))  # fmt: skip
     return runs
 
 
-def _start_of(members: RunSpans) -> int:
-    if members.anchor is not None:
-        return members.anchor.start_ns
-    return min([spans[0].start_ns for spans in members.executions] + [model.start_ns for model in members.models])
+def _start_of(run_spans: RunSpans) -> int:
+    if run_spans.anchor is not None:
+        return run_spans.anchor.start_ns
+    return min([spans[0].start_ns for spans in run_spans.executions] + [model.start_ns for model in run_spans.models])
 
 
 def join_runs(runs: Iterable[Run]) -> tuple[Trajectory, tuple[bytes | None, ...]]:
-    """All calls of several runs as one trajectory, and the span of each: the runs of a trace, or of a conversation.
+    """Returns all calls of several runs, of a trace or a conversation, as one trajectory, and the span id of each call.
 
-    A call that started another run comes before that run's calls, though it lasts longer than they do.
+    A call that started another run precedes that run's calls, though it ends after them.
     """
     calls: list[DraftCall] = []
     unsure_calls: list[DraftCall] = []
@@ -107,13 +108,13 @@ def join_runs(runs: Iterable[Run]) -> tuple[Trajectory, tuple[bytes | None, ...]
         for call, span_id in zip(run.trajectory.calls, run.call_span_ids, strict=True):
             draft = DraftCall(
                 call.name, call.id, call.arguments, call.arguments_text, call.status, call.error_type,
-                call.start_ns, call.end_ns, span_id, call.executed, turns + call.step, outer_id=run.started_by,
+                call.start_ns, call.end_ns, span_id, call.executed, turns + call.step, enclosing_id=run.started_by,
             )  # fmt: skip
             calls.append(draft)
             if call.step in run.trajectory.unsure_steps:
                 unsure_calls.append(draft)
         turns += len(run.trajectory.calls)
-    arrange(calls, 0)
+    assign_steps(calls, 0)
     user_input = next((run.trajectory.user_input for run in ordered if run.parent_span_id is None), None)
     unsure_steps = frozenset(call.step for call in unsure_calls)
     trajectory = _trajectory(calls, all(run.trajectory.complete for run in ordered), user_input, unsure_steps)

@@ -1,4 +1,4 @@
-"""What the models of one run asked for, and what they were told became of it.
+"""The tool calls that the models of one run requested, and the status of the results they received.
 
 A request seen twice counts once: in nested client spans, under one response id, in an output that repeats earlier ones.
 """
@@ -16,7 +16,7 @@ from collector.reconstruction.drafts import DraftCall
 
 @dataclass(slots=True)
 class RequestedCall:
-    """A request with its place: the ``position``-th call of the run's ``turn``-th model output that holds any."""
+    """A tool call requested by a model: call ``position`` of the run's output ``turn``, counting outputs with calls."""
 
     id: str | None
     name: str
@@ -26,74 +26,69 @@ class RequestedCall:
     position: int
     model: GenAISpan
     execution: DraftCall | None = None
-    """The call that answered it, once they are matched."""
-    outcome: ResultStatus | None = None
-    """What a later request told the model, where it told of a failure among the results."""
-
-
-def by_start(model: GenAISpan) -> tuple[int, bytes]:
-    """Sort key of model requests: their order is their causal order."""
-    return model.start_ns, model.span_id
+    """The execution that it was matched with."""
+    result_status: ResultStatus | None = None
+    """The status of its result in a later request to the model; None if no result of that request failed."""
 
 
 def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
-    """The requests of ``models``, which are in order of start."""
-    asked: list[RequestedCall] = []
+    """Returns the calls requested by ``models``, which are sorted by start."""
+    requested: list[RequestedCall] = []
     by_id: dict[str, RequestedCall] = {}
-    responses: set[str] = set()
+    response_ids: set[str] = set()
     outer: list[RequestedCall] = []
     turn = 0
     for model in models:
-        if model.output is None or model.response_id in responses:
+        if model.output is None or model.response_id in response_ids:
             continue
-        requests = [_place(request, model, turn, place) for place, request in enumerate(tool_call_parts(model.output))]
-        if not requests:
+        calls = [_requested_call(part, model, turn, index) for index, part in enumerate(tool_call_parts(model.output))]
+        if not calls:
             continue
         if model.response_id is not None:
-            responses.add(model.response_id)
-        if outer and model.end_ns <= outer[0].model.end_ns and _is_same(requests, outer):  # a client inside a client
-            for told, again in zip(outer, requests, strict=True):
-                told.id = told.id or again.id
+            response_ids.add(model.response_id)
+        if outer and model.end_ns <= outer[0].model.end_ns and _are_equal(calls, outer):  # a client inside a client
+            for known, repeated in zip(outer, calls, strict=True):
+                known.id = known.id or repeated.id
             continue
-        outer = requests
+        outer = calls
         turn += 1
-        asked += [request for request in requests if _is_new(request, by_id)]
-    _tell_outcomes(models, asked)
-    return asked
+        requested += [call for call in calls if _is_new(call, by_id)]
+    _set_result_statuses(models, requested)
+    return requested
 
 
-def _place(request: ToolCallPart, model: GenAISpan, turn: int, position: int) -> RequestedCall:
-    arguments, text = ({}, None) if request.arguments == "" else parse_arguments(request.arguments)
-    return RequestedCall(request.id, request.name, arguments, text, turn, position, model)
+def _requested_call(part: ToolCallPart, model: GenAISpan, turn: int, position: int) -> RequestedCall:
+    arguments, text = ({}, None) if part.arguments == "" else parse_arguments(part.arguments)
+    return RequestedCall(part.id, part.name, arguments, text, turn, position, model)
 
 
-def _is_same(requests: Sequence[RequestedCall], others: Sequence[RequestedCall]) -> bool:
-    return len(requests) == len(others) and all(
-        one.name == other.name and one.arguments == other.arguments for one, other in zip(requests, others, strict=True)
+def _are_equal(calls: Sequence[RequestedCall], others: Sequence[RequestedCall]) -> bool:
+    return len(calls) == len(others) and all(
+        call.name == other.name and call.arguments == other.arguments for call, other in zip(calls, others, strict=True)
     )
 
 
-def _is_new(request: RequestedCall, by_id: dict[str, RequestedCall]) -> bool:
-    if request.id is None:
+def _is_new(call: RequestedCall, by_id: dict[str, RequestedCall]) -> bool:
+    if call.id is None:
         return True
-    known = by_id.setdefault(request.id, request)
-    return known is request or not _is_same([request], [known])
+    known = by_id.setdefault(call.id, call)
+    return known is call or not _are_equal([call], [known])
 
 
-def _tell_outcomes(models: Iterable[GenAISpan], asked: Sequence[RequestedCall]) -> None:
-    """Set the outcomes: by id, or by position among the calls asked for last where results are told under other ids than
-    requests, or under none."""
-    by_id = {request.id: request for request in asked if request.id is not None}
-    of_model: dict[bytes, list[RequestedCall]] = {}
-    for request in asked:
-        of_model.setdefault(request.model.span_id, []).append(request)
+def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[RequestedCall]) -> None:
+    """Set the statuses of results: by call id, or by position among the calls requested last if no id is known, because
+    results have other ids than requests, or none."""
+    by_id = {call.id: call for call in requested if call.id is not None}
+    by_model: dict[bytes, list[RequestedCall]] = {}
+    for call in requested:
+        by_model.setdefault(call.model.span_id, []).append(call)
     newest: list[RequestedCall] = []
     for model in models:
         if model.tool_results:
-            told = [(by_id.get(call_id or ""), outcome) for call_id, outcome in model.tool_results]
-            if all(request is None for request, _ in told) and len(told) == len(newest):
-                told = [(request, outcome) for request, (_, outcome) in zip(newest, told, strict=True)]
-            for found, outcome in told:
+            calls: list[RequestedCall | None] = [by_id.get(call_id or "") for call_id, _ in model.tool_results]
+            if len(calls) == len(newest) and all(found is None for found in calls):
+                calls = [*newest]
+            for found, (_, status) in zip(calls, model.tool_results, strict=True):
                 if found is not None:
-                    found.outcome = outcome
-        newest = of_model.get(model.span_id, newest)
+                    found.result_status = status
+        newest = by_model.get(model.span_id, newest)

@@ -1,89 +1,47 @@
-"""Readings of a trace -> the agent runs in it: who belongs to whom.
+"""Groups the spans of a trace into agent runs.
 
-A run is an agent span and its subtree. A tool call belongs to the nearest agent above it, however many steps, chains and
-model spans lie between. An execution right below another of the same tool, with no agent between, is the same call seen
-again (framework > MCP client > MCP server). An agent span right inside one of the same name, or without a name, is a
-wrapper of the same run. What belongs to no agent is one more run, anchored at the trace's root or at the earliest span.
+A run is an agent span and its subtree. A tool execution belongs to the nearest agent above it, whatever steps, chains and
+model spans are in between. An execution directly below another of the same tool, with no agent between, is the same call
+recorded again (framework > MCP client > MCP server). An agent span directly inside one of the same name, or without a
+name, is a wrapper of the same run. Spans without an agent form one more run, anchored at the trace's root or at the
+earliest span.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from copy import copy
+from collections.abc import Mapping
 from typing import Final
 
-from collector.model.genai_span import Content, GenAISpan, Role
+from collector.model.genai_span import GenAISpan, Role
 from collector.reconstruction.ancestry import Ancestry
-from collector.reconstruction.drafts import RunSpans
+from collector.reconstruction.drafts import RunSpans, by_start
 
 HANDOFF_NS: Final = 5_000_000
 """How long before an agent's run the span of the handoff to it may end."""
 MAX_NAMESAKES: Final = 64
+"""With how many agents of the same name an idle agent is compared."""
 
 
-def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
-    """Returns the spans by span id, in order of start: repeated spans once, log events merged into their model span."""
-    spans: dict[bytes, GenAISpan] = {}
-    events: dict[bytes, list[GenAISpan]] = {}
-    for span in sorted(genai_spans, key=_start):
-        if span.role is Role.EVENT:
-            events.setdefault(span.span_id, []).append(span)
-        elif span.span_id:
-            spans.setdefault(span.span_id, span)
-    for span_id, told in events.items():
-        _attach(spans, span_id, told)
-    return spans
-
-
-def _start(span: GenAISpan) -> tuple[int, bytes]:
-    # Arrival order means nothing: exporters send spans as they end, retries and processes mix. Ids at least are fixed.
-    return span.start_ns, span.span_id
-
-
-def _attach(spans: dict[bytes, GenAISpan], span_id: bytes, events: list[GenAISpan]) -> None:
-    """Make ``events`` part of their model span, or model requests of their own where that span is none."""
-    unique = {repr((event.start_ns, event.output, event.user_input, event.tool_results)): event for event in events}
-    model = spans.get(span_id)
-    if model is not None and model.role is Role.MODEL:
-        model = spans[span_id] = copy(model)  # the caller's spans stay as they are
-        if model.output is None:
-            model.output = [event.output for event in unique.values() if event.output is not None] or None
-        for event in unique.values():
-            model.user_input = model.user_input or event.user_input
-            model.conversation_id = model.conversation_id or event.conversation_id
-            if event.content is not None:
-                known = model.content or Content()
-                model.content = Content(
-                    known.output or event.content.output, known.tool_definitions or event.content.tool_definitions
-                )
-            model.tool_results = (*(model.tool_results or ()), *(event.tool_results or ())) or None
-        return
-    for number, event in enumerate(unique.values()):
-        model = copy(event)
-        model.role = Role.MODEL
-        model.parent_span_id = span_id
-        model.span_id = span_id + number.to_bytes(4, "big")  # longer than any span's id, so nobody else's
-        spans[model.span_id] = model
-
-
-def group(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpans]:
-    """The runs of one trace, anchors in order of start. ``spans`` as ``index_spans`` returns them."""
+def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpans]:
+    """Returns the runs of one trace, sorted by the start of their anchors; ``spans`` are sorted by start."""
     found: list[RunSpans] = []
     run_of: dict[bytes, RunSpans] = {}
     for span in spans.values():
         if span.role is Role.AGENT and span.span_id not in run_of:
             _open_run(span, ancestry, run_of, found)
     calls: dict[bytes, list[GenAISpan]] = {}
-    stray = _assign(spans, ancestry, run_of, calls)
-    for run in found if stray is None else (*found, stray):
-        if run.nested or run.outer_id is not None:
-            _name_starters(run, calls)
+    agentless = _assign(spans, ancestry, run_of, calls)
+    for run in found if agentless is None else (*found, agentless):
+        if run.enclosing or run.started_by is not None:
+            _use_outermost_ids(run, calls)
     if len(found) > 1:
-        found = _without_echoes(_without_workflows(found))
-    if stray is not None and _is_run(stray, bool(found)):
-        _anchor_stray(stray, spans, ancestry)
-        if stray.anchor is None or stray.anchor.role is not Role.SESSION:  # calls of a session are seen elsewhere
-            found.append(stray)
+        found = _without_duplicates(_without_workflows(found))
+    if agentless is not None and _is_run(agentless, bool(found)):
+        _set_anchor(agentless, spans, ancestry)
+        if (
+            agentless.anchor is None or agentless.anchor.role is not Role.SESSION
+        ):  # the calls of a session belong to runs in other traces
+            found.append(agentless)
     return found
 
 
@@ -93,11 +51,11 @@ def _assign(
     run_of: Mapping[bytes, RunSpans],
     calls: dict[bytes, list[GenAISpan]],
 ) -> RunSpans | None:
-    """Give each tool execution and model request to its agent's run; the answer is the run of what has no agent.
+    """Assign each tool execution and model request to its agent's run; returns the run of spans without an agent.
 
-    ``calls`` gets for the span of each execution all spans of the same call.
+    Fills ``calls`` with all spans of a call, by the id of each of its spans.
     """
-    stray: RunSpans | None = None
+    agentless: RunSpans | None = None
     for span in spans.values():
         if span.role is not Role.TOOL and span.role is not Role.MODEL:
             continue
@@ -105,9 +63,9 @@ def _assign(
         if ancestors.agent is not None:
             run = run_of[ancestors.agent.span_id]
         else:
-            run = stray = stray or RunSpans(None, b"")
+            run = agentless = agentless or RunSpans(None, b"")
             if not ancestors.complete:
-                run.missing = ("missing_parent",)
+                run.incomplete = ("missing_parent",)
         if span.role is Role.MODEL:
             run.models.append(span)
         elif ancestors.tool is None:
@@ -115,12 +73,12 @@ def _assign(
             run.executions.append(call)
         elif span.span_id not in calls:
             _open_nested_call(span, ancestry, calls, run)
-    return stray
+    return agentless
 
 
-def _is_run(stray: RunSpans, has_agents: bool) -> bool:
-    """Beside agents, a model request that asked for nothing makes no run."""
-    return bool(stray.executions) or not has_agents or any(model.output is not None for model in stray.models)
+def _is_run(agentless: RunSpans, has_agents: bool) -> bool:
+    """Whether spans without an agent are a run: beside agents, a model request without tool calls is none."""
+    return bool(agentless.executions) or not has_agents or any(model.output is not None for model in agentless.models)
 
 
 def _open_run(agent: GenAISpan, ancestry: Ancestry, run_of: dict[bytes, RunSpans], found: list[RunSpans]) -> None:
@@ -142,9 +100,9 @@ def _open_run(agent: GenAISpan, ancestry: Ancestry, run_of: dict[bytes, RunSpans
         if parent is not None:
             parent.children.append(run)
         if ancestors.tool is not None:
-            run.outer_id = ancestors.tool.span_id
+            run.started_by = ancestors.tool.span_id
         if not ancestors.complete:
-            run.missing = ("missing_parent",)
+            run.incomplete = ("missing_parent",)
 
 
 def _is_wrapped(inner: GenAISpan, outer: RunSpans) -> bool:
@@ -152,7 +110,7 @@ def _is_wrapped(inner: GenAISpan, outer: RunSpans) -> bool:
 
 
 def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, list[GenAISpan]], run: RunSpans) -> None:
-    """Enter ``span`` together with the executions above it that show the same call, outermost first."""
+    """Add ``span`` together with the executions above it that record the same call, outermost first."""
     nested = {span.span_id: span}
     outer = ancestry.ancestors_of(span.span_id).tool
     while (
@@ -165,7 +123,7 @@ def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, li
         call = []
         run.executions.append(call)
         if outer is not None:
-            run.nested[next(reversed(nested))] = outer.span_id
+            run.enclosing[next(reversed(nested))] = outer.span_id
     for execution in reversed(nested.values()):
         call.append(execution)
         calls[execution.span_id] = call
@@ -175,44 +133,46 @@ def _is_same_tool(outer: GenAISpan, inner: GenAISpan) -> bool:
     return outer.role is Role.TOOL and outer.name == inner.name
 
 
-def _name_starters(run: RunSpans, calls: Mapping[bytes, list[GenAISpan]]) -> None:
-    """What started a run, or an execution inside another, is a call: known by its outermost span."""
-    if run.outer_id is not None and run.outer_id in calls:
-        run.outer_id = calls[run.outer_id][0].span_id
-    for execution, outer in run.nested.items():
+def _use_outermost_ids(run: RunSpans, calls: Mapping[bytes, list[GenAISpan]]) -> None:
+    """Refer to the calls that started this run, or enclose its executions, by their outermost spans."""
+    if run.started_by is not None and run.started_by in calls:
+        run.started_by = calls[run.started_by][0].span_id
+    for execution, outer in run.enclosing.items():
         if outer in calls:
-            run.nested[execution] = calls[outer][0].span_id
+            run.enclosing[execution] = calls[outer][0].span_id
 
 
 def _without_workflows(found: list[RunSpans]) -> list[RunSpans]:
-    """``found`` but for agents that did nothing themselves and only contain others: those are workflows."""
-    starters = {run.parent.anchor_id for run in found if run.parent is not None and run.outer_id is None}
-    kept: list[RunSpans] = []
+    """Returns ``found`` without agents that did nothing themselves and only contain others: those are workflows."""
+    starters = {run.parent.anchor_id for run in found if run.parent is not None and run.started_by is None}
+    runs: list[RunSpans] = []
     for run in found:  # outer runs come first
         while run.parent is not None and run.parent.anchor_id in starters and _is_idle(run.parent):
             run.parent = run.parent.parent
         if run.anchor_id not in starters or not _is_idle(run):
-            kept.append(run)
-    return kept
+            runs.append(run)
+    return runs
 
 
-def _without_echoes(found: list[RunSpans]) -> list[RunSpans]:
-    """``found`` but for agents that did nothing beside one of the same name that did: a handoff's or a second
-    instrumentation's span of the same run."""
+def _without_duplicates(found: list[RunSpans]) -> list[RunSpans]:
+    """Returns ``found`` without agents that did nothing beside one of the same name that did: these are spans of a
+    handoff, or of a second instrumentation, for the same run."""
     busy: dict[str | None, list[GenAISpan]] = {}
     for run in found:
         if run.anchor is not None and not _is_idle(run):
             busy.setdefault(run.anchor.name, []).append(run.anchor)
     return [
-        run for run in found if not (_is_idle(run) and any(_is_echo(run.anchor, of) for of in _named_as(run, busy)))
+        run
+        for run in found
+        if not (_is_idle(run) and any(_is_duplicate(run.anchor, other) for other in _namesakes(run, busy)))
     ]
 
 
-def _named_as(run: RunSpans, busy: Mapping[str | None, list[GenAISpan]]) -> list[GenAISpan]:
+def _namesakes(run: RunSpans, busy: Mapping[str | None, list[GenAISpan]]) -> list[GenAISpan]:
     return [] if run.anchor is None else busy.get(run.anchor.name, [])[:MAX_NAMESAKES]
 
 
-def _is_echo(idle: GenAISpan | None, busy: GenAISpan) -> bool:
+def _is_duplicate(idle: GenAISpan | None, busy: GenAISpan) -> bool:
     return idle is not None and busy.start_ns - HANDOFF_NS <= idle.end_ns and idle.start_ns <= busy.end_ns
 
 
@@ -220,12 +180,12 @@ def _is_idle(run: RunSpans) -> bool:
     return not run.executions and not run.models
 
 
-def _anchor_stray(stray: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> None:
+def _set_anchor(agentless: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> None:
     root = ancestry.root()
     anchor = None if root is None else spans.get(root)
     if root is not None and (anchor is None or anchor.role is not Role.AGENT):
-        stray.anchor, stray.anchor_id = anchor, root
+        agentless.anchor, agentless.anchor_id = anchor, root
     else:
-        earliest = min([*stray.models, *(call[0] for call in stray.executions)], key=_start)
-        stray.anchor_id = earliest.span_id[:8]
-        stray.missing = (*stray.missing, "missing_anchor")
+        earliest = min([*agentless.models, *(call[0] for call in agentless.executions)], key=by_start)
+        agentless.anchor_id = earliest.span_id[:8]
+        agentless.incomplete = (*agentless.incomplete, "missing_anchor")

@@ -8,7 +8,7 @@ import pytest
 
 from collector.model.span import Resource
 from collector.reconstruction.drafts import DraftCall
-from collector.reconstruction.ordering import arrange
+from collector.reconstruction.ordering import assign_steps
 from collector.reconstruction.reconstruct import ContextSettings
 from tests.builders import agent_span, called, model_span, run_of, runs_of, span, steps, tool_span
 
@@ -22,7 +22,7 @@ def call(name: str, start: int, end: int, turn: int = -1, position: int = 0, **m
 
 def order(*calls: DraftCall, skew: int = 0) -> tuple[list[str], list[int], frozenset[int]]:
     arranged = list(calls)
-    unsure = arrange(arranged, skew)
+    unsure = assign_steps(arranged, skew)
     return [one.name for one in arranged], [one.step for one in arranged], unsure
 
 
@@ -75,8 +75,8 @@ def test_whole_milliseconds_do_not_make_calls_overlap() -> None:
 def test_a_call_inside_another_comes_after_it() -> None:
     outer, inner, sibling = (
         call("outer", 1, 100),
-        call("inner", 10, 20, outer_id=b"outer"),
-        call("next", 30, 40, outer_id=b"outer"),
+        call("inner", 10, 20, enclosing_id=b"outer"),
+        call("next", 30, 40, enclosing_id=b"outer"),
     )
     assert order(inner, sibling, outer)[:2] == (["outer", "inner", "next"], [0, 1, 2])
     assert order(outer, call("beside", 5, 90), inner)[1] == [0, 0, 0]
@@ -92,7 +92,7 @@ def test_starts_on_two_hosts_closer_than_the_skew_order_nothing(skew: int, expec
 def test_turns_and_nesting_order_calls_of_two_hosts() -> None:
     here, there = Resource({"host.name": "a"}), Resource({"host.name": "b"})
     by_turn = call("a", 1, 1_000_000, 0, resource=here), call("b", 2_000_001, 3_000_000, 1, resource=there)
-    nested = call("a", 1, 9_000_000, resource=here), call("b", 2_000_001, 3_000_000, resource=there, outer_id=b"a")
+    nested = call("a", 1, 9_000_000, resource=here), call("b", 2_000_001, 3_000_000, resource=there, enclosing_id=b"a")
     assert order(*by_turn, skew=5_000_000)[1:] == ([0, 1], frozenset())
     assert order(*nested, skew=5_000_000)[1:] == ([0, 1], frozenset())
 

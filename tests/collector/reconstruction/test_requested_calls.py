@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from collector.reconstruction.requested_calls import RequestedCall, by_start, requested_calls
+from collector.reconstruction.drafts import by_start
+from collector.reconstruction.requested_calls import RequestedCall, requested_calls
 from tests.builders import genai_spans, model_span, result
 
 
@@ -27,7 +28,7 @@ def test_outcomes_are_told_by_id_whenever() -> None:
         model_span([("c1", "a", {}), ("c2", "b", {})], 2, at=1),
         model_span([("c3", "c", {})], 3, at=20, input_messages=told),
     )
-    assert [one.outcome for one in found] == ["error", "ok", None]
+    assert [one.result_status for one in found] == ["error", "ok", None]
 
 
 def test_outcomes_without_known_ids_go_by_position_only_where_all_are_told() -> None:
@@ -36,8 +37,8 @@ def test_outcomes_without_known_ids_go_by_position_only_where_all_are_told() -> 
     two = asked(
         model_span([("c1", "a", {}), ("c2", "b", {})], 2, at=1), model_span(number=3, at=20, input_messages=told)
     )
-    assert [found.outcome for found in one] == ["error"]
-    assert [found.outcome for found in two] == [None, None]
+    assert [found.result_status for found in one] == ["error"]
+    assert [found.result_status for found in two] == [None, None]
 
 
 def test_a_model_that_answered_without_calls_does_not_hide_what_was_asked_before() -> None:
@@ -47,7 +48,7 @@ def test_a_model_that_answered_without_calls_does_not_hide_what_was_asked_before
         model_span(number=3, at=10),
         model_span(number=4, at=20, input_messages=told),
     )
-    assert [one.outcome for one in found] == ["error"]
+    assert [one.result_status for one in found] == ["error"]
 
 
 def test_nobody_asked() -> None:

@@ -1,0 +1,56 @@
+"""Indexes the spans of a trace by span id, and merges log events into the model spans they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+
+from collector.model.genai_span import Content, GenAISpan, Role
+from collector.reconstruction.drafts import by_start
+
+
+def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
+    """Returns the spans by span id, in order of start: repeated spans once, log events merged into their model span.
+
+    The spans given are not modified.
+    """
+    spans: dict[bytes, GenAISpan] = {}
+    events: dict[bytes, list[GenAISpan]] = {}
+    for span in sorted(genai_spans, key=by_start):
+        if span.role is Role.EVENT:
+            events.setdefault(span.span_id, []).append(span)
+        elif span.span_id:
+            spans.setdefault(span.span_id, span)
+    for span_id, of_span in events.items():
+        unique = {repr((e.start_ns, e.output, e.user_input, e.tool_results)): e for e in of_span}
+        model = spans.get(span_id)
+        if model is not None and model.role is Role.MODEL:
+            spans[span_id] = _merged(model, list(unique.values()))
+        else:
+            for number, event in enumerate(unique.values()):
+                model = _model_of_event(event, number)
+                spans[model.span_id] = model
+    return spans
+
+
+def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:
+    model = copy(model)
+    if model.output is None:
+        model.output = [event.output for event in events if event.output is not None] or None
+    for event in events:
+        model.user_input = model.user_input or event.user_input
+        model.conversation_id = model.conversation_id or event.conversation_id
+        if event.content is not None:
+            known, new = model.content or Content(), event.content
+            model.content = Content(known.output or new.output, known.tool_definitions or new.tool_definitions)
+        model.tool_results = (*(model.tool_results or ()), *(event.tool_results or ())) or None
+    return model
+
+
+def _model_of_event(event: GenAISpan, number: int) -> GenAISpan:
+    """Returns a model request for an event whose span is no model span, or was not received."""
+    model = copy(event)
+    model.role = Role.MODEL
+    model.parent_span_id = event.span_id
+    model.span_id = event.span_id + number.to_bytes(4, "big")  # longer than a span's id, so no other span has it
+    return model
