@@ -1,7 +1,7 @@
-"""The table of dialects, and how a span or log record finds its own.
+"""All dialects, and the choice of the one that reads a span or log record.
 
-A span may speak two dialects at once (an OpenInference processor over native spans): the first in the table says what it
-is, the next ones only fill in what the first left open.
+A span may be in two dialects at once (an OpenInference processor over native spans): the first in the table classifies
+it, the others only add what is missing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from collector.model.genai_span import (
 from collector.model.span import LogRecord, Span
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
-    openinference.DIALECT,  # its processors write over other dialects' spans, so it says what a span is
+    openinference.DIALECT,  # its processors write to other dialects' spans, so it classifies them
     ai_sdk.DIALECT,
     mastra.DIALECT,
     genkit.DIALECT,
@@ -56,8 +56,8 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     openlit.DIALECT,
     litellm.DIALECT,
     mcp.DIALECT,
-    otel_genai.DIALECT,  # the others leave to it whatever keeps to the conventions
-    generic.DIALECT,  # only where no other has an answer
+    otel_genai.DIALECT,  # the others leave to it whatever follows the conventions
+    generic.DIALECT,  # only if no other reads the span
 )
 
 _BY_SCOPE: Final = {scope: dialect for dialect in DIALECTS for scope in dialect.scopes}
@@ -70,29 +70,28 @@ MARKERS: Final[tuple[bytes, ...]] = (
     *dict.fromkeys(marker for dialect in DIALECTS for marker in dialect.markers),
     semconv.HTTP_ROUTE.encode(),
 )
-"""A span that matters to a run contains one of these, or has no parent in its process, or is of one of the SCOPES."""
+"""Every relevant span contains one of these, or has no parent in its process, or is in one of SCOPES."""
 
 SCOPES: Final[frozenset[str]] = frozenset(scope for dialect in DIALECTS for scope in dialect.whole_scopes)
-"""Scopes whose spans all matter, and with all their attributes: some have no marker, some any attribute as argument."""
+"""Scopes whose spans are all relevant, with all attributes: some have no marker, some have arbitrary attributes."""
 
 ATTRIBUTES: Final[frozenset[str]] = frozenset(semconv.EVENT_ATTRIBUTES).union(
     _CONTEXT_ATTRIBUTES, *(dialect.attributes.union(dialect.keys) for dialect in DIALECTS)
 )
-"""The attributes of spans, their events and log records worth decoding: what some dialect looks at."""
+"""The attributes of spans, events and log records that are decoded: those that some dialect uses."""
 
 ATTRIBUTE_PREFIXES: Final[tuple[str, ...]] = tuple(dict.fromkeys(p for dialect in DIALECTS for p in dialect.prefixes))
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """What ``span`` means for an agent run.
+    """Returns what ``span`` is to an agent run.
 
-    None: it carries some marker and no dialect understands it (a blind spot, to be counted). ``IGNORED``: understood,
-    and not needed. A root, the first span of a process, or a server span with a route, is at least context.
+    None if it has a marker and no dialect understands it, which is counted as unread; ``IGNORED`` if it is understood and
+    not needed. A root, the first span of a process, or a server span with a route, is at least context.
     """
     attributes = span.attributes
-    if span.scope.name not in _BY_SCOPE and _OTHER_KEYS.isdisjoint(
-        attributes
-    ):  # by far the most: the conventions alone
+    # Most spans follow the conventions alone.
+    if span.scope.name not in _BY_SCOPE and _OTHER_KEYS.isdisjoint(attributes):
         genai_span = otel_genai.read_span(span)
     else:
         genai_span = _read_mixed(span)
@@ -122,7 +121,7 @@ def _read_mixed(span: Span) -> GenAISpan | None:
 
 
 def read_log(record: LogRecord) -> GenAISpan | None:
-    """What a log record tells of a model request, or None where it is about something else."""
+    """Returns what a log record holds of a model request; None if it is about anything else."""
     for read_record in _WITH_LOGS:
         genai_span = read_record(record)
         if genai_span is not None:

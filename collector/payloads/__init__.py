@@ -1,1 +1,1 @@
-"""Messages, arguments and tool definitions in the many shapes that senders give them."""
+"""Extracts tool calls, results, texts and tool definitions from the messages of every provider and framework."""

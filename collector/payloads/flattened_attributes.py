@@ -1,15 +1,17 @@
-"""Attributes that number the parts of one value in their names: ``llm.tools.0.tool.json_schema``, ``llm.tools.1. ...``."""
+"""Values that were flattened into one attribute per leaf: ``llm.tools.0.tool.json_schema``, ``llm.tools.1. ...``."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 MAX_PARTS: Final = 16
+"""How deep a value is rebuilt: further parts of a name are dropped."""
 MAX_ATTRIBUTES: Final = 4_096
+"""From how many attributes a value is rebuilt."""
 
 
 class FlattenedAttributes(dict[str, Any]):
-    """Attributes of one prefix, by their whole names."""
+    """The attributes that one value was flattened into, by their full names."""
 
 
 def unflatten(value: object) -> object:
@@ -26,12 +28,12 @@ def unflatten(value: object) -> object:
                 inner = at[part] = {}
             at = inner
         at.setdefault(parts[-1], leaf)
-    return _listed(root)
+    return _with_lists(root)
 
 
-def _listed(node: Any) -> Any:
+def _with_lists(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     if node and all(key.isdecimal() and len(key) <= 4 for key in node):
-        return [_listed(node[key]) for key in sorted(node, key=int)]
-    return {key: _listed(inner) for key, inner in node.items()}
+        return [_with_lists(node[key]) for key in sorted(node, key=int)]
+    return {key: _with_lists(inner) for key, inner in node.items()}

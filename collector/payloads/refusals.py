@@ -1,7 +1,7 @@
-"""The words by which frameworks say that a tool call never ran: unknown tool, arguments that do not fit its schema.
+"""The messages with which frameworks refuse a tool call: unknown tool, arguments that do not match its schema.
 
-Some record such a call like one that ran and failed. Only the message tells the two apart, so the messages are listed
-here with who writes them; a framework that changes its words adds a line.
+Some record such a call like one that ran and failed. Only the message distinguishes the two, so the messages are listed
+here with their authors; a framework that changes its message adds a line.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 MAX_CHARS: Final = 2_000
+"""How much of a message is searched."""
 
 _REFUSALS: Final = re.compile(
     "|".join((
@@ -24,7 +25,7 @@ _REFUSALS: Final = re.compile(
         r"Invalid input for tool ",  # Vercel AI SDK
         r"\bTool \S+ not found\b",  # OpenAI Agents, Mastra 0.x, Haystack
         r"\bFunction \S+ not found\b",  # Agno, Google ADK
-        r"\b[Uu]nknown tool\b",  # smolagents, and loops people write themselves
+        r"\b[Uu]nknown tool\b",  # smolagents, and hand-written agent loops
         r"\b[Ii]nvalid arguments for tool\b",  # MCP SDKs
         # Strands and Google ADK for JS: Zod's issues
         r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",
@@ -33,5 +34,5 @@ _REFUSALS: Final = re.compile(
 
 
 def is_refusal(message: str) -> bool:
-    """Whether ``message``, a tool span's error or a result told to a model, says that nothing ran."""
+    """Whether ``message``, a tool span's error or a tool result, means that nothing ran."""
     return _REFUSALS.search(message, 0, MAX_CHARS) is not None

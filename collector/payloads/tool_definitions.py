@@ -1,4 +1,4 @@
-"""The tools an agent was offered, found in whatever the instrumentation recorded of them."""
+"""Extracts the tools that an agent was offered from whatever the instrumentation recorded of them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from collector.payloads.values import name_of, parse_any
 from scorers.judged.judge import ToolDefinition
 
 MAX_TOOLS: Final = 256
+"""How many tools are returned."""
 MAX_DEPTH: Final = 10
 MAX_NODES: Final = 10_000
+"""How many nodes of one value are visited."""
 
-# Objects around definitions, and around one definition's fields.
+# Keys of objects that contain definitions, and of objects that contain the fields of one definition.
 _LISTS: Final = (
     "tools", "function_tools", "functionDeclarations", "function_declarations", "functions", "config", "toolConfig", "llm",
     "request",
@@ -26,7 +28,7 @@ _PARAMETER_KEYS: Final = (
 
 
 def tool_definitions(sources: Iterable[object]) -> list[ToolDefinition]:
-    """The tools in ``sources``, each name once, by the first definition that says more than the name."""
+    """Returns the tools in ``sources``, each name once, by the first definition that has more than a name."""
     found: dict[str, ToolDefinition] = {}
     for source in sources:
         for tool in _definitions(source):
@@ -62,7 +64,7 @@ def _definitions(source: object) -> Iterator[ToolDefinition]:
 
 
 def _definition(node: Mapping[Any, Any]) -> ToolDefinition | None:
-    """One definition, whatever its fields are wrapped in; None where ``node`` is none."""
+    """Returns the definition in ``node``, whatever wraps its fields; None if there is none."""
     layers = [node]
     while len(layers) < MAX_DEPTH:
         inner = next((i for key in _WRAPPERS if isinstance(i := parse_any(layers[-1].get(key)), Mapping)), None)
@@ -72,8 +74,10 @@ def _definition(node: Mapping[Any, Any]) -> ToolDefinition | None:
     name = next((n for layer in reversed(layers) for key in _NAME_KEYS if (n := name_of(layer.get(key)))), None)
     if name is None:
         return None
-    told = next((text for layer in reversed(layers) if isinstance(text := layer.get("description"), str) and text), "")
-    return ToolDefinition(name, told.strip(), _parameters(layers))
+    description = next(
+        (text for layer in reversed(layers) if isinstance(text := layer.get("description"), str) and text), ""
+    )
+    return ToolDefinition(name, description.strip(), _parameters(layers))
 
 
 def _parameters(layers: Iterable[Mapping[Any, Any]]) -> Mapping[str, Any] | None:

@@ -1,6 +1,6 @@
-"""Values as instrumentations write them, made plain: JSON, JSON inside JSON, Python reprs.
+"""Parses values in the encodings that instrumentations use: JSON, JSON inside JSON, Python reprs.
 
-Everything here is bounded and total: odd input gives None (or the text it was), never an exception.
+Every function is bounded and never raises: malformed input gives None, or the text itself.
 """
 
 from __future__ import annotations
@@ -12,22 +12,25 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 MAX_TEXT: Final = 262_144
-"""Longest text that is parsed, in characters. A quarter of a megabyte of arguments is no longer a tool call."""
+"""Longest text that is parsed, in characters."""
 MAX_KEPT_TEXT: Final = 4_096
-"""How much is kept of text that could not be read."""
+"""How much of a text is kept that could not be parsed."""
 MAX_REPR: Final = 32_768
+"""Longest Python repr that is parsed."""
 MAX_DEPTH: Final = 64
+"""How deep the containers of a parsed value may be nested."""
 MAX_NAME: Final = 256
+"""How much of a name or an id is kept."""
 _SPACE: Final = " \n\r\t"
 
-# NaN and Infinity are no JSON; as text they can be shown and compared, as floats they break every encoder behind us.
+# NaN and Infinity are not JSON; as text they can be displayed and compared, as floats they break JSON encoders downstream.
 _decoder = json.JSONDecoder(parse_constant=str)
 
 Arguments = Mapping[str, Any] | None
 
 
 def name_of(value: object) -> str | None:
-    """A short text such as a name or an id; None for anything else and for the empty string."""
+    """Returns a name or an id, cut to MAX_NAME; None if ``value`` is no string or empty."""
     return value[:MAX_NAME] if type(value) is str and value else None
 
 
@@ -50,13 +53,13 @@ def first_name(values: Mapping[str, Any], keys: Iterable[str]) -> str | None:
 
 
 def find_text(pattern: re.Pattern[str], value: object) -> str | None:
-    """What ``pattern`` captures in ``value``: one name out of a long JSON text that is not worth parsing."""
+    """Returns the name that ``pattern`` captures in ``value``, a long JSON text that is not worth parsing."""
     match = pattern.search(value, 0, MAX_TEXT) if type(value) is str else None
     return None if match is None else name_of(match[1])
 
 
 def parse_json(text: str) -> Any:
-    """The JSON value in ``text``, or None where there is none, it is too long, or nested too deeply."""
+    """Returns the JSON value in ``text``; None if it is invalid, too long, or nested too deeply."""
     if len(text) > MAX_TEXT:
         return None
     if text[:1] in _SPACE:
@@ -69,9 +72,9 @@ def parse_json(text: str) -> Any:
 
 
 def parse_arguments(value: object) -> tuple[Arguments, str | None]:
-    """The arguments of a call as an object, and the text that could not be read as one.
+    """Returns the arguments of a call as an object, or else the text that could not be parsed as one.
 
-    ``(None, None)`` where nothing was recorded: absent, empty, or JSON null.
+    ``(None, None)`` if nothing was recorded: absent, empty, or JSON null.
     """
     if type(value) is str:
         if not value:
@@ -98,7 +101,7 @@ def parse_arguments(value: object) -> tuple[Arguments, str | None]:
 
 
 def parse_repr(text: str) -> Any:
-    """The value of a Python literal, or None. Only literals are read: nothing is looked up, called or evaluated."""
+    """Returns the value of a Python literal, or None. Only literals are parsed: nothing is looked up, called or evaluated."""
     if len(text) > MAX_REPR:
         return None
     try:
@@ -109,7 +112,7 @@ def parse_repr(text: str) -> Any:
 
 
 def parse_any(value: object) -> Any:
-    """The structure inside ``value``: JSON text parsed, a Python repr read, anything else as it is."""
+    """Returns ``value`` with JSON text or a Python repr parsed, anything else unchanged."""
     if type(value) is not str:
         return value
     text = value.strip()
@@ -122,7 +125,7 @@ def parse_any(value: object) -> Any:
 
 
 def _is_too_deep(value: object, text: str) -> bool:
-    """Whether containers nest deeper than MAX_DEPTH. Looked at level by level, where the text has brackets enough."""
+    """Whether containers are nested deeper than MAX_DEPTH; examined level by level, if the text has enough brackets."""
     if len(text) <= 2 * MAX_DEPTH or text.count("[") + text.count("{") + text.count("(") <= MAX_DEPTH:
         return False
     level = [value]

@@ -38,9 +38,7 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
         found = _without_duplicates(_without_workflows(found))
     if agentless is not None and _is_run(agentless, bool(found)):
         _set_anchor(agentless, spans, ancestry)
-        if (
-            agentless.anchor is None or agentless.anchor.role is not Role.SESSION
-        ):  # the calls of a session belong to runs in other traces
+        if agentless.anchor is None or agentless.anchor.role is not Role.SESSION:  # its calls are in other traces too
             found.append(agentless)
     return found
 

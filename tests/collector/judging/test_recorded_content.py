@@ -11,7 +11,7 @@ import pytest
 
 from collector import dialects
 from collector.judging import recorded_content as content
-from collector.judging.recorded_content import ATTRIBUTES, MAX_ANSWER, MAX_OFFERED, PREFIXES
+from collector.judging.recorded_content import ATTRIBUTES, MAX_OUTPUT, MAX_TOOL_DEFINITIONS, PREFIXES
 from collector.model.genai_span import Content
 from collector.model.span import LogRecord, Span
 from collector.payloads.flattened_attributes import FlattenedAttributes
@@ -122,9 +122,9 @@ def test_records_too_long_are_left_out_and_texts_cut() -> None:
     def kept(answer: str) -> Content | None:
         return content_of(agent_span(attributes={"gen_ai.output.messages": answer}))
 
-    assert kept("[" + "x" * MAX_ANSWER) is None
-    assert kept("x" * (MAX_ANSWER + 1)) == Content("x" * MAX_ANSWER)
-    assert content_of(agent_span(attributes={"gen_ai.tool.definitions": "x" * (MAX_OFFERED + 1)})) is None
+    assert kept("[" + "x" * MAX_OUTPUT) is None
+    assert kept("x" * (MAX_OUTPUT + 1)) == Content("x" * MAX_OUTPUT)
+    assert content_of(agent_span(attributes={"gen_ai.tool.definitions": "x" * (MAX_TOOL_DEFINITIONS + 1)})) is None
 
 
 def test_definitions_every_request_repeats_are_kept_once() -> None:

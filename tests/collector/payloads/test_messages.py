@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from collector.payloads.messages import (
-    MAX_REQUESTS,
+    MAX_CALLS,
     may_contain_tool_calls,
     newest_tool_results,
     newest_user_input,
@@ -101,7 +101,7 @@ def test_a_call_within_arguments_is_no_call() -> None:
 
 
 def test_requests_are_bounded() -> None:
-    assert len(tool_call_parts([{"type": "tool_call", "name": "f"}] * (MAX_REQUESTS * 2))) == MAX_REQUESTS
+    assert len(tool_call_parts([{"type": "tool_call", "name": "f"}] * (MAX_CALLS * 2))) == MAX_CALLS
 
 
 # --- results
