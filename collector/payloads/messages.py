@@ -21,6 +21,8 @@ MAX_CALLS: Final = 1_000
 """How many tool calls of one output are returned."""
 MAX_RESULT_DEPTH: Final = 5
 """How many levels of content parts around a result's text are unwrapped."""
+MAX_PARTS: Final = 64
+"""How many parts of a tool's message are examined."""
 TAIL: Final = 16_384
 """How many characters at the end of a model's input are searched for the newest messages."""
 
@@ -225,7 +227,7 @@ def _contains_results(message: Mapping[Any, Any]) -> bool:
     """Whether a tool's message is a list of results, not one result."""
     parts = parse_any(first_value(message, ("parts", "content")))
     return isinstance(parts, list) and any(
-        isinstance(part, Mapping) and _result_in(part) is not None for part in parts[:64]
+        isinstance(part, Mapping) and _result_in(part) is not None for part in parts[:MAX_PARTS]
     )
 
 

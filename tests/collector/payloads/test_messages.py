@@ -10,12 +10,18 @@ from hypothesis import given
 
 from collector.payloads.messages import (
     MAX_CALLS,
+    MAX_DEPTH,
+    MAX_NODES,
+    MAX_PARTS,
+    MAX_RESULT_DEPTH,
+    TAIL,
     may_contain_tool_calls,
     newest_tool_results,
     newest_user_input,
     result_status,
     tool_call_parts,
 )
+from collector.payloads.values import MAX_TEXT
 from tests.strategies import json_values
 
 ARGUMENTS = {"city": "Paris"}
@@ -100,7 +106,7 @@ def test_a_call_within_arguments_is_no_call() -> None:
     assert [call.name for call in tool_call_parts(output)] == ["delegate"]
 
 
-def test_requests_are_bounded() -> None:
+def test_calls_are_bounded() -> None:
     assert len(tool_call_parts([{"type": "tool_call", "name": "f"}] * (MAX_CALLS * 2))) == MAX_CALLS
 
 
@@ -204,4 +210,48 @@ def test_depth_is_bounded() -> None:
     for _ in range(5_000):
         deep = {"parts": [deep]}
     assert tool_call_parts(deep) == []
-    assert newest_tool_results(deep) is None
+    deep_result: Any = FAILED["OpenAI chat"]
+    for _ in range(MAX_DEPTH + 1):
+        deep_result = [deep_result]
+    assert newest_tool_results(deep_result) is None
+
+
+def test_the_depth_of_parts_encoded_separately_is_bounded() -> None:
+    nested: Any = json.dumps({"type": "tool_call", "name": "f"})
+    for _ in range(MAX_DEPTH - 1):
+        nested = [nested]
+    assert len(tool_call_parts(nested)) == 1
+    assert tool_call_parts([nested]) == []
+
+
+def test_nodes_are_bounded() -> None:
+    call = {"type": "tool_call", "name": "f"}
+    assert len(tool_call_parts([{}] * (MAX_NODES - 2) + [call])) == 1
+    assert tool_call_parts([{}] * MAX_NODES + [call]) == []
+    assert newest_tool_results([{}] * MAX_NODES + FAILED["OpenAI chat"]) is None
+
+
+def test_the_parts_around_a_result_are_bounded() -> None:
+    nested: Any = "Error: no"
+    for _ in range(MAX_RESULT_DEPTH):
+        nested = [nested]
+    assert (result_status(nested), result_status([nested])) == ("error", "ok")
+
+
+def test_the_parts_of_a_tools_message_are_bounded() -> None:
+    failed = {"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "no"}
+    assert newest_tool_results([{"role": "tool", "content": [{}, failed]}]) == (("c1", "error"),)
+    assert newest_tool_results([{"role": "tool", "content": [{}] * MAX_PARTS + [failed]}]) is None
+
+
+def test_only_the_end_of_a_text_is_searched() -> None:
+    long = "x" * TAIL
+    assert newest_user_input(json.dumps([{"role": "user", "content": long}])) is None
+    fine = {"role": "tool", "tool_call_id": "c2", "content": long}
+    assert newest_tool_results(json.dumps([*FAILED["OpenAI chat"], fine])) is None
+
+
+def test_texts_that_are_too_long_are_not_searched() -> None:
+    long = "x" * MAX_TEXT
+    assert newest_user_input(long + '{"role": "user", "content": "hi"}') is None
+    assert newest_tool_results(long + "Error executing tool 'f' with arguments {}: no") is None

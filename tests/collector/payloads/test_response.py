@@ -10,6 +10,7 @@ from hypothesis import given
 
 from collector.payloads.message_text import MAX_CHARS
 from collector.payloads.response import response_text
+from collector.payloads.values import MAX_REPR
 from tests.strategies import json_values
 
 WORDS = "Refunded order 42."
@@ -111,3 +112,7 @@ def test_odd_values_give_text_or_none(value: Any) -> None:
 @pytest.mark.parametrize("value", ["[" * 100_000, "content='" * 5_000, {"a": {"b": {"c": {}}}}])
 def test_hostile_values_end(value: Any) -> None:
     response_text(value)
+
+
+def test_a_long_repr_is_searched_up_to_a_limit() -> None:
+    assert response_text(f"RunOutput({'x' * MAX_REPR}, content='{WORDS}')") is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from collector.payloads.tool_definitions import MAX_TOOLS, tool_definitions
+from collector.payloads.tool_definitions import MAX_DEPTH, MAX_NODES, MAX_TOOLS, tool_definitions
 from scorers.judged.judge import ToolDefinition
 from tests.strategies import json_values
 
@@ -86,3 +86,17 @@ def test_deep_values_end() -> None:
     for _ in range(5_000):
         nested = {"function": nested}
     assert tool_definitions([nested, [[[nested]]]]) == []
+
+
+def test_depth_and_nodes_are_bounded() -> None:
+    nested: Any = {"name": "weather"}
+    for _ in range(MAX_DEPTH):
+        nested = [nested]
+    assert tool_definitions([nested]) == [ToolDefinition("weather")]
+    assert tool_definitions([[nested]]) == []
+    wrapped: Any = {"name": "weather"}
+    for _ in range(MAX_DEPTH):
+        wrapped = {"tools": wrapped}
+    assert tool_definitions([wrapped]) == [ToolDefinition("weather")]
+    assert tool_definitions([{"tools": wrapped}]) == []
+    assert tool_definitions([[{}] * MAX_NODES + [{"name": "weather"}]]) == []

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from collector.payloads.message_text import MAX_CHARS
+from collector.payloads.message_text import MAX_CHARS, MAX_DEPTH, MAX_ITEMS, MAX_PARTS
 from collector.payloads.user_input import user_text
+from collector.payloads.values import MAX_REPR
 from tests.strategies import json_values
 
 WORDS = "Refund order 42"
@@ -85,3 +86,29 @@ def test_anything_is_looked_through_without_harm(value: Any) -> None:
     for form in (value, json.dumps(value), repr(value)):
         found = user_text(form)
         assert found is None or isinstance(found, str)
+
+
+def test_depth_is_bounded() -> None:
+    nested: Any = WORDS
+    for _ in range(MAX_DEPTH):
+        nested = {"input": nested}
+    assert user_text(nested) == WORDS
+    assert user_text({"input": nested}) is None
+
+
+def test_only_the_newest_messages_are_searched() -> None:
+    question, answer = {"role": "user", "content": WORDS}, {"role": "assistant", "content": "yes?"}
+    assert user_text([question, *[answer] * (MAX_ITEMS - 1)]) == WORDS
+    assert user_text([question, *[answer] * MAX_ITEMS]) is None
+
+
+def test_parts_are_bounded() -> None:
+    assert user_text(["a"] * (MAX_PARTS + 1)) == "\n".join(["a"] * MAX_PARTS)
+    late_repr = "id='7' source='user' models_usage=None content='b' type='TextMessage'"
+    assert user_text(["a"] * MAX_PARTS + [late_repr]) == "\n".join(["a"] * MAX_PARTS)
+
+
+def test_a_long_repr_is_searched_up_to_a_limit() -> None:
+    message = f"id='7' source='user' models_usage=None {'x' * MAX_REPR} content='{WORDS}'"
+    assert user_text(message) is None
+    assert user_text("x" * MAX_REPR + f" source='user' models_usage=None content='{WORDS}'") != WORDS

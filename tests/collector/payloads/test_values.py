@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 
 from collector.payloads.values import (
     MAX_DEPTH,
+    MAX_KEPT_TEXT,
     MAX_NAME,
+    MAX_REPR,
     MAX_TEXT,
     find_text,
+    first_name,
+    first_value,
     name_of,
     parse_any,
     parse_arguments,
@@ -106,3 +110,27 @@ def test_any_text_is_read_or_kept(text: str) -> None:
     arguments, kept = parse_arguments(text)
     assert arguments is None or kept is None
     parse_any(text)
+
+
+@pytest.mark.parametrize(
+    "recorded", ["x" * 10_000, '"' + "x" * 10_000 + '"', ["x" * 10_000]], ids=["text", "JSON", "list"]
+)
+def test_a_text_that_is_no_object_is_cut(recorded: object) -> None:
+    _, text = parse_arguments(recorded)
+    assert text is not None
+    assert len(text) == MAX_KEPT_TEXT
+
+
+def test_a_repr_that_is_too_long_is_not_parsed() -> None:
+    assert parse_repr(repr("x" * (MAX_REPR - 2))) == "x" * (MAX_REPR - 2)
+    assert parse_repr(repr("x" * (MAX_REPR - 1))) is None
+
+
+def test_a_name_is_searched_up_to_a_limit() -> None:
+    assert find_text(re.compile("x(c1)"), "x" * MAX_TEXT + "c1") is None
+
+
+def test_the_first_of_several_keys() -> None:
+    values = {"a": None, "b": "", "c": 0, "d": "name"}
+    assert (first_value(values, "abc"), first_value(values, "bc"), first_value(values, "az")) == ("", "", None)
+    assert (first_name(values, "abcd"), first_name(values, "abc")) == ("name", None)

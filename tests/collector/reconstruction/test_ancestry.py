@@ -78,3 +78,10 @@ def test_the_root_is_the_earliest_span_with_nothing_above() -> None:
 def test_context_is_looked_for_upwards() -> None:
     tree = ancestry(genai_span(1, 0), genai_span(3, 2), genai_span(4, 3), unread={2: 1})
     assert [one.span_id for one in tree.iter_ancestors(span_id(4))] == [span_id(3), span_id(1)]
+
+
+def test_context_is_searched_up_to_a_limit() -> None:
+    at_limit, beyond = MAX_CONTEXT_STEPS + 1, MAX_CONTEXT_STEPS + 2
+    tree = ancestry(genai_span(1, 0), unread={number: number - 1 for number in range(2, beyond + 1)})
+    assert len(list(tree.iter_ancestors(span_id(at_limit)))) == 1
+    assert list(tree.iter_ancestors(span_id(beyond))) == []

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from collector.reconstruction.merging import MAX_CANDIDATES
 from tests.builders import (
     EPOCH,
     MS,
@@ -262,3 +263,11 @@ def test_where_every_tool_leaves_a_span_a_request_without_one_never_ran() -> Non
     ]
     assert called(run_of(traced, *asked)) == ["(gone)"]
     assert called(run_of(agent_span(), *asked)) == ["gone"]
+
+
+@pytest.mark.parametrize(("requests", "is_matched"), [(MAX_CANDIDATES, True), (MAX_CANDIDATES + 1, False)])
+def test_an_execution_is_compared_with_a_bounded_number_of_requests(requests: int, is_matched: bool) -> None:
+    last = requests - 1
+    requested = model_span([(f"c{number}", "get", {"n": number}) for number in range(requests)], at=1, lasting=5)
+    found = calls(agent_span(), requested, tool_span("get", {"n": last}, 4, at=10, call_id=f"c{last}"))
+    assert ([call_id for _, call_id, _, _, executed in found if not executed][-1] != f"c{last}") is is_matched

@@ -271,6 +271,16 @@ def test_any_spans_give_the_same_runs_in_any_order(items: list[Span | LogRecord]
     join_runs(runs_of(*unique))
 
 
+@given(st.lists(spans() | log_records(), max_size=8))
+def test_any_spans_give_the_same_runs_twice_and_are_not_modified(items: list[Span | LogRecord]) -> None:
+    read = genai_spans(items)
+    parents = {item.span_id: item.parent_span_id for item in items if isinstance(item, Span)}
+    before = repr(read)
+    first = repr(reconstruct(TRACE, read, parents, ContextSettings()))
+    assert repr(reconstruct(TRACE, read, parents, ContextSettings())) == first
+    assert repr(read) == before
+
+
 @given(spans())
 def test_any_span_is_read(made: Span) -> None:
     dialects.read_span(made)

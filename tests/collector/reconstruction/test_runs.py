@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from collector.reconstruction.runs import MAX_NAMESAKES
 from tests.builders import (
     EPOCH,
     agent_span,
@@ -14,7 +17,6 @@ from tests.builders import (
     span_id,
     steps,
     tool_span,
-    user,
 )
 
 
@@ -189,13 +191,10 @@ def test_log_events_of_a_span_that_is_no_model_request_are_requests_themselves()
     assert run.trajectory.calls[0].start_ns == EPOCH + 5_000_000
 
 
-def test_the_callers_readings_stay_as_they_are() -> None:
-    spans = [agent_span(), model_span(input_messages=[user("hi")], number=3)]
-    choice = log(
-        "gen_ai.choice", 3, {"message": {"tool_calls": [{"id": "c", "function": {"name": "pay", "arguments": "{}"}}]}}
-    )
-    assert (
-        [called(run) for run in runs_of(*spans, choice)]
-        == [called(run) for run in runs_of(*spans, choice, choice)]
-        == [["pay"]]
-    )
+@pytest.mark.parametrize(("agents", "is_dropped"), [(MAX_NAMESAKES, True), (MAX_NAMESAKES + 1, False)])
+def test_an_idle_agent_is_compared_with_a_bounded_number_of_namesakes(agents: int, is_dropped: bool) -> None:
+    spans = [agent_span("a", 9, at=(agents - 1) * 100 + 1, lasting=5)]
+    for number in range(agents):
+        spans.append(agent_span("a", 10 + 2 * number, at=number * 100, lasting=10))
+        spans.append(tool_span("get", {}, 11 + 2 * number, 10 + 2 * number, at=number * 100 + 1, lasting=1))
+    assert len(runs_of(*spans)) == (agents if is_dropped else agents + 1)

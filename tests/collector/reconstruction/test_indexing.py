@@ -1,0 +1,50 @@
+"""Spans indexed by id, with log events merged into their model spans."""
+
+from __future__ import annotations
+
+from copy import copy
+
+from collector.model.genai_span import Role
+from collector.model.span import LogRecord, Span
+from collector.reconstruction.indexing import index_spans
+from collector.reconstruction.reconstruct import ContextSettings, reconstruct
+from tests.builders import TRACE, agent_span, genai_spans, log, model_span, span_id, tool_span
+
+FAILED = log("gen_ai.tool.message", 4, {"id": "c1", "content": "Error: no"}, at=21)
+ITEMS: list[Span | LogRecord] = [
+    agent_span(),
+    model_span([("c1", "get", {})], 2, at=1),
+    tool_span("get", {}, 3, at=12),
+    model_span(number=4, at=20),
+    FAILED,
+    log("gen_ai.user.message", 4, {"content": "again"}, at=22),
+]
+
+
+def test_repeated_spans_and_events_count_once() -> None:
+    once, twice = index_spans(genai_spans(ITEMS)), index_spans(genai_spans(ITEMS * 2))
+    assert list(once) == [span_id(1), span_id(2), span_id(3), span_id(4)]
+    assert twice == once
+    assert once[span_id(4)].tool_results == (("c1", "error"),)
+    assert once[span_id(4)].user_input == "again"
+
+
+def test_the_given_spans_are_not_modified() -> None:
+    spans = genai_spans(ITEMS)
+    before = [copy(span) for span in spans]
+    index_spans(spans)
+    assert spans == before
+
+
+def test_an_event_without_its_span_is_a_model_request_of_its_own() -> None:
+    events = genai_spans([FAILED])
+    (model,) = index_spans(events).values()
+    assert (model.role, model.parent_span_id, model.tool_results) == (Role.MODEL, span_id(4), (("c1", "error"),))
+    assert (events[0].role, events[0].span_id) == (Role.EVENT, span_id(4))
+
+
+def test_events_merged_again_change_no_run() -> None:
+    spans = genai_spans(ITEMS)
+    parents = {item.span_id: item.parent_span_id for item in ITEMS if isinstance(item, Span)}
+    first = reconstruct(TRACE, spans, parents, ContextSettings())
+    assert reconstruct(TRACE, spans, parents, ContextSettings()) == first
