@@ -16,7 +16,7 @@ Truth = Mapping[str, Any]
 
 
 def differences(truth: Truth, runs: Sequence[Run], has_content: bool) -> Iterator[str]:
-    """What of ``runs`` is not as it happened: names, arguments, errors, order, steps, nesting, user_input."""
+    """What of ``runs`` is not as it happened: names, arguments, errors, order, steps, nesting, user_input, runs."""
     wanted = truth["tool_calls"]
     placed = list(executed(truth, runs))
     calls = [call for call, _ in placed]
@@ -37,6 +37,8 @@ def differences(truth: Truth, runs: Sequence[Run], has_content: bool) -> Iterato
         yield "nesting"
     if not user_input_agrees(truth, runs, has_content):
         yield "user_input"
+    if len(runs) != truth.get("runs", len(runs)):
+        yield "runs"
 
 
 def name_in(want: Mapping[str, Any]) -> str:

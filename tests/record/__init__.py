@@ -5,6 +5,6 @@ happened, written down by the tools themselves. The framework runs unchanged in 
 for this one recording; its model is a script behind a server on loopback.
 
 A new version of a framework is recorded by changing its pin in ``recordings.py``. A new framework is a line there and a
-script in ``frameworks/``. Before a recording joins ``tests/corpus``: failing tools leave stack traces in their spans, and
-those name the folders of the machine.
+script in ``frameworks/``. A name with ``+`` is a framework under several instrumentations at once. What names the machine is
+left out: folders in stack traces, attributes of host and process.
 """

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.record.http import Answer
+from tests.record.scrub import scrubbed
 
 _SUFFIXES = {"/v1/traces": "", "/v1/logs": "-logs"}
 _PROTOBUF = "application/x-protobuf"
 
 
 class RequestFiles:
-    """Writes traces as ``request-NNN.pb`` and logs as ``request-NNN-logs.pb``; metrics are taken and thrown away."""
+    """Writes traces as ``request-NNN.pb`` and logs as ``request-NNN-logs.pb``; metrics are taken and thrown away.
 
-    def __init__(self, folder: Path) -> None:
+    What names this machine is removed: ``replaced`` maps folders to what is written in their place.
+    """
+
+    def __init__(self, folder: Path, replaced: Mapping[str, str]) -> None:
         self._folder = folder
+        self._replaced = replaced
         self._count = 0
 
     def answer(self, path: str, body: bytes) -> Answer:
         """The answer to a POST request: an empty export response."""
         if path in _SUFFIXES:
             self._count += 1
-            (self._folder / f"request-{self._count:03}{_SUFFIXES[path]}.pb").write_bytes(body)
+            file = self._folder / f"request-{self._count:03}{_SUFFIXES[path]}.pb"
+            file.write_bytes(scrubbed(path, body, self._replaced))
         return 200, _PROTOBUF, b""

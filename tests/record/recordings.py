@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -29,36 +30,136 @@ class EnvironmentMissingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A script in ``frameworks/`` and what it needs: the framework first, then what instruments it, then the rest."""
+    """A script in ``frameworks/``, the pinned packages it needs, and the scenarios that are recorded with it."""
 
     script: str
-    requirements: tuple[str, ...]
+    framework: str
+    instrumentations: tuple[str, ...] = ("built-in",)
+    """What records the spans: packages, or ``built-in`` for the framework itself. Several record the same calls."""
+    others: tuple[str, ...] = ()
+    scenarios: tuple[str, ...] = ("multi", "fail")
+    tool_prefix: str = ""
+    """What the framework puts before a tool's name when it offers the tool to the model."""
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """All packages: the framework, then what instruments it, then the rest."""
+        packages = (package for package in self.instrumentations if package != "built-in")
+        return tuple(dict.fromkeys((self.framework, *packages, *self.others)))
 
 
+def package_name(requirement: str) -> str:
+    """The name in a pinned requirement, without extras."""
+    return requirement.partition("==")[0].partition("[")[0]
+
+
+_TWICE = ("multi", "fail", "equal", "nested")
+_AGENTS, _AGENTS_OI, _AGENTS_TL, _LOGFIRE = (
+    "openai-agents==0.24.0",
+    "openinference-instrumentation-openai-agents==2.6.0",
+    "opentelemetry-instrumentation-openai-agents==0.62.4",
+    "logfire==5.2.0",
+)
 RECORDINGS: dict[str, Recording] = {
+    "py-agno-official+openinference": Recording(
+        "agno_official_openinference",
+        "agno==3.1.10",
+        ("opentelemetry-instrumentation-genai-agno==1.3b0", "openinference-instrumentation-agno==1.0.15"),
+        ("openai==3.52.0",),
+        _TWICE,
+    ),
     "py-agno-openinference": Recording(
-        "agno_openinference", ("agno==3.1.10", "openinference-instrumentation-agno==1.0.15", "openai==3.52.0")
+        "agno_openinference", "agno==3.1.10", ("openinference-instrumentation-agno==1.0.15",), ("openai==3.52.0",)
+    ),
+    "py-crewai-openinference+openllmetry": Recording(
+        "crewai_openinference_openllmetry",
+        "crewai==1.15.30",
+        ("openinference-instrumentation-crewai==1.1.21", "opentelemetry-instrumentation-crewai==0.62.4"),
+        ("opentelemetry-instrumentation-openai==0.62.4",),
+        _TWICE,
     ),
     "py-langchain-official": Recording(
         "langchain_official",
-        ("langchain==1.4.7", "opentelemetry-instrumentation-genai-langchain==1.3b0", "langchain-openai==1.7.3"),
+        "langchain==1.4.7",
+        ("opentelemetry-instrumentation-genai-langchain==1.3b0",),
+        ("langchain-openai==1.7.3",),
     ),
     "py-langchain-openinference": Recording(
         "langchain_openinference",
-        ("langchain==1.4.7", "openinference-instrumentation-langchain==0.1.80", "langchain-openai==1.7.3"),
+        "langchain==1.4.7",
+        ("openinference-instrumentation-langchain==0.1.80",),
+        ("langchain-openai==1.7.3",),
+    ),
+    "py-langchain-openinference+official": Recording(
+        "langchain_openinference_official",
+        "langchain==1.4.7",
+        ("openinference-instrumentation-langchain==0.1.80", "opentelemetry-instrumentation-genai-langchain==1.3b0"),
+        ("langchain-openai==1.7.3",),
+        _TWICE,
+    ),
+    "py-langchain-openinference+openllmetry": Recording(
+        "langchain_openinference_openllmetry",
+        "langchain==1.4.7",
+        ("openinference-instrumentation-langchain==0.1.80", "opentelemetry-instrumentation-langchain==0.62.4"),
+        ("langchain-openai==1.7.3",),
+        _TWICE,
+    ),
+    "py-llama-index-official+openinference": Recording(
+        "llama_index_official_openinference",
+        "llama-index-core==0.14.25",
+        ("opentelemetry-instrumentation-genai-llama-index==1.3b0", "openinference-instrumentation-llama-index==4.6.1"),
+        ("llama-index-llms-openai==0.8.3",),
+        _TWICE,
+    ),
+    "py-openai-agents-logfire": Recording("openai_agents_logfire", _AGENTS, (_LOGFIRE,), scenarios=("approval",)),
+    "py-openai-agents-mcp-openinference": Recording(
+        "openai_agents_mcp_openinference",
+        _AGENTS,
+        (_AGENTS_OI, "mcp==2.3.0"),
+        scenarios=("multi", "fail", "equal"),
+        tool_prefix="mcp_travel__",
     ),
     "py-openai-agents-official": Recording(
         "openai_agents_official",
-        (
-            "openai-agents==0.24.0",
-            "opentelemetry-instrumentation-genai-openai-agents==1.3b0",
-            "opentelemetry-instrumentation-genai-openai==1.3b0",
-        ),
+        _AGENTS,
+        ("opentelemetry-instrumentation-genai-openai-agents==1.3b0",),
+        ("opentelemetry-instrumentation-genai-openai==1.3b0",),
+        ("multi", "fail", "approval"),
+    ),
+    "py-openai-agents-openinference": Recording(
+        "openai_agents_openinference", _AGENTS, (_AGENTS_OI,), scenarios=("approval",)
+    ),
+    "py-openai-agents-openinference+logfire": Recording(
+        "openai_agents_openinference_logfire", _AGENTS, (_AGENTS_OI, _LOGFIRE), scenarios=(*_TWICE, "approval")
+    ),
+    "py-openai-agents-openinference+openllmetry": Recording(
+        "openai_agents_openinference_openllmetry", _AGENTS, (_AGENTS_OI, _AGENTS_TL), scenarios=(*_TWICE, "approval")
+    ),
+    "py-openai-agents-openllmetry": Recording(
+        "openai_agents_openllmetry", _AGENTS, (_AGENTS_TL,), scenarios=("approval",)
+    ),
+    "py-openai-agents-openllmetry+logfire": Recording(
+        "openai_agents_openllmetry_logfire", _AGENTS, (_AGENTS_TL, _LOGFIRE), scenarios=(*_TWICE, "approval")
     ),
     "py-openai-sdk-openllmetry": Recording(
-        "openai_sdk_openllmetry", ("openai==3.52.0", "opentelemetry-instrumentation-openai==0.62.4")
+        "openai_sdk_openllmetry", "openai==3.52.0", ("opentelemetry-instrumentation-openai==0.62.4",)
     ),
-    "py-pydantic-ai-native": Recording("pydantic_ai_native", ("pydantic-ai-slim==2.68.0", "openai==3.52.0")),
+    "py-pydantic-ai-mcp-native": Recording(
+        "pydantic_ai_mcp",
+        "pydantic-ai-slim[mcp]==2.68.0",
+        ("built-in", "mcp==2.3.0"),
+        ("openai==3.52.0",),
+        ("multi", "fail", "equal"),
+        "travel_",
+    ),
+    "py-pydantic-ai-native": Recording("pydantic_ai_native", "pydantic-ai-slim==2.68.0", others=("openai==3.52.0",)),
+    "py-pydantic-ai-native+openinference": Recording(
+        "pydantic_ai_native_openinference",
+        "pydantic-ai-slim==2.68.0",
+        ("built-in", "openinference-instrumentation-pydantic-ai==0.1.30"),
+        ("openai==3.52.0",),
+        _TWICE,
+    ),
 }
 
 
@@ -71,7 +172,7 @@ def record(name: str, folder: Path) -> Iterator[Path]:
     recording = RECORDINGS[name]
     with TemporaryDirectory(prefix="rightcall-record-") as scratch:
         python = _environment(Path(scratch) / "venv", (*recording.requirements, *_SDK))
-        for scenario in scenarios():
+        for scenario in recording.scenarios:
             target = folder / f"{name}-{scenario}"
             if target.exists():
                 shutil.rmtree(target)
@@ -99,11 +200,10 @@ def _environment(venv: Path, requirements: Sequence[str]) -> Path:
 
 
 def _run(python: Path, recording: Recording, name: str, scenario: str, target: Path) -> None:
-    script = scenarios()[scenario].answers
-    packages = [requirement.partition("==")[0] for requirement in recording.requirements]
+    script = scenarios(recording.tool_prefix)[scenario].answers
     with ExitStack() as servers:
         model = ScriptedModel(script)
-        receiver = servers.enter_context(LoopbackServer(RequestFiles(target).answer))
+        receiver = servers.enter_context(LoopbackServer(RequestFiles(target, _folders(python)).answer))
         openai = servers.enter_context(LoopbackServer(model.answer))
         environment = {
             "PATH": os.environ.get("PATH", ""),
@@ -119,7 +219,7 @@ def _run(python: Path, recording: Recording, name: str, scenario: str, target: P
             "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
         }
         module = f"tests.record.frameworks.{recording.script}"
-        command = [str(python), "-m", module, name, scenario, str(target), *packages]
+        command = [str(python), "-m", module, name, scenario, str(target)]
         done = subprocess.run(
             command, cwd=target, env=environment, capture_output=True, text=True, timeout=_TIMEOUT, check=False
         )
@@ -128,3 +228,13 @@ def _run(python: Path, recording: Recording, name: str, scenario: str, target: P
     truth = target / "truth.json"
     noted = json.loads(truth.read_text()) | {"llm_http_requests": len(model.requests)}
     truth.write_text(json.dumps(noted, indent=1, ensure_ascii=False) + "\n")
+
+
+def _folders(python: Path) -> dict[str, str]:
+    """Folders of this machine that stack traces name, and what stands for each in a recording."""
+    return {
+        str(python.parents[1] / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"): "/app",
+        str(python.parents[2]): "/app",
+        sysconfig.get_path("stdlib"): "/app/lib/python3",
+        str(ROOT): "/app",
+    }

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 MODEL = "gpt-4o"
-AGENT = "travel_agent"
+AGENT, INNER_AGENT = "travel_agent", "policy_agent"
 INSTRUCTIONS = "You help travellers. Use the tools."
 
 _WORK_SECONDS = 0.05
@@ -33,10 +33,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer of the model: calls, or words that end the run."""
+    """One answer of the model to an agent: calls, or text that ends the run."""
 
     calls: Sequence[Asked] = ()
     text: str | None = None
+    agent: str = AGENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Scenario:
     user_input: str
     answers: Sequence[Answer]
     tools: Sequence[Callable[..., str]] = field(repr=False)
+    inner_tools: Sequence[Callable[..., str]] = field(default=(), repr=False)
+    """The tools of the inner agent, which the outer one runs by its tool ``ask_policy_agent``."""
 
 
 def get_weather(city: str, unit: str = "celsius") -> str:
@@ -74,12 +77,62 @@ def card_of_two_tries() -> Callable[[int, float], str]:
     return charge_card
 
 
+def dice() -> Callable[[int], str]:
+    """A tool whose equal calls have different results."""
+    rolls = iter((3, 5, 3))
+
+    def roll_dice(sides: int) -> str:
+        """Roll a die."""
+        time.sleep(_WORK_SECONDS)
+        return f"rolled {next(rolls)} of {sides}"
+
+    return roll_dice
+
+
+def lookup_policy(topic: str) -> str:
+    """Look up a policy."""
+    time.sleep(_WORK_SECONDS)
+    return f"The policy for {topic}: within 30 days."
+
+
+def send_mail(to: str, body: str) -> str:
+    """Send a mail."""
+    time.sleep(_WORK_SECONDS)
+    return f"sent to {to}"
+
+
+def issue_refund(order_id: int, amount: float) -> str:
+    """Refund an order."""
+    time.sleep(_WORK_SECONDS)
+    return f"refunded {amount} EUR for order {order_id}"
+
+
+def delete_account(user_id: str) -> str:
+    """Delete an account."""
+    time.sleep(_WORK_SECONDS)
+    return f"deleted {user_id}"
+
+
+APPROVALS = {"issue_refund": True, "delete_account": False}
+"""The tools that run only when a human approves, and whether he does."""
+
 _FLIGHT = {"flight_id": "AF123", "passenger": "Ada Lovelace", "price": 199.5, "tags": ["window", "végétarien"]}
 _CHARGE = {"order_id": 42, "amount": 10.5}
 
 
-def scenarios() -> dict[str, Scenario]:
-    """All scenarios by name, with tools that have not been called yet."""
+def scenarios(tool_prefix: str = "") -> dict[str, Scenario]:
+    """All scenarios by name, with tools that have not been called yet; the model puts the prefix before a tool's name."""
+    found = _scenarios()
+    for name, scenario in found.items():
+        answers = [
+            replace(answer, calls=[replace(call, name=tool_prefix + call.name) for call in answer.calls])
+            for answer in scenario.answers
+        ]
+        found[name] = replace(scenario, answers=answers)
+    return found
+
+
+def _scenarios() -> dict[str, Scenario]:
     return {
         "multi": Scenario(
             "What is the weather in Paris and London? Then book flight AF123 for Ada Lovelace.",
@@ -101,5 +154,37 @@ def scenarios() -> dict[str, Scenario]:
                 Answer(text="Charged after one retry."),
             ),
             (card_of_two_tries(),),
+        ),
+        "equal": Scenario(
+            "Roll two dice at once, then another.",
+            (
+                Answer((Asked("call_d1", "roll_dice", {"sides": 6}), Asked("call_d2", "roll_dice", {"sides": 6}))),
+                Answer((Asked("call_d3", "roll_dice", {"sides": 6}),)),
+                Answer(text="The dice are rolled."),
+            ),
+            (dice(),),
+        ),
+        "nested": Scenario(
+            "Ask the policy agent about refunds, then mail the answer to ada@example.com.",
+            (
+                Answer((Asked("call_a1", "ask_policy_agent", {"question": "What is the policy for refunds?"}),)),
+                Answer((Asked("call_p1", "lookup_policy", {"topic": "refunds"}),), agent=INNER_AGENT),
+                Answer(text="Refunds within 30 days.", agent=INNER_AGENT),
+                Answer((Asked("call_m1", "send_mail", {"to": "ada@example.com", "body": "Refunds within 30 days."}),)),
+                Answer(text="The policy is mailed."),
+            ),
+            (send_mail,),
+            (lookup_policy,),
+        ),
+        "approval": Scenario(
+            "Refund order 42, 10.50 EUR, and delete the account u-7.",
+            (
+                Answer((
+                    Asked("call_r1", "issue_refund", _CHARGE),
+                    Asked("call_x1", "delete_account", {"user_id": "u-7"}),
+                )),
+                Answer(text="Refunded; the account stays."),
+            ),
+            (issue_refund, delete_account),
         ),
     }  # fmt: skip

@@ -1,6 +1,6 @@
 """The inside of a recording: run by the framework's own interpreter, once for each scenario. Standard library and OTLP only.
 
-A framework's script calls `record` with two functions: one switches its instrumentation on, the other asks its agent.
+A framework's script calls `record` with two functions: one switches its instrumentation on, the other asks an agent.
 """
 
 from __future__ import annotations
@@ -17,36 +17,63 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from tests.record.scenarios import AGENT, scenarios
+from tests.record.recordings import RECORDINGS, package_name
+from tests.record.scenarios import AGENT, INNER_AGENT, scenarios
 from tests.record.truth import TruthLog
 
 Tools = Sequence[Callable[..., str]]
+Ask = Callable[[str, str, Tools], str]
+"""Asks the agent of this name, with these tools; returns its last answer."""
+
+
+def own_provider(service: str) -> TracerProvider:
+    """The tracer provider of an application that exports over OTLP/HTTP."""
+    provider = TracerProvider(resource=Resource.create({"service.name": service}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
+    return provider
 
 
 def record(
-    instrument: Callable[[TracerProvider], None], ask: Callable[[str, Tools], str], agents: Sequence[str] = (AGENT,)
+    instrument: Callable[[TracerProvider], None],
+    ask: Ask,
+    *,
+    has_agents: bool = True,
+    make_provider: Callable[[str], TracerProvider] = own_provider,
 ) -> None:
     """Run the scenario named on the command line and write ``truth.json``. Fails where the agent ends otherwise.
 
-    The command line is NAME SCENARIO FOLDER PACKAGE...; addresses come from the variables that SDKs know.
+    The command line is NAME SCENARIO FOLDER; addresses come from the variables that SDKs know.
     """
-    name, scenario_name, folder, *packages = sys.argv[1:]
-    scenario, log = scenarios()[scenario_name], TruthLog()
-    provider = TracerProvider(resource=Resource.create({"service.name": name}))
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    trace.set_tracer_provider(provider)
+    name, scenario_name, folder = sys.argv[1:]
+    recording = RECORDINGS[name]
+    scenario, log = scenarios(recording.tool_prefix)[scenario_name], TruthLog(recording.tool_prefix)
+    provider = make_provider(name)
     instrument(provider)
-    answer = ask(scenario.user_input, [log.watch(tool) for tool in scenario.tools])
+    runs = 0
+
+    def run(agent: str, user_input: str, tools: Tools) -> str:
+        nonlocal runs
+        runs += 1
+        return ask(agent, user_input, [log.watch(tool) for tool in tools])
+
+    def ask_policy_agent(question: str) -> str:
+        """Ask the agent that knows the policies."""
+        return run(INNER_AGENT, question, scenario.inner_tools)
+
+    tools = [*([ask_policy_agent] if scenario.inner_tools else []), *scenario.tools]
+    answer = run(AGENT, scenario.user_input, tools)
     provider.shutdown()
+    packages = [package_name(requirement) for requirement in recording.requirements]
     described = {
         "framework": packages[0],
-        "instrumentation": packages[1] if len(packages) > 1 else "built-in",
+        "instrumentation": " + ".join(map(package_name, recording.instrumentations)),
         "scenario": scenario_name,
         "protocol": os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL"),
         "python": ".".join(map(str, sys.version_info[:3])),
-        "agent_names": list(agents),
+        "agent_names": list(dict.fromkeys(answer.agent for answer in scenario.answers)) if has_agents else [],
     }
-    truth = log.truth(scenario, described, packages)
+    truth = log.truth(scenario, described, packages, runs)
     (Path(folder) / "truth.json").write_text(json.dumps(truth, indent=1, ensure_ascii=False) + "\n")
-    if not answer.endswith(scenario.answers[-1].text or ""):  # some put what was said between before it
+    if not answer.endswith(scenario.answers[-1].text or ""):  # some put the text between turns before it
         raise SystemExit(f"the agent ended with {answer!r}")

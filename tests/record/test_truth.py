@@ -59,6 +59,30 @@ def test_calls_that_meet_are_a_group() -> None:
     assert truth["final_output"] == "met"
 
 
+def test_a_call_that_did_not_run_was_rejected() -> None:
+    log, scenario = TruthLog(), scenarios()["approval"]
+    log.watch(scenario.tools[0])(42, 10.5)
+    truth = log.truth(scenario, {}, [])
+    assert [call["call_id"] for call in truth["tool_calls"]] == ["call_r1"]
+    assert [call["call_id"] for call in truth["rejected_calls"]] == ["call_x1"]
+    assert "runs" not in truth
+
+
+def test_a_renamed_tool_is_found_in_what_the_model_asked_for() -> None:
+    log, scenario = TruthLog("mcp_travel__"), scenarios("mcp_travel__")["multi"]
+    log.watch(get_weather)("Paris")
+    (call,) = log.truth(scenario, {}, [])["tool_calls"]
+    assert (call["name"], call["reported_name"]) == ("get_weather", "mcp_travel__get_weather")
+    assert call["call_id"] == "call_w1"
+
+
+def test_the_turns_of_an_inner_agent_are_its_own() -> None:
+    scenario = scenarios()["nested"]
+    turns = TruthLog().truth(scenario, {}, [], runs=2)["model_turns"]
+    names = {agent: [call["name"] for turn in own for call in turn["calls"]] for agent, own in turns.items()}
+    assert names == {"main": ["ask_policy_agent", "send_mail"], "policy_agent": ["lookup_policy"]}
+
+
 @pytest.mark.parametrize(
     ("times", "groups"),
     [

@@ -8,15 +8,15 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import ToolRetryMiddleware
 from langchain_openai import ChatOpenAI
 
-from tests.record.scenarios import AGENT, INSTRUCTIONS, MODEL
+from tests.record.scenarios import INSTRUCTIONS, MODEL
 from tests.record.session import Tools
 
 
-def ask(user_input: str, tools: Tools) -> str:
+def ask(name: str, user_input: str, tools: Tools) -> str:
     """Ask the agent; a tool that fails is told to the model, which may try again."""
     failures = ToolRetryMiddleware(max_retries=0, on_failure=lambda error: f"Error: {error}")
     agent = create_agent(
-        ChatOpenAI(model=MODEL), list(tools), system_prompt=INSTRUCTIONS, name=AGENT, middleware=[failures]
+        ChatOpenAI(model=MODEL), list(tools), system_prompt=INSTRUCTIONS, name=name, middleware=[failures]
     )
     answer = agent.invoke({"messages": [("user", user_input)]})
     return str(answer["messages"][-1].content)

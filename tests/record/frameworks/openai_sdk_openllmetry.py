@@ -23,7 +23,7 @@ def instrument(provider: TracerProvider) -> None:
     OpenAIInstrumentor().instrument(tracer_provider=provider)
 
 
-def ask(user_input: str, tools: Tools) -> str:
+def ask(name: str, user_input: str, tools: Tools) -> str:
     """Answer a web request with as many model requests as it takes; the calls of an answer run at once."""
     offered: Any = [_offer(tool) for tool in tools]
     messages: list[Any] = [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": user_input}]
@@ -55,4 +55,4 @@ def _offer(tool: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    record(instrument, ask, agents=())
+    record(instrument, ask, has_agents=False)
