@@ -1,4 +1,4 @@
-"""The native score: values worked out by hand, labels, limits, orders nobody knows, shapes remembered."""
+"""The native score: values computed by hand, labels, limits, unknown orders, cached shapes."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def refund(trajectory: Trajectory) -> Score:
         (run(ORDER, "check_policy", "log_it", "check_inventory", "notify_user", "refund_credit"), "1", "pass"),
         (run(ORDER, "check_inventory", "check_policy", "refund_card", steps=[0, 1, 1, 2]), "1", "pass"),
         (run("lookup_order", "check_inventory", "check_policy", "refund_card"), "1", "pass"),
-        # Two edits of 4 expected and 4 made: the order was looked up, but not this one.
+        # Two edits of 4 expected and 4 made: a different order was looked up.
         (run(("lookup_order", {"order_id": "7"}), "check_inventory", "check_policy", "refund_card"), "6/8", "fail"),
-        # Two more edits for the call out of order, and one for the precedence it breaks.
+        # Two edits for the call out of order, and one for the violated precedence.
         (run("refund_card", ORDER, "check_inventory", "check_policy"), "6/9", "fail"),
         (run(ORDER, "check_inventory", "check_policy"), "6/7", "fail"),
         (run(ORDER, "check_inventory", "check_policy", "refund_card", "search"), "8/9", "fail"),
@@ -64,14 +64,16 @@ def test_precision_recall_and_f1_of_the_same_alignment() -> None:
         ({}, run("a", "b"), 1.0, "pass"),
         ({}, run(), 1.0, "pass"),
         ({"expect": {"optional": "a"}}, run(), 1.0, "pass"),
-        # A limit broken is one more edit, and one more in the sum it is divided by.
+        # A violated limit adds one edit, and one to the divisor.
         ({"expect": {"sequence": ["a"], "max_calls": 1, "allow_extra": ["b"]}}, run("a", "b"), 2 / 3, "fail"),
         ({"expect": {"sequence": ["a"], "max_calls": 2, "allow_extra": ["b"]}}, run("a", "b"), 1.0, "pass"),
         ({"expect": {"sequence": ["a"], "max_errors": 0}}, run(ToolCall("a", status="error")), 2 / 3, "fail"),
         ({"expect": {"sequence": ["a"], "max_errors": 1}}, run(ToolCall("a", status="error")), 1.0, "pass"),
         ({"expect": {"max_errors": 0, "retries": "collapse"}}, run(ToolCall("a", status="error"), "a"), 1.0, "pass"),
+        ({"expect": {"max_errors": 0, "retries": "collapse"}}, run(ToolCall("a", status="error"), "b"), 0.0, "fail"),
+        ({"expect": {"sequence": ["a", "b"], "allow_extra": ["*"]}}, run("b", "a"), 0.5, "fail"),
         ({"expect": {"max_errors": 0, "max_calls": 5}}, run(ToolCall("a", status="error"), "a"), 0.5, "fail"),
-        # Without a pattern the value is the share of constraints and limits kept.
+        # Without a pattern the value is the share of constraints and limits that are satisfied.
         ({"constraints": [{"absence": "a"}, {"absence": "b"}, {"existence": "c"}]}, run("a", "c"), 2 / 3, "fail"),
         ({"constraints": [{"absence": "a"}, {"absence": "b"}]}, run("c"), 1.0, "pass"),
         ({"expect": {"forbid": ["rm"]}, "constraints": [{"existence": "a"}]}, run("a", "rm"), 0.5, "fail"),
@@ -90,11 +92,13 @@ def test_values_and_labels(keys: dict[str, Any], trajectory: Trajectory, value: 
     assert score.label == label
 
 
-def test_arguments_nobody_captured_are_named_not_blamed() -> None:
-    scorer = rule({"sequence": [{"tool": "a", "arguments": {"x": 1}}, "b"]}).native
+def test_calls_without_captured_arguments_are_listed_in_the_details() -> None:
+    with_arguments = [{"tool": tool, "arguments": {"x": 1}} for tool in "ab"]
+    scorer = rule({"sequence": [*with_arguments, "c"]}).native
 
-    assert scorer.score(run("a", "b")).details["unobserved"] == [0]
-    assert "unobserved" not in scorer.score(run(("a", {"x": 1}), "b")).details
+    assert scorer.score(run("a", ("b", {"x": 1}), "c")).details["unobserved"] == [0]
+    assert scorer.score(run("b", "a", "c", steps=[0, 0, 1])).details["unobserved"] == [0, 1]
+    assert "unobserved" not in scorer.score(run(("a", {"x": 1}), ("b", {"x": 1}), "c")).details
 
 
 @pytest.mark.parametrize(
@@ -103,6 +107,7 @@ def test_arguments_nobody_captured_are_named_not_blamed() -> None:
         ({"sequence": ["a", "b"]}, "ab", "ambiguous"),
         ({"sequence": ["a", "b"]}, "aab", "fail"),  # no order passes
         ({"any_order": ["a", "b"]}, "ab", "pass"),  # every order passes
+        ({"any_order": [*"abcdef"]}, "fedcba", "pass"),  # order cannot matter, so that none has to be tried
         ({"sequence": [{"optional": "a"}, {"optional": "b"}]}, "ab", "ambiguous"),
         ({"sequence": ["x", {"any_order": ["a", "b"]}]}, "xab", "ambiguous"),
         ({"one_of": [{"sequence": ["a", "b"]}, {"sequence": ["b", "a"]}]}, "ab", "pass"),
@@ -111,7 +116,9 @@ def test_arguments_nobody_captured_are_named_not_blamed() -> None:
         ({}, "ab", "pass"),
     ],
 )
-def test_an_order_nobody_knows_is_ambiguous_where_it_decides(expect: dict[str, Any], names: str, label: str) -> None:
+def test_an_unknown_order_is_ambiguous_if_the_label_depends_on_it(
+    expect: dict[str, Any], names: str, label: str
+) -> None:
     trajectory = run(*names, steps=[4] * len(names), unsure=(4,))
 
     assert rule(expect).native.score(trajectory).label == label
@@ -120,7 +127,14 @@ def test_an_order_nobody_knows_is_ambiguous_where_it_decides(expect: dict[str, A
     )
 
 
-def test_constraints_on_an_order_nobody_knows_are_ambiguous() -> None:
+def test_retries_in_an_unknown_order_are_ambiguous() -> None:
+    unsure = run(ToolCall("a", status="error"), "a", steps=[0, 0], unsure=(0,))
+
+    assert rule({"any_order": ["a", "a"], "retries": "collapse"}).native.score(unsure).label == "ambiguous"
+    assert rule({"any_order": ["a", "a"]}).native.score(unsure).label == "pass"
+
+
+def test_constraints_on_an_unknown_order_are_ambiguous() -> None:
     unsure = run("a", "b", steps=[0, 0], unsure=(0,))
 
     assert rule(constraints=[{"precedence": ["a", "b"]}]).native.score(unsure).label == "ambiguous"
@@ -143,18 +157,18 @@ def test_the_orders_that_are_tried_are_bounded(steps: list[int], label: str) -> 
     assert rule({"repeat": "a"}).native.score(unsure).label == label
 
 
-def test_a_huge_step_of_unknown_order_is_not_tried_out() -> None:
+def test_the_orders_of_a_huge_step_are_not_tried() -> None:
     unsure = run(*["a", "b"] * 500, steps=[0] * 1000, unsure=(0,))
 
     assert rule({"repeat": {"any_order": ["a", "b"]}}).native.score(unsure).label == "ambiguous"
 
 
-def test_expected_and_forbidden_contradict() -> None:
+def test_a_tool_cannot_be_both_expected_and_forbidden() -> None:
     with pytest.raises(ValueError, match="delete_tmp is both expected and forbidden"):
         rule({"sequence": ["delete_tmp"], "forbid": ["delete_*"]})
 
 
-def test_a_run_too_entangled_raises() -> None:
+def test_a_run_that_needs_too_large_a_search_raises() -> None:
     shuffled = Random(3)
     expected = [f"t{shuffled.randrange(10)}" for _ in range(200)]
     scorer = rule({"sequence": expected}).native
@@ -163,7 +177,7 @@ def test_a_run_too_entangled_raises() -> None:
         scorer.score(run(*shuffled.sample(expected, 200), steps=[at // 8 for at in range(200)]))
 
 
-def test_shapes_met_before_give_the_same_score_whatever_came_between() -> None:
+def test_a_shape_has_the_same_score_after_its_eviction() -> None:
     scorer = rule({"sequence": [{"tool": "a", "arguments": {"x": 1}}, "b"]}).native
     runs = [run(("a", {"x": x}), name) for x in (1, 2) for name in ("b", "c", "d")]
     first = [scorer.score(trajectory) for trajectory in runs]
@@ -273,7 +287,7 @@ def test_arguments_of_plain_calls_are_literals(
 
 
 @pytest.mark.parametrize(
-    ("options", "expected", "complaint"),
+    ("options", "expected", "message"),
     [
         ({"mode": "in_ordr"}, [], "did you mean in_order?"),
         ({"colour": "red"}, [], "unknown key colour"),
@@ -283,8 +297,8 @@ def test_arguments_of_plain_calls_are_literals(
         ({}, "ab", "expected must be a list of calls"),
     ],
 )
-def test_what_is_no_plain_call_or_option_is_refused(options: dict[str, Any], expected: Any, complaint: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=complaint):
+def test_invalid_calls_and_options_are_refused(options: dict[str, Any], expected: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
         SCORERS["trajectory"](**options)(expected=expected, actual=[])
 
 
