@@ -1,4 +1,4 @@
-"""The rule file every page of the documentation uses, and small builders of runs."""
+"""The rule file that the documentation uses, and small builders of runs."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def refund_file() -> dict[str, Any]:
 
 
 def rule(expect: dict[str, Any] | None = None, **keys: Any) -> CompiledRule:
-    """A rule of this expectation, ready."""
+    """A compiled rule with this expectation."""
     return load_rules({"rules": [{"name": "r", "match": {}, "expect": expect, **keys}]}).rules[0]
 
 
 def run(*calls: Any, steps: list[int] | None = None, unsure: tuple[int, ...] = (), complete: bool = True) -> Trajectory:
-    """A run of names, of (name, arguments) or of calls, one step each unless ``steps`` says otherwise."""
+    """A run of names, (name, arguments) pairs or calls, each a step of its own unless ``steps`` is given."""
     made = []
     for at, call in enumerate(calls):
         step = steps[at] if steps else at
@@ -84,8 +84,8 @@ def pattern(expect: dict[str, Any]) -> Pattern:
 
 
 def inside(block: str) -> tuple[str, str]:
-    """Mark and content of a block, which has three lines whatever was put into it."""
+    """Boundary and content of a block, which has three lines whatever its content."""
     begin, content, end = block.split("\n")
-    mark = begin.removeprefix("BEGIN DATA ")
-    assert end == f"END DATA {mark}"
-    return mark, content
+    boundary = begin.removeprefix("BEGIN DATA ")
+    assert end == f"END DATA {boundary}"
+    return boundary, content

@@ -1,4 +1,4 @@
-"""The slow way to the same number: every word a pattern accepts, every order the calls can have had, every alignment."""
+"""Brute force: every word a pattern accepts, every order the calls can have had, every alignment."""
 
 from __future__ import annotations
 

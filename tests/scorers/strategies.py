@@ -1,4 +1,4 @@
-"""Random rules and runs for property tests: small enough for the slow way, crowded enough to collide."""
+"""Random rules and runs for property tests: small enough for brute force, with few names so that calls collide."""
 
 from __future__ import annotations
 

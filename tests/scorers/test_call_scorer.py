@@ -1,4 +1,4 @@
-"""Options are checked once, with the system and the option named; deep arguments end in a ValueError."""
+"""Options are validated once, and errors name the system and the option; deep arguments raise ValueError."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Sample(Options):
 
 
 @pytest.mark.parametrize(
-    ("given", "complaint"),
+    ("given", "message"),
     [
         ({"mod": "b"}, "sample has no option 'mod'; it has limit, mode, strict"),
         ({"mode": 5}, "sample option 'mode': Input should be a valid string"),
@@ -30,33 +30,33 @@ class Sample(Options):
         ({"mode": 1, "strict": 1}, "sample option 'mode': .*; sample option 'strict': "),
     ],
 )
-def test_names_the_bad_option(given: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
+def test_the_error_names_the_invalid_option(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         parse_options("sample", Sample, given)
 
 
-def test_keeps_good_options() -> None:
+def test_valid_options_are_parsed() -> None:
     assert parse_options("sample", Sample, {"limit": 1, "mode": "b"}) == Sample(limit=1.0, mode="b")
 
 
 @pytest.mark.parametrize("name", sorted(SYSTEMS))
-def test_no_system_takes_an_unknown_option(name: str) -> None:
+def test_every_system_refuses_unknown_options(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} has no option 'shrictness'"):
         SYSTEMS[name].create(shrictness=1)
 
 
 @pytest.mark.parametrize("name", sorted(SYSTEMS))
-def test_every_system_says_what_it_is(name: str) -> None:
+def test_every_system_has_a_docstring_and_a_version(name: str) -> None:
     assert SYSTEMS[name].__doc__
     assert SYSTEMS[name].VERSION
 
 
-def test_a_system_without_options_says_so() -> None:
+def test_the_error_of_a_system_without_options() -> None:
     with pytest.raises(ValueError, match="tpmjs has no option 'mode'; it has none"):
         SYSTEMS["tpmjs"].create(mode="exact")
 
 
-def test_the_scorer_hands_on_options_and_both_sides() -> None:
+def test_the_scorer_passes_options_and_both_sides() -> None:
     seen: list[Any] = []
 
     def score(options: Sample, expected: list[Call], actual: list[Call]) -> Score:
@@ -71,7 +71,7 @@ def test_the_scorer_hands_on_options_and_both_sides() -> None:
     ("value", "passed", "label"),
     [(1.0, None, "pass"), (0.99, None, "fail"), (None, None, "fail"), (0.5, True, "pass"), (1.0, False, "fail")],
 )
-def test_labels_by_the_originals_verdict_or_a_full_score(value: float | None, passed: bool | None, label: str) -> None:
+def test_the_label_is_that_of_the_original_or_pass_for_1(value: float | None, passed: bool | None, label: str) -> None:
     assert labelled_score(value, "because", {}, passed=passed).label == label
 
 
@@ -93,7 +93,7 @@ PRINTING = {"azure_tne", "mlflow_exact", "ragas_accuracy"}
 
 
 @pytest.mark.parametrize("name", sorted(SYSTEMS))
-def test_integers_too_long_to_print_end_in_a_score_or_a_value_error(name: str) -> None:
+def test_integers_too_long_to_print_give_a_score_or_a_value_error(name: str) -> None:
     options: dict[str, dict[str, Any]] = {
         "axion": {"check_parameters": True, "parameter_matching_strategy": "fuzzy"},
         "azure_tne": {"with_params": True},

@@ -1,4 +1,4 @@
-"""Reading calls, and the two readings of their arguments."""
+"""Parsing of calls, and access to their arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from scorers.calls import ABSENT, Call, arguments, names, optional_arguments, parse_calls
 
 
-def test_reads_what_is_given_and_nothing_else() -> None:
+def test_parses_known_keys_only() -> None:
     given = {"tool": "search", "args": {"q": 1}, "state": "call", "output": [1], "span": "ignored"}
     assert parse_calls([given], "actual") == [Call("search", {"q": 1}, "call", [1])]
 
@@ -22,7 +22,7 @@ def test_absent_arguments_are_not_null() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "complaint"),
+    ("given", "message"),
     [
         (None, "actual must be a list of calls, got NoneType"),
         ("search", "actual must be a list of calls, got str"),
@@ -33,22 +33,22 @@ def test_absent_arguments_are_not_null() -> None:
         ([None], r"actual\[0\] must be an object"),
     ],
 )
-def test_names_what_is_no_call(given: Any, complaint: str) -> None:
-    with pytest.raises(TypeError, match=complaint):
+def test_the_error_names_the_invalid_call(given: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         parse_calls(given, "actual")
 
 
 @pytest.mark.parametrize("nothing", [ABSENT, None])
-def test_no_arguments_have_two_readings(nothing: Any) -> None:
+def test_missing_arguments_are_empty_or_none(nothing: Any) -> None:
     assert optional_arguments(Call("a", nothing)) is None
     assert arguments(Call("a", nothing)) == {}
 
 
-def test_no_arguments_and_an_empty_object_differ_where_asked() -> None:
+def test_optional_arguments_distinguish_missing_from_empty() -> None:
     assert optional_arguments(Call("a", {})) == {}
 
 
-def test_any_mapping_will_do() -> None:
+def test_arguments_may_be_any_mapping() -> None:
     assert arguments(Call("a", MappingProxyType({"x": 1})))["x"] == 1
 
 

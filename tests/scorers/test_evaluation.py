@@ -1,4 +1,4 @@
-"""Rules made ready: what is refused and where, what every scorer of a rule says of a run, digests."""
+"""Compiled rules: what is refused and with which path, the evaluations of a run, digests."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_every_scorer_of_a_rule_gives_an_evaluation() -> None:
         ),
     ],
 )
-def test_what_cannot_work_is_refused_when_loaded(keys: dict[str, Any], path: str, message: str) -> None:
+def test_unusable_rules_are_refused_when_loaded(keys: dict[str, Any], path: str, message: str) -> None:
     ((where, what),) = mistakes(**keys)
 
     assert where == f"rules[1]{path}"

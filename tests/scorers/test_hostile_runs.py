@@ -1,4 +1,4 @@
-"""Runs come from outside: whatever is in them, every scorer of a rule answers, in bounded time and memory."""
+"""Hostile runs: every scorer of a rule returns a score, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ EVERY_SYSTEM = with_every_system()
 
 @settings(max_examples=200, deadline=None)
 @given(trajectories)
-def test_every_scorer_answers_any_run(trajectory: Trajectory) -> None:
+def test_every_scorer_scores_any_run(trajectory: Trajectory) -> None:
     evaluations = EVERY_SYSTEM.evaluate(trajectory)
 
     assert [evaluation.name for evaluation in evaluations] == SYSTEMS
@@ -112,7 +112,7 @@ LONG = 20_000
         (None, ["a"] * LONG),
     ],
 )
-def test_long_runs_are_answered_in_time(expect: dict[str, Any] | None, names: list[str]) -> None:
+def test_long_runs_are_scored_in_time(expect: dict[str, Any] | None, names: list[str]) -> None:
     compiled = rule(expect, constraints=[{"response": ["a", "b"]}, {"chain_response": ["b", "a"]}])
     started = time.process_time()
 
@@ -122,7 +122,7 @@ def test_long_runs_are_answered_in_time(expect: dict[str, Any] | None, names: li
     assert time.process_time() - started < 10.0  # seconds; it takes one at most
 
 
-def test_a_wide_step_is_answered_in_time() -> None:
+def test_a_wide_step_is_scored_in_time() -> None:
     compiled = rule({"sequence": [*"abcdefghijklmnopqrst"]})
     started = time.process_time()
 

@@ -1,4 +1,4 @@
-"""``python -m scorers``: an answer to every line, whatever it holds."""
+"""``python -m scorers``: every line is answered, whatever it contains."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_a_case_is_answered() -> None:
     ],
     ids=range(11),
 )
-def test_what_is_no_case_is_answered_too(case: Any, error: str) -> None:
+def test_invalid_lines_are_answered(case: Any, error: str) -> None:
     found = answered(case)
 
     assert found["ok"] is False
     assert error in found["error"]
 
 
-def test_identifiers_come_back() -> None:
+def test_answers_repeat_the_id_of_the_case() -> None:
     assert [answered({"id": one, "system": "x"})["id"] for one in ("a", 1, None, {"no": "identifier"})] == [
         "a",
         1,
@@ -76,7 +76,7 @@ json_values = st.recursive(
 
 
 @given(st.sampled_from(sorted(SCORERS)), json_values, json_values, json_values)
-def test_any_values_are_answered(system: str, expected: Any, actual: Any, options: Any) -> None:
+def test_any_value_is_answered(system: str, expected: Any, actual: Any, options: Any) -> None:
     found = answered({"id": 1, "system": system, "expected": expected, "actual": actual, "options": options})
 
     assert found["id"] == 1

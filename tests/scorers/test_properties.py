@@ -1,4 +1,4 @@
-"""What holds of the native score for every rule and every run."""
+"""Properties of the native score for every rule and every run."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ FORMULA = re.compile(r"^score (\d\.\d{3}) = 1 - (\d+)/\((\d+(?: \+ \d+)+)\): ")
 
 @settings(max_examples=300, deadline=None)
 @given(rules(), trajectories(most=7))
-def test_the_sentence_lets_anyone_recompute_the_value(compiled: CompiledRule, trajectory: Trajectory) -> None:
+def test_the_value_can_be_recomputed_from_the_explanation(compiled: CompiledRule, trajectory: Trajectory) -> None:
     score = compiled.native.score(trajectory)
     assert score.value is not None
     if score.explanation == "score 1.000: nothing expected, nothing called":
@@ -86,7 +86,7 @@ def test_the_sentence_lets_anyone_recompute_the_value(compiled: CompiledRule, tr
 
 @settings(max_examples=200, deadline=None)
 @given(patterns, st.data())
-def test_what_the_pattern_accepts_scores_1(expect: dict[str, Any], data: st.DataObject) -> None:
+def test_a_run_that_the_pattern_accepts_scores_1(expect: dict[str, Any], data: st.DataObject) -> None:
     element = compile_expectation(Expect.model_validate(expect)).element
     assert element is not None
     word = data.draw(st.sampled_from(words(element)))
@@ -125,7 +125,7 @@ def edits(score: Score) -> int:
 
 @settings(max_examples=300, deadline=None)
 @given(patterns, trajectories(most=6), st.data())
-def test_to_leave_out_a_correct_call_never_raises_the_value(
+def test_leaving_out_a_correct_call_never_raises_the_value(
     expect: dict[str, Any], trajectory: Trajectory, data: st.DataObject
 ) -> None:
     native = rule(expect).native
@@ -145,7 +145,7 @@ def test_to_leave_out_a_correct_call_never_raises_the_value(
 
 @settings(max_examples=200, deadline=None)
 @given(rules(), trajectories(most=6), st.randoms(use_true_random=False))
-def test_the_order_in_which_calls_of_one_step_are_listed_is_nothing(
+def test_the_order_in_which_calls_of_one_step_are_listed_does_not_matter(
     compiled: CompiledRule, trajectory: Trajectory, random: Any
 ) -> None:
     order = sorted(range(len(trajectory.calls)), key=lambda at: (trajectory.calls[at].step, random.random()))

@@ -1,4 +1,4 @@
-"""The table of scorers: every name gives a scorer of plain calls."""
+"""The registry: every name is that of a scorer of plain calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_names_and_versions_belong_together() -> None:
+def test_every_scorer_has_a_version() -> None:
     assert SCORERS.keys() | JUDGES.keys() == VERSIONS.keys()
 
 
@@ -31,6 +31,6 @@ def test_every_scorer_scores_a_perfect_run_1(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SCORERS))
-def test_every_scorer_refuses_an_option_it_does_not_know(name: str) -> None:
+def test_every_scorer_refuses_unknown_options(name: str) -> None:
     with pytest.raises(ValueError, match="no_such_option"):
         SCORERS[name](**OPTIONS.get(name, {}), no_such_option=1)

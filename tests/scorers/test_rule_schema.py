@@ -1,4 +1,4 @@
-"""The JSON Schema of rule files takes what we take, and shows what scorers there are."""
+"""The JSON Schema of rule files accepts what the models accept, and lists the scorers."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ def file(scorer: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("scorer", GOOD, ids=str)
-def test_takes_what_we_take(scorer: Any) -> None:
+def test_the_schema_accepts_valid_rule_files(scorer: Any) -> None:
     SCHEMA.validate(file(scorer))
     load_rules(file(scorer))
 
 
 @pytest.mark.parametrize("scorer", BAD, ids=str)
-def test_refuses_what_we_refuse(scorer: Any) -> None:
+def test_the_schema_refuses_invalid_rule_files(scorer: Any) -> None:
     assert not SCHEMA.is_valid(file(scorer))
     with pytest.raises(RuleError):
         load_rules(file(scorer))
 
 
-def test_names_every_scorer() -> None:
+def test_the_schema_names_every_scorer() -> None:
     by_name, _ = SCHEMA.schema["$defs"]["ScorerRef"]["anyOf"]  # type: ignore[index]
     assert set(by_name["enum"]) == {*SCORERS, *JUDGES}
     assert JUDGE_OPTIONS.keys() == JUDGES.keys()

@@ -1,4 +1,4 @@
-"""Users' own tests of their rules: verdicts, reasons, and the diff that shows what differs."""
+"""The tests of a rule file: results, reasons, and the diff."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_reasons_of_tests_that_fail(keys: dict[str, Any], reason: str) -> None:
     assert reason in failed.reason
 
 
-def test_expected_and_actual_calls_stand_side_by_side() -> None:
+def test_expected_and_actual_calls_are_shown_side_by_side() -> None:
     failed = result(
         calls=[
             "refund_card",
@@ -110,7 +110,7 @@ def test_a_rule_without_a_pattern_has_a_diff_too() -> None:
     assert [(row.expected, row.actual) for row in failed.diff] == [("", "a")]
 
 
-def test_calls_of_a_test_become_a_run() -> None:
+def test_the_calls_of_a_test_become_a_run() -> None:
     (test,) = parse_rules(
         {
             "tests": [

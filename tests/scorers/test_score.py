@@ -10,17 +10,17 @@ from scorers import Score, error_score
 
 
 @pytest.mark.parametrize("value", [None, 0, 0.0, 0.5, 1.0, 1])
-def test_values_a_score_may_have(value: float | None) -> None:
+def test_valid_values(value: float | None) -> None:
     assert Score(value, "pass", "").value == value
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf])
-def test_values_it_may_not_have(value: float) -> None:
+def test_invalid_values(value: float) -> None:
     with pytest.raises(ValueError, match="from 0 to 1"):
         Score(value, "pass", "")
 
 
-def test_the_verdict_of_a_scorer_that_raised() -> None:
+def test_the_score_of_a_scorer_that_raised() -> None:
     score = error_score(KeyError("tool"))
 
     assert (score.value, score.label, score.details) == (None, "error", {"error.type": "KeyError"})

@@ -1,4 +1,4 @@
-"""Runs are plain, frozen data."""
+"""Runs are plain, immutable data."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pytest
 from scorers import ToolCall, Trajectory
 
 
-def test_a_call_nobody_told_more_of_is_one_that_ran() -> None:
+def test_defaults_of_a_call() -> None:
     call = ToolCall("a")
 
     assert (call.executed, call.status, call.arguments, call.step) == (True, "unset", None, 0)
 
 
-def test_not_captured_is_not_without_arguments() -> None:
+def test_missing_arguments_differ_from_empty_ones() -> None:
     assert ToolCall("a") != ToolCall("a", {})
 
 
-def test_a_run_without_calls_is_data() -> None:
+def test_a_run_may_have_no_calls() -> None:
     assert Trajectory() == Trajectory((), complete=True, unsure_steps=frozenset())
 
 
-def test_runs_do_not_change() -> None:
+def test_runs_are_immutable() -> None:
     with pytest.raises(FrozenInstanceError):
         Trajectory().complete = False  # type: ignore[misc]
     with pytest.raises(AttributeError):

@@ -1,4 +1,4 @@
-"""The alignment is the cheapest there is: against every word, every order and every alignment, on small cases."""
+"""Alignments are cheapest: compared with every word, every order and every alignment, on small cases."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def cost(pairs: Sequence[tuple[int, int | None]], costs: Sequence[int]) -> int:
     st.sampled_from(["sequence", "any_order"]),
     st.integers(0, 1),
 )
-def test_the_fast_ways_cost_what_the_search_finds(
+def test_the_fast_alignments_cost_as_much_as_the_search(
     names: list[str], made: list[tuple[int, int]], kind: str, least_cost: int
 ) -> None:
     built = pattern({kind: names})

@@ -1,4 +1,4 @@
-"""Assignments without order, against every assignment there is."""
+"""Assignments without order, compared with brute force."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def test_no_assignment_is_cheaper(problem: tuple[list[list[int]], list[bool], li
         ([[0]], [True, False], [True], [0, None]),
     ],
 )
-def test_who_gets_what(
+def test_assignments(
     tools_of: list[list[int]], required: list[bool], costly: list[bool], call_for: list[int | None]
 ) -> None:
     assert best_assignment(tools_of, required, costly) == call_for
 
 
-def test_a_long_chain_of_swaps() -> None:
+def test_a_long_augmenting_path() -> None:
     size = 2_000
     tools_of = [[at, at + 1] for at in range(size - 1)] + [[0]]
 

@@ -1,4 +1,4 @@
-"""Every DECLARE template: when it holds, what activates it, what steps and missing arguments do to it."""
+"""Every DECLARE template: when it holds, what activates it, the effect of steps and missing arguments."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_calls_of_one_step_are_unordered(constraint: dict[str, Any], steps: list
     assert state(constraint, run("a", "b", steps=steps)) == expected
 
 
-def test_right_after_a_call_come_the_rest_of_its_step_and_the_next_step() -> None:
+def test_the_rest_of_a_step_and_the_next_step_directly_follow_a_call() -> None:
     constraint = {"chain_response": ["a", "b"]}
 
     assert state(constraint, run("a", "c", "b", steps=[0, 0, 1])) == SATISFIED
@@ -100,7 +100,7 @@ def test_conditions_on_arguments(constraint: dict[str, Any], amount: int | None,
     assert state(constraint, run(("pay", arguments))) == expected
 
 
-def test_a_report_counts_activations_and_violations() -> None:
+def test_the_details_count_activations_and_violations() -> None:
     constraints = [{"response": ["a", {"tool": "b", "arguments": {"x": 1}}]}, {"existence": {"tool": "c", "times": 2}}]
 
     details = rule(constraints=constraints).native.score(run("a", ("b", {"x": 1}), "a", "a")).details
@@ -111,7 +111,7 @@ def test_a_report_counts_activations_and_violations() -> None:
     ]
 
 
-def test_only_executed_calls_are_seen() -> None:
+def test_only_executed_calls_count() -> None:
     asked_for = ToolCall("a", executed=False)
 
     assert state({"absence": "a"}, run(asked_for)) == SATISFIED
@@ -140,7 +140,7 @@ def by_definition(template: str, calls: str) -> bool:
 
 
 @given(st.sampled_from([*CONSTRAINTS_OF_ONE, *CONSTRAINTS_OF_TWO]), st.text("abc", max_size=8))
-def test_ordered_runs_are_judged_by_the_definition(template: str, calls: str) -> None:
+def test_constraints_on_ordered_runs_follow_the_definition(template: str, calls: str) -> None:
     operands: Any = "a" if template in CONSTRAINTS_OF_ONE else ["a", "b"]
 
     assert (state({template: operands}, run(*calls)) != VIOLATED) == by_definition(template, calls)

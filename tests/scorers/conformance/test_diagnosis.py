@@ -1,4 +1,4 @@
-"""A run along a rule: outcomes call by call, what stands in for what is missing, retries."""
+"""Diagnoses: the outcome of each call, substitutes for missing calls, retries."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ WITH_X = {"tool": "a", "arguments": X}
         ({"sequence": ["a", "b"], "allow_extra": ["*"]}, run("b", "a"), "out_of_order matched", []),
         ({"sequence": ["a"], "forbid": ["rm*"]}, run("a", "rm"), "matched forbidden", []),
         ({"sequence": ["[ar]*"], "forbid": ["rm*"]}, run("rm", "a"), "forbidden matched", []),
+        ({"sequence": [{**WITH_X, "tool": "[ar]*"}], "forbid": ["rm*"]}, run(("rm", X), ("a", X)), "forbidden matched", []),
         ({"forbid": ["rm*"]}, run("a", "rm", "a"), "unscored forbidden unscored", []),
         ({"any_order": ["a", "b"]}, run("b", "a", "c"), "matched matched extra", []),
         ({"one_of": ["a", {"sequence": ["b", "c"]}]}, run("b", "c"), "matched matched", []),
@@ -74,5 +75,5 @@ def test_retries_collapse_into_the_last_attempt(trajectory: Trajectory, outcomes
     assert list(score.outcomes) == outcomes.split()
 
 
-def test_retries_count_unless_told_otherwise() -> None:
+def test_retries_count_by_default() -> None:
     assert list(rule({"sequence": ["a"]}).native.score(run(FAILED, "a")).outcomes) == ["matched", "extra"]

@@ -1,4 +1,4 @@
-"""Named modes: the pattern each stands for, and the runs it accepts beside what the systems it comes from say."""
+"""Named modes: the pattern of each, and the runs it accepts, compared with the systems it comes from."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_modes(mode: str, tools: str, passing: str, failing: str) -> None:
         ({"sequence": ["a"]}, []),
     ],
 )
-def test_what_else_may_be_called(expect: dict[str, Any], allow_extra: list[str]) -> None:
+def test_further_calls_and_forbidden_names(expect: dict[str, Any], allow_extra: list[str]) -> None:
     assert compile_expectation(Expect.model_validate(expect)).allow_extra == allow_extra
 
 

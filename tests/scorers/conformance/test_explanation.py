@@ -1,4 +1,4 @@
-"""The sentence: every edit with its cost, bounded, fit to print."""
+"""The explanation: every edit with its cost, bounded and printable."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MISSING, EXTRA, BROKEN = Edit("missing", "a", 1), Edit("extra", "b", 1), Edit("b
         (0.0, [BROKEN], [0, 0, 1], 0, "0.000 = 1 - 1/(0 + 0 + 1): broken max_calls 2 (1); 0 calls matched"),
     ],
 )
-def test_sentences(value: float, edits: list[Edit], sizes: list[int], matched: int, sentence: str) -> None:
+def test_explanations(value: float, edits: list[Edit], sizes: list[int], matched: int, sentence: str) -> None:
     assert explain(value, edits, sizes, matched) == f"score {sentence}"
 
 
-def test_a_sentence_names_a_bounded_number_of_edits_and_still_adds_up() -> None:
+def test_an_explanation_lists_a_bounded_number_of_edits_and_their_total() -> None:
     edits = [Edit("extra", f"tool_{at}", 1) for at in range(1_000)]
 
     sentence = explain(0.0, edits, [0, 1_000], 0)
@@ -44,6 +44,6 @@ def test_a_sentence_names_a_bounded_number_of_edits_and_still_adds_up() -> None:
         ("x" * 100, "x" * 59 + "…"),
     ],
 )
-def test_names_are_fit_to_print(name: str, shown: str) -> None:
+def test_names_are_shortened_and_escaped(name: str, shown: str) -> None:
     assert printable(name) == shown
     assert printable(name).encode("utf-8")

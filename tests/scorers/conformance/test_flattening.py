@@ -1,4 +1,4 @@
-"""Patterns as the lists of calls published scorers take."""
+"""Patterns as the lists of calls that published scorers take."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def flat(expect: dict[str, Any], trajectory: Trajectory) -> list[dict[str, Any]]
         ({"mode": "subset", "tools": ["a", "b"]}, run("b"), ["b"]),
     ],
 )
-def test_the_list_is_that_of_the_reading_closest_to_the_run(
+def test_the_list_is_that_of_the_alignment_closest_to_the_run(
     expect: dict[str, Any], trajectory: Trajectory, expected: list[str]
 ) -> None:
     assert flat(expect, trajectory) == [{"tool": tool} for tool in expected]
@@ -58,7 +58,7 @@ def test_arguments(tool: dict[str, Any], trajectory: Trajectory, args: dict[str,
     assert call.get("args") == args
 
 
-def test_calls_made_are_given_as_captured() -> None:
+def test_actual_calls_have_the_captured_arguments() -> None:
     trajectory = run(("a", {"x": 1}), "b", ToolCall("c", {}, status="error"))
 
     assert actual_calls(trajectory, [0, 1, 2]) == [
@@ -69,7 +69,7 @@ def test_calls_made_are_given_as_captured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expect", "complaint"),
+    ("expect", "message"),
     [
         (None, "this rule has no pattern"),
         ({"forbid": ["a"]}, "this rule has no pattern"),
@@ -77,6 +77,6 @@ def test_calls_made_are_given_as_captured() -> None:
         ({"optional": {"tool": {"regex": "^a"}}}, "/\\^a/ is not an exact name"),
     ],
 )
-def test_patterns_that_have_no_list(expect: dict[str, Any] | None, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
+def test_patterns_without_a_list_are_refused(expect: dict[str, Any] | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         check_flattening(rule(expect).native.pattern)

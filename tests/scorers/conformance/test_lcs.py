@@ -1,4 +1,4 @@
-"""The longest common subsequence, against the textbook table."""
+"""The longest common subsequence, compared with the textbook algorithm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fits(expected: str, actual: str) -> list[int]:
 
 
 @given(words, words)
-def test_as_long_as_the_textbook_says(expected: str, actual: str) -> None:
+def test_it_is_as_long_as_by_the_textbook_algorithm(expected: str, actual: str) -> None:
     matched = longest_common_subsequence(len(expected), fits(expected, actual))
 
     total = len(expected) + len(actual)
@@ -41,5 +41,5 @@ def test_as_long_as_the_textbook_says(expected: str, actual: str) -> None:
         ("aa", "a", [0, None]),
     ],
 )
-def test_which_call_is_which(expected: str, actual: str, matched: list[int | None]) -> None:
+def test_matched_calls(expected: str, actual: str, matched: list[int | None]) -> None:
     assert longest_common_subsequence(len(expected), fits(expected, actual)) == matched

@@ -1,4 +1,4 @@
-"""What a rule sees of a call: tokens, bits, and that little is remembered of hostile names."""
+"""What a rule observes of a call: tokens, bits, and bounds on cached names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from scorers import ToolCall
 from scorers.conformance.observation import (
     IRRELEVANT,
     MAX_CACHED,
+    MAX_NAME,
     NOT_CAPTURED,
     NOT_EXECUTED,
     ObservedCall,
@@ -53,17 +54,19 @@ def observer(*, expected: int | None = 3) -> Observer:
         ),
     ],
 )
-def test_calls_as_a_rule_sees_them(call: ToolCall, token: Token, observed: ObservedCall) -> None:
-    reader = observer()
+def test_tokens_and_observed_calls(call: ToolCall, token: Token, observed: ObservedCall) -> None:
+    rule_observer = observer()
 
-    assert reader.tokens([call]) == (token,)
-    assert reader.observed([token]) == [observed]
-    assert reader.observed([token]) == [observed]  # remembered
+    assert rule_observer.tokens([call]) == (token,)
+    assert rule_observer.observed([token]) == [observed]
+    assert rule_observer.observed([token]) == [observed]  # cached
 
 
-def test_without_a_pattern_only_the_forbidden_counts() -> None:
-    reader = observer(expected=None)
-    seen = reader.observed(reader.tokens([ToolCall("search", {}), ToolCall("other"), ToolCall("delete_it")]))
+def test_without_a_pattern_only_forbidden_calls_cost() -> None:
+    rule_observer = observer(expected=None)
+    seen = rule_observer.observed(
+        rule_observer.tokens([ToolCall("search", {}), ToolCall("other"), ToolCall("delete_it")])
+    )
 
     assert [(one.if_unmatched, one.cost, one.fits) for one in seen] == [
         ("unscored", 0, 0),
@@ -72,20 +75,35 @@ def test_without_a_pattern_only_the_forbidden_counts() -> None:
     ]
 
 
-def test_runs_that_differ_in_calls_of_no_concern_look_alike() -> None:
-    reader = observer()
+def test_runs_that_differ_only_in_irrelevant_calls_have_equal_tokens() -> None:
+    rule_observer = observer()
 
-    assert reader.tokens([ToolCall("log_a"), ToolCall("get_time")]) == reader.tokens(
+    assert rule_observer.tokens([ToolCall("log_a"), ToolCall("get_time")]) == rule_observer.tokens(
         [ToolCall("log_b"), ToolCall("get_time")]
     )
-    assert reader.tokens([ToolCall("made_up")]) != reader.tokens([ToolCall("made_up_too")])  # extra: to be named
+    assert rule_observer.tokens([ToolCall("made_up")]) != rule_observer.tokens(
+        [ToolCall("made_up_too")]
+    )  # extra: to be named
 
 
-def test_little_is_remembered_of_names_agents_make_up() -> None:
-    reader = observer()
-    for at in range(MAX_CACHED + 10):
-        reader.observed(reader.tokens([ToolCall(f"made_up_{at}"), ToolCall("x" * 10_000 + str(at))]))
+def observe(rule_observer: Observer, *names: str) -> None:
+    rule_observer.observed(rule_observer.tokens([ToolCall(name) for name in names]))
 
-    assert len(reader._matches) <= MAX_CACHED
-    assert len(reader._observed) <= MAX_CACHED
-    assert max(map(len, reader._matches)) < 10_000
+
+def test_the_number_of_cached_names_is_bounded() -> None:
+    rule_observer = observer()
+
+    observe(rule_observer, *[f"made_up_{number}" for number in range(MAX_CACHED)])
+    assert (len(rule_observer._matches), len(rule_observer._observed)) == (MAX_CACHED, MAX_CACHED)
+
+    observe(rule_observer, "one_more")
+    assert (len(rule_observer._matches), len(rule_observer._observed)) == (1, 1)
+
+
+@pytest.mark.parametrize(("length", "cached"), [(MAX_NAME, 1), (MAX_NAME + 1, 0)])
+def test_only_short_names_are_cached(length: int, cached: int) -> None:
+    rule_observer = observer()
+
+    observe(rule_observer, "x" * length)
+
+    assert (len(rule_observer._matches), len(rule_observer._observed)) == (cached, cached)

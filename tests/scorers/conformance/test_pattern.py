@@ -1,4 +1,4 @@
-"""What is left of a pattern: moves, bounds, normal forms, and the limit on their number."""
+"""Residuals of a pattern: moves, bounds, normal forms, and the limit on their number."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_ways_to_match_a_tool_first(
         ({"repeat": {"optional": "a"}, "min": 2}, [], {}, {"a": math.inf}),
     ],
 )
-def test_bounds_on_what_is_to_come(
+def test_bounds_on_the_remaining_calls(
     expect: dict[str, Any], fewest: list[str], least: dict[str, float], most: dict[str, float]
 ) -> None:
     built = pattern(expect)
@@ -92,7 +92,7 @@ def test_bounds_on_what_is_to_come(
         ({"mode": "subset", "tools": ["a", "b"]}, None, [("a", False), ("b", False)]),
     ],
 )
-def test_shapes_with_a_faster_way(
+def test_patterns_aligned_without_a_search(
     expect: dict[str, Any], chain: list[str] | None, bag: list[tuple[str, bool]] | None
 ) -> None:
     built = pattern(expect)
@@ -133,7 +133,7 @@ def test_equal_residuals_share_a_number() -> None:
     assert after(number_a, number_b) == after(number_b, number_a) == built.done
 
 
-def test_literals_that_python_thinks_equal_are_different_tools() -> None:
+def test_literals_that_are_equal_in_python_are_different_tools() -> None:
     tools = [{"tool": "a", "arguments": {"x": value}} for value in (1, True)]
 
     assert len(pattern({"sequence": tools}).tools) == 2
@@ -159,5 +159,5 @@ def test_patterns_with_too_many_interleavings_are_refused() -> None:
         {"repeat": {"any_order": ["a", "b", "c"]}},
     ],
 )
-def test_patterns_people_write_are_not(expect: dict[str, Any]) -> None:
+def test_common_patterns_are_accepted(expect: dict[str, Any]) -> None:
     assert pattern(expect).size < 1_000

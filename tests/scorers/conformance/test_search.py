@@ -1,4 +1,4 @@
-"""The search: its pairs agree with pattern and steps, and it stops at its limit."""
+"""The search: its pairs agree with the pattern and the steps, and it stops at its limit."""
 
 from __future__ import annotations
 
@@ -60,9 +60,21 @@ def test_small_cases(expect: dict[str, Any], steps: list[list[Candidate]], pairs
     assert search(pattern(expect), steps) == pairs
 
 
-def test_what_cannot_be_searched_is_reported() -> None:
+def test_the_search_stops_at_its_limit() -> None:
     built = pattern({"sequence": [f"t{at % 10}" for at in range(200)]})
     steps = [[Candidate(8 * step + at, 1 << (7 * at + 3 * step) % 10, 1) for at in range(8)] for step in range(25)]
 
     with pytest.raises(SearchLimitError, match=f"more than {MAX_STATES} states"):
+        search(built, steps)
+
+
+def test_the_limit_is_the_number_of_expanded_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = pattern({"sequence": ["a", "b", "c"]})
+    steps = [[Candidate(0, 2, 1), Candidate(1, 1, 1)], [Candidate(2, 4, 1), Candidate(3, 2, 1)], [Candidate(4, 1, 1)]]
+
+    monkeypatch.setattr("scorers.conformance.search.MAX_STATES", 7)
+    assert search(built, steps) == [(0, 1), (1, 0), (2, 2)]
+
+    monkeypatch.setattr("scorers.conformance.search.MAX_STATES", 6)
+    with pytest.raises(SearchLimitError):
         search(built, steps)

@@ -74,7 +74,7 @@ def test_refuses_what_is_no_json_object(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "complaint"),
+    ("answer", "message"),
     [
         ("{}", "the answer: required fails"),
         ('{"n": "1"}', "n: type fails"),
@@ -82,8 +82,8 @@ def test_refuses_what_is_no_json_object(answer: str) -> None:
         ('{"n": 1, "list": ["a", 2]}', "list/1: type fails"),
     ],
 )
-def test_names_the_place_that_breaks_the_schema_and_no_values(answer: str, complaint: str) -> None:
-    with pytest.raises(AnswerError, match=complaint):
+def test_names_the_place_that_breaks_the_schema_and_no_values(answer: str, message: str) -> None:
+    with pytest.raises(AnswerError, match=message):
         parse_answer(answer, SCHEMA)
 
 

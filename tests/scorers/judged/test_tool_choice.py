@@ -1,4 +1,4 @@
-"""``tool_choice``: from a model's answer to a score, and what it may not be talked into."""
+"""``tool_choice``: from a model's answer to a score, and answers that are refused."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def ask(run: JudgedRun, **options: Any) -> JudgeRequest:
     return next(create_judge(**options).judge(run))
 
 
-def judge(run: JudgedRun, told: str | Mapping[str, Any], **options: Any) -> Score:
-    questions = create_judge(**options).judge(run)
-    next(questions)
+def judge(run: JudgedRun, model_answer: str | Mapping[str, Any], **options: Any) -> Score:
+    requests = create_judge(**options).judge(run)
+    next(requests)
     with pytest.raises(StopIteration) as done:
-        questions.send(told)
+        requests.send(model_answer)
     score = done.value.value
     assert isinstance(score, Score)
     return score
@@ -66,14 +66,14 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("told", "value"), VALUES)
-def test_the_value_is_computed_from_the_verdicts(told: dict[str, Any], value: float) -> None:
-    score = judge(judged_run(*calls(len(told.get("calls", ())))), told)
+@pytest.mark.parametrize(("model_answer", "value"), VALUES)
+def test_the_value_is_computed_from_the_verdicts(model_answer: dict[str, Any], value: float) -> None:
+    score = judge(judged_run(*calls(len(model_answer.get("calls", ())))), model_answer)
     assert score.value == pytest.approx(value)
     assert score.label == ("pass" if value == 1 else "fail")
 
 
-def test_a_score_says_all_there_is_to_say() -> None:
+def test_the_parts_of_a_score() -> None:
     run = judged_run(ToolCall("get_weather", {"city": "Rime"}), ToolCall("search", {"q": "secret"}, step=1))
     score = judge(run, answer("wrong_arguments", "wrong_tool", missing=["send_mail"], clarification="wrong"))
 
@@ -95,9 +95,9 @@ def test_a_score_says_all_there_is_to_say() -> None:
 
 def test_verdicts_may_come_in_any_order_and_as_fenced_text() -> None:
     run = judged_run(ToolCall("a", {}), ToolCall("b", {}, step=1))
-    told = answer("appropriate", "unnecessary")
-    told["calls"].reverse()
-    assert judge(run, told).outcomes == ("matched", "extra")
+    model_answer = answer("appropriate", "unnecessary")
+    model_answer["calls"].reverse()
+    assert judge(run, model_answer).outcomes == ("matched", "extra")
     text = (
         '```json\n{"calls": [{"call": 2, "reason": "", "verdict": "unnecessary"}, {"call": 1, "reason": "", "verdict":'
     )
@@ -105,23 +105,25 @@ def test_verdicts_may_come_in_any_order_and_as_fenced_text() -> None:
     assert judge(run, text).outcomes == ("matched", "extra")
 
 
-def test_a_run_without_calls_that_missed_nothing_says_so() -> None:
+def test_a_run_without_calls_and_without_missing_tools() -> None:
     assert judge(judged_run(), answer()).explanation == "score 1.000: nothing called, nothing missing"
     assert judge(judged_run(), answer(clarification="right")).explanation == (
         "score 1.000 = (0 + 0/2 + 1)/(0 + 0 + 1): asked the user, which was right; 0 appropriate"
     )
 
 
-def test_a_sentence_about_many_calls_is_short() -> None:
+def test_the_explanation_of_many_calls_is_short() -> None:
     explanation = judge(judged_run(*calls(100)), answer(*["unnecessary"] * 100)).explanation
     assert "(call 12), 88 more; 0 appropriate" in explanation
 
 
 @given(st.lists(st.sampled_from(VERDICTS), max_size=20), st.integers(0, 3), st.sampled_from(["not_asked", "wrong"]))
-def test_the_value_can_be_recomputed_from_the_sentence(verdicts: list[str], missing: int, clarification: str) -> None:
+def test_the_value_can_be_recomputed_from_the_explanation(
+    verdicts: list[str], missing: int, clarification: str
+) -> None:
     tools = [ToolDefinition(f"t{at}") for at in range(3)]
-    told = answer(*verdicts, missing=[tool.name for tool in tools[:missing]], clarification=clarification)
-    score = judge(judged_run(*calls(len(verdicts)), tools=tools), told)
+    model_answer = answer(*verdicts, missing=[tool.name for tool in tools[:missing]], clarification=clarification)
+    score = judge(judged_run(*calls(len(verdicts)), tools=tools), model_answer)
     if "=" in score.explanation:
         formula = score.explanation.partition(" = ")[2].partition(":")[0]
         assert eval(formula) == pytest.approx(score.value)
@@ -131,19 +133,19 @@ def test_the_value_can_be_recomputed_from_the_sentence(verdicts: list[str], miss
 # --- what the published one gets wrong ---------------------------------------------------------------------------------
 
 
-def test_arguments_and_outcomes_are_seen() -> None:
+def test_the_model_sees_arguments_and_outcomes() -> None:
     run = judged_run(ToolCall("get_weather", {"city": "Rime"}, status="error", error_type="NotFound"))
     assert '"arguments": {"city": "Rime"}, "outcome": "error", "error": "NotFound"' in ask(run).user
     assert "Rime" not in next(mastra_llm.create_judge().judge(run)).user
 
 
-def test_missing_tools_count_beside_calls() -> None:
+def test_missing_tools_count_in_addition_to_calls() -> None:
     assert judge(judged_run(*calls(1)), answer("appropriate", missing=["send_mail"])).value == 0.5
     evaluated = {"evaluations": [{"toolCalled": "t", "wasAppropriate": True, "reasoning": ""}], "missingTools": ["x"]}
     assert mastra_llm.analysis_score(evaluated) == 1.0
 
 
-def test_calls_nobody_evaluated_are_no_perfect_run() -> None:
+def test_calls_that_were_not_evaluated_do_not_score_1() -> None:
     with pytest.raises(AnswerError, match="required fails"):
         judge(judged_run(*calls(1)), answer())
     with pytest.raises(AnswerError, match="calls: minItems fails"):
@@ -155,7 +157,7 @@ def test_calls_nobody_evaluated_are_no_perfect_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "complaint"),
+    ("model_answer", "message"),
     [
         (answer("appropriate"), "calls: minItems fails"),
         (answer("appropriate", "appropriate", "appropriate"), "calls: maxItems fails"),
@@ -167,19 +169,19 @@ def test_calls_nobody_evaluated_are_no_perfect_run() -> None:
         ("I am sure this run passes.", "not JSON"),
     ],
 )
-def test_an_answer_outside_of_the_schema_is_refused(told: Any, complaint: str) -> None:
-    with pytest.raises(AnswerError, match=complaint):
-        judge(judged_run(*calls(2)), told)
+def test_an_answer_that_does_not_fit_the_schema_is_refused(model_answer: Any, message: str) -> None:
+    with pytest.raises(AnswerError, match=message):
+        judge(judged_run(*calls(2)), model_answer)
 
 
 def test_a_call_judged_twice_is_a_contradiction() -> None:
-    told = answer("appropriate", "appropriate")
-    told["calls"][1]["call"] = 1
+    model_answer = answer("appropriate", "appropriate")
+    model_answer["calls"][1]["call"] = 1
     with pytest.raises(ValueError, match=r"each of 2 calls exactly once; it judged \[1, 1\]"):
-        judge(judged_run(*calls(2)), told)
+        judge(judged_run(*calls(2)), model_answer)
 
 
-def test_arguments_nobody_recorded_are_not_wrong() -> None:
+def test_arguments_that_were_not_recorded_cannot_be_wrong() -> None:
     known, unknown = ToolCall("a", {"x": 1}), ToolCall("b", step=1)
     with pytest.raises(ValueError, match="wrong arguments in call 2, whose arguments were not recorded"):
         judge(judged_run(known, unknown), answer("wrong_arguments", "wrong_arguments"))
@@ -188,38 +190,38 @@ def test_arguments_nobody_recorded_are_not_wrong() -> None:
     assert judge(judged_run(ToolCall("a", arguments_text="Paris")), answer("wrong_arguments")).value == 0.5
 
 
-def test_asking_is_not_right_where_tools_were_missing() -> None:
+def test_asking_is_not_right_if_tools_were_missing() -> None:
     with pytest.raises(ValueError, match="both that asking the user was right and that tools were missing"):
         judge(judged_run(), answer(missing=["send_mail"], clarification="right"))
 
 
-def test_nobody_can_say_that_an_unrecorded_answer_asked_back() -> None:
+def test_an_answer_that_was_not_recorded_cannot_be_a_question() -> None:
     with pytest.raises(AnswerError, match="clarification: enum fails"):
         judge(JudgedRun(Trajectory(), "Weather?", None, [WEATHER]), answer(clarification="right"))
 
 
 @pytest.mark.parametrize("words", [None, ""])
-def test_without_a_request_nothing_is_asked(words: str | None) -> None:
+def test_a_run_without_a_recorded_request_is_not_judged(words: str | None) -> None:
     with pytest.raises(ValueError, match="the user's request was not recorded"):
         ask(JudgedRun(Trajectory(calls(1)), words))
 
 
-def test_a_run_too_long_is_an_error_and_not_judged_in_part() -> None:
+def test_a_run_that_is_too_long_is_an_error() -> None:
     assert ask(judged_run(*calls(MAX_CALLS)))
     with pytest.raises(ValueError, match="101 calls; at most 100 are judged"):
         ask(judged_run(*calls(MAX_CALLS + 1)))
 
 
-def test_reasons_are_short_and_fit_for_utf_8() -> None:
-    told = {**answer(), "reason": "\ud800" + "x" * 1000}
-    reason = score_answer(told, [])
+def test_reasons_are_shortened_and_valid_utf_8() -> None:
+    model_answer = {**answer(), "reason": "\ud800" + "x" * 1000}
+    reason = score_answer(model_answer, [])
     assert reason.details["reason"] == "?" + "x" * (MAX_REASON - 1)
 
 
 # --- options -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_rules_tools_stand_where_none_were_captured() -> None:
+def test_the_tools_of_the_rule_are_used_if_none_were_captured() -> None:
     option = [{"name": "get_time", "description": "Tells the time", "parameters": {"type": "object"}}]
     assert (
         '"name": "get_time", "description": "Tells the time"'
@@ -229,7 +231,7 @@ def test_the_rules_tools_stand_where_none_were_captured() -> None:
     assert '"tools": null' in ask(judged_run(tools=None)).user
 
 
-def test_a_captured_name_is_told_by_the_rule() -> None:
+def test_the_rule_defines_tools_captured_by_name_only() -> None:
     run = judged_run(tools=[ToolDefinition("get_weather"), MAIL])
     option = [{"name": "get_weather", "description": "Asks the sky"}, {"name": "send_mail", "description": "unused"}]
     user = ask(run, available_tools=option).user
@@ -239,7 +241,7 @@ def test_a_captured_name_is_told_by_the_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "complaint"),
+    ("options", "message"),
     [
         ({"rubrik": "x"}, "tool_choice has no option 'rubrik'; it has available_tools, rubric"),
         ({"rubric": "x" * 4001}, "at most 4000 characters"),
@@ -250,6 +252,6 @@ def test_a_captured_name_is_told_by_the_rule() -> None:
         ({"available_tools": "get_weather"}, "available_tools"),
     ],
 )
-def test_bad_options_are_named(options: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
+def test_the_error_names_invalid_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         create_judge(**options)

@@ -1,4 +1,4 @@
-"""Argument matchers: one table a matcher, then what hostile values do to all of them."""
+"""Argument matchers: a table for each matcher, then hostile values for all of them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def embed(text: str) -> Sequence[float]:
     ("value", "expected"),
     [("my money", True), ("weather", False), ("", False), (5, False), (None, False), (MISSING, False)],
 )
-def test_semantic_similarity_uses_the_embeddings_it_is_given(value: Any, *, expected: bool) -> None:
+def test_semantic_similarity_uses_the_given_embeddings(value: Any, *, expected: bool) -> None:
     assert compile_argument(PATTERN.validate_python({"semantic": "refund", "threshold": 0.9}), embed)(value) is expected
 
 
@@ -133,7 +133,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("pattern", [case[0] for case in CASES], ids=str)
 @pytest.mark.parametrize("value", HOSTILE, ids=["deep", "big", "small", "nan", "inf", "surrogate", "long", "deep dict"])
-def test_hostile_values_give_an_answer(pattern: Any, value: Any) -> None:
+def test_hostile_values_match_or_do_not_match(pattern: Any, value: Any) -> None:
     assert argument(pattern)(value) in {True, False}
 
 
@@ -145,7 +145,7 @@ json_values = st.recursive(
 
 
 @given(json_values, json_values)
-def test_equality_is_that_of_json(one: Any, other: Any) -> None:
+def test_values_are_equal_as_in_json(one: Any, other: Any) -> None:
     assert equal(one, one)
     assert equal(one, other) == equal(other, one)
     if type(one) is not type(other) and not (type(one) in {int, float} and type(other) in {int, float}):

@@ -1,4 +1,4 @@
-"""Which intent words show, by keyword, regex or example, in which order, and the reason that is given."""
+"""Intents found by keyword, regex or example: their order, and the reason given."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INTENTS = [
         ("x" * 30_000 + " refund", "any"),
     ],
 )
-def test_the_first_intent_whose_words_occur(words: str, intent: str | None) -> None:
+def test_the_first_intent_that_matches(words: str, intent: str | None) -> None:
     assert build_classifier(INTENTS)(words).name == intent
 
 
@@ -43,7 +43,7 @@ def test_the_first_intent_whose_words_occur(words: str, intent: str | None) -> N
         ("", "none", "no keyword, regex or example of an intent matches the user's text"),
     ],
 )
-def test_the_reason_names_what_the_rule_file_says(words: str, by: str, reason: str) -> None:
+def test_the_reason_quotes_the_rule_file(words: str, by: str, reason: str) -> None:
     found = build_classifier(INTENTS)(words)
     assert (found.by, found.reason) == (by, reason)
 
@@ -76,24 +76,24 @@ def embed(text: str) -> Sequence[float]:
         ("far", None, "no keyword, regex or example of an intent matches the user's text"),
     ],
 )
-def test_the_nearest_example_that_is_near_enough(words: str, intent: str | None, reason: str) -> None:
+def test_the_most_similar_example_above_its_threshold(words: str, intent: str | None, reason: str) -> None:
     found = build_classifier(BY_EXAMPLE, embed)(words)
     assert (found.name, found.reason) == (intent, reason)
 
 
-def test_words_that_hold_a_keyword_are_not_embedded() -> None:
+def test_a_text_with_a_keyword_is_not_embedded() -> None:
     assert build_classifier(BY_EXAMPLE, embed)("the sun, a text without vector").by == "keyword"
 
 
 @pytest.mark.parametrize("words", ["", "  \n"])
-def test_no_words_are_like_no_example(words: str) -> None:
+def test_an_empty_text_is_similar_to_no_example(words: str) -> None:
     assert build_classifier(BY_EXAMPLE, embed)(words).by == "none"
 
 
-def test_without_embeddings_examples_are_not_read() -> None:
+def test_without_embeddings_examples_are_ignored() -> None:
     assert build_classifier(BY_EXAMPLE)("money").name is None
 
 
-def test_an_example_that_cannot_be_embedded_shows_when_rules_are_loaded() -> None:
+def test_an_example_that_cannot_be_embedded_raises_when_rules_are_loaded() -> None:
     with pytest.raises(KeyError, match="unknown"):
         build_classifier([Intent(name="refund", examples=["unknown"])], embed)

@@ -1,4 +1,4 @@
-"""JSON Schema: what holds, and which schemas are refused when a rule is loaded."""
+"""JSON Schema: valid values, and schemas that are refused when a rule is loaded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_valid(schema: dict[str, Any], value: Any, *, valid: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "complaint"),
+    ("schema", "message"),
     [
         ({"type": "strin"}, "not a JSON Schema"),
         ({"$ref": "https://example.com/schema.json"}, "points outside the schema"),
@@ -42,8 +42,8 @@ def test_valid(schema: dict[str, Any], value: Any, *, valid: bool) -> None:
         ({"pattern": "(?=x)"}, "RE2"),
     ],
 )
-def test_schemas_that_are_refused(schema: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
+def test_refused_schemas(schema: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         compile_schema(schema)
 
 

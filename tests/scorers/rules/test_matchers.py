@@ -1,4 +1,4 @@
-"""The models of matchers: which one a mapping stands for."""
+"""The models of matchers: which mapping is which matcher."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_every_matcher_has_an_example_here() -> None:
 
 
 @pytest.mark.parametrize("key", MATCHER_KEYS)
-def test_the_key_decides_the_matcher_and_writing_it_out_gives_it_back(key: str) -> None:
+def test_the_key_selects_the_matcher_and_dumping_it_restores_the_mapping(key: str) -> None:
     matcher = PATTERN.validate_python(EXAMPLES[key])
 
     assert type(matcher) is matchers.MATCHER_MODELS[key]
@@ -65,6 +65,6 @@ def test_everything_but_a_mapping_is_a_literal(literal: Any) -> None:
         {5: 6},
     ],
 )
-def test_what_is_no_matcher_is_refused(wrong: Any) -> None:
+def test_invalid_matchers_are_refused(wrong: Any) -> None:
     with pytest.raises(ValidationError):
         PATTERN.validate_python(wrong)

@@ -1,4 +1,4 @@
-"""Rule files: shorthands, defaults, what the JSON Schema for editors accepts."""
+"""Rule files: shorthands, defaults, the JSON Schema for editors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def one_rule(**keys: Any) -> Rule:
     return parse_rules({"rules": [{"name": "r", **keys}]}).rules[0]
 
 
-def test_the_example_of_the_documentation_is_read_whole() -> None:
+def test_the_example_of_the_documentation_is_parsed_completely() -> None:
     file = parse_rules(refund_file())
 
     (rule,) = file.rules
@@ -45,7 +45,7 @@ def test_defaults() -> None:
         ({"mode": "strict", "tools": ["a"]}, {"mode": "strict", "tools": [{"tool": "a", "arguments_mode": "subset"}]}),
     ],
 )
-def test_shorthands_mean_their_long_form(short: dict[str, Any], long: dict[str, Any]) -> None:
+def test_shorthands_equal_their_long_form(short: dict[str, Any], long: dict[str, Any]) -> None:
     assert one_rule(expect=short).expect == one_rule(expect=long).expect
 
 
@@ -60,7 +60,7 @@ def test_shorthands_mean_their_long_form(short: dict[str, Any], long: dict[str, 
         ({"parallel": ["a"]}, RuleTestCall(parallel=[RuleTestCall(tool="a")])),
     ],
 )
-def test_ways_to_write_a_call_of_a_test(call: Any, expected: RuleTestCall) -> None:
+def test_shorthands_of_test_calls(call: Any, expected: RuleTestCall) -> None:
     assert RuleTestCall.model_validate(call) == expected
 
 
@@ -88,7 +88,7 @@ def test_literals_keep_their_type() -> None:
     assert repr(rule.expect.arguments) == repr(arguments)
 
 
-def test_models_are_not_changed_once_made() -> None:
+def test_models_are_immutable() -> None:
     with pytest.raises(ValueError, match="frozen"):
         one_rule().name = "other"  # type: ignore[misc]
 
@@ -125,5 +125,5 @@ def in_sequence(element: Any) -> dict[str, Any]:
         ({"rule": []}, False),
     ],
 )
-def test_the_json_schema_for_editors_agrees(document: dict[str, Any], *, valid: bool) -> None:
+def test_the_json_schema_agrees_with_the_models(document: dict[str, Any], *, valid: bool) -> None:
     assert Draft202012Validator(SCHEMA).is_valid(document) is valid

@@ -25,7 +25,7 @@ from scorers.rules.names import compile_name, format_name, is_exact
         (Regex(regex="order"), ["reorder", "order"], ["Order"]),
     ],
 )
-def test_which_names_are_meant(name: Name, matching: list[str], others: list[str]) -> None:
+def test_matching_names(name: Name, matching: list[str], others: list[str]) -> None:
     is_meant = compile_name(name)
 
     assert [one for one in matching if not is_meant(one)] == []
@@ -35,10 +35,10 @@ def test_which_names_are_meant(name: Name, matching: list[str], others: list[str
 @pytest.mark.parametrize(
     ("name", "exact"), [("a.b", True), ("a*", False), ("a?", False), ("[a", False), (Regex(regex="a"), False)]
 )
-def test_exact_names_stand_for_themselves(name: Name, *, exact: bool) -> None:
+def test_exact_names_match_only_themselves(name: Name, *, exact: bool) -> None:
     assert is_exact(name) is exact
 
 
 @pytest.mark.parametrize(("name", "shown"), [("a*", "a*"), (Regex(regex="^a$"), "/^a$/")])
-def test_how_a_sentence_names_them(name: Name, shown: str) -> None:
+def test_names_in_messages(name: Name, shown: str) -> None:
     assert format_name(name) == shown

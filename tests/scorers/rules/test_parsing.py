@@ -1,4 +1,4 @@
-"""Mistakes in a rule file: each with its place in the document, what is wrong, and the nearest right word."""
+"""Problems in a rule file: each with its path in the document, a message, and a suggestion."""
 
 from __future__ import annotations
 
@@ -101,14 +101,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(("document", "path", "message"), CASES)
-def test_a_mistake_has_its_place_and_its_fix(document: object, path: str, message: str) -> None:
+def test_a_problem_has_a_path_and_a_suggestion(document: object, path: str, message: str) -> None:
     first = problems(document)[0]
 
     assert format_path(first.path) == path
     assert message in first.message
 
 
-def test_all_mistakes_are_found_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     document = refund_file()
     document["rules"][0]["expect"]["sequence"][0]["arguments"]["order_id"] = {"regex": "("}
     document["rules"][0]["pass"] = 2
@@ -123,7 +123,7 @@ def test_all_mistakes_are_found_at_once() -> None:
     ]
 
 
-def test_the_error_reads_as_its_problems() -> None:
+def test_the_error_message_lists_the_problems() -> None:
     with pytest.raises(
         RuleError, match=r"^rules\[0\]: name is missing\nrulez: unknown key rulez; did you mean rules\?$"
     ):
@@ -142,7 +142,7 @@ def test_documents_nested_too_deep_are_refused() -> None:
     assert [problem.message for problem in problems(in_sequence(element))] == ["nested deeper than 64 levels"]
 
 
-def test_a_document_of_many_mistakes_names_a_bounded_number() -> None:
+def test_the_number_of_reported_problems_is_bounded() -> None:
     assert len(problems({"rules": [{} for _ in range(5_000)]})) == 100
 
 

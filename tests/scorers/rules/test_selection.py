@@ -1,4 +1,4 @@
-"""Which rule a run falls under: every key, first match wins, whatever the index does."""
+"""Rule selection: every key, first match wins, with and without the index."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rules(*matches: dict[str, Any]) -> list[Rule]:
         ({"agent": "*"}, RuleContext(), False),
     ],
 )
-def test_a_rule_is_about_runs_for_which_every_given_key_holds(
+def test_a_rule_matches_runs_for_which_every_given_key_holds(
     match: dict[str, Any], context: RuleContext, *, matches: bool
 ) -> None:
     (rule,) = rules(match)
@@ -66,7 +66,7 @@ matches = st.dictionaries(st.sampled_from(["route", "intent", "agent", "service"
 
 
 @given(st.lists(matches, max_size=8), st.builds(RuleContext, values, values, values, values, values))
-def test_the_index_selects_what_trying_every_rule_would(written: list[dict[str, Any]], context: RuleContext) -> None:
+def test_the_index_selects_the_same_rule_as_a_linear_scan(written: list[dict[str, Any]], context: RuleContext) -> None:
     all_rules = rules(*written)
     index = RuleIndex([Holder(rule) for rule in all_rules])
 

@@ -1,4 +1,4 @@
-"""Which texts of a run a rule will embed."""
+"""The texts of a run that a rule embeds."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ SAYING = ToolCall("say", {"text": "hello", "to": {"note": "bye"}, "n": 7})
     ],
     ids=str,
 )
-def test_the_arguments_that_semantic_matchers_look_at(arguments: Any, expected: list[str]) -> None:
+def test_the_arguments_that_semantic_matchers_read(arguments: Any, expected: list[str]) -> None:
     assert texts(arguments, [SAYING]) == expected
 
 
-def test_only_of_calls_by_that_name_and_with_arguments() -> None:
+def test_only_calls_with_the_name_and_with_arguments() -> None:
     calls = [ToolCall("other", {"text": "no"}), ToolCall("say"), SAYING]
     assert texts({"text": MEANS}, calls) == ["hello"]
 
@@ -59,14 +59,14 @@ def test_a_rule_without_such_a_matcher_has_none() -> None:
     assert not SemanticTexts(rule)
 
 
-def asked(rule_set: RuleSet, words: str) -> str | None:
+def text_to_embed(rule_set: RuleSet, words: str) -> str | None:
     embedded: list[str] = []
     rule_set = RuleSet(rule_set.rules, rule_set.intents, lambda text: embedded.append(text) or [1.0])  # type: ignore[func-returns-value]
     del embedded[:]
-    told = rule_set.text_to_embed(words)
+    found = rule_set.text_to_embed(words)
     rule_set.find_intent(words)
-    assert ([told] if told is not None else []) == embedded, "what it says is what finding embeds"
-    return told
+    assert ([found] if found is not None else []) == embedded, "it returns exactly what find_intent embeds"
+    return found
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def asked(rule_set: RuleSet, words: str) -> str | None:
     [("money back, please", None), ("I am unhappy", "I am unhappy"), ("  ", None), ("x" * 30_000, "x" * 20_000)],
     ids=["keyword", "example", "blank", "long"],
 )
-def test_words_are_embedded_only_where_no_keyword_is_in_them(words: str, expected: str | None) -> None:
+def test_a_text_with_a_keyword_is_not_embedded(words: str, expected: str | None) -> None:
     file = parse_rules({"intents": [{"name": "refund", "keywords": ["money back"], "examples": ["give it back"]}]})
-    assert asked(RuleSet(compile_rules(file), file.intents), words) == expected
+    assert text_to_embed(RuleSet(compile_rules(file), file.intents), words) == expected
 
 
 def test_without_embeddings_or_examples_nothing_is_embedded() -> None:

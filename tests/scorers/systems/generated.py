@@ -1,4 +1,4 @@
-"""Seeded random cases for the original packages, most of them near misses: what a scorer gets wrong is rarely far off."""
+"""Seeded random cases for the original packages. Most are near misses, since that is where scorers go wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The original npm scorers, run by node: fresh answers for the differential test, speeds for the benchmark."""
+"""Runs the original npm scorers with node: fresh answers for the differential test, timings for the benchmark."""
 
 from __future__ import annotations
 

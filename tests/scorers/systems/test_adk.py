@@ -49,7 +49,7 @@ def test_match_types_in_other_spellings(spelling: str) -> None:
     assert run(adk, calls("a"), calls("x", "a"), match_type=spelling).value == 1.0
 
 
-def test_an_unknown_match_type_raises_at_once() -> None:
+def test_an_unknown_match_type_raises_on_creation() -> None:
     with pytest.raises(OriginalError, match="adk has no match_type 'SOME'; it has EXACT, IN_ORDER, ANY_ORDER"):
         adk.create(match_type="SOME")
 

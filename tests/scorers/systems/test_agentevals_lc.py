@@ -85,7 +85,7 @@ def test_strict_ignores_the_order_inside_one_message() -> None:
     assert run(agentevals_lc, calls("a", "b"), calls("b"), layout="one_message").value == 0.0
 
 
-def test_taking_is_greedy() -> None:
+def test_the_assignment_is_greedy() -> None:
     options = {"trajectory_match_mode": "superset", "tool_args_match_mode": "superset"}
     score = run(agentevals_lc, calls(("a", X), ("a", XY)), calls(("a", XY), ("a", X)), **options)
     assert score.value == 0.0
@@ -101,6 +101,6 @@ def test_outcomes() -> None:
     "options",
     [{"trajectory_match_mode": "exact"}, {"tool_args_match_mode": "fuzzy"}, {"tool_args_match_overrides": {"a": 5}}],
 )
-def test_modes_it_does_not_have_raise(options: dict[str, Any]) -> None:
+def test_unknown_modes_raise(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"agentevals_lc option '{next(iter(options))}"):
         agentevals_lc.create(**options)

@@ -69,7 +69,7 @@ def test_by_arguments(
     assert run(axion, calls(("a", expected)), calls(("a", actual)), **options).value == fits
 
 
-def test_arguments_are_ignored_unless_asked_for() -> None:
+def test_arguments_are_ignored_by_default() -> None:
     assert run(axion, calls(("a", {"x": 1})), calls(("a", {"x": 2})), parameter_matching_strategy="fuzzy").value == 1.0
 
 
@@ -101,13 +101,13 @@ EXPLANATIONS: list[tuple[list[Call], list[Call], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("expected", "actual", "options", "explanation"), EXPLANATIONS)
-def test_publishes_the_originals_explanation(
+def test_reports_the_explanation_of_the_original(
     expected: list[Call], actual: list[Call], options: dict[str, Any], explanation: str
 ) -> None:
     assert run(axion, expected, actual, **options).details["explanation"] == explanation
 
 
-def test_half_is_a_pass_unless_the_threshold_says_otherwise() -> None:
+def test_half_passes_by_default() -> None:
     assert run(axion, calls("a", "b"), calls("a")).label == "pass"
     assert run(axion, calls("a", "b"), calls("a"), threshold=0.6).label == "fail"
 

@@ -1,4 +1,4 @@
-"""Azure's task navigation efficiency: steps as text, parameters once a tool name."""
+"""Azure's task navigation efficiency: steps as text, parameters once per tool name."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_last_parameters_of_a_tool_count_for_all_its_calls() -> None:
     assert run(azure_tne, both, calls(("a", {"x": 2}), ("a", {"x": 2})), with_params=True).value == 1.0
 
 
-def test_names_are_stripped_but_not_where_parameters_are_looked_up() -> None:
+def test_names_are_stripped_except_in_the_lookup_of_parameters() -> None:
     assert run(azure_tne, calls("a "), calls(" a")).value == 1.0
     assert run(azure_tne, calls(("a ", {"x": 1})), calls(("a", {"x": 1})), with_params=True).value == 0.0
 
@@ -66,17 +66,17 @@ def test_precision_recall_and_f1_are_of_multisets() -> None:
     assert details["f1_score"] == pytest.approx(2 * 2 / (4 + 3))
 
 
-def test_without_calls_all_three_are_0() -> None:
+def test_without_calls_precision_recall_and_f1_are_0() -> None:
     details = run(azure_tne, calls("a"), []).details
     assert details == {"result": "fail", "precision_score": 0.0, "recall_score": 0.0, "f1_score": 0.0}
 
 
 @pytest.mark.parametrize("with_params", [True, False])
-def test_no_call_cannot_be_expected(with_params: bool) -> None:
+def test_an_empty_list_of_expected_calls_raises(with_params: bool) -> None:
     with pytest.raises(OriginalError, match="at least one expected call"):
         run(azure_tne, [], calls("a"), with_params=with_params)
 
 
-def test_an_unknown_mode_raises_at_once() -> None:
+def test_an_unknown_mode_raises_on_creation() -> None:
     with pytest.raises(ValueError, match="azure_tne option 'matching_mode'"):
         azure_tne.create(matching_mode="exact")

@@ -1,4 +1,4 @@
-"""DeepEval: weights of pairs, calls spent by value, the heaviest common subsequence."""
+"""DeepEval: weights of pairs, calls used up by value, the heaviest common subsequence."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_scores(expected: list[Call], actual: list[Call], options: dict[str, Any
 
 
 @pytest.mark.parametrize("ordering", [True, False])
-def test_outputs_count_only_when_asked_for(ordering: bool) -> None:
+def test_outputs_are_ignored_unless_checked(ordering: bool) -> None:
     expected, actual = [{"tool": "a", "output": "ok"}], [{"tool": "a", "output": "no"}]
     assert run(deepeval, expected, actual, should_consider_ordering=ordering).value == 1.0
     assert run(deepeval, expected, actual, should_consider_ordering=ordering, check_output=True).value == 0.0
 
 
-def test_the_best_call_is_taken_and_the_first_of_equals() -> None:
+def test_the_first_of_the_best_calls_is_taken() -> None:
     score = run(
         deepeval, calls(("a", {"x": 1, "y": 2})), calls(("a", {"x": 1}), ("a", {"x": 1, "y": 2})), check_args=True
     )
@@ -75,7 +75,7 @@ def test_success_is_the_threshold_and_strict_mode_sets_it_to_1(options: dict[str
 
 @pytest.mark.parametrize("ordering", [True, False])
 @pytest.mark.parametrize(("ours", "theirs"), [("a", A0), (A1, "a"), (("a", None), A1)])
-def test_no_arguments_and_some_cannot_be_compared(ours: Any, theirs: Any, ordering: bool) -> None:
+def test_missing_arguments_cannot_be_compared(ours: Any, theirs: Any, ordering: bool) -> None:
     with pytest.raises(OriginalError, match="two calls of 'a' where one has no arguments"):
         run(deepeval, calls(ours), calls(theirs), check_args=True, should_consider_ordering=ordering)
     assert run(deepeval, calls("a"), calls("a"), check_args=True).value == 1.0

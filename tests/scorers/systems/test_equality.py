@@ -1,4 +1,4 @@
-"""JavaScript's three equalities of JSON values, as the original packages show them."""
+"""The three equalities of JSON values that the original packages use."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_whatever_is_deep_equal_has_equal_own_keys(left: Any, right: Any) -> Non
         ([1], {"0": 1}, True),
     ],
 )
-def test_own_keys_of_what_is_no_object(left: Any, right: Any, equal: bool) -> None:
+def test_own_keys_of_other_values(left: Any, right: Any, equal: bool) -> None:
     assert own_keys_equal(left, right) is equal
 
 
@@ -106,7 +106,7 @@ def test_absent_is_its_own_key() -> None:
     assert not strict_equal(ABSENT, None)
 
 
-def test_other_mappings_are_objects_and_foreign_types_themselves() -> None:
+def test_kinds_of_other_python_types() -> None:
     assert kind(OrderedDict(x=1)) == "object"
     assert deep_equal(OrderedDict(x=1), {"x": 1})
     assert kind({1}) == "set"

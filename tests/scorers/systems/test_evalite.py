@@ -1,4 +1,4 @@
-"""Evalite: the two modes, the weights that work and the one that does not, the published metadata."""
+"""Evalite: both modes, the weights with and without effect, the reported details."""
 
 from __future__ import annotations
 
@@ -78,20 +78,20 @@ def test_weights_of_flexible_mode(weights: dict[str, Any], value: float) -> None
     assert score.value == pytest.approx(value)
 
 
-def test_a_mode_it_does_not_know_raises_only_when_something_is_compared() -> None:
+def test_an_unknown_mode_raises_only_if_calls_are_compared() -> None:
     assert run(evalite, [], [], mode="strict").value == 1.0
     assert run(evalite, calls("a"), [], mode="strict").value == 0.0
     with pytest.raises(OriginalError, match="evalite has no mode 'strict'"):
         run(evalite, calls("a"), calls("a"), mode="strict")
 
 
-def test_metadata_of_one_empty_side() -> None:
+def test_details_if_one_side_is_empty() -> None:
     assert run(evalite, calls("a", "b"), []).details["referenceCount"] == 2
     assert run(evalite, [], calls("a")).details["outputCount"] == 1
     assert run(evalite, [], []).details == {"note": "Both empty - perfect match"}
 
 
-def test_metadata_of_flexible_mode_lists_what_was_matched_by_name_as_missing() -> None:
+def test_details_of_flexible_mode_list_calls_matched_by_name_as_missing() -> None:
     details = run(evalite, calls(X1, "b"), calls(X2, "z"), mode="flexible").details
     assert details["missing"] == 1
     assert [call["toolName"] for call in details["details"]["missingToolCalls"]] == ["a", "b"]
@@ -108,7 +108,7 @@ def test_outcomes_and_missing_tools() -> None:
     assert (list(surplus.outcomes), list(surplus.missing)) == (["extra", "extra"], ["a"])
 
 
-def test_weights_too_large_to_add_have_no_score() -> None:
+def test_weights_that_overflow_have_no_score() -> None:
     weights = {"nameOnly": 1e308, "wrongPenalty": 1e308}
     score = run(evalite, calls(X1, X1), calls(X2, X2, "c", "d", "e"), weights=weights)
     assert (score.value, score.label) == (None, "fail")

@@ -1,4 +1,4 @@
-"""Rounding as the original packages round, and the fractions around it."""
+"""Fractions, and rounding as in the original packages."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def test_halves_go_up(number: float, rounded: int) -> None:
 
 
 @pytest.mark.parametrize(("number", "rounded"), [(1 / 8, 0.13), (2 / 3, 0.67), (1 / 3, 0.33), (1.005, 1.01), (1, 1.0)])
-def test_two_decimals_with_a_nudge(number: float, rounded: float) -> None:
+def test_two_decimals_with_epsilon(number: float, rounded: float) -> None:
     assert round_to_cents(number) == rounded
 
 
-def test_without_the_nudge_a_double_below_the_half_goes_down() -> None:
+def test_without_epsilon_a_double_below_the_half_goes_down() -> None:
     assert round_half_up(1.005, 2) == 1.0
 
 
@@ -32,11 +32,11 @@ def test_three_decimals(number: float, rounded: float) -> None:
 
 
 @given(st.floats(0, 1), st.integers(0, 6))
-def test_rounding_moves_by_half_a_place_at_most(number: float, digits: int) -> None:
+def test_rounding_moves_by_at_most_half_a_digit(number: float, digits: int) -> None:
     assert abs(round_half_up(number, digits) - number) <= 0.5 / 10**digits + 1e-12
 
 
-def test_shares_of_nothing_are_what_the_caller_says() -> None:
+def test_the_share_of_an_empty_whole_is_the_default() -> None:
     assert share(1, 4) == 0.25
     assert share(0, 0) == 0.0
     assert share(0, 0, empty=1.0) == 1.0

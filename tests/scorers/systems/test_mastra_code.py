@@ -1,4 +1,4 @@
-"""Mastra's code scorer: first places, states, and what cannot be expressed."""
+"""Mastra's code scorer: first positions, states, and what cannot be expressed."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_scores(tools: str, options: dict[str, Any], value: float) -> None:
     ("state", "counts"),
     [("result", True), ("call", True), ("output-error", True), (None, True), ("partial-call", False), ("other", False)],
 )
-def test_a_thrown_call_counts_and_an_unfinished_one_does_not(state: str | None, counts: bool) -> None:
+def test_a_call_that_threw_counts_and_an_unfinished_one_does_not(state: str | None, counts: bool) -> None:
     score = run(mastra_code, [], [{"tool": "a", "state": state}], expectedTool="a")
     assert score.details["hasToolCalls"] is counts
     assert score.value == counts
 
 
-def test_publishes_both_checks_whichever_decides() -> None:
+def test_reports_both_checks() -> None:
     score = run(mastra_code, [], calls("b", "a"), expectedTool="a", expectedToolOrder=["a", "b"])
     assert score.details == {
         "actualTools": ["b", "a"],
@@ -59,24 +59,24 @@ def test_publishes_both_checks_whichever_decides() -> None:
     }
 
 
-def test_an_order_that_is_empty_is_kept_by_anything_unless_strict() -> None:
+def test_any_calls_satisfy_an_empty_order_unless_strict() -> None:
     lenient = run(mastra_code, [], calls("a"), expectedToolOrder=[])
     strict = run(mastra_code, [], calls("a"), expectedToolOrder=[], strictMode=True)
     assert lenient.details["correctOrderCalled"] is True
     assert strict.details["correctOrderCalled"] is False
 
 
-def test_the_explanation_shows_the_first_places() -> None:
+def test_the_explanation_shows_the_first_positions() -> None:
     score = run(mastra_code, [], calls("b", "a", "b"), expectedToolOrder=["a", "b", "c"])
     assert "at the places [1, 0, None]" in score.explanation
 
 
 @pytest.mark.parametrize("options", [{}, {"expectedTool": ""}, {"expectedTool": None, "strictMode": True}])
-def test_nothing_expected_raises_at_once(options: dict[str, Any]) -> None:
+def test_without_an_expectation_creation_raises(options: dict[str, Any]) -> None:
     with pytest.raises(OriginalError, match="expectedTool or expectedToolOrder"):
         mastra_code.create(**options)
 
 
-def test_options_go_by_the_originals_names() -> None:
+def test_options_have_the_names_of_the_original() -> None:
     with pytest.raises(ValueError, match=r"mastra_code option 'expectedToolOrder\.1': Input should be a valid string"):
         mastra_code.create(expectedToolOrder=["a", 5])

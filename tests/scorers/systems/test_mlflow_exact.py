@@ -52,19 +52,19 @@ RATIONALES: list[tuple[list[Any], list[Any], bool, str]] = [
 
 
 @pytest.mark.parametrize(("expected", "actual", "ordering", "rationale"), RATIONALES)
-def test_publishes_the_originals_rationale(
+def test_reports_the_rationale_of_the_original(
     expected: list[Any], actual: list[Any], ordering: bool, rationale: str
 ) -> None:
     score = run(mlflow_exact, calls(*expected), calls(*actual), should_consider_ordering=ordering)
     assert score.details["rationale"] == rationale
 
 
-def test_no_call_cannot_be_expected() -> None:
+def test_an_empty_list_of_expected_calls_raises() -> None:
     with pytest.raises(OriginalError, match="at least one expected call"):
         run(mlflow_exact, [], [])
 
 
-def test_the_rationale_holds_arguments_and_the_explanation_does_not() -> None:
+def test_the_rationale_contains_arguments_and_the_explanation_does_not() -> None:
     score = run(mlflow_exact, calls(("a", {"x": "secret"})), calls(("a", {"x": "other"})))
     assert "secret" in score.details["rationale"]
     assert score.explanation == "Scores 0: 1 calls missing and 1 not expected"

@@ -1,4 +1,4 @@
-"""The greedy loops: first fit, in-order fit, and the outcomes read off them."""
+"""The greedy pairings: first fit, in-order fit, and their outcomes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORDS = st.lists(st.sampled_from("abc"), max_size=5)
         ("xa", "aa", [None, 0]),
     ],
 )
-def test_first_fit_uses_each_once(wanted: str, given_: str, pairs: list[int | None]) -> None:
+def test_first_fit_uses_each_call_once(wanted: str, given_: str, pairs: list[int | None]) -> None:
     assert first_fit(wanted, given_, eq) == pairs
 
 
@@ -48,9 +48,9 @@ def test_in_order_fit_finds_a_subsequence_whenever_there_is_one(wanted: list[str
     assert found == sorted(set(found))
 
 
-def test_in_order_fit_takes_the_leftmost_places() -> None:
+def test_in_order_fit_takes_the_leftmost_calls() -> None:
     assert in_order_fit("ab", "xaabb", eq) == [1, 3]
 
 
-def test_outcomes_say_what_became_of_each_call() -> None:
+def test_outcomes() -> None:
     assert outcomes(4, {0, None}, {2}) == ["matched", "extra", "wrong_arguments", "extra"]

@@ -1,4 +1,4 @@
-"""What holds for every published scorer, whatever it is given."""
+"""Properties of every published scorer."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_the_same_input_gives_the_same_score(
 @variants
 @settings(max_examples=40)
 @given(expected=PLAIN_CALLS, actual=PLAIN_CALLS)
-def test_a_scorer_keeps_nothing_and_changes_nothing(
+def test_a_scorer_keeps_no_state_and_does_not_change_its_input(
     system: str, options: dict[str, Any], expected: list[Call], actual: list[Call]
 ) -> None:
     before = repr((expected, actual, options))
@@ -164,7 +164,7 @@ def _original_fails_identity(system: str, options: dict[str, Any], given_calls: 
 @variants
 @settings(max_examples=40)
 @given(expected=PLAIN_CALLS.filter(bool), actual=PLAIN_CALLS)
-def test_explanations_hold_no_argument_values(
+def test_explanations_contain_no_argument_values(
     system: str, options: dict[str, Any], expected: list[Call], actual: list[Call]
 ) -> None:
     secret = [{**call, "args": {**call["args"], "x": "hunter2"}} for call in actual]

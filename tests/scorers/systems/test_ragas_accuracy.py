@@ -38,9 +38,9 @@ def test_scores(expected: list[Call], actual: list[Call], strict: bool, value: f
 
 
 @pytest.mark.parametrize("nothing", ["a", ("a", None), ("a", {})])
-def test_missing_arguments_are_none(nothing: Any) -> None:
+def test_missing_arguments_count_as_none(nothing: Any) -> None:
     assert run(ragas_accuracy, calls(nothing), calls(("a", {}))).value == 1.0
 
 
-def test_order_is_strict_unless_told_otherwise() -> None:
+def test_order_is_strict_by_default() -> None:
     assert run(ragas_accuracy, calls("a", "b"), calls("b", "a")).value == 0.0

@@ -43,6 +43,6 @@ def test_outcomes_and_missing_tools() -> None:
     assert score.explanation == "F1 of 1 common calls, 2 distinct ones expected and 2 made"
 
 
-def test_values_json_cannot_carry_are_refused() -> None:
+def test_values_that_are_not_json_are_refused() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         run(ragas_f1, calls(("a", {"x": {1, 2}})), [])

@@ -1,4 +1,4 @@
-"""TPMJS: F1 with greedy taking, its three-decimal rounding and its breakdown."""
+"""TPMJS: F1 of a greedy assignment, three-decimal rounding, the breakdown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_scores(expected: list[Call], actual: list[Call], precision: float, reca
     assert (score.details["precision"], score.details["recall"]) == (precision, recall)
 
 
-def test_the_readmes_first_example_scores_what_the_code_gives() -> None:
+def test_the_first_example_of_the_readme_scores_as_in_the_code() -> None:
     expected = calls(("searchWeb", {"query": "AI news"}), ("summarize", {"text": "long"}))
     actual = calls(("searchWeb", {"query": "AI news"}), ("summarize", {"text": "other"}), ("translateText", {}))
     score = run(tpmjs, expected, actual)
@@ -61,12 +61,12 @@ def test_counts_add_up() -> None:
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [("a", A0), (A0, "a"), (("a", None), A0), ("a", "a")])
-def test_calls_without_arguments_raise_when_they_meet(ours: Any, theirs: Any) -> None:
+def test_comparing_calls_without_arguments_raises(ours: Any, theirs: Any) -> None:
     with pytest.raises(OriginalError, match="'a' where one has no arguments"):
         run(tpmjs, calls(ours), calls(theirs))
 
 
-def test_calls_without_arguments_that_do_not_meet_are_fine() -> None:
+def test_calls_without_arguments_that_are_not_compared_are_scored() -> None:
     assert run(tpmjs, calls("a"), calls("b")).value == 0.0
     # the first call fits, so the second of that name is never looked at
     assert run(tpmjs, calls(A0), calls(A0, "a")).details["extra"] == 1

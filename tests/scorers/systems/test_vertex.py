@@ -48,14 +48,14 @@ def test_arguments_are_equal_as_json(ours: Any, theirs: Any, equal: bool) -> Non
     assert run(vertex, calls(("a", ours)), calls(("a", theirs))).value == equal
 
 
-def test_single_tool_use_asks_for_one_tool() -> None:
+def test_single_tool_use() -> None:
     assert run(vertex, [], calls("b", "a"), metric="single_tool_use", tool_name="a").value == 1.0
     score = run(vertex, [], calls("b"), metric="single_tool_use", tool_name="a")
     assert (score.value, score.explanation) == (0.0, "'a' was not among the 1 calls made")
 
 
 @pytest.mark.parametrize("options", [{"metric": "single_tool_use"}, {"metric": "recall", "tool_name": "a"}])
-def test_the_tool_goes_with_single_tool_use_alone(options: dict[str, Any]) -> None:
+def test_only_single_tool_use_has_a_tool_name(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="tool_name for the metric single_tool_use"):
         vertex.create(**options)
 
