@@ -1,4 +1,4 @@
-"""Throughput and latency of a running collector: requests in over gRPC, scored, out over gRPC to a sink."""
+"""Throughput and latency of a running collector: requests over gRPC in, scored, over gRPC out to a sink."""
 
 from __future__ import annotations
 
@@ -71,28 +71,28 @@ def throughput(seconds: float = 20.0, spool: str | dict[str, Any] = "memory") ->
 
 
 def _send(port: int, stream: Iterator[bytes], seconds: float) -> int:
-    """Send as fast as the collector takes it; says how many spans."""
+    """Send as fast as the collector accepts; returns the number of spans."""
     until, sent = time.monotonic() + seconds, 0
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         export = channel.unary_unary(_TRACES, None, None)
-        flying: set[Any] = set()
+        in_flight: set[Any] = set()
         while time.monotonic() < until:
-            flying.add(export.future(next(stream), timeout=30))
-            if len(flying) >= _IN_FLIGHT:
-                done, flying = _some(flying)
+            in_flight.add(export.future(next(stream), timeout=30))
+            if len(in_flight) >= _IN_FLIGHT:
+                done, in_flight = _some(in_flight)
                 sent += SPANS_PER_REQUEST * done
-        while flying:
-            done, flying = _some(flying)
+        while in_flight:
+            done, in_flight = _some(in_flight)
             sent += SPANS_PER_REQUEST * done
     return sent
 
 
-def _some(flying: set[Any]) -> tuple[int, set[Any]]:
-    """Wait for one answer; a refusal raises. Polled in order, which is enough: answers come in order."""
-    first = next(iter(flying))
+def _some(in_flight: set[Any]) -> tuple[int, set[Any]]:
+    """Wait for the oldest call, since answers come in order; returns how many are done, and the rest. Raises if refused."""
+    first = next(iter(in_flight))
     first.result()
-    rest = {future for future in flying if not future.done()}
-    return len(flying) - len(rest), rest
+    rest = {future for future in in_flight if not future.done()}
+    return len(in_flight) - len(rest), rest
 
 
 def latency(

@@ -68,7 +68,7 @@ def request(spans: list[Span]) -> bytes:
 
 
 def trace(random: Random, start: int) -> list[Span]:
-    """One agent run that keeps to the rule, its HTTP calls first, its anchor last, as exporters send them."""
+    """One agent run that follows the rule: HTTP calls first, the agent span last, as exporters send them."""
     trace_id, agent = EPOCH + random.randbytes(8), random.randbytes(8)
     spans = [_http(random, trace_id, agent, start + index) for index in range(8)]
     spans += [_tool(random, trace_id, agent, start + index * 1000, name) for index, name in enumerate(_TOOLS)]

@@ -1,4 +1,4 @@
-"""The backend away under load: ``python -m tests.bench.outage [SECONDS]`` prints what /metrics says, once a second.
+"""An outage of the backend under load: ``python -m tests.bench.outage [SECONDS]`` prints /metrics once a second.
 
 The reference mix at a steady rate into a collector with a spool, its limits the defaults. After twenty seconds the backend
 refuses everything for ``SECONDS`` (60); the run ends when the queue is empty again. Every acknowledged span should arrive.
@@ -62,9 +62,9 @@ def _queue(collector: CollectorProcess) -> float:
 
 def _row(collector: CollectorProcess, passed: float, there: bool) -> None:
     series = dict(line.rsplit(" ", 1) for line in collector.get("/metrics").splitlines() if not line.startswith("#"))
-    said = {name: float(series.get(key, 0)) for name, key in _COLUMNS.items()}
-    said["spool MiB"] /= 1 << 20
-    cells = " | ".join(f"{value:,.0f}" for value in said.values())
+    values = {name: float(series.get(key, 0)) for name, key in _COLUMNS.items()}
+    values["spool MiB"] /= 1 << 20
+    cells = " | ".join(f"{value:,.0f}" for value in values.values())
     print(f"| {passed:.0f} | {'there' if there else 'away'} | {_rss_mib(collector):.0f} | {cells} |", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""A backend in a process of its own: counts spans and events, notes when probe spans arrive."""
+"""A backend in its own process: counts spans and events, and records when probe spans arrive."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class Sink:
         return answer
 
     def go_away(self) -> None:
-        """Refuse everything with UNAVAILABLE, until ``come_back``."""
+        """Refuse everything with UNAVAILABLE until ``come_back``."""
         self._pipe.send("away")
 
     def come_back(self) -> None:
-        """Take everything again."""
+        """Accept everything again."""
         self._pipe.send("back")
 
     def __exit__(self, *_: object) -> None:

@@ -1,6 +1,6 @@
-"""Hostile load for a long time: ``python -m tests.bench.soak [MINUTES] [OUTAGE_SECONDS]`` prints a line each ten seconds.
+"""Hostile load for a long time: ``python -m tests.bench.soak [MINUTES] [OUTAGE_SECONDS]`` prints a line every ten seconds.
 
-The reference mix at a steady rate, and beside it traces that never complete, traces of 100,000 spans, one trace id for ever,
+The reference mix at a steady rate, and beside it traces that never complete, traces of 100,000 spans, one trace id forever,
 and routes, tools and agents whose names never come twice. After a fifth of the time the backend goes away for a while.
 Memory should stay flat, open traces bounded, and every acknowledged span should arrive.
 """
@@ -58,7 +58,7 @@ def huge(choice: Random) -> Iterator[bytes]:
             yield request(plain + [_tool(choice, trace_id, "lookup_order") for _ in range(50)])
 
 
-def one_for_ever(choice: Random) -> Iterator[bytes]:
+def one_forever(choice: Random) -> Iterator[bytes]:
     """A session that never ends: one trace id, run after run."""
     trace_id = choice.randbytes(16)
     while True:
@@ -77,19 +77,19 @@ def label_flood(choice: Random) -> Iterator[bytes]:
     for number in itertools.count():
         trace_id = choice.randbytes(16)
         agent = _agent_span(choice, trace_id, "invoke_agent")
-        said = (
+        values = (
             ("gen_ai.operation.name", "invoke_agent"),
             ("http.route", f"/{number}"),
             ("gen_ai.agent.name", "support-agent"),
         )
-        agent.attributes.extend([attribute(key, value) for key, value in said])
+        agent.attributes.extend([attribute(key, value) for key, value in values])
         tool = _tool(choice, trace_id, f"tool_{number}")
         tool.parent_span_id = agent.span_id
         yield request([tool, agent])
 
 
 class Sender(threading.Thread):
-    """Sends requests at a steady pace, each again until it is acknowledged; counts spans acknowledged and refusals."""
+    """Sends requests at a steady rate, each until it is acknowledged; counts acknowledged spans and refusals."""
 
     def __init__(
         self, port: int, requests: Iterator[bytes], spans: int, per_second: float, stop: threading.Event
@@ -140,7 +140,7 @@ def main() -> None:
                 Sender(port, _stream(), SPANS_PER_REQUEST, RATE / SPANS_PER_REQUEST, stop),
                 Sender(port, never_complete(choice), 50, 10, stop),
                 Sender(port, huge(choice), 500, 2, stop),
-                Sender(port, one_for_ever(choice), 4, 5, stop),
+                Sender(port, one_forever(choice), 4, 5, stop),
                 Sender(port, label_flood(choice), 2, 50, stop),
             ]
             _watch(collector, sink, senders, minutes * 60, outage, stop)
@@ -182,10 +182,10 @@ def _line(collector: CollectorProcess, senders: list[Sender], passed: float, pau
         "idle": collector.metric('rightcall_runs_total{release="idle"}'),
         "overflow": collector.metric('rightcall_label_overflow_total{label="tool"}'),
     }
-    told = ", ".join(f"{name} {value:,.0f}" for name, value in figures.items())
+    shown = ", ".join(f"{name} {value:,.0f}" for name, value in figures.items())
     sent, refused = sum(s.acknowledged for s in senders), sum(s.refused for s in senders)
     when = f"{passed:6.0f} s{' (backend away)' if paused else ''}"
-    print(f"{when}: RSS {_rss_mib(collector):.0f} MiB, acknowledged {sent:,}, refused {refused}, {told}", flush=True)
+    print(f"{when}: RSS {_rss_mib(collector):.0f} MiB, acknowledged {sent:,}, refused {refused}, {shown}", flush=True)
 
 
 if __name__ == "__main__":

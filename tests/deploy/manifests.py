@@ -1,4 +1,4 @@
-"""Kubernetes manifests: read, and held against what Kubernetes says of them."""
+"""Kubernetes manifests: parsed, and validated against the schemas of Kubernetes."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 CHART = ROOT / "helm" / "rightcall"
+_TIMEOUT = 600.0
 
 
 def program(name: str) -> str:
@@ -23,14 +24,16 @@ def program(name: str) -> str:
     return path
 
 
-def run(command: Sequence[str | Path], timeout: float = 120, **options: object) -> subprocess.CompletedProcess[str]:
+def run(
+    command: Sequence[str | Path], timeout: float = _TIMEOUT, **options: object
+) -> subprocess.CompletedProcess[str]:
     """Run to the end, whatever the exit code."""
     return subprocess.run(
         [str(part) for part in command], capture_output=True, text=True, timeout=timeout, check=False, cwd=ROOT
     )
 
 
-def must_run(command: Sequence[str | Path], timeout: float = 120) -> str:
+def must_run(command: Sequence[str | Path], timeout: float = _TIMEOUT) -> str:
     """Run and give back what was printed; what went wrong is the test's failure."""
     done = run(command, timeout)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"

@@ -53,7 +53,7 @@ class PrometheusServer:
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
-        self._process.wait(20)
+        self._process.wait(PATIENCE)
 
     def _is_ready(self) -> bool:
         try:

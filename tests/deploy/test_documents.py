@@ -24,6 +24,7 @@ from collector.config.model import load_config
 from collector.config.yaml_documents import rule_paths
 from collector.scoring.rule_files import check_rules
 from tests.deploy.programs import DEPLOY, ROOT
+from tests.waiting import PATIENCE
 
 DOCUMENTS = [ROOT / "README.md", *sorted(DEPLOY.rglob("*.md")), *sorted((ROOT / "helm" / "rightcall").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -69,13 +70,13 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(command: list[str], desk: Path, allowed: tuple[int, ...] = (0,)) -> str:
-    done = subprocess.run(command, cwd=desk, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(command, cwd=desk, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode in allowed, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
 def run_rightcall(words: list[str], desk: Path) -> None:
-    """Run it; ``run`` and ``demo`` go on for ever, so of those the configuration is read and the arguments parsed."""
+    """Run it; ``run`` and ``demo`` go on forever, so of those the configuration is read and the arguments parsed."""
     if words[1] == "run":
         assert words[2] == "--config"
         load_config(desk / words[3])
@@ -126,7 +127,7 @@ def commands(text: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("block", blocks("sh", "bash"), ids=str)
 def test_commands_work(block: Block, desk: Path) -> None:
-    subprocess.run(["bash", "-n"], input=block.text, text=True, check=True, timeout=10)
+    subprocess.run(["bash", "-n"], input=block.text, text=True, check=True)
     needs = block.text.startswith("# needs ")
     for words in commands(block.text):
         files = [word.split("=")[-1] for word in words if re.search(r"(^|=)(deploy|helm)/", word)]

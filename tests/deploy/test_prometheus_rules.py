@@ -44,7 +44,7 @@ def test_promtool_accepts_the_rules() -> None:
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
 def test_promtool_runs_the_alert_tests(path: Path) -> None:
-    must_run([program("promtool"), "test", "rules", path], timeout=280)
+    must_run([program("promtool"), "test", "rules", path])
 
 
 def test_every_alert_has_a_firing_and_a_silent_test() -> None:
