@@ -163,20 +163,18 @@ class CountingScorer:
 
 
 class SlowJudge:
-    """Answers once ``expected`` requests are in flight, and then once more."""
+    """Answers after everything else had its turn on the event loop; ``most`` is how many requests were in flight at once."""
 
     identity = "slow"
 
-    def __init__(self, expected: int) -> None:
+    def __init__(self) -> None:
         self.in_flight = self.most = 0
-        self._expected, self._reached = expected, asyncio.Event()
 
     async def ask(self, request: JudgeRequest) -> JudgeAnswer:
         self.in_flight += 1
         self.most = max(self.most, self.in_flight)
-        if self.in_flight >= self._expected:
-            self._reached.set()
-        await self._reached.wait()
+        for _ in range(10):
+            await asyncio.sleep(0)
         self.in_flight -= 1
         return JudgeAnswer("yes", 1)
 
@@ -209,7 +207,7 @@ def to_judge(number: int, questions: int = 1) -> Verdict:
 
 @pytest.mark.parametrize(("questions", "label"), [(MAX_QUESTIONS, "pass"), (MAX_QUESTIONS + 1, "error")])
 def test_a_scorer_may_ask_so_many_questions(questions: int, label: str) -> None:
-    (judgement,), telemetry = submit([to_judge(1, questions)], SlowJudge(1))
+    (judgement,), telemetry = submit([to_judge(1, questions)], SlowJudge())
     assert judgement is not None
     assert [evaluation.score.label for evaluation in judgement.evaluations] == [label]
     value = telemetry.registry.get_sample_value
@@ -218,14 +216,14 @@ def test_a_scorer_may_ask_so_many_questions(questions: int, label: str) -> None:
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_max_concurrency_bounds_the_requests_in_flight(concurrency: int) -> None:
-    judge = SlowJudge(concurrency)
+    judge = SlowJudge()
     judgements, _ = submit([to_judge(number) for number in range(10)], judge, max_concurrency=concurrency)
     assert (len(judgements), judge.most) == (10, concurrency)
 
 
 @pytest.mark.parametrize("size", [1, 4])
 def test_queue_size_bounds_the_jobs_that_wait(size: int) -> None:
-    judgements, telemetry = submit([to_judge(number) for number in range(6)], SlowJudge(1), queue_size=size)
+    judgements, telemetry = submit([to_judge(number) for number in range(6)], SlowJudge(), queue_size=size)
     value = telemetry.registry.get_sample_value
     assert len(judgements) == size
     assert value("rightcall_judge_skipped_total", {"rule": "any", "reason": "queue_full"}) == 6 - size

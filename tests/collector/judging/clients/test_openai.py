@@ -243,3 +243,12 @@ def test_the_identity_changes_with_what_changes_answers() -> None:
     ]
     assert len(set(same)) == 1
     assert len({same[0], *others}) == 5
+
+
+@pytest.mark.parametrize(("beyond", "accepted"), [(0, True), (1, False)])
+def test_the_size_of_an_answer_is_bounded(beyond: int, accepted: bool) -> None:
+    body = says("yes").body
+    padded = body + b" " * (MAX_ANSWER_BYTES + beyond - len(body))
+    with JudgeServer(lambda _: Reply(padded)) as server:
+        (answer,) = asked(config(server.endpoint), PLAIN)
+    assert isinstance(answer, JudgeAnswer) is accepted
