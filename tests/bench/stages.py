@@ -122,11 +122,11 @@ def _timed(spent: dict[str, float]) -> Iterator[None]:
 
 def _stopwatch(stage: str, work: Callable[..., Any], spent: dict[str, float]) -> Callable[..., Any]:
     def timed(*arguments: Any, **options: Any) -> Any:
-        begun = time.perf_counter()
+        begun = time.process_time()
         result = work(*arguments, **options)
         if stage == "events":
             result = list(result)
-        spent[stage] = spent.get(stage, 0.0) + time.perf_counter() - begun
+        spent[stage] = spent.get(stage, 0.0) + time.process_time() - begun
         return result
 
     return timed
