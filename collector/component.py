@@ -94,6 +94,11 @@ class ExportRequest:
     first_attempt_ns: int = 0
     """When it was sent first, in Unix nanoseconds."""
 
+    @property
+    def spans(self) -> int:
+        """How many spans it holds."""
+        return self.items if self.signal == "traces" else 0
+
     def spill(self) -> None:
         """Drop the payload from memory; the spool has it."""
         self.payload, self.in_memory = b"", False

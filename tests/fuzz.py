@@ -106,12 +106,12 @@ class Target:
 
     def write(self) -> None:
         """What the spool's writer and an exporter with a quick backend do."""
-        change, then = self._spool._pending, self._spool._then
-        self._spool._pending, self._spool._then = Change(), []
+        change, callbacks = self._spool._pending, self._spool._callbacks
+        self._spool._pending, self._spool._callbacks = Change(), []
         self._file.apply(change)
-        for callback in then:
+        for callback in callbacks:
             callback()
-        self._spool.drop("outbox", [request.row for request in self._queue._waiting])
+        self._spool.delete("outbox", [request.row for request in self._queue._waiting])
         self._queue._waiting.clear()
         self._queue._bytes = 0
 
@@ -123,7 +123,7 @@ class Target:
         self._begin()
         self.pipeline.recover()
         after = self.pipeline._assembler
-        assert all(after.opened(trace.trace_id) or after.closed(trace.trace_id) for trace in before)
+        assert all(after.is_open(trace.trace_id) or after.is_closed(trace.trace_id) for trace in before)
         assert not self._value("rightcall_dropped_spans_total", stage="spool", reason="unreadable")
 
     def _value(self, series: str, **labels: str) -> float:

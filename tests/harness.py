@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.config.model import Config, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
+from collector.judging.queue import JudgeQueue
 from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
 from collector.scoring.verdict import Verdict
@@ -37,7 +38,14 @@ rules:
 class Bench:
     """A pipeline with everything around it in reach."""
 
-    def __init__(self, folder: Path, rules: str = WEATHER_RULES, **config: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        rules: str = WEATHER_RULES,
+        *,
+        embed_ahead: Callable[[Iterable[str]], float] | None = None,
+        **config: Any,
+    ) -> None:
         path = folder / "rules.yaml"
         path.write_text(rules)
         self.clock, self.telemetry = ManualClock(), Telemetry()
@@ -45,8 +53,9 @@ class Bench:
         self.verdicts: list[Verdict] = []
         settings = Config.model_validate(config)
         self.pipeline = Pipeline(
-            settings, load_rules([path]), self.telemetry, self.queue, self.clock, self.verdicts.append
-        )
+            settings, load_rules([path]), self.telemetry, self.queue, self.clock, self.verdicts.append,
+            embed_ahead=embed_ahead,
+        )  # fmt: skip
 
     def send(self, *spans: Span) -> None:
         self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
@@ -84,19 +93,24 @@ class Life:
         self.file = SpoolFile(self.folder / "spool", fsync=False)
         self.spool = Spool(self.file, 1 << 30, self.telemetry)
         self.queue = SendingQueue(SendingQueueConfig(), self.spool)
+        judge_queue = self.build_judge_queue()
         config = Config.model_validate(self.config)
         rules = load_rules([self.folder / "rules.yaml"])
-        self.pipeline = Pipeline(config, rules, self.telemetry, self.queue, self.clock, spool=self.spool)
+        self.pipeline = Pipeline(
+            config, rules, self.telemetry, self.queue, self.clock, spool=self.spool, judge_queue=judge_queue
+        )
         self.resumed = self.pipeline.recover()
-        self.queue.recover()
+
+    def build_judge_queue(self) -> JudgeQueue | None:
+        return None
 
     def write(self) -> None:
         """What the spool's writer does, and then the exporter, at once."""
         assert self.file is not None
-        change, then = self.spool._pending, self.spool._then
-        self.spool._pending, self.spool._then = Change(), []
+        change, callbacks = self.spool._pending, self.spool._callbacks
+        self.spool._pending, self.spool._callbacks = Change(), []
         self.file.apply(change)
-        for callback in then:
+        for callback in callbacks:
             callback()
 
     def deliver(self) -> None:
@@ -145,7 +159,7 @@ class Life:
         return [data.values_of(record) for record in found if record.event_name == "gen_ai.evaluation.result"]
 
     def rows(self) -> tuple[int, int]:
-        """Records of open traces, and marks of finished ones."""
+        """How many inbox records and tombstones there are."""
         assert self.file is not None
         return len(list(self.file.inbox())), len(list(self.file.finished()))
 

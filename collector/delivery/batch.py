@@ -1,4 +1,4 @@
-"""Raw items gathered under their envelopes until they make a request worth sending."""
+"""Raw items grouped by envelope until they make a request worth sending."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from collector.otlp import lazy
 
 MAX_ITEMS = 512  # what the SDKs' batch processors send
 MAX_BYTES = 1 << 20
-MAX_AGE = 0.2  # seconds, the SDKs' batch processors take 1 to 5
+MAX_AGE = 0.2  # seconds; the SDKs' batch processors take 1 to 5
 
 
 class Batch:
-    """Items of one signal. ``due`` is when it should leave though it is not full."""
+    """Items of one signal. ``due`` is when it should be sent though it is not full, None while it is empty."""
 
     def __init__(self, signal: Signal) -> None:
         self._signal: Signal = signal
         self._clear()
+
+    def __len__(self) -> int:
+        return self._count
 
     def _clear(self) -> None:
         self._groups: defaultdict[lazy.Envelope, list[bytes]] = defaultdict(list)
@@ -33,11 +36,11 @@ class Batch:
             self.due = now + MAX_AGE
 
     def ready(self, now: float) -> bool:
-        """Whether it is full, or old enough to leave."""
+        """Whether it is full, or old enough to be sent."""
         return self._count >= MAX_ITEMS or self._bytes >= MAX_BYTES or (self.due is not None and now >= self.due)
 
     def take(self) -> ExportRequest | None:
-        """The request made of all items, None when there are none."""
+        """Returns one request with all items, None if there are none. Empties the batch."""
         if not self._count:
             return None
         request = ExportRequest(self._signal, lazy.join(self._groups.items()), self._count)

@@ -1,8 +1,8 @@
-"""On the way out: what was made of finished traces, gathered into requests, and what of it waits for a judge.
+"""On the way out: results of finished traces are batched into requests; those of judged runs may wait for the judge first.
 
-With ``judge.hold`` a trace with judged runs leaves when the last judgement came, or ``hold`` after its verdicts: its held
-spans and its events together. Until then the spool keeps it as if it were open, so that after a crash all of it is made
-again, and nothing is lost. Judgements of a trace that has left go by themselves.
+With ``judge.hold`` the held spans and events of a trace with judged runs leave together when the last judgement arrives, or
+``hold`` seconds after its verdicts. Until then the spool keeps the trace as if it were open, so that after a crash all of it
+is made again and nothing is lost. Judgements that arrive after the trace has left are exported as events of their own.
 """
 
 from __future__ import annotations
@@ -10,119 +10,130 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from collector.assembly.held_spans import HeldSpans
 from collector.component import ExportRequest
-from collector.config.model import Config
 from collector.delivery.batch import Batch
 from collector.delivery.sending_queue import SendingQueue
 from collector.otlp.annotate import Attributes, annotate
 from collector.results.redaction import Redaction
-from collector.results.results import Framed
-from collector.storage.journal import ClosedTrace, Journal
+from collector.results.results import EnvelopedItems
+from collector.storage.journal import Journal
 
 
 @dataclass(slots=True, eq=False)
 class HeldExport:
-    """One finished trace's held spans, as they leave, its events, and its records in the spool."""
+    """The results of one finished trace: its held spans as they will be exported, and its events."""
 
     trace_id: bytes
-    spans: Framed
-    events: Framed
-    closed: ClosedTrace | None = None
+    spans: EnvelopedItems
+    events: EnvelopedItems
     span_ids: Sequence[bytes] = ()
-    """Of the spans; empty where nothing can be added to them any more."""
-    judgements: int = 0
-    """How many are waited for."""
+    """Of the spans, where judgements may add attributes to them."""
+    awaited: int = 0
+    """How many judgements are still to come."""
     due: float = 0.0
     size: int = 0
+    """Bytes of its spans while it waits."""
 
 
 class HoldQueue:
-    """Departures wait for at most ``judge.hold``, with ``traces.max_held_mib`` of spans; then they fill the batches."""
+    """Results wait for judgements for at most ``hold`` seconds, and within the budget of ``held``; then they are batched."""
 
     def __init__(
-        self, queue: SendingQueue | None, journal: Journal | None, redaction: Redaction, config: Config
+        self, queue: SendingQueue | None, journal: Journal | None, redaction: Redaction, held: HeldSpans, hold: float
     ) -> None:
         self._queue, self._journal, self._redaction = queue, journal, redaction
-        self._hold = config.judge.hold if config.judge is not None else 0.0
-        self._max_bytes = config.traces.max_held_mib << 20
+        self._held, self._hold = held, hold
         self._spans, self._events = Batch("traces"), Batch("logs")
         self._waiting: dict[bytes, HeldExport] = {}  # oldest first
-        self._bytes = 0
 
-    def add(self, departure: HeldExport, now: float) -> None:
-        """Send it on, or let it wait where judgements are to come. The same trace's earlier one waits no longer."""
+    @property
+    def held_spans(self) -> int:
+        """Spans not in the sending queue yet: of open traces, of results that wait for a judge, and batched ones."""
+        return self._held.count + len(self._spans)
+
+    def add(self, export: HeldExport, now: float) -> None:
+        """Send the results on, or hold them if judgements are to come. Earlier results of the same trace stop waiting."""
         if self._waiting:
-            self._end_wait(departure.trace_id, now)
-        departure.size = sum(len(raw) for _, raw in departure.spans) if departure.judgements and self._hold else 0
-        if not departure.judgements or not self._hold or self._bytes + departure.size > self._max_bytes:
-            self._leave(departure, now)
-            return
-        departure.due = now + self._hold
-        self._waiting[departure.trace_id] = departure
-        self._bytes += departure.size
+            self._end_wait(export.trace_id, now)
+        if export.awaited and self._hold:
+            size = sum(len(raw) for _, raw in export.spans)
+            if self._held.has_room(size):
+                export.size, export.due = size, now + self._hold
+                self._waiting[export.trace_id] = export
+                self._held.count += len(export.spans)
+                self._held.bytes += size
+                return
+        self._release(export, now)
 
-    def judged(
+    def add_judgement(
         self,
-        departure: HeldExport,
-        events: Framed,
+        export: HeldExport,
+        events: EnvelopedItems,
         attributes: Mapping[bytes, Attributes],
         now: float,
         *,
         awaited: bool,
     ) -> None:
-        """Take what one judgement made, if anything; ``awaited`` if the departure may wait for it."""
-        departure.judgements -= awaited
-        if self._waiting.get(departure.trace_id) is not departure:
+        """Add what one judgement made, if anything; ``awaited`` if the results may wait for it."""
+        export.awaited -= awaited
+        if self._waiting.get(export.trace_id) is not export:
             self.add_events(events, now)
             return
-        departure.events += events
-        for at, span_id in enumerate(departure.span_ids):
+        export.events += events
+        for at, span_id in enumerate(export.span_ids):
             if span_id in attributes:
-                envelope, raw = departure.spans[at]
-                departure.spans[at] = envelope, self._redaction.span(annotate(raw, attributes[span_id]))
-        if not departure.judgements:
-            self._end_wait(departure.trace_id, now)
+                envelope, raw = export.spans[at]
+                export.spans[at] = envelope, self._redaction.span(annotate(raw, attributes[span_id]))
+        if not export.awaited:
+            self._end_wait(export.trace_id, now)
 
     def send(self, request: ExportRequest) -> None:
-        """Send a request that waits for nothing."""
+        """Queue a request that waits for nothing."""
         if self._queue is not None:
             self._queue.put(request)
 
-    def add_events(self, events: Framed, now: float) -> None:
-        """Send events that wait for nothing."""
+    def add_events(self, events: EnvelopedItems, now: float) -> None:
+        """Batch events that wait for nothing."""
         for envelope, event in events:
             self._events.add(envelope, event, now)
 
     def advance(self, now: float) -> None:
-        """Send on what waited for long enough."""
+        """Send on the results that have waited long enough."""
         while self._waiting and (oldest := next(iter(self._waiting.values()))).due <= now:
             self._end_wait(oldest.trace_id, now)
 
+    def shed(self, now: float) -> None:
+        """Send on the oldest waiting results while the budget of held spans is exceeded."""
+        while self._held.exceeded() and self._waiting:
+            self._end_wait(next(iter(self._waiting)), now)
+
     def next_deadline(self) -> float | None:
-        """When there is something to do."""
-        waiting = next((departure.due for departure in self._waiting.values()), None)
-        return min((due for due in (waiting, self._spans.due, self._events.due) if due is not None), default=None)
+        """Returns when there is something to do, None for never."""
+        oldest = next((export.due for export in self._waiting.values()), None)
+        return min((due for due in (oldest, self._spans.due, self._events.due) if due is not None), default=None)
 
     def flush(self, now: float) -> None:
-        """Send both batches when either should leave: with that, all that was made of traces is on its way."""
+        """Queue both batches if either is ready. With that, all results sent on so far are queued, and can be committed."""
         if self._spans.ready(now) or self._events.ready(now):
             for batch in (self._spans, self._events):
                 if (request := batch.take()) is not None:
                     self.send(request)
-        if self._journal is not None and self._spans.due is None and self._events.due is None:
-            self._journal.settle()
+        if self._journal is not None and not self._spans and not self._events:
+            self._journal.commit()
 
     def _end_wait(self, trace_id: bytes, now: float) -> None:
-        departure = self._waiting.pop(trace_id, None)
-        if departure is not None:
-            self._bytes -= departure.size
-            self._leave(departure, now)
+        export = self._waiting.pop(trace_id, None)
+        if export is not None:
+            self._held.count -= len(export.spans)
+            self._held.bytes -= export.size
+            self._release(export, now)
 
-    def _leave(self, departure: HeldExport, now: float) -> None:
-        for envelope, span in departure.spans:
+    def _release(self, export: HeldExport, now: float) -> None:
+        for envelope, span in export.spans:
             self._spans.add(envelope, span, now)
-        self.add_events(departure.events, now)
-        if self._journal is not None and departure.closed is not None:
-            self._journal.left(departure.closed)
-        # A judgement under way may keep this for long; what has left need not stay with it.
-        departure.spans, departure.events, departure.closed, departure.span_ids = [], [], None, ()
+        self.add_events(export.events, now)
+        if self._journal is not None:
+            self._journal.sent(export.trace_id)
+        # A judgement in progress may keep this object for long; what has left need not stay with it.
+        export.spans, export.events, export.span_ids = [], [], ()

@@ -1,4 +1,4 @@
-"""What waits to be sent: requests already serialised, bounded, in memory or in the spool."""
+"""Serialised requests waiting to be sent: bounded, in memory or in the spool."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collector.component import ExportRequest
 from collector.config.model import SendingQueueConfig
 from collector.storage.spool import Spool
 
-_WINDOW = 32 << 20  # bytes of spooled requests kept in memory too, so that a quick backend costs no reads
+_WINDOW = 32 << 20  # bytes of spooled requests kept in memory too, so that a fast backend costs no reads
 
 
 class SendingQueue:
-    """A queue that says when it is full instead of dropping.
+    """A queue that reports that it is full instead of dropping.
 
-    What was already acknowledged to a sender is always taken, so ``put`` never refuses: receivers ask ``full`` first.
-    With a spool a request may leave once it is durable, and is forgotten there once it is acknowledged.
+    What was already acknowledged to a sender is always accepted, so ``put`` never refuses: receivers check ``full`` first.
+    With a spool a request can be sent once it is durable, and is deleted from the spool once it is acknowledged.
     """
 
     def __init__(self, config: SendingQueueConfig, spool: Spool | None = None) -> None:
@@ -26,6 +26,8 @@ class SendingQueue:
         self._waiting: deque[ExportRequest] = deque()
         self._sending: set[ExportRequest] = set()
         self._bytes = 0
+        self.spans = 0
+        """Spans in requests that were put and not acknowledged yet, durable or not."""
         self._ready = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -44,13 +46,16 @@ class SendingQueue:
         return len(self) >= self.capacity or (self._spool is None and self._bytes >= self._max_bytes)
 
     def recover(self) -> None:
-        """Queue what the spool had when the process before this one ended."""
+        """Queue what the spool holds from before the restart."""
         for row, signal, items, size in self._spool.outbox() if self._spool is not None else ():
-            self._enqueue(ExportRequest(signal, b"", items, in_memory=False, row=row, size=size))  # type: ignore[arg-type]  # we wrote the signal
+            request = ExportRequest(signal, b"", items, in_memory=False, row=row, size=size)  # type: ignore[arg-type]  # we wrote the signal
+            self.spans += request.spans
+            self._enqueue(request)
 
     def put(self, request: ExportRequest) -> None:
         """Add a request."""
         request.size = len(request.payload)
+        self.spans += request.spans
         if self._spool is None:
             self._enqueue(request)
         else:
@@ -70,7 +75,7 @@ class SendingQueue:
         self._ready.set()
 
     async def get(self) -> ExportRequest:
-        """Wait for the next request; ``ack`` or ``requeue`` must follow. It is not ``in_memory`` where the spool lost it."""
+        """Wait for the next request; call ``ack`` or ``requeue`` for it. It is not ``in_memory`` if the spool lost it."""
         while not self._waiting:
             self._ready.clear()
             await self._ready.wait()
@@ -84,7 +89,7 @@ class SendingQueue:
         return request
 
     def requeue(self, request: ExportRequest) -> None:
-        """The request was not delivered: it goes to the end of the queue, so that it holds up no other."""
+        """Put a request that was not delivered at the end of the queue, so that it holds up no other."""
         self._sending.remove(request)
         self._bytes -= request.size
         if self._spool is not None and self._bytes >= _WINDOW:
@@ -92,19 +97,20 @@ class SendingQueue:
         self._enqueue(request)
 
     def ack(self, request: ExportRequest) -> None:
-        """The request was delivered or given up: it counts no more."""
+        """Remove a request that was delivered or given up."""
         self._sending.remove(request)
+        self.spans -= request.spans
         if request.in_memory:
             self._bytes -= request.size
         if self._spool is not None:
-            self._spool.drop("outbox", [request.row])
+            self._spool.delete("outbox", [request.row])
         if not len(self):
             self._empty.set()
 
     async def drained(self) -> None:
-        """Wait until nothing is left."""
+        """Wait until the queue is empty."""
         await self._empty.wait()
 
     def pending(self) -> list[ExportRequest]:
-        """What was not delivered: what is being sent, then what waits, oldest first."""
+        """What is not delivered: requests being sent, then waiting ones, oldest first."""
         return [*self._sending, *self._waiting]

@@ -191,6 +191,7 @@ class OtlpExporter:
         self._dropped = telemetry.child(telemetry.dropped_spans, "exporter", "shutdown")
         telemetry.child(telemetry.exporter_queue_capacity, name).set(queue.capacity)
         telemetry.child(telemetry.exporter_queue_size, name).set_function(lambda: len(queue))
+        telemetry.child(telemetry.exporter_queue_spans, name).set_function(lambda: queue.spans)
         self._consumers: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:

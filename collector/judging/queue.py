@@ -116,6 +116,11 @@ class JudgeQueue:
 
     # ---- called by the pipeline
 
+    @property
+    def has_judge(self) -> bool:
+        """Whether there is a judge to ask."""
+        return self._guarded is not None
+
     def submit(self, verdict: Verdict, deliver: Deliver) -> int:
         """Queue a job for each judge of the rule that is to judge this run. Returns how many were queued.
 

@@ -1,4 +1,4 @@
-"""What leaves of a trace or conversation that has its verdicts: annotated spans, and events."""
+"""What is exported of a scored trace or conversation: annotated spans, and events."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from collector.scoring.verdict import Verdict
 
 _SCOPE = "rightcall"
 
-Framed = list[tuple[Envelope, bytes]]
-"""Spans or log records, each with what surrounds it."""
+EnvelopedItems = list[tuple[Envelope, bytes]]
+"""Raw spans or log records, each with its envelope."""
 
 
 def resource_of(trace: Trace, verdict: Verdict) -> bytes:
-    """The resource of the evaluated run, where it is known."""
+    """Returns the resource of the evaluated run, b"" if none of its spans is held."""
     evaluated = trace.envelope_of(verdict.run.span_id)
     return evaluated.resource if evaluated else b""
 
 
 class Results:
-    """Writes results, without what must not leave. ``wall_ns`` says the time, in Unix nanoseconds."""
+    """Serialises and redacts results. ``wall_ns`` returns the time in Unix nanoseconds."""
 
     def __init__(self, redaction: Redaction, wall_ns: Callable[[], int]) -> None:
         self._redaction, self._wall_ns = redaction, wall_ns
 
-    def of_trace(self, trace: Trace, verdicts: list[Verdict]) -> tuple[Framed, Framed]:
-        """The held spans as they leave, and the events."""
-        added = span_attributes(verdicts)
-        spans: Framed = []
+    def of_trace(self, trace: Trace, verdicts: list[Verdict]) -> tuple[EnvelopedItems, EnvelopedItems]:
+        """Returns the held spans, annotated, and the events."""
+        attributes_of = span_attributes(verdicts)
+        spans: EnvelopedItems = []
         for span_id, raw, envelope in trace.held_spans():
-            attributes = added.get(span_id)
+            attributes = attributes_of.get(span_id)
             spans.append((envelope, self._redaction.span(annotate(raw, attributes) if attributes else raw)))
-        events: Framed = []
+        events: EnvelopedItems = []
         for verdict in verdicts:
             events += self.events([verdict], resource_of(trace, verdict))
         return spans, events
 
-    def events(self, verdicts: Iterable[Verdict], resource: bytes) -> Framed:
-        """The events alone; ``resource`` is that of the evaluated run, which they go under."""
+    def events(self, verdicts: Iterable[Verdict], resource: bytes) -> EnvelopedItems:
+        """Returns the events alone, under ``resource``, that of the evaluated run."""
         envelope = events_envelope(resource, _SCOPE, __version__)
         return [
             (envelope, self._redaction.log_record(event))

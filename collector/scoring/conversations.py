@@ -1,7 +1,7 @@
-"""Runs of a conversation between their own verdict and the conversation's: as text, in memory and in the spool alike.
+"""Runs of a conversation between their own verdict and the conversation's: serialised, in memory and in the spool alike.
 
-A run that was gathered before a restart is therefore scored from the very same bytes as one gathered after it, and what
-all of them take is known exactly. Nothing a stranger sent makes writing fail: what JSON cannot say is left out or named.
+A run collected before a restart is therefore scored from the same bytes as one collected after it, and the size of all of
+them is known exactly. Nothing in a sender's data makes writing fail: what JSON cannot express is left out or named.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _PLAIN: Final = (
     "agent", "conversation_id", "route", "intent", "user_input", "response_id", "service", "dialect", "attributes",
     "incomplete", "start_ns",
 )  # fmt: skip
-_UNREADABLE = "a gathered run is damaged"
+_DAMAGED = "a run of a conversation is damaged"
 
 
-def gather(trace: Trace, runs: Sequence[Run], verdicts: Iterable[Verdict]) -> Iterator[ConversationRun]:
-    """The runs of a trace that have a verdict just now and belong to a conversation."""
+def collect(trace: Trace, runs: Sequence[Run], verdicts: Iterable[Verdict]) -> Iterator[ConversationRun]:
+    """Yield the runs of a trace that were just scored and belong to a conversation."""
     keys = conversations_of(runs)
     if not keys:
         return
@@ -45,11 +45,11 @@ def gather(trace: Trace, runs: Sequence[Run], verdicts: Iterable[Verdict]) -> It
 
 
 def conversations_of(runs: Sequence[Run]) -> Mapping[bytes, ConversationKey]:
-    """Which conversation each run belongs to, by anchor; runs of none are left out.
+    """Returns the conversation of each run by anchor; runs that belong to none are left out.
 
     All runs of a trace that names one conversation are in it. Where it names several, a run is in that of its outermost
-    run. A conversation is one of its tenant, and of its ``service.namespace`` or else its service: ids are made up by
-    frameworks and users, and what may be strangers must not be mixed.
+    run. A conversation belongs to its tenant, and to its ``service.namespace`` or else its service: frameworks and users
+    choose ids freely, and conversations of different owners must not be mixed.
     """
     named = {run.conversation_id for run in runs if run.conversation_id}
     if not named:
@@ -88,14 +88,14 @@ def _start(run: Run) -> tuple[int, bytes]:
 
 
 def write(key: ConversationKey, run: Run, resource: bytes, *, complete: bool) -> bytes:
-    """A run of a conversation as bytes for ``read``; ``resource`` is that of its anchor, as it came."""
+    """Serialise a run of a conversation for ``read``; ``resource`` is that of its anchor, serialised."""
     found = run.found_intent
     calls = [list(call) for call in run.trajectory.calls]
     written = {
         "key": key,
         "ids": [run.trace_id.hex(), run.span_id.hex(), _hex(run.parent_span_id), _hex(run.started_by)],
         **{name: getattr(run, name) for name in _PLAIN},
-        "last_words": final_response(run),
+        "last_words": final_response(run) if run.contents else None,
         "found_intent": None if found is None else [found.name, found.by, found.reason],
         "unsure_steps": sorted(run.trajectory.unsure_steps),
         "resource": b64encode(resource).decode(),
@@ -120,30 +120,30 @@ def _without_values(call: Sequence[Any]) -> list[Any]:
     ]
 
 
-def restore(record: bytes, row: int) -> ConversationRun:
-    """What ``gather`` gave, from its record in ``row`` of the spool. Raises ValueError where it is damaged."""
+def restore(record: bytes) -> ConversationRun:
+    """Returns what ``collect`` yielded, from its record. Raises ValueError if it is damaged."""
     written = _parse(record)
     run = _run(written)
     complete = written["complete"] is True
     return ConversationRun(
-        ConversationKey(*written["key"]), run.trace_id + run.span_id, len(run.trajectory.calls), complete, record, row
+        ConversationKey(*written["key"]), run.trace_id + run.span_id, len(run.trajectory.calls), complete, record
     )
 
 
-def judge(conversation: Conversation, rules: RuleSet, release: str) -> tuple[list[Verdict], bytes]:
-    """The verdicts of a conversation, and the resource of the run it is anchored at. Raises ValueError as ``read``."""
+def score(conversation: Conversation, rules: RuleSet, release: str) -> tuple[list[Verdict], bytes]:
+    """Returns the verdicts of a conversation and the resource of the run it is anchored at. Raises ValueError as ``read``."""
     runs, resource = read(conversation)
     complete, revision = conversation.complete(release), conversation.revision
     return verdicts_of_conversation(runs, rules, release, complete=complete, revision=revision), resource
 
 
 def texts_to_embed(conversation: Conversation, rules: RuleSet) -> Iterator[str]:
-    """The arguments that are embedded to score a conversation. Raises ValueError as ``read``, when it is asked."""
+    """Yield the arguments that must be embedded to score a conversation. Raises ValueError as ``read``."""
     yield from arguments_to_embed(read(conversation)[0], rules, ("conversation",))
 
 
 def read(conversation: Conversation) -> tuple[list[Run], bytes]:
-    """The runs of a conversation in order of start, and the resource of the first. Raises ValueError where one is damaged."""
+    """Returns the runs of a conversation in order of start, and the resource of the first. Raises ValueError if damaged."""
     read_runs = [(_run(written), written) for run in conversation.runs.values() for written in (_parse(run.record),)]
     read_runs.sort(key=lambda item: _start(item[0]))
     return [run for run, _ in read_runs], b64decode(read_runs[0][1]["resource"])
@@ -152,7 +152,7 @@ def read(conversation: Conversation) -> tuple[list[Run], bytes]:
 def _parse(record: bytes) -> Mapping[str, Any]:
     written = json.loads(record)
     if type(written) is not dict or not written.keys() >= {"key", "complete", "resource"}:
-        raise ValueError(_UNREADABLE)
+        raise ValueError(_DAMAGED)
     return written
 
 
@@ -178,7 +178,7 @@ def _run(written: Mapping[str, Any]) -> Run:
             **plain,
         )
     except (KeyError, TypeError) as error:
-        raise ValueError(_UNREADABLE) from error
+        raise ValueError(_DAMAGED) from error
 
 
 def _hex(value: bytes | None) -> str | None:

@@ -1,4 +1,4 @@
-"""What was found out about one agent run, on its way to the exporters."""
+"""The result of scoring one agent run, on its way to the exporters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scorers.evaluation import RuleJudge
 class Verdict:
     """The evaluations of one run under one rule; without a rule there are none.
 
-    ``complete`` is False where spans are missing: then the evaluations are labelled so and never counted.
+    ``complete`` is False if spans are missing: the evaluations are labelled so and never counted as pass or fail.
     ``revision`` is 0 for the first verdict, and grows when late spans change it.
     """
 
@@ -26,16 +26,16 @@ class Verdict:
     digest: str | None = None
     evaluations: Sequence[Evaluation] = ()
     scope: str = "run"
-    """``trace`` where the calls of all runs of a trace were scored together, ``conversation`` those of all its traces."""
+    """``run``; ``trace`` if the calls of all its runs were scored together, ``conversation`` those of all its traces."""
     shadow: bool = False
-    """The rule is on trial: exported as event and, under labels of its own, as metric; nothing is written on spans."""
+    """The rule is a shadow rule: exported as event and, under labels of its own, as metric, but not on spans."""
     judges: Sequence[RuleJudge] = ()
-    """The scorers of the rule that ask a model, and so have not said anything yet."""
+    """The scorers of the rule that ask a model; their evaluations follow later."""
     judged: bool = False
-    """What one of them said, later: the run and its calls are counted already."""
+    """This is the evaluation of one of them: the run and its calls are counted already."""
 
     def outcomes(self) -> Sequence[str]:
-        """What became of each call of the run, by the primary scorer; ``unscored`` where it judges no single call."""
+        """Returns the outcome of each call by the primary scorer, ``unscored`` if it scores no single calls."""
         calls = self.run.trajectory.calls
         for evaluation in self.evaluations:
             if evaluation.primary and len(evaluation.score.outcomes) == len(calls):

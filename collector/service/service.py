@@ -62,12 +62,12 @@ class Service:
         otlp = config.exporters.otlp
         self._spool = _open_spool(config, self.telemetry)
         queue = self._queue = SendingQueue(otlp.sending_queue, self._spool) if otlp else None
-        self.pipeline = Pipeline(config, rules, self.telemetry, queue, SYSTEM_CLOCK, on_verdict, spool=self._spool)
         self.judge_queue = self._build_judge_queue()
-        self.pipeline.judge_at(self.judge_queue)
         self._embedding = EmbeddingQueue(found) if (found := installed()) is not None else None
-        if self._embedding is not None:
-            self.pipeline.embed_ahead(self._embedding.ahead)
+        self.pipeline = Pipeline(
+            config, rules, self.telemetry, queue, SYSTEM_CLOCK, on_verdict, spool=self._spool, judge_queue=self.judge_queue,
+            embed_ahead=self._embedding.ahead if self._embedding is not None else None,
+        )  # fmt: skip
         self._recover(queue)
         self._memory = MemoryLimiter(config.memory_limiter, time.monotonic)
         intake = Admission(self.pipeline, queue, self._spool, self._memory)
@@ -98,7 +98,6 @@ class Service:
         with self._tracing.span("recover") as attributes:
             traces = attributes["rightcall.traces"] = self.pipeline.recover()
             if queue is not None:
-                queue.recover()
                 attributes["rightcall.requests"] = len(queue)
         _log.info("resumed %d open traces and %d requests from the spool", traces, len(queue) if queue else 0)
 
@@ -177,7 +176,7 @@ class Service:
         """Read the rules again; where they are wrong the old ones stay in force, and that is counted."""
         try:
             with self._tracing.span("reload rules"):
-                self.pipeline.use(self._load_rules())
+                self.pipeline.set_rules(self._load_rules())
         except ConfigError as error:
             self.telemetry.rules_reload_failures.inc()
             _log.error("rules refused, the old ones stay in force:\n%s", error)

@@ -1,278 +1,255 @@
-"""What the spool keeps of open and finished traces, and how they come back after a crash.
+"""What the spool holds of open traces, finished traces and conversations: the one owner of its rows.
 
-A request leaves one record for each open trace in it (the spans that were read, the parent links of the others) and one
-for all traces no agent was seen in yet (links and roots, which may matter to an agent that shows up later). A finished
-trace leaves a mark: the ids of its spans, so that one sent again is recognised, and the anchors that have their verdict.
+A request leaves one record for each open trace in it (its GenAI spans, the parent links of all its spans) and one for all
+traces in which no agent was seen yet (links and roots, which matter if an agent shows up later). A finished trace leaves a
+tombstone: the ids of its spans, so that a repeated one is recognised, and the anchors that have a verdict. A conversation
+leaves a record for each run, and one that says whether it has its verdict.
 
-    record    trace ids | links of each trace ... | resource | scope | span ...
-    mark      trace id | links | ids of held spans | ids of other spans | ids of log records | anchors
-
-A conversation leaves a record for each run gathered, and one that says whether it has its verdict: as they are in memory.
-
-Records are deleted, and the mark is written, in the transaction that queues the trace's annotated spans and events: until
-then nothing of them has left, so that verdicts made again after a crash are the first anybody sees. What a mark does not
-bring back is the spans themselves: after a restart a late tool call is passed on, and no verdict from before is revised.
+Records are deleted, and the tombstone is written, in the transaction that queues the trace's annotated spans and events:
+until then nothing of them has left, so that verdicts made again after a crash are the first anybody sees. What a tombstone
+does not bring back is the spans themselves: after a restart a late tool call is forwarded, and revises no earlier verdict.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
-from collector.assembly.assembler import Assembler
-from collector.assembly.conversations import ConversationRun, Conversations
+from collector.assembly.conversations import Added, Conversation, ConversationKey, ConversationRun
 from collector.assembly.trace import Trace
 from collector.otlp.lazy import Envelope
+from collector.storage.records import RecordKind, SpoolRecord, pack, read_tombstone, write_conversation, write_tombstone
 from collector.storage.spool import Spool
 
-SPANS, LOG, CONTEXT, GATHERED, MARK = range(5)
-"""Kinds of records: spans of one open trace, a log record of one, what may matter to traces not open yet; a run of a
-conversation, what is noted of one."""
-_ID, _SPAN = 16, 8  # bytes of a trace id, of a span id
-_NO_FRAME = Envelope(b"", b"")
+_TRACE_ID_SIZE = 16
+_NO_ENVELOPE = Envelope(b"", b"")
+_STATE = b""  # in place of an anchor: the record of the conversation itself
+
+JournaledScope = tuple[Envelope, dict[bytes, list[bytes]]]
+"""The raw spans of one scope of a request that a restart must bring back, by trace id."""
 
 
-class SpoolRecord(NamedTuple):
-    """A record as read back."""
-
-    row: int
-    kind: int
-    links: dict[bytes, list[bytes]]
-    envelope: Envelope
-    raws: list[bytes]
+class _ContextRow(NamedTuple):
+    stored: float
+    trace_ids: Sequence[bytes]
 
 
-Kept = list[tuple[Envelope, dict[bytes, list[bytes]]]]
-"""Of each scope of a request, the raw spans that were read, by trace id."""
+@dataclass(slots=True, eq=False)
+class _ClosedTrace:
+    """A trace that has its verdict, and whose results are not queued for export yet."""
 
-
-class ClosedTrace(NamedTuple):
-    """A trace as it was when it was closed: its old and new mark, and the rows that were its."""
-
-    trace: Trace
-    before: int
-    mark: int
-    record: bytes
+    trace_id: bytes
     rows: Sequence[int]
-    context: Sequence[int]
+    """Its inbox records."""
+    row: int
+    """Of its tombstone."""
+    tombstone: bytes | None
+    """None once the trace is not remembered any more."""
+    replaces: int | None
+    """Row of the tombstone it had before it was reopened."""
 
 
 class Journal:
-    """Records what one pipeline takes and finishes. ``lifetime``: seconds for which a trace may stay without an agent."""
+    """Records the steps of one pipeline. Call ``commit`` in the step that queues what was made of closed traces.
 
-    def __init__(self, spool: Spool, assembler: Assembler, conversations: Conversations, lifetime: float) -> None:
-        self._spool, self._assembler, self._lifetime = spool, assembler, lifetime
-        self._conversations = conversations
-        self._context: dict[int, float] = {}
-        self._closed: dict[int, ClosedTrace] = {}
-        self._done: list[ClosedTrace] = []
+    ``is_open`` says whether a trace is open. Context of a trace without an agent is kept for up to three times
+    ``context_lifetime``, in seconds.
+    """
+
+    def __init__(self, spool: Spool, is_open: Callable[[bytes], bool], context_lifetime: float) -> None:
+        self._spool, self._is_open, self._lifetime = spool, is_open, context_lifetime
+        self._rows: dict[bytes, list[int]] = {}  # inbox rows of open traces
+        self._context: dict[int, _ContextRow] = {}
         self._next_sweep = 0.0
+        self._waiting: dict[bytes, list[_ClosedTrace]] = {}  # closed; results not on their way yet; oldest first
+        self._sent: list[_ClosedTrace] = []  # results on their way, queued by the next commit
+        self._unwritten: dict[int, _ClosedTrace] = {}  # both of them, by row of the tombstone
+        self._tombstones: dict[bytes, int] = {}  # latest row of each remembered or reopened trace
+        self._evicted: list[int] = []  # tombstones to delete
+        self._conversations: dict[ConversationKey, dict[bytes, int]] = {}  # rows by anchor
+        self._changes: list[Callable[[], None]] = []  # to conversations
 
-    # ---- in
+    # ---- open traces
 
-    def request(self, links: Mapping[bytes, Sequence[bytes]], kept: Kept, now: float) -> None:
-        """Keep what a trace request told."""
+    def store_request(
+        self, links: Mapping[bytes, Sequence[bytes]], scopes: Sequence[JournaledScope], now: float
+    ) -> None:
+        """Store what a trace request brought."""
         unclaimed: list[bytes] = []
         for trace_id, ids in links.items():
-            trace = self._assembler.opened(trace_id)
-            if trace is None:
-                if len(trace_id) == _ID:
+            if not self._is_open(trace_id):
+                if len(trace_id) == _TRACE_ID_SIZE:
                     unclaimed.append(trace_id)
                 continue
             link = b"".join(ids)
-            for envelope, spans in kept:
+            for envelope, spans in scopes:
                 raws = spans.get(trace_id)
                 if raws is not None:
-                    self._keep(trace, SPANS, [trace_id, link, *envelope, *raws])
+                    self._store(trace_id, RecordKind.SPANS, [trace_id, link, *envelope, *raws])
                     link = b""
             if link:
-                self._keep(trace, SPANS, [trace_id, link, *_NO_FRAME])
+                self._store(trace_id, RecordKind.SPANS, [trace_id, link, *_NO_ENVELOPE])
         if unclaimed:
-            self._keep_context(unclaimed, links, kept, now)
+            self._store_context(unclaimed, links, scopes, now)
 
-    def _keep_context(
-        self, unclaimed: list[bytes], links: Mapping[bytes, Sequence[bytes]], kept: Kept, now: float
+    def store_log(self, trace_id: bytes, envelope: Envelope, raw: bytes) -> None:
+        """Store a log record if its trace is open."""
+        if self._is_open(trace_id):
+            self._store(trace_id, RecordKind.LOG, [trace_id, b"", *envelope, raw])
+
+    def _store(self, trace_id: bytes, kind: RecordKind, parts: Sequence[bytes]) -> None:
+        self._rows.setdefault(trace_id, []).append(self._spool.store(kind, pack(parts)))
+
+    def _store_context(
+        self,
+        unclaimed: list[bytes],
+        links: Mapping[bytes, Sequence[bytes]],
+        scopes: Sequence[JournaledScope],
+        now: float,
     ) -> None:
-        told = [b"".join(unclaimed), *(b"".join(links[trace_id]) for trace_id in unclaimed)]
-        row = self._spool.keep(CONTEXT, pack([*told, *_NO_FRAME]))
-        self._note_context(row, unclaimed, now)
-        for envelope, spans in kept:
-            roots = [trace_id for trace_id in unclaimed if trace_id in spans]
-            if roots:
-                ids = [b"".join(roots), *(b"" for _ in roots)]
-                row = self._spool.keep(
-                    CONTEXT, pack([*ids, *envelope, *(raw for root in roots for raw in spans[root])])
-                )
-                self._note_context(row, roots, now)
-
-    def _note_context(self, row: int, trace_ids: Iterable[bytes], now: float) -> None:
-        self._context[row] = now
-        for trace_id in trace_ids:
-            self._assembler.note_context(trace_id, row, now)
-
-    def log(self, trace_id: bytes, envelope: Envelope, raw: bytes) -> None:
-        """Keep a log record of an open trace."""
-        trace = self._assembler.opened(trace_id)
-        if trace is not None:
-            self._keep(trace, LOG, [trace_id, b"", *envelope, raw])
-
-    def _keep(self, trace: Trace, kind: int, parts: Sequence[bytes]) -> None:
-        trace.note_row(self._spool.keep(kind, pack(parts)))
-
-    # ---- out
-
-    def close(self, trace: Trace) -> ClosedTrace:
-        """The trace was closed. Its records stay until ``left`` and ``settle``: nothing made of it was queued yet."""
-        before, trace.mark = trace.mark, self._spool.next_id()
-        closed = ClosedTrace(trace, before, trace.mark, _mark(trace), trace.rows, trace.context)
-        self._closed[closed.mark] = closed
-        trace.rows, trace.context = (), ()
-        return closed
-
-    def left(self, closed: ClosedTrace) -> None:
-        """What was made of the trace is on its way, and queued by the next ``settle``."""
-        del self._closed[closed.mark]
-        self._done.append(closed)
-
-    def settle(self) -> None:
-        """All that was made of closed traces is queued now, or was in this same step: their records may go."""
-        done, self._done = self._done, []
-        for closed in done:
-            self._spool.drop("inbox", closed.rows)
-            if closed.before:
-                self._spool.drop("finished", [closed.before])
-            if self._assembler.remembers(closed.trace):
-                self._spool.finish(closed.mark, closed.record)
-        if self._assembler.forgotten:
-            self._spool.drop("finished", self._assembler.forgotten)
-            self._assembler.forgotten = []
-        changes, self._conversations.changes = self._conversations.changes, []
-        for what, keep in changes:
-            if keep:
-                what.row = self._spool.keep(GATHERED if isinstance(what, ConversationRun) else MARK, what.record)
-            elif what.row:
-                self._spool.drop("inbox", [what.row])
+        parts = [b"".join(unclaimed), *(b"".join(links[trace_id]) for trace_id in unclaimed), *_NO_ENVELOPE]
+        self._context[self._spool.store(RecordKind.CONTEXT, pack(parts))] = _ContextRow(now, unclaimed)
+        for envelope, spans in scopes:
+            if roots := [trace_id for trace_id in unclaimed if trace_id in spans]:
+                raws = (raw for root in roots for raw in spans[root])
+                parts = [b"".join(roots), *(b"" for _ in roots), *envelope, *raws]
+                self._context[self._spool.store(RecordKind.CONTEXT, pack(parts))] = _ContextRow(now, roots)
 
     def sweep(self, now: float) -> None:
-        """Drop context that no trace can need any more."""
+        """Delete context that no trace can need any more."""
         if now < self._next_sweep:
             return
         self._next_sweep = now + self._lifetime
-        needed = {row for trace in self._assembler.open_traces() for row in trace.context}
-        needed.update(row for closed in self._closed.values() for row in closed.context)
-        gone = [row for row, since in self._context.items() if now - since > 2 * self._lifetime and row not in needed]
+        expired = [row for row, context in self._context.items() if now - context.stored > 2 * self._lifetime]
+        closing = {closed.trace_id for closed in self._unwritten.values()}
+        gone = [
+            row for row in expired if not any(self._is_open(i) or i in closing for i in self._context[row].trace_ids)
+        ]
         for row in gone:
             del self._context[row]
         if gone:
-            self._spool.drop("inbox", gone)
+            self._spool.delete("inbox", gone)
+
+    # ---- closed traces
+
+    def close(self, trace: Trace, evicted: Iterable[Trace]) -> None:
+        """Note that a trace was closed. Its records stay until ``sent`` and ``commit``: no result of it is queued yet."""
+        row = self._spool.next_id()
+        replaces, self._tombstones[trace.trace_id] = self._tombstones.get(trace.trace_id), row
+        rows = self._rows.pop(trace.trace_id, ())
+        closed = _ClosedTrace(trace.trace_id, rows, row, write_tombstone(trace), replaces)
+        self._waiting.setdefault(trace.trace_id, []).append(closed)
+        self._unwritten[row] = closed
+        for other in evicted:
+            self._evict(other.trace_id)
+
+    def _evict(self, trace_id: bytes) -> None:
+        row = self._tombstones.pop(trace_id)
+        unwritten = self._unwritten.get(row)
+        if unwritten is None:
+            self._evicted.append(row)
+        else:
+            unwritten.tombstone = None
+
+    def sent(self, trace_id: bytes) -> None:
+        """Note that the results of the trace, closed once or the first of several times, are queued by the next commit."""
+        waiting = self._waiting[trace_id]
+        self._sent.append(waiting.pop(0))
+        if not waiting:
+            del self._waiting[trace_id]
+
+    def commit(self) -> None:
+        """Write what follows from all results sent so far being queued: in this step, or already."""
+        sent, self._sent = self._sent, []
+        for closed in sent:
+            del self._unwritten[closed.row]
+            self._spool.delete("inbox", closed.rows)
+            if closed.replaces is not None:
+                self._spool.delete("finished", [closed.replaces])
+            if closed.tombstone is not None:
+                self._spool.finish(closed.row, closed.tombstone)
+        if self._evicted:
+            self._spool.delete("finished", self._evicted)
+            self._evicted = []
+        changes, self._changes = self._changes, []
+        for change in changes:
+            change()
+
+    # ---- conversations, all written by the next commit
+
+    def add_run(self, conversation: Conversation, run: ConversationRun, added: Added) -> None:
+        """Record what became of a run."""
+        if added is Added.STORED:
+            self._changes.append(partial(self._replace, run.key, run.anchor, RecordKind.RUN, run.record))
+        elif added is Added.TRUNCATED:
+            self._store_state(conversation)
+
+    def close_conversation(self, conversation: Conversation, evicted: Sequence[Conversation]) -> None:
+        """Record that a conversation has its verdict, and that others are not remembered any more."""
+        if conversation not in evicted:
+            self._store_state(conversation)
+        self.evict_conversations(evicted)
+
+    def evict_conversations(self, evicted: Iterable[Conversation]) -> None:
+        """Delete the records of these conversations."""
+        self._changes += [partial(self._delete, conversation.key) for conversation in evicted]
+
+    def _store_state(self, conversation: Conversation) -> None:
+        record = write_conversation(conversation)
+        self._changes.append(partial(self._replace, conversation.key, _STATE, RecordKind.CONVERSATION, record))
+
+    def _replace(self, key: ConversationKey, anchor: bytes, kind: RecordKind, record: bytes) -> None:
+        self._hold(key, anchor, self._spool.store(kind, record))
+
+    def _hold(self, key: ConversationKey, anchor: bytes, row: int) -> None:
+        rows = self._conversations.setdefault(key, {})
+        if anchor in rows:
+            self._spool.delete("inbox", [rows[anchor]])
+        rows[anchor] = row
+
+    def _delete(self, key: ConversationKey) -> None:
+        self._spool.delete("inbox", self._conversations.pop(key, {}).values())
 
     # ---- after a restart
 
-    def restore_finished(self, now: float) -> int:
-        """Remember the traces that were finished; says how many marks could not be read."""
-        unreadable = 0
-        for row, mark in self._spool.finished():
+    def tombstones(self, now: float) -> Iterator[Trace | None]:
+        """Yield the traces that were finished, oldest first; None for each tombstone that is damaged."""
+        for row, packed in self._spool.finished():
             try:
-                self._assembler.restore(_read_mark(row, mark, now))
+                trace = read_tombstone(packed, now)
             except ValueError:
-                self._spool.drop("finished", [row])
-                unreadable += 1
-        return unreadable
+                self._spool.delete("finished", [row])
+                yield None
+            else:
+                self._tombstones[trace.trace_id] = row
+                yield trace
 
     def records(self) -> Iterator[tuple[int, int, bytes]]:
-        """What open traces were made of, in the order it came, for ``read_record``."""
+        """Yield row, kind and record of everything else, in the order in which it was stored."""
         return self._spool.inbox()
 
     def restored(self, record: SpoolRecord, now: float) -> None:
-        """A record was read back: say again whose it is."""
-        if record.kind == CONTEXT:
-            self._note_context(record.row, record.links, now)
-            return
-        trace = self._assembler.opened(next(iter(record.links)))
-        if trace is None:
-            self.discard(record.row)
+        """Take over a record that was read back and added to the assembler."""
+        trace_id = next(iter(record.links))
+        if record.kind is RecordKind.CONTEXT:
+            self._context[record.row] = _ContextRow(now, list(record.links))
+        elif self._is_open(trace_id):
+            self._rows.setdefault(trace_id, []).append(record.row)
         else:
-            trace.note_row(record.row)
+            self.discard(record.row)
+
+    def restored_run(self, run: ConversationRun, row: int) -> None:
+        """Take over the record of a run of a conversation."""
+        self._hold(run.key, run.anchor, row)
+
+    def restored_state(self, key: ConversationKey, row: int, evicted: Iterable[Conversation]) -> None:
+        """Take over the record of a conversation; ``evicted`` are those not remembered any more because of it."""
+        self._hold(key, _STATE, row)
+        for conversation in evicted:
+            self._delete(conversation.key)
 
     def discard(self, row: int) -> None:
-        """A record is of no use."""
-        self._spool.drop("inbox", [row])
-
-
-def read_record(row: int, kind: int, packed: bytes) -> SpoolRecord:
-    """A record as it was kept. Raises ValueError where it is damaged."""
-    parts = unpack(packed)
-    ids = [parts[0][at : at + _ID] for at in range(0, len(parts[0]), _ID)] if parts else []
-    if not ids or len(parts) < len(ids) + 3 or kind not in (SPANS, LOG, CONTEXT) or (kind == LOG and len(parts) < 5):
-        raise ValueError("a record of the spool is damaged")
-    links = dict(zip(ids, ([link] for link in parts[1 : len(ids) + 1]), strict=True))
-    resource, scope, *raws = parts[len(ids) + 1 :]
-    return SpoolRecord(row, kind, links, Envelope(resource, scope), raws)
-
-
-def pack(parts: Sequence[bytes]) -> bytes:
-    """Join parts so that ``unpack`` can part them again."""
-    return struct.pack(f"<{len(parts) + 1}I", len(parts), *map(len, parts)) + b"".join(parts)
-
-
-def unpack(packed: bytes) -> list[bytes]:
-    """The parts of a record. Raises ValueError where it is damaged."""
-    try:
-        (count,) = struct.unpack_from("<I", packed)
-        sizes = struct.unpack_from(f"<{min(count, len(packed))}I", packed, 4)
-    except struct.error:
-        raise ValueError("a record of the spool is damaged") from None
-    if 4 * count + 4 + sum(sizes) != len(packed):
-        raise ValueError("a record of the spool is damaged")
-    parts, at = [], 4 * len(sizes) + 4
-    for size in sizes:
-        parts.append(packed[at : at + size])
-        at += size
-    return parts
-
-
-def _mark(trace: Trace) -> bytes:
-    held: list[bytes] = []
-    others: list[bytes] = []
-    logs: list[bytes] = []
-    for key, span in trace.spans.items():
-        if isinstance(key, int):
-            logs.append(key.to_bytes(_SPAN))
-        else:
-            (held if span.annotatable else others).append(key)
-    for key, was_held in trace.seen.items():
-        if isinstance(key, int):
-            logs.append(key.to_bytes(_SPAN))
-        else:
-            (held if was_held else others).append(key)
-    anchors = b"".join(
-        struct.pack("<IB", revision, len(anchor)) + anchor for anchor, (revision, _) in trace.verdicts.items()
-    )
-    return pack([trace.trace_id, bytes(trace.links), b"".join(held), b"".join(others), b"".join(logs), anchors])
-
-
-def _read_mark(row: int, mark: bytes, now: float) -> Trace:
-    """The trace of a mark. Raises ValueError where it is damaged."""
-    trace_id, links, held, others, logs, anchors = unpack(mark)
-    seen: dict[bytes | int, bool] = dict.fromkeys(_cut(held), True)
-    seen.update(dict.fromkeys(_cut(others), False))
-    seen.update((int.from_bytes(key), False) for key in _cut(logs))
-    trace = Trace(trace_id, now, now, bytearray(links), seen=seen, mark=row)
-    try:
-        trace.verdicts = {anchor: (revision, 0) for anchor, revision in _anchors(anchors)}
-    except struct.error:
-        raise ValueError("a mark of the spool is damaged") from None
-    return trace
-
-
-def _cut(ids: bytes) -> list[bytes]:
-    return [ids[at : at + _SPAN] for at in range(0, len(ids), _SPAN)]
-
-
-def _anchors(packed: bytes) -> Iterator[tuple[bytes, int]]:
-    at = 0
-    while at < len(packed):
-        revision, size = struct.unpack_from("<IB", packed, at)
-        yield packed[at + 5 : at + 5 + size], revision
-        at += 5 + size
+        """Delete a record that is of no use."""
+        self._spool.delete("inbox", [row])

@@ -1,8 +1,8 @@
-"""What must survive a crash, written in groups: one transaction for all that came while the one before was written.
+"""What must survive a crash, written in groups: one transaction for everything recorded while the previous one was written.
 
-The event loop collects changes, one worker thread writes them; nobody else touches the file. Whatever one call of the
-pipeline records is in one transaction, because the loop takes what was collected only between calls. A change that
-cannot be written (disk full) is kept and tried again; until then nothing more is taken in and the collector is not ready.
+The event loop collects changes and one worker thread writes them; nobody else touches the file. Whatever one call of the
+pipeline records is in one transaction, because the writer takes what was collected only between calls. A change that cannot
+be written (disk full) is kept and retried; until then no request is accepted and the collector is not ready.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from collector.storage.spool_file import Change, SpoolFile
 from collector.telemetry.metrics import Telemetry
 
 _log = logging.getLogger(__name__)
-_NOT_WRITTEN = "the spool cannot be written"
+_NOT_WRITABLE = "the spool cannot be written"
 _RETRY = 1.0  # seconds between attempts to write what could not be written
 
 
 class Spool:
-    """A component; ``keep``, ``finish``, ``send`` and ``drop`` record, ``stored`` waits until all of it is durable."""
+    """A component; ``store``, ``finish``, ``send`` and ``delete`` record, ``stored`` waits until all of it is durable."""
 
     def __init__(self, file: SpoolFile, max_bytes: int, telemetry: Telemetry) -> None:
         self._file, self._max_bytes = file, max_bytes
@@ -33,30 +33,28 @@ class Spool:
         telemetry.spool_capacity_bytes.set(max_bytes)
         if file.damaged is not None:
             self._failures.inc()
-            _log.error("the spool was damaged: moved to %s, and begun anew without what it held", file.damaged)
+            _log.error("the spool was damaged: moved to %s and recreated empty; its contents were lost", file.damaged)
         self._last = file.last_id()
         self._used = file.used()
         self._size.set(self._used)
         self._pending = Change()
-        self._then: list[Callable[[], None]] = []
-        self._waiting: list[asyncio.Future[None]] = []
-        self._writing: list[asyncio.Future[None]] | None = (
-            None  # who waits for the transaction under way, if there is one
-        )
+        self._callbacks: list[Callable[[], None]] = []
+        self._waiting: list[asyncio.Future[None]] = []  # for what is pending to be durable
+        self._writing: list[asyncio.Future[None]] | None = None  # for the transaction in progress, if there is one
         self._wake = asyncio.Event()
         self._worker = ThreadPoolExecutor(1, "spool")
         self._writer: asyncio.Task[None] | None = None
         self._closing = False
         self.failing = False
 
-    # ---- life
+    # ---- lifecycle
 
     async def start(self) -> None:
-        """Begin to write."""
+        """Start the writer."""
         self._writer = asyncio.create_task(self._write())
 
     async def shutdown(self) -> None:
-        """Write what is left, once, and close the file."""
+        """Write what is pending, trying once, and close the file."""
         writer, self._writer = self._writer, None
         self._closing = True
         if writer is not None:
@@ -65,56 +63,58 @@ class Spool:
         self._worker.shutdown()
         self._file.close()
 
-    # ---- what pipeline and outbox record
+    # ---- called by the journal and the sending queue
 
     def next_id(self) -> int:
-        """An id no row has had since the start."""
+        """Returns an id that no row has had since the start."""
         self._last += 1
         return self._last
 
-    def keep(self, kind: int, record: bytes) -> int:
-        """Keep a part of an open trace; says its row."""
+    def store(self, kind: int, record: bytes) -> int:
+        """Store an inbox record. Returns its row id."""
         row = self.next_id()
         self._pending.inserts["inbox"].append((row, kind, record))
         self._wake.set()
         return row
 
     def finish(self, row: int, record: bytes) -> None:
-        """Keep the mark of a finished trace under an id from ``next_id``."""
+        """Store the tombstone of a finished trace under an id from ``next_id``."""
         self._pending.inserts["finished"].append((row, record))
         self._wake.set()
 
-    def send(self, signal: str, items: int, payload: bytes, then: Callable[[int], None]) -> None:
-        """Keep a request until it is delivered; ``then`` gets its row once it is durable."""
+    def send(self, signal: str, items: int, payload: bytes, on_durable: Callable[[int], None]) -> None:
+        """Store a request until it is delivered; ``on_durable`` is called with its row id once it is durable."""
         row = self.next_id()
         self._pending.inserts["outbox"].append((row, signal, items, payload))
-        self._then.append(lambda: then(row))
+        self._callbacks.append(lambda: on_durable(row))
         self._wake.set()
 
-    def drop(self, table: str, rows: Iterable[int]) -> None:
-        """Forget rows."""
+    def delete(self, table: str, rows: Iterable[int]) -> None:
+        """Delete rows."""
         self._pending.deletes[table] += [(row,) for row in rows]
         self._wake.set()
 
     def admit(self) -> None:
         """Raise UnavailableError while writing fails, RefusedError while the spool is full."""
         if self.failing:
-            raise UnavailableError(_NOT_WRITTEN)
+            raise UnavailableError(_NOT_WRITABLE)
         if self._used >= self._max_bytes:
             raise RefusedError("the spool is full")
 
     async def stored(self) -> None:
         """Wait until what was recorded so far is durable. Raises UnavailableError when it could not be written."""
         if self.failing:
-            raise UnavailableError(_NOT_WRITTEN)
+            raise UnavailableError(_NOT_WRITABLE)
         waiting = self._waiting if self._pending else self._writing
-        if waiting is not None:  # what a repeated request brought again may still be on its way to the disk
+        if (
+            waiting is not None
+        ):  # nothing is pending for a repeated request, but its first copy may still be being written
             done = asyncio.get_running_loop().create_future()
             waiting.append(done)
             await done
 
     async def payload(self, row: int) -> bytes | None:
-        """The request in an outbox row; None where it cannot be read."""
+        """Returns the request in an outbox row, None if it cannot be read."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._worker, self._file.payload, row)
         except sqlite3.Error as error:
@@ -124,15 +124,15 @@ class Spool:
     # ---- what was recorded before the start
 
     def finished(self) -> Iterator[tuple[int, bytes]]:
-        """Marks of finished traces, oldest first."""
+        """Yield id and tombstone of finished traces, oldest first."""
         return self._file.finished()
 
     def inbox(self) -> Iterator[tuple[int, int, bytes]]:
-        """Id, kind and record of the parts of open traces."""
+        """Yield id, kind and record of open traces and conversations, in the order in which they were stored."""
         return self._file.inbox()
 
     def outbox(self) -> Iterator[tuple[int, str, int, int]]:
-        """Id, signal, items and bytes of requests not delivered."""
+        """Yield id, signal, items and bytes of each request not delivered yet, oldest first."""
         return self._file.outbox()
 
     # ---- the writer
@@ -141,22 +141,22 @@ class Spool:
         while not (self._closing and not self._pending):
             await self._wake.wait()
             self._wake.clear()
-            change, then, waiting = self._pending, self._then, self._waiting
-            self._pending, self._then, self._waiting = Change(), [], []
+            change, callbacks, waiting = self._pending, self._callbacks, self._waiting
+            self._pending, self._callbacks, self._waiting = Change(), [], []
             self._writing = waiting
             if not await self._apply(change):
                 return
             self._writing = None
-            if self._pending:  # its wake-up may have been taken for something else
+            if self._pending:  # the wake-up may have been consumed by ``_closed``
                 self._wake.set()
-            for callback in then:
+            for callback in callbacks:
                 callback()
             for done in waiting:
                 if not done.done():
                     done.set_result(None)
 
     async def _apply(self, change: Change) -> bool:
-        """Write until it works; False when it has to be given up because the process ends."""
+        """Retry until it is written. Returns False if it is given up because the process ends."""
         while change:
             try:
                 loop = asyncio.get_running_loop()
@@ -164,7 +164,7 @@ class Spool:
             except sqlite3.Error as error:
                 self._fail(error)
                 if self._closing:
-                    _log.error("stopped without having written the last changes to the spool")
+                    _log.error("stopped before the last changes to the spool could be written; they are lost")
                     return False
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._closed(), _RETRY)
@@ -182,13 +182,13 @@ class Spool:
             await self._wake.wait()
 
     def _fail(self, error: sqlite3.Error) -> None:
-        """Tell everybody who waits: they may not count on what they sent, and should send it again."""
+        """Fail everything that waits: senders must not rely on what they sent, and should send it again."""
         self._failures.inc()
         if not self.failing:
             self.failing = True
-            _log.error("the spool cannot be written, nothing is taken in until it can: %s", error)
+            _log.error("the spool cannot be written, requests are refused until it can: %s", error)
         for waiting in (self._writing or [], self._waiting):
             for done in waiting:
                 if not done.done():
-                    done.set_exception(UnavailableError(_NOT_WRITTEN))
+                    done.set_exception(UnavailableError(_NOT_WRITABLE))
             waiting.clear()

@@ -1,13 +1,13 @@
 """The spool on disk: one SQLite file in WAL mode, three tables, one owner.
 
-``inbox`` has what open traces were made of, ``finished`` what recognises repeated spans of traces that have their verdict,
+``inbox`` holds the records of open traces and conversations, ``finished`` the tombstones of traces that have their verdict,
 ``outbox`` the requests not delivered yet. Ids are given by the caller and grow, so rows are appended and pages fill up.
 Every function here blocks; ``collector.storage.spool`` calls them on one worker thread.
 
 What can be wrong with the file at start, and what then happens:
     in use by another process, not readable or writable    ConfigError; nothing is changed
     written by another version, or not a spool             ConfigError; nothing is changed
-    damaged                                                moved aside to ``spool.db.damaged`` and begun anew
+    damaged                                                moved aside to ``spool.db.damaged`` and recreated empty
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Change:
 
 
 class SpoolFile:
-    """The open file. ``damaged`` is where a damaged one was moved to, if one was found."""
+    """The open file. ``damaged`` is where a damaged one was moved to, None if there was none."""
 
     def __init__(self, folder: Path, *, fsync: bool = True) -> None:
         """Open or create it in ``folder``. Raises ConfigError."""
@@ -125,19 +125,19 @@ class SpoolFile:
     # ---- at start
 
     def finished(self) -> Iterator[tuple[int, bytes]]:
-        """Marks of finished traces, oldest first."""
+        """Yield id and tombstone of finished traces, oldest first."""
         yield from self._connection.execute("SELECT id, record FROM finished ORDER BY id")
 
     def inbox(self) -> Iterator[tuple[int, int, bytes]]:
-        """Id, kind and record of what open traces are made of, in the order it came."""
+        """Yield id, kind and record of open traces and conversations, in the order in which they were stored."""
         yield from self._connection.execute("SELECT id, kind, record FROM inbox ORDER BY id")
 
     def outbox(self) -> Iterator[tuple[int, str, int, int]]:
-        """Id, signal, items and bytes of each request not delivered yet, oldest first."""
+        """Yield id, signal, items and bytes of each request not delivered yet, oldest first."""
         yield from self._connection.execute("SELECT id, signal, items, length(payload) FROM outbox ORDER BY id")
 
     def last_id(self) -> int:
-        """The highest id in use."""
+        """Returns the highest id in use, 0 if there is none."""
         return max(
             (self._connection.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0)  # noqa: S608 - our own names
             for table in _INSERTS
@@ -146,7 +146,7 @@ class SpoolFile:
     # ---- while it runs
 
     def apply(self, change: Change) -> int:
-        """Make a change durable, all of it or nothing; says how many bytes are in use. Raises sqlite3.Error."""
+        """Make a change durable, all of it or nothing. Returns how many bytes are in use. Raises sqlite3.Error."""
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -164,18 +164,18 @@ class SpoolFile:
         return self.used()
 
     def used(self) -> int:
-        """Bytes of rows; the file itself may be larger, its free pages are used again."""
+        """Returns the bytes in use; the file itself may be larger, its free pages are reused."""
         (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
         (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
         return int(pages - free) * _PAGE
 
     def payload(self, row: int) -> bytes | None:
-        """The request of an outbox row; None where it is gone. Raises sqlite3.Error."""
+        """Returns the request of an outbox row, None if it is gone. Raises sqlite3.Error."""
         found = self._connection.execute("SELECT payload FROM outbox WHERE id = ?", (row,)).fetchone()
         return found[0] if found else None
 
     def close(self) -> None:
-        """Fold the log into the file and let others have it."""
+        """Checkpoint the write-ahead log and release the lock."""
         self._connection.close()
 
 

@@ -1,7 +1,11 @@
 """The collector's own metrics, and the bounds on label values that come from untrusted senders.
 
 Accuracy over a window is ``pass / (pass + fail)`` of ``rightcall_evaluations_total``; incomplete, ambiguous and failed
-evaluations never count as pass or fail. In a healthy collector accepted = sent + queued + held + dropped spans.
+evaluations never count as pass or fail. No span is unaccounted for: with an OTLP exporter, at any moment,
+
+    receiver_accepted_spans + resumed_spans
+        = exporter_sent_spans + exporter_send_failed_spans + exporter_queue_spans (exporter ``otlp``)
+          + held_spans + dropped_spans (but stage ``spool``: unreadable records are not resumed)
 """
 
 from __future__ import annotations
@@ -84,6 +88,9 @@ class Telemetry:
             "Requests that may wait or be sent at once before senders are asked to slow down.",
             "exporter",
         )
+        self.exporter_queue_spans = self._gauge("exporter_queue_spans", "Spans waiting or being sent.", "exporter")
+        self.held_spans = self._gauge("held_spans", "Spans held for a verdict, for a judge or for the next batch.")
+        self.resumed_spans = self._counter("resumed_spans", "Held and queued spans restored from the spool at start.")
         self.spool_bytes = self._gauge("spool_bytes", "Bytes of the spool in use.")
         self.spool_capacity_bytes = self._gauge(
             "spool_capacity_bytes", "Bytes in the spool above which senders are asked to slow down."

@@ -70,7 +70,7 @@ def bytes_per_open_trace() -> float:
     after = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     traces = len(target._assembler)
-    return (after - before - target._assembler.held_bytes) / traces
+    return (after - before - target._assembler.held.bytes) / traces
 
 
 def _run(count: int) -> float:

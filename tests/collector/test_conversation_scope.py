@@ -198,7 +198,6 @@ def test_a_conversation_that_cannot_be_scored_is_counted_and_harms_nothing(
 def test_a_conversation_waits_for_the_texts_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embeddings, "installed", lambda: lambda _: [1.0])
     tool = "{tool: look_up, arguments: {q: {semantic: where is it}}}"
-    bench = Bench(tmp_path, RULES.replace("sequence: [look_up, refund]", f"sequence: [{tool}, refund]"))
     asked, wait = set[str](), [1.0]
 
     def ahead(texts: Iterable[str]) -> float:
@@ -206,7 +205,8 @@ def test_a_conversation_waits_for_the_texts_it_needs(tmp_path: Path, monkeypatch
         asked.update(found)
         return wait[0] if found else 0.0
 
-    bench.pipeline.embed_ahead(ahead)
+    rules = RULES.replace("sequence: [look_up, refund]", f"sequence: [{tool}, refund]")
+    bench = Bench(tmp_path, rules, embed_ahead=ahead)
     first = turn(1, "look_up")
     first[0].attributes.extend(data.attributes({"gen_ai.tool.call.arguments": '{"q": "my parcel"}'}))
     talk(bench, first, turn(2, "refund"), pause=QUIET)

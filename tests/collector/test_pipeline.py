@@ -232,7 +232,7 @@ def test_a_span_that_is_not_protobuf_is_rejected_and_the_rest_taken(bench: Bench
 def test_rules_can_be_replaced_while_traces_are_open(bench: Bench, tmp_path: Path) -> None:
     bench.send(*GOOD_RUN)
     (tmp_path / "new.yaml").write_text(WEATHER_RULES.replace("weather\n", "renamed\n"))
-    bench.pipeline.use(load_rules([tmp_path / "new.yaml"]))
+    bench.pipeline.set_rules(load_rules([tmp_path / "new.yaml"]))
     bench.wait(3)
     assert [verdict.rule for verdict in bench.verdicts] == ["renamed"]
 
@@ -283,8 +283,7 @@ def test_a_trace_waits_for_the_texts_it_needs_and_leaves_once(tmp_path: Path, mo
     means = {"tool": "note", "arguments": {"text": {"semantic": "give it back"}}}
     rule = {"name": "refund", "match": {"intent": "refund"}, "expect": {"sequence": [means]}}
     rules = {"rules": [rule], "intents": [{"name": "refund", "examples": ["money back"]}]}
-    bench = Bench(tmp_path, json.dumps(rules))
-    bench.pipeline.embed_ahead(ahead)
+    bench = Bench(tmp_path, json.dumps(rules), embed_ahead=ahead)
     words = '[{"role": "user", "parts": [{"type": "text", "content": "I want it back"}]}]'
     note = data.tool(2, 1, "note", at=0.1, gen_ai__tool__call__arguments='{"text": "take it back"}')
     bench.send(note, data.agent(1, gen_ai__input__messages=words))
@@ -301,8 +300,7 @@ def test_a_trace_waits_for_the_texts_it_needs_and_leaves_once(tmp_path: Path, mo
 
 def test_who_drains_waits_for_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embeddings, "installed", lambda: lambda _: [1.0])
-    bench = Bench(tmp_path, "intents: [{name: refund, examples: [money back]}]")
-    bench.pipeline.embed_ahead(lambda _: 1.0)
+    bench = Bench(tmp_path, "intents: [{name: refund, examples: [money back]}]", embed_ahead=lambda _: 1.0)
     bench.send(*GOOD_RUN)
     bench.wait(10)
     assert bench.verdicts == []

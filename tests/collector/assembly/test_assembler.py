@@ -41,7 +41,7 @@ def test_agents_and_tools_are_held_models_and_context_leave() -> None:
     assert add(assembler, genai_span(2, 1, Role.TOOL), 0) is Disposition.HELD
     assert add(assembler, genai_span(3, 1, Role.MODEL), 0) is Disposition.FORWARD
     assert add(assembler, genai_span(4, 1, Role.OTHER), 0) is Disposition.FORWARD
-    assert assembler.held_bytes == 2 * len(RAW)
+    assert assembler.held.bytes == 2 * len(RAW)
 
 
 def test_a_root_is_held_only_where_no_agent_is_known() -> None:
@@ -121,7 +121,7 @@ def test_closing_gives_up_the_held_spans_and_a_stale_deadline_does_no_harm() -> 
     trace = opened(assembler)
     assert list(trace.held_spans()) == [(span_id(1), RAW, ENVELOPE)]
     assembler.close(trace)
-    assert (len(assembler), assembler.held_bytes, list(trace.held_spans())) == (0, 0, [])
+    assert (len(assembler), assembler.held.bytes, list(trace.held_spans())) == (0, 0, [])
     assert due(assembler, 1000) == []
 
 
@@ -141,7 +141,7 @@ def test_a_late_span_of_a_scored_run_passes_and_reopens_its_trace() -> None:
     add(assembler, genai_span(1, role=Role.AGENT), 0)
     trace = opened(assembler)
     assembler.close(trace)
-    trace.note_verdict(span_id(1), 0, 0)
+    trace.record_verdict(span_id(1), 0, 0)
     assert add(assembler, genai_span(2, 1), 5) is Disposition.LATE
     assert opened(assembler).state is TraceState.REOPENED
     assert due(assembler, 7) == [(TRACE, Due.SETTLED)]
@@ -152,7 +152,7 @@ def test_a_new_run_in_an_old_trace_is_held() -> None:
     add(assembler, genai_span(1, 9, role=Role.AGENT), 0)
     trace = opened(assembler)
     assembler.close(trace)
-    trace.note_verdict(span_id(1), 0, 0)
+    trace.record_verdict(span_id(1), 0, 0)
     assert add(assembler, genai_span(12, 11), 50) is Disposition.HELD
     assert add(assembler, genai_span(11, 9, role=Role.AGENT), 50) is Disposition.HELD
 
@@ -217,7 +217,7 @@ def test_whatever_comes_every_held_span_leaves_exactly_once(
         left += [(trace.trace_id, span) for span in trace.held]
         assembler.close(trace)
     assert sorted(left) == sorted(held)
-    assert assembler.held_bytes == 0
+    assert assembler.held.bytes == 0
 
 
 def test_parents_of_a_session_are_those_of_all_its_links() -> None:

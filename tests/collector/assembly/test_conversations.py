@@ -1,4 +1,4 @@
-"""When a conversation is over, what its limits do, and what the journal is told."""
+"""When a conversation is over, and what its limits do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from collector.assembly.conversations import Conversation, ConversationKey, ConversationRun, Conversations, Mark
+from collector.assembly.conversations import Added, Conversation, ConversationKey, ConversationRun, Conversations
 from collector.config.model import ConversationsConfig
 
 KEY = ConversationKey(None, "shop", "c-1")
@@ -22,10 +22,8 @@ def key(number: int) -> ConversationKey:
     return ConversationKey(None, "shop", f"c-{number}")
 
 
-def conversations(*, journaled: bool = False, **config: Any) -> Conversations:
-    return Conversations(
-        ConversationsConfig.model_validate({"idle_timeout": 10, "max_duration": 60, **config}), journaled=journaled
-    )
+def conversations(**config: Any) -> Conversations:
+    return Conversations(ConversationsConfig.model_validate({"idle_timeout": 10, "max_duration": 60, **config}))
 
 
 def close_due(table: Conversations, now: float) -> list[tuple[Conversation, str]]:
@@ -81,8 +79,8 @@ def test_a_run_gathered_again_takes_its_own_place() -> None:
 @pytest.mark.parametrize("limit", [{"max_runs": 2}, {"max_calls": 5}])
 def test_runs_beyond_a_limit_stay_out_and_make_it_incomplete(limit: dict[str, int]) -> None:
     table = conversations(**dict[str, Any](limit))
-    for number in range(3):
-        table.add(run(number, calls=2), 0)
+    added = [table.add(run(number, calls=2), 0)[1] for number in range(4)]
+    assert added == [Added.STORED, Added.STORED, Added.TRUNCATED, Added.LEFT_OUT]
     ((conversation, release),) = close_due(table, 10)
     assert (len(conversation.runs), conversation.complete(release)) == (2, False)
 
@@ -113,6 +111,7 @@ def test_what_is_only_remembered_goes_before_what_is_open_when_bytes_are_short()
     table.add(run(1, key(1), size=600 << 10), 0)
     close_due(table, 10)
     table.add(run(2, key(2), size=600 << 10), 11)
+    assert [conversation.key for conversation in table.evict_remembered()] == [key(1)]
     assert table.over_limit() is None
     table.add(run(3, key(1)), 12)
     assert [conversation.revision for conversation in table.open()] == [0, 0]
@@ -126,7 +125,8 @@ def test_no_more_are_remembered_than_asked_for() -> None:
     table = conversations(remember=1)
     for number in (1, 2):
         table.add(run(number, key(number)), 0)
-    close_due(table, 10)
+    due = [conversation for conversation, _ in table.due(10)]
+    assert [[evicted.key for evicted in table.close(each, "idle")] for each in due] == [[], [key(1)]]
     for number in (1, 2):
         table.add(run(10 + number, key(number)), 11)
     assert [(c.key, c.revision) for c in table.open()] == [(key(1), 0), (key(2), 1)]
@@ -141,70 +141,6 @@ def test_a_postponed_one_is_due_again() -> None:
     assert [release for _, release in close_due(table, 10.5)] == ["idle"]
 
 
-# --- across a restart
-
-
-def kept(table: Conversations) -> list[ConversationRun | Mark]:
-    """What a journal that followed the changes has."""
-    rows: list[ConversationRun | Mark] = []
-    for what, keep in table.changes:
-        rows.append(what) if keep else rows.remove(what)
-    return rows
-
-
-def restored(table: Conversations, now: float, **config: Any) -> Conversations:
-    after = conversations(journaled=True, **config)
-    for row, what in enumerate(kept(table), 1):
-        if isinstance(what, Mark):
-            after.restore_mark(what.record, row, now)
-        else:
-            after.restore(ConversationRun(what.key, what.anchor, what.calls, what.complete, what.record, row), now)
-    return after
-
-
-def test_an_open_one_goes_on_after_a_restart() -> None:
-    table = conversations(journaled=True)
-    table.add(run(1, calls=1), 0)
-    table.add(run(1, calls=2), 1)
-    table = restored(table, 100)
-    table.add(run(2), 105)
-    assert close_due(table, 110) == []
-    ((conversation, release),) = close_due(table, 115)
-    assert (conversation.calls, conversation.revision, conversation.complete(release)) == (3, 1, True)
-
-
-def test_one_that_has_its_verdict_stays_over_until_something_comes() -> None:
-    table = conversations(journaled=True)
-    table.add(run(1), 0)
-    close_due(table, 10)
-    table = restored(table, 100)
-    assert (len(table), list(table.due(200))) == (0, [])
-    table.add(run(2), 201)
-    ((conversation, _),) = table.due(211)
-    assert conversation.revision == 1
-
-
-def test_one_opened_again_is_open_after_a_restart_and_one_cut_short_is_incomplete() -> None:
-    table = conversations(journaled=True, max_runs=2)
-    table.add(run(1), 0)
-    close_due(table, 10)
-    table.add(run(2), 11)
-    table.add(run(3), 12)
-    table = restored(table, 100)
-    ((conversation, release),) = close_due(table, 110)
-    assert (conversation.revision, conversation.complete(release)) == (2, False)
-
-
-def test_one_whose_only_run_was_gathered_again_keeps_its_revision_over_a_restart() -> None:
-    table = conversations(journaled=True)
-    table.add(run(1), 0)
-    close_due(table, 10)
-    table.add(run(1, calls=2), 11)
-    table = restored(table, 100)
-    ((conversation, _),) = close_due(table, 110)
-    assert (conversation.revision, conversation.calls, len(conversation.runs)) == (2, 2, 1)
-
-
 def test_conversations_of_tenants_and_of_none_may_be_due_at_the_same_instant() -> None:
     table = conversations()
     for number, tenant in enumerate((None, "blue", None, "red")):
@@ -214,26 +150,14 @@ def test_conversations_of_tenants_and_of_none_may_be_due_at_the_same_instant() -
     assert len(close_due(table, 10)) == 4
 
 
-def test_nothing_is_kept_of_what_is_forgotten() -> None:
-    table = conversations(journaled=True, remember=1)
-    for number in (1, 2, 3):
-        table.add(run(number, key(number)), 0)
-    close_due(table, 10)
-    assert {what.key for what in kept(table) if isinstance(what, ConversationRun)} == {key(3)}
-    assert len(kept(table)) == 2
-
-
-def test_without_a_journal_changes_are_not_noted() -> None:
+def test_nothing_is_remembered_where_nothing_is_asked_for() -> None:
     table = conversations(remember=0)
-    table.add(run(1), 0)
-    close_due(table, 10)
-    assert table.changes == []
+    conversation, _ = table.add(run(1), 0)
+    assert table.close(conversation, "idle") == [conversation]
 
 
-@pytest.mark.parametrize(
-    "record",
-    [b"", b"{}", b"[]", b'{"key": ["a"], "revision": 0, "truncated": 0, "is_over": 0}', b'{"key": [1, 2, "x"]}'],
-)
-def test_a_damaged_mark_is_refused(record: bytes) -> None:
-    with pytest.raises(ValueError, match=r"damaged|Expecting"):
-        conversations().restore_mark(record, 1, 0.0)
+def test_an_evicted_conversation_is_not_remembered() -> None:
+    table = conversations()
+    conversation, _ = table.add(run(1), 0)
+    assert table.close(conversation, "evicted") == [conversation]
+    assert table.add(run(2), 1)[0].runs.keys() == {run(2).anchor}

@@ -20,15 +20,15 @@ def opened(state: TraceState = TraceState.OPEN) -> Trace:
 def test_an_event_moves_the_trace_or_raises_and_changes_nothing(state: TraceState, event: TraceEvent) -> None:
     trace = opened(state)
     if event in TRANSITIONS[state]:
-        trace.step(event)
+        trace.apply(event)
         assert trace.state is TRANSITIONS[state][event]
     else:
         with pytest.raises(ValueError, match=f"{event.name} cannot happen to a trace that is {state.name}"):
-            trace.step(event)
+            trace.apply(event)
         assert trace.state is state
 
 
-def test_each_held_span_keeps_what_surrounded_it() -> None:
+def test_each_held_span_keeps_its_envelope() -> None:
     trace = opened()
     trace.hold(span_id(1), b"one", ENVELOPE)
     trace.hold(span_id(2), b"two", ELSEWHERE)
@@ -42,18 +42,16 @@ def test_each_held_span_keeps_what_surrounded_it() -> None:
     assert (trace.envelope_of(span_id(2)), trace.envelope_of(span_id(9))) == (ELSEWHERE, ENVELOPE)
 
 
-def test_spans_let_go_are_gone_with_what_surrounded_them() -> None:
+def test_spans_drop_held_are_gone_with_what_surrounded_them() -> None:
     trace = opened()
     trace.hold(span_id(1), b"one", ENVELOPE)
-    trace.let_go()
+    trace.drop_held()
 
     assert (list(trace.held_spans()), trace.envelope_of(span_id(1))) == ([], None)
 
 
-def test_what_one_trace_has_no_other_has() -> None:
+def test_verdicts_of_one_trace_are_no_others() -> None:
     first, second = opened(), opened()
-    first.note_verdict(span_id(1), 0, 7)
-    first.note_row(3)
+    first.record_verdict(span_id(1), 0, 7)
 
-    assert (first.verdicts, first.rows) == ({span_id(1): (0, 7)}, [3])
-    assert (second.verdicts, list(second.rows)) == ({}, [])
+    assert (first.verdicts, second.verdicts) == ({span_id(1): (0, 7)}, {})

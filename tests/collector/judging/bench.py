@@ -61,8 +61,8 @@ class JudgeBench:
         self.queue = SendingQueue(SendingQueueConfig())
         client = judges.build(settings.judge)
         self.judge_queue = JudgeQueue(settings.judge, client, Redaction(settings.redact), self.telemetry, self.clock)
-        self.pipeline = Pipeline(settings, load_rules([path]), self.telemetry, self.queue, self.clock)
-        self.pipeline.judge_at(self.judge_queue)
+        parts = self.telemetry, self.queue, self.clock
+        self.pipeline = Pipeline(settings, load_rules([path]), *parts, judge_queue=self.judge_queue)
 
     def send(self, *spans: Span) -> None:
         self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")

@@ -40,13 +40,12 @@ class PatientJudge:
 class JudgedLife(Life):
     """A life with ``hold``; its judge has to be started in each."""
 
-    def begin(self) -> None:
-        judge = JudgeConfig(endpoint="http://127.0.0.1:1/v1", model="m", hold=20.0)
-        self.config["judge"] = judge.model_dump()
-        super().begin()
+    def build_judge_queue(self) -> JudgeQueue:
+        config = JudgeConfig(endpoint="http://127.0.0.1:1/v1", model="m", hold=20.0)
+        self.config["judge"] = config.model_dump()
         self.judge = PatientJudge()
-        self.judge_queue = JudgeQueue(judge, self.judge, Redaction(RedactionConfig()), self.telemetry, self.clock)
-        self.pipeline.judge_at(self.judge_queue)
+        self.judge_queue = JudgeQueue(config, self.judge, Redaction(RedactionConfig()), self.telemetry, self.clock)
+        return self.judge_queue
 
     async def judged(self) -> None:
         """Let the judge answer whatever it was asked."""

@@ -273,8 +273,9 @@ def test_what_is_not_judged_when_the_process_ends_is_skipped(tmp_path: Path, mon
 def test_without_a_judge_what_it_would_have_been_asked_is_counted(tmp_path: Path) -> None:
     bench, _ = judged(tmp_path)
     telemetry, queue = Telemetry(), SendingQueue(SendingQueueConfig())
-    pipeline = Pipeline(Config(), load_rules([tmp_path / "rules.yaml"]), telemetry, queue, bench.clock)
-    pipeline.judge_at(JudgeQueue(None, None, Redaction(Config().redact), telemetry, bench.clock))
+    judge_queue = JudgeQueue(None, None, Redaction(Config().redact), telemetry, bench.clock)
+    rules = load_rules([tmp_path / "rules.yaml"])
+    pipeline = Pipeline(Config(), rules, telemetry, queue, bench.clock, judge_queue=judge_queue)
     pipeline.receive("traces", data.traces(*good_run()).SerializeToString(), "grpc")
     pipeline.drain("shutdown")
     labels = {"rule": "weather", "reason": "unconfigured"}

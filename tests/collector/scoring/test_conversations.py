@@ -15,7 +15,7 @@ from collector.model.genai_span import Content
 from collector.otlp.lazy import Envelope
 from collector.reconstruction.judged_run import judged_run
 from collector.reconstruction.reconstruct import Run
-from collector.scoring.conversations import conversations_of, gather, read, restore, write
+from collector.scoring.conversations import collect, conversations_of, read, restore, write
 from collector.scoring.verdict import Verdict
 from scorers import FoundIntent, ToolCall, Trajectory
 from tests.collector.verdicts import run_of
@@ -26,11 +26,11 @@ KEY = ConversationKey("blue", "shop", "c-1")
 
 def again(run: Run, resource: bytes = b"res") -> Run:
     conversation = Conversation(KEY, 0.0, 0.0)
-    gathered = restore(write(KEY, run, resource, complete=True), 7)
-    conversation.runs[gathered.anchor] = gathered
+    collected = restore(write(KEY, run, resource, complete=True))
+    conversation.runs[collected.anchor] = collected
     (found,), kept = read(conversation)
-    assert (gathered.key, gathered.row, gathered.complete, gathered.calls) == (KEY, 7, True, len(run.trajectory.calls))
-    assert (gathered.anchor, kept) == (run.trace_id + run.span_id, resource)
+    assert (collected.key, collected.complete, collected.calls) == (KEY, True, len(run.trajectory.calls))
+    assert (collected.anchor, kept) == (run.trace_id + run.span_id, resource)
     return found
 
 
@@ -55,7 +55,7 @@ def test_of_what_a_judge_is_told_the_last_words_are_kept() -> None:
     assert again(run_of()).contents == ()
 
 
-def test_a_run_belongs_to_the_conversation_it_was_gathered_for() -> None:
+def test_a_run_belongs_to_the_conversation_it_was_collected_for() -> None:
     assert again(run_of(conversation_id=None)).conversation_id == "c-1"
 
 
@@ -95,7 +95,7 @@ def test_what_json_cannot_say_is_unknown(value: Any) -> None:
 def test_a_damaged_record_is_refused_or_read(at: int, noise: bytes) -> None:
     record = write(KEY, run_of("a"), b"", complete=True)
     try:
-        restore(record[:at] + noise + record[at + len(noise) :], 1)
+        restore(record[:at] + noise + record[at + len(noise) :])
     except ValueError:
         return
 
@@ -103,7 +103,7 @@ def test_a_damaged_record_is_refused_or_read(at: int, noise: bytes) -> None:
 @pytest.mark.parametrize("record", [b"[]", b"{}", b'{"ids": 1}', b"\xff"])
 def test_what_is_no_run_is_refused(record: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - json's own, or ours
-        restore(record, 1)
+        restore(record)
 
 
 # --- which conversation
@@ -152,7 +152,7 @@ def test_tenants_and_systems_are_kept_apart() -> None:
     )
 
 
-def test_runs_with_a_new_verdict_are_gathered_with_the_resource_of_their_anchor() -> None:
+def test_runs_with_a_new_verdict_are_collected_with_the_resource_of_their_anchor() -> None:
     trace = Trace(TRACE, 0.0, 0.0, bytearray())
     trace.hold(span_id(1), b"", Envelope(b"mine", b""))
     trace.hold(span_id(5), b"", Envelope(b"other", b""))
@@ -163,12 +163,12 @@ def test_runs_with_a_new_verdict_are_gathered_with_the_resource_of_their_anchor(
         Verdict(second, "root", False),
         Verdict(first, "root", True, scope="trace"),
     ]
-    gathered = list(gather(trace, [first, second, old], verdicts))
-    assert [(run.anchor, run.complete) for run in gathered] == [
+    collected = list(collect(trace, [first, second, old], verdicts))
+    assert [(run.anchor, run.complete) for run in collected] == [
         (TRACE + span_id(1), True),
         (TRACE + span_id(7), False),
     ]
-    conversation = Conversation(KEY, 0.0, 0.0, {run.anchor: run for run in reversed(gathered)})
+    conversation = Conversation(KEY, 0.0, 0.0, {run.anchor: run for run in reversed(collected)})
     runs, resource = read(conversation)
     assert ([run.span_id for run in runs], resource) == ([span_id(1), span_id(7)], b"mine")
-    assert list(gather(trace, [named(1, None)], verdicts)) == []
+    assert list(collect(trace, [named(1, None)], verdicts)) == []

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
-from collector.storage import journal
+from collector.storage import records
 from collector.storage.spool_file import Change
 from tests import otlp_data as data
 from tests.harness import Life, folder_in
@@ -187,8 +187,8 @@ def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
     life = Life(tmp_path)
     life.send(*GOOD_RUN)
     change = Change()
-    change.inserts["inbox"] = [(900, 0, b"\x01"), (901, 9, journal.pack([b"t" * 16, b"", b"", b""])), (902, 1, b"")]
-    change.inserts["finished"] = [(903, journal.pack([b"few"])), (904, b"\xff" * 40)]
+    change.inserts["inbox"] = [(900, 0, b"\x01"), (901, 9, records.pack([b"t" * 16, b"", b"", b""])), (902, 1, b"")]
+    change.inserts["finished"] = [(903, records.pack([b"few"])), (904, b"\xff" * 40)]
     life.write()
     assert life.file is not None
     life.file.apply(change)
@@ -203,16 +203,16 @@ def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
 
 @given(st.lists(st.binary(max_size=40), max_size=8))
 def test_packing_is_undone_by_unpacking(parts: list[bytes]) -> None:
-    assert journal.unpack(journal.pack(parts)) == parts
+    assert records.unpack(records.pack(parts)) == parts
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_unpack_to_parts_or_a_refusal(packed: bytes) -> None:
     try:
-        parts = journal.unpack(packed)
+        parts = records.unpack(packed)
     except ValueError:
         return
-    assert journal.pack(parts) == packed
+    assert records.pack(parts) == packed
 
 
 def _said(life: Life) -> list[Any]:

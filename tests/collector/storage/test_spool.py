@@ -55,7 +55,7 @@ def rows(folder: Path) -> list[bytes]:
 
 def test_what_is_stored_is_on_disk(tmp_path: Path) -> None:
     async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
-        spool.keep(0, b"spans")
+        spool.store(0, b"spans")
         await spool.stored()
         assert list(file.inbox()) == [(1, 0, b"spans")]
 
@@ -64,7 +64,7 @@ def test_what_is_stored_is_on_disk(tmp_path: Path) -> None:
 
 def test_requests_that_come_while_a_transaction_runs_share_the_next(tmp_path: Path) -> None:
     async def sender(spool: Spool, number: int) -> None:
-        spool.keep(0, b"%d" % number)
+        spool.store(0, b"%d" % number)
         await spool.stored()
 
     async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
@@ -77,7 +77,7 @@ def test_requests_that_come_while_a_transaction_runs_share_the_next(tmp_path: Pa
 
 def test_a_repeated_request_is_not_acknowledged_before_the_first_is_durable(tmp_path: Path) -> None:
     async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
-        spool.keep(0, b"first")
+        spool.store(0, b"first")
         first = asyncio.create_task(spool.stored())
         await until(lambda: not spool._pending)  # the writer has taken it
         await spool.stored()  # the repetition recorded nothing of its own
@@ -94,13 +94,13 @@ def test_while_the_disk_is_full_senders_are_told_to_wait_and_nothing_is_lost(
 
     async def scenario(spool: Spool, file: CountingFile, telemetry: Telemetry) -> None:
         file.broken = True
-        spool.keep(0, b"taken before the disk was full")
+        spool.store(0, b"taken before the disk was full")
         with pytest.raises(UnavailableError):
             await spool.stored()
         assert spool.failing
         with pytest.raises(UnavailableError):
             spool.admit()
-        spool.keep(0, b"from advance()")
+        spool.store(0, b"from advance()")
         file.broken = False
         await until(lambda: not spool.failing)
         spool.admit()
@@ -114,7 +114,7 @@ def test_while_the_disk_is_full_senders_are_told_to_wait_and_nothing_is_lost(
 def test_shutting_down_with_a_full_disk_ends(tmp_path: Path) -> None:
     async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
         file.broken = True
-        spool.keep(0, b"never written")
+        spool.store(0, b"never written")
 
     run(tmp_path, scenario)
     assert rows(tmp_path) == []
@@ -123,12 +123,12 @@ def test_shutting_down_with_a_full_disk_ends(tmp_path: Path) -> None:
 def test_beyond_its_size_senders_are_asked_to_slow_down(tmp_path: Path) -> None:
     async def scenario(spool: Spool, _: CountingFile, telemetry: Telemetry) -> None:
         spool.admit()
-        row = spool.keep(0, bytes(1 << 20))
+        row = spool.store(0, bytes(1 << 20))
         await spool.stored()
         with pytest.raises(RefusedError, match="the spool is full"):
             spool.admit()
         assert (telemetry.registry.get_sample_value("rightcall_spool_bytes") or 0) > 1 << 20
-        spool.drop("inbox", [row])
+        spool.delete("inbox", [row])
         await spool.stored()
         spool.admit()
 

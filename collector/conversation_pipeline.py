@@ -1,0 +1,81 @@
+"""Conversations, for rules that have them as scope: from the runs of scored traces to the verdict on all of them.
+
+Beside the way of a span: the spans of these runs have left with the verdicts of their own traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from collector.assembly.conversations import Conversation, ConversationRun, Conversations
+from collector.clock import Clock
+from collector.delivery.hold import HeldExport
+from collector.scoring.conversations import score, texts_to_embed
+from collector.storage.journal import Journal
+from collector.telemetry.metrics import Telemetry
+from collector.verdict_output import VerdictOutput
+from scorers import RuleSet
+
+
+class ConversationPipeline:
+    """Collects runs and scores each conversation by ``rules`` when it is over. ``wait_for`` is that of the pipeline."""
+
+    def __init__(
+        self,
+        conversations: Conversations,
+        rules: RuleSet,
+        journal: Journal | None,
+        output: VerdictOutput,
+        telemetry: Telemetry,
+        clock: Clock,
+        wait_for: Callable[[Iterable[str]], float],
+    ) -> None:
+        self._conversations, self.rules, self._journal = conversations, rules, journal
+        self._output, self._telemetry, self._clock, self._wait_for = output, telemetry, clock, wait_for
+        telemetry.conversations_open.set_function(lambda: len(conversations))
+
+    def add(self, runs: Iterable[ConversationRun], now: float) -> None:
+        """Add the runs of a trace that was just scored, and enforce the limits."""
+        for run in runs:
+            conversation, added = self._conversations.add(run, now)
+            if self._journal is not None:
+                self._journal.add_run(conversation, run, added)
+        evicted = self._conversations.evict_remembered()
+        if self._journal is not None:
+            self._journal.evict_conversations(evicted)
+        while (oldest := self._conversations.over_limit()) is not None:
+            self._conclude(oldest, "evicted")
+
+    def release_due(self, now: float) -> Iterator[None]:
+        """Score the conversations that are over, or postpone them; yields after each one."""
+        for conversation, release in self._conversations.due(now):
+            if self.rules.embeds and (wait := self._wait_for(texts_to_embed(conversation, self.rules))):
+                self._conversations.postpone(conversation, self._clock.now() + wait)
+            else:
+                self._conclude(conversation, release)
+            yield
+
+    def release(self, release: str, count: int | None = None) -> None:
+        """Score the ``count`` least recently touched open conversations, or all, as they are, for ``release``."""
+        for conversation in self._conversations.open()[:count]:
+            self._conclude(conversation, release)
+
+    def next_deadline(self) -> float | None:
+        """Returns when ``release_due`` may next have something to do, None for never."""
+        return self._conversations.next_deadline()
+
+    def _conclude(self, conversation: Conversation, release: str) -> None:
+        """Score a conversation, export and count its verdicts, and remember or evict it."""
+        try:
+            verdicts, resource = score(conversation, self.rules, release)
+            self._output.export_events(verdicts, resource)
+            self._output.submit_for_judging(verdicts, HeldExport(b"", [], []), lambda _: resource)
+        except Exception:  # noqa: BLE001 - a bug in a scorer must not end the process
+            self._output.report_bug("conversation %s could not be scored", conversation.key.conversation_id)
+            verdicts = []
+        if conversation.revision == 0:
+            self._telemetry.child(self._telemetry.conversations, release).inc()
+        evicted = self._conversations.close(conversation, release)
+        if self._journal is not None:
+            self._journal.close_conversation(conversation, evicted)
+        self._output.count(verdicts)

@@ -1,0 +1,148 @@
+"""The records of the spool as bytes.
+
+inbox, SPANS, LOG, CONTEXT    trace ids | links of each trace ... | resource | scope | span ...
+inbox, RUN                    as ``collector.scoring.conversations`` writes it
+inbox, CONVERSATION           key, revision, truncated, is_over as JSON
+finished                      trace id | links | ids of held spans | of other spans | of log records | anchors
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from collector.assembly.conversations import Conversation, ConversationKey
+from collector.assembly.trace import Trace
+from collector.otlp.lazy import Envelope
+
+_TRACE_ID, _SPAN_ID = 16, 8  # bytes
+_DAMAGED = "a record of the spool is damaged"
+
+
+class RecordKind(IntEnum):
+    """What an inbox record holds."""
+
+    SPANS = 0
+    """GenAI spans of one open trace, and the parent links of all its spans in the same request."""
+    LOG = 1
+    """A log record of one open trace."""
+    CONTEXT = 2
+    """Parent links and roots of traces without an agent so far."""
+    RUN = 3
+    """One run of a conversation."""
+    CONVERSATION = 4
+    """What is known of a conversation beyond its runs."""
+
+
+class SpoolRecord(NamedTuple):
+    """A record of spans or log records as read back."""
+
+    row: int
+    kind: RecordKind
+    links: dict[bytes, list[bytes]]
+    envelope: Envelope
+    raws: list[bytes]
+
+
+class ConversationState(NamedTuple):
+    """What is recorded of a conversation beyond its runs."""
+
+    key: ConversationKey
+    revision: int
+    truncated: bool
+    is_over: bool
+
+
+def read_record(row: int, kind: int, packed: bytes) -> SpoolRecord:
+    """Decode a record of spans or log records. Raises ValueError if it is damaged."""
+    parts = unpack(packed)
+    ids = _split_ids(parts[0], _TRACE_ID) if parts else []
+    known = kind in (RecordKind.SPANS, RecordKind.LOG, RecordKind.CONTEXT)
+    if not ids or len(parts) < len(ids) + 3 or not known or (kind == RecordKind.LOG and len(parts) < 5):
+        raise ValueError(_DAMAGED)
+    links = dict(zip(ids, ([link] for link in parts[1 : len(ids) + 1]), strict=True))
+    resource, scope, *raws = parts[len(ids) + 1 :]
+    return SpoolRecord(row, RecordKind(kind), links, Envelope(resource, scope), raws)
+
+
+def write_tombstone(trace: Trace) -> bytes:
+    """Encode what recognises repeated and late spans of a closed trace."""
+    held: list[bytes] = []
+    others: list[bytes] = []
+    logs: list[bytes] = []
+    known = {key: span.annotatable for key, span in trace.spans.items()} | trace.seen
+    for key, was_held in known.items():
+        if isinstance(key, int):
+            logs.append(key.to_bytes(_SPAN_ID))
+        else:
+            (held if was_held else others).append(key)
+    anchors = b"".join(
+        struct.pack("<IB", revision, len(anchor)) + anchor for anchor, (revision, _) in trace.verdicts.items()
+    )
+    return pack([trace.trace_id, bytes(trace.links), b"".join(held), b"".join(others), b"".join(logs), anchors])
+
+
+def read_tombstone(packed: bytes, now: float) -> Trace:
+    """Decode a tombstone into the trace it recognises spans for. Raises ValueError if it is damaged."""
+    trace_id, links, held, others, logs, anchors = unpack(packed)
+    seen: dict[bytes | int, bool] = dict.fromkeys(_split_ids(held, _SPAN_ID), True)
+    seen.update(dict.fromkeys(_split_ids(others, _SPAN_ID), False))
+    seen.update((int.from_bytes(key), False) for key in _split_ids(logs, _SPAN_ID))
+    trace = Trace(trace_id, now, now, bytearray(links), seen=seen)
+    try:
+        trace.verdicts = {anchor: (revision, 0) for anchor, revision in _read_anchors(anchors)}
+    except struct.error:
+        raise ValueError(_DAMAGED) from None
+    return trace
+
+
+def write_conversation(conversation: Conversation) -> bytes:
+    """Encode what is known of a conversation beyond its runs."""
+    state = ConversationState(conversation.key, conversation.revision, conversation.truncated, conversation.is_over)
+    return json.dumps(state._asdict()).encode()
+
+
+def read_conversation(record: bytes) -> ConversationState:
+    """Decode the state of a conversation. Raises ValueError if it is damaged."""
+    state = json.loads(record)
+    try:
+        key = ConversationKey(*state["key"])
+        return ConversationState(key, int(state["revision"]), bool(state["truncated"]), bool(state["is_over"]))
+    except (KeyError, TypeError) as error:
+        raise ValueError(_DAMAGED) from error
+
+
+def pack(parts: Sequence[bytes]) -> bytes:
+    """Join parts so that ``unpack`` can separate them again."""
+    return struct.pack(f"<{len(parts) + 1}I", len(parts), *map(len, parts)) + b"".join(parts)
+
+
+def unpack(packed: bytes) -> list[bytes]:
+    """Returns the parts of a record. Raises ValueError if it is damaged."""
+    try:
+        (count,) = struct.unpack_from("<I", packed)
+        sizes = struct.unpack_from(f"<{min(count, len(packed))}I", packed, 4)
+    except struct.error:
+        raise ValueError(_DAMAGED) from None
+    if 4 * count + 4 + sum(sizes) != len(packed):
+        raise ValueError(_DAMAGED)
+    parts, at = [], 4 * len(sizes) + 4
+    for size in sizes:
+        parts.append(packed[at : at + size])
+        at += size
+    return parts
+
+
+def _split_ids(ids: bytes, size: int) -> list[bytes]:
+    return [ids[at : at + size] for at in range(0, len(ids), size)]
+
+
+def _read_anchors(packed: bytes) -> Iterator[tuple[bytes, int]]:
+    at = 0
+    while at < len(packed):
+        revision, size = struct.unpack_from("<IB", packed, at)
+        yield packed[at + 5 : at + 5 + size], revision
+        at += 5 + size

@@ -1,0 +1,78 @@
+"""What happens to verdicts once they are made: counted, judged by a model where a rule asks for that, exported."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from collector.clock import Clock
+from collector.delivery.hold import HeldExport, HoldQueue
+from collector.judging.queue import JudgeQueue
+from collector.results.results import EnvelopedItems, Results
+from collector.results.span_attributes import judged_attributes
+from collector.results.verdict_counter import VerdictCounter
+from collector.scoring.verdict import Verdict
+from collector.telemetry.metrics import Telemetry
+
+_log = logging.getLogger(__name__)
+
+
+class VerdictOutput:
+    """The end of the pipeline, for traces and conversations alike. Without ``judge_queue`` no run is judged."""
+
+    def __init__(
+        self,
+        telemetry: Telemetry,
+        results: Results,
+        hold_queue: HoldQueue,
+        clock: Clock,
+        judge_queue: JudgeQueue | None,
+        on_verdict: Callable[[Verdict], None] | None,
+    ) -> None:
+        self._telemetry, self._results, self._hold_queue, self._clock = telemetry, results, hold_queue, clock
+        self._judge_queue, self._on_verdict = judge_queue, on_verdict
+        self._counter = VerdictCounter(telemetry)
+
+    def count(self, verdicts: Iterable[Verdict]) -> None:
+        """Count the verdicts and hand them to the listener."""
+        for verdict in verdicts:
+            self._counter.count(verdict)
+            if self._on_verdict is not None:
+                self._on_verdict(verdict)
+
+    def export_events(self, verdicts: Sequence[Verdict], resource: bytes) -> None:
+        """Export the events of verdicts whose spans have left."""
+        self._hold_queue.add_events(self._results.events(verdicts, resource), self._clock.now())
+
+    def submit_for_judging(
+        self, verdicts: Sequence[Verdict], export: HeldExport, resource_of: Callable[[Verdict], bytes]
+    ) -> None:
+        """Submit the runs whose rules have judges; ``export`` awaits the judgements, which go under ``resource_of``."""
+        if self._judge_queue is None:
+            return
+        for verdict in verdicts:
+            if verdict.judges:
+                awaited = not verdict.shadow  # nothing is written on spans for shadow rules, so none waits for them
+                deliver = partial(self._deliver_judgement, export, resource_of(verdict), awaited)
+                submitted = self._judge_queue.submit(verdict, deliver)
+                export.awaited += submitted if awaited else 0
+
+    def _deliver_judgement(self, export: HeldExport, resource: bytes, awaited: bool, judgement: Verdict | None) -> None:
+        """Count and export one judgement; None if there will be none."""
+        events: EnvelopedItems = []
+        attributes = {}
+        if judgement is not None:
+            events, attributes = self._results.events([judgement], resource), judged_attributes(judgement)
+            self._counter.count(judgement)
+        self._hold_queue.add_judgement(export, events, attributes, self._clock.now(), awaited=awaited)
+
+    def report_bug(self, message: str, which: str) -> None:
+        """Log and count the exception being handled; ``message`` has a place for ``which``."""
+        _log.exception(message, which)
+        self._telemetry.child(self._telemetry.runs_unscored, "internal").inc()
+
+    def flush(self, now: float) -> None:
+        """Bring the counts to /metrics, and queue what is ready to be sent."""
+        self._counter.flush()
+        self._hold_queue.flush(now)

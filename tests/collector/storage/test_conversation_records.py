@@ -1,0 +1,157 @@
+"""Conversations across a restart: the journal over a real file, and what recovery makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector import dialects
+from collector.assembly.assembler import Assembler
+from collector.assembly.conversations import Conversation, ConversationKey, ConversationRun, Conversations
+from collector.config.model import ConversationsConfig, TracesConfig
+from collector.otlp.decode import Decoder
+from collector.scoring.conversations import restore, write
+from collector.storage.journal import Journal
+from collector.storage.records import RecordKind, read_conversation
+from collector.storage.recovery import restore_all
+from collector.storage.spool import Spool
+from collector.storage.spool_file import Change, SpoolFile
+from collector.telemetry.metrics import Telemetry
+from tests.collector.verdicts import run_of
+from tests.otlp_data import span_id
+
+
+def key(number: int = 1) -> ConversationKey:
+    return ConversationKey(None, "shop", f"c-{number}")
+
+
+def run(number: int, of: ConversationKey, calls: int = 1) -> ConversationRun:
+    return restore(write(of, run_of(*"abc"[:calls], span_id=span_id(number)), b"", complete=True))
+
+
+class Journaled:
+    """Conversations with a journal. ``restart`` writes what was committed and reads it back."""
+
+    def __init__(self, folder: Path, **config: Any) -> None:
+        self._folder = folder
+        limits = {"idle_timeout": 10, "max_duration": 60, **config}
+        self._config = ConversationsConfig.model_validate(limits)
+        self._start(0)
+
+    def _start(self, now: float) -> None:
+        self.file = SpoolFile(self._folder, fsync=False)
+        self._spool = Spool(self.file, 1 << 30, Telemetry())
+        assembler, self.table = Assembler(TracesConfig()), Conversations(self._config)
+        self._journal = Journal(self._spool, assembler.is_open, 30.0)
+        decoder = Decoder(frozenset(), (), dialects.SCOPES)
+        unreadable = restore_all(
+            self._journal, assembler, self.table, decoder, dialects.read_span, lambda _, __, ___: b"", now
+        )
+        assert unreadable == 0
+
+    def add(self, number: int, now: float, of: ConversationKey | None = None, calls: int = 1) -> None:
+        added = run(number, of or key(), calls)
+        self._journal.add_run(*self._add(added, now))
+
+    def _add(self, added: ConversationRun, now: float) -> tuple[Conversation, ConversationRun, Any]:
+        conversation, outcome = self.table.add(added, now)
+        return conversation, added, outcome
+
+    def close_due(self, now: float) -> list[tuple[Conversation, str]]:
+        found = list(self.table.due(now))
+        for conversation, release in found:
+            self._journal.close_conversation(conversation, self.table.close(conversation, release))
+        return found
+
+    def records(self) -> list[tuple[int, bytes]]:
+        self._journal.commit()
+        change, self._spool._pending = self._spool._pending, Change()
+        self.file.apply(change)
+        return [(kind, record) for _, kind, record in self.file.inbox()]
+
+    def restart(self, now: float) -> None:
+        self.records()
+        self.file.close()
+        self._start(now)
+
+
+def test_an_open_one_goes_on_after_a_restart(tmp_path: Path) -> None:
+    life = Journaled(tmp_path)
+    life.add(1, 0, calls=1)
+    life.add(1, 1, calls=2)
+    life.restart(100)
+    life.add(2, 105)
+    assert life.close_due(110) == []
+    ((conversation, release),) = life.close_due(115)
+    assert (conversation.calls, conversation.revision, conversation.complete(release)) == (3, 1, True)
+
+
+def test_one_that_has_its_verdict_stays_over_until_a_run_is_added(tmp_path: Path) -> None:
+    life = Journaled(tmp_path)
+    life.add(1, 0)
+    life.close_due(10)
+    life.restart(100)
+    assert (len(life.table), list(life.table.due(200))) == (0, [])
+    life.add(2, 201)
+    ((conversation, _),) = life.table.due(211)
+    assert (conversation.revision, len(conversation.runs)) == (1, 2)
+
+
+def test_one_reopened_is_open_after_a_restart_and_one_truncated_is_incomplete(tmp_path: Path) -> None:
+    life = Journaled(tmp_path, max_runs=2)
+    life.add(1, 0)
+    life.close_due(10)
+    life.add(2, 11)
+    life.add(3, 12)
+    life.restart(100)
+    ((conversation, release),) = life.close_due(110)
+    assert (conversation.revision, conversation.complete(release)) == (2, False)
+
+
+def test_one_whose_only_run_was_collected_again_keeps_its_revision(tmp_path: Path) -> None:
+    life = Journaled(tmp_path)
+    life.add(1, 0)
+    life.close_due(10)
+    life.add(1, 11, calls=2)
+    life.restart(100)
+    ((conversation, _),) = life.close_due(110)
+    assert (conversation.revision, conversation.calls, len(conversation.runs)) == (2, 2, 1)
+
+
+def test_a_run_collected_again_has_one_record(tmp_path: Path) -> None:
+    life = Journaled(tmp_path)
+    life.add(1, 0)
+    life.records()
+    life.add(1, 1, calls=2)
+    assert [restore(record).calls for _, record in life.records()] == [2]
+
+
+def test_nothing_is_stored_of_an_evicted_conversation(tmp_path: Path) -> None:
+    life = Journaled(tmp_path, remember=1)
+    for number in (1, 2, 3):
+        life.add(number, 0, key(number))
+    life.close_due(10)
+    (run_kind, run_record), (state_kind, state_record) = life.records()
+    assert (run_kind, state_kind) == (RecordKind.RUN, RecordKind.CONVERSATION)
+    assert {restore(run_record).key, read_conversation(state_record).key} == {key(3)}
+
+
+def test_with_a_lower_limit_after_the_restart_the_oldest_are_evicted(tmp_path: Path) -> None:
+    life = Journaled(tmp_path)
+    for number in (1, 2):
+        life.add(number, 0, key(number))
+    life.close_due(10)
+    life._config = ConversationsConfig(remember=1)
+    life.restart(100)
+    assert {restore(record).key for kind, record in life.records() if kind == RecordKind.RUN} == {key(2)}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [b"", b"{}", b"[]", b'{"key": ["a"], "revision": 0, "truncated": 0, "is_over": 0}', b'{"key": [1, 2, "x"]}'],
+)
+def test_a_damaged_state_is_refused(record: bytes) -> None:
+    with pytest.raises(ValueError, match=r"damaged|Expecting"):
+        read_conversation(record)
