@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -21,13 +22,19 @@ from tests.waiting import until
 
 
 class CountingFile(SpoolFile):
-    """A spool file that counts its transactions, and fails while told to."""
+    """A spool file that counts its transactions, and can be made to block or to fail."""
 
     transactions = 0
     broken = False
 
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.may_write = threading.Event()
+        self.may_write.set()
+
     def apply(self, change: Change) -> int:
         self.transactions += 1
+        self.may_write.wait()
         if self.broken:
             raise sqlite3.OperationalError("database or disk is full")
         return super().apply(change)
@@ -40,8 +47,11 @@ def run(
         file, telemetry = CountingFile(folder), Telemetry()
         spool = Spool(file, limit, telemetry)
         await spool.start()
-        await scenario(spool, file, telemetry)
-        await spool.shutdown()
+        try:
+            await scenario(spool, file, telemetry)
+        finally:
+            file.may_write.set()
+            await spool.shutdown()
 
     asyncio.run(main())
 
@@ -77,11 +87,14 @@ def test_requests_that_come_while_a_transaction_runs_share_the_next(tmp_path: Pa
 
 def test_a_repeated_request_is_not_acknowledged_before_the_first_is_durable(tmp_path: Path) -> None:
     async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
+        file.may_write.clear()
         spool.store(0, b"first")
-        first = asyncio.create_task(spool.stored())
-        await until(lambda: not spool._pending)  # the writer has taken it
-        await spool.stored()  # the repetition recorded nothing of its own
-        assert first.done()
+        await until(lambda: file.transactions == 1)
+        repeated = asyncio.create_task(spool.stored())  # the repetition stored nothing of its own
+        await asyncio.sleep(0)
+        assert not repeated.done()
+        file.may_write.set()
+        await repeated
         assert len(list(file.inbox())) == 1
 
     run(tmp_path, scenario)
