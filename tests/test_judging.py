@@ -20,8 +20,8 @@ from tests.waiting import wait_for
 TRACES = {"settle": "300ms", "idle_timeout": "3s"}
 
 
-class Moody:
-    """A judge that hangs until it is told to answer."""
+class SwitchableJudge:
+    """A judge that hangs until ``answering`` is set."""
 
     def __init__(self) -> None:
         self.answering = threading.Event()
@@ -39,9 +39,9 @@ def judge(server: JudgeServer, **settings: Any) -> dict[str, Any]:
     return {"endpoint": server.endpoint, "model": "small", "timeout": "30s", **settings}
 
 
-def test_killed_while_spans_wait_it_loses_none_and_judges_after_all() -> None:
-    mood = Moody()
-    with OtlpSink() as sink, JudgeServer(mood) as server:
+def test_a_crash_while_spans_are_held_loses_none_and_they_are_judged_after_the_restart() -> None:
+    script = SwitchableJudge()
+    with OtlpSink() as sink, JudgeServer(script) as server:
         exporter = {"endpoint": sink.endpoint, "tls": {"insecure": True}}
         sections = {"judge": judge(server, hold="60s"), "spool": {"path": "spool"}}
         with CollectorProcess(RULES, exporter, traces=TRACES, **sections) as collector:
@@ -49,7 +49,7 @@ def test_killed_while_spans_wait_it_loses_none_and_judges_after_all() -> None:
             wait_for(lambda: server.questions)
             assert sink.spans() == []
             collector.kill()
-            mood.answering.set()
+            script.answering.set()
             collector.start()
             wait_for(lambda: len(sink.spans()) >= 6)
             wait_for(lambda: len(sink.records()) >= 4)
@@ -62,8 +62,8 @@ def test_killed_while_spans_wait_it_loses_none_and_judges_after_all() -> None:
 
 
 @pytest.mark.parametrize("hold", ["0s", "60s"])
-def test_stopped_while_the_judge_hangs_it_delivers_what_it_knows(hold: str) -> None:
-    with OtlpSink() as sink, JudgeServer(Moody()) as server:
+def test_a_shutdown_while_the_judge_hangs_delivers_everything_else(hold: str) -> None:
+    with OtlpSink() as sink, JudgeServer(SwitchableJudge()) as server:
         exporter = {"endpoint": sink.endpoint, "tls": {"insecure": True}}
         with CollectorProcess(RULES, exporter, traces=TRACES, judge=judge(server, hold=hold)) as collector:
             send(collector, good_run())
@@ -73,7 +73,7 @@ def test_stopped_while_the_judge_hangs_it_delivers_what_it_knows(hold: str) -> N
         assert [data.values_of(record)["gen_ai.evaluation.name"] for record in sink.records()] == ["trajectory"]
 
 
-def test_rules_with_a_judge_load_where_none_is_configured() -> None:
+def test_rules_with_a_judge_load_without_one_configured() -> None:
     with CollectorProcess(RULES, None, traces=TRACES) as collector:
         assert "there is no `judge:` to ask" in collector.log
         send(collector, good_run())

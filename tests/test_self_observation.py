@@ -1,4 +1,4 @@
-"""A collector that tells a real backend of itself."""
+"""A collector that sends its own telemetry to a real backend."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def own_spans(sink: OtlpSink) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def test_what_an_operator_on_call_asks_for() -> None:
+def test_own_spans_metrics_and_logs() -> None:
     with OtlpSink() as backend, OtlpSink() as own:
         settings = {"endpoint": own.endpoint, "tls": INSECURE, "headers": {"x-key": "s3cret"}}
         telemetry = {"traces": settings, "metrics": {**settings, "interval": "200ms"}}
@@ -55,7 +55,7 @@ def test_what_an_operator_on_call_asks_for() -> None:
 
 
 def _pushed(sink: OtlpSink, name: str) -> float | None:
-    """The newest value of a metric that was pushed."""
+    """Returns the latest pushed value of a metric."""
     values = [
         point.as_double
         for request in sink.requests["metrics"][-1:]
@@ -67,12 +67,12 @@ def _pushed(sink: OtlpSink, name: str) -> float | None:
     return values[0] if values else None
 
 
-def test_off_it_loads_no_sdk() -> None:
+def test_the_sdk_is_not_imported_unless_enabled() -> None:
     loaded = "import sys, collector.service.service; print('opentelemetry.sdk' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert answer.stdout == "False\n"
 
 
-def test_the_log_can_be_quiet() -> None:
+def test_the_log_level_is_configurable() -> None:
     with CollectorProcess(RULES, None, service={"telemetry": {"logs": {"level": "ERROR"}}}) as collector:
         assert collector.log == ""

@@ -1,7 +1,7 @@
 """What a judge does to the latency of spans: ``python -m tests.bench.judge_latency [SPANS_PER_SECOND]`` prints a line each.
 
-Every run is judged (``sample_rate: 1``), mostly with a budget nobody reaches, by a judge that answers, hangs, fails or is
-not there.
+Every run is judged (``sample_rate: 1``), mostly with an unlimited budget, by a judge that answers, hangs, fails or is
+unreachable.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _JUDGES: dict[str, Callable[[Question], Reply]] = {
 
 
 def judged_rules() -> str:
-    """The rules of the reference mix, every run judged."""
+    """Returns the rules of the reference mix, with every run judged."""
     rules = yaml.safe_load(RULES)
     for rule in rules["rules"]:
         rule["scorers"] = ["trajectory", {"system": "mastra_llm", "sample_rate": 1}]
@@ -61,8 +61,8 @@ def main() -> None:
     rate = float(sys.argv[1]) if len(sys.argv) > 1 else _RATE
     show("no judge", latency(rate))
     with socket.create_server(("127.0.0.1", 0)) as closed:
-        nobody = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
-    measure("not there", rate, nobody, budget=_UNLIMITED)
+        unreachable = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+    measure("unreachable", rate, unreachable, budget=_UNLIMITED)
     with JudgeServer(lambda _: _GOOD) as server:
         measure("default budget", rate, server.endpoint)
     for name, script in _JUDGES.items():

@@ -1,7 +1,7 @@
 """A real small model as judge: ``python -m tests.bench.judge_model [RECORDED_RUNS] [INJECTION_SCORER]``.
 
 Judges recorded runs through a running collector and prints latency and the share of usable answers; then judges wrong runs
-with and without texts that order it to pass them, and prints how often the verdict changes. Takes an hour on a slow machine.
+with and without prompt injections, and prints how often the verdict changes. Takes an hour on a slow machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests import otlp_data as data
 from tests import recorded
 from tests.collector.judging.bench import judging
 from tests.collector_process import CollectorProcess
-from tests.injections import ORDERS, every_case, spans
+from tests.injections import INJECTIONS, every_case, spans
 from tests.sinks import OtlpSink
 from tests.small_model import MISSING, SmallModel, installed
 from tests.waiting import wait_for
@@ -33,7 +33,7 @@ _SKIPS = ("incomplete", "revised", "unjudgeable", "too_long", "budget", "queue_f
 
 
 def rules(*scorers: str) -> str:
-    """One rule in force, the others on trial, so that each scorer has metrics of its own."""
+    """Returns one rule in use and the others as shadow rules, so that each scorer has its own metrics."""
     judges = [
         {
             "name": scorer,
@@ -48,7 +48,7 @@ def rules(*scorers: str) -> str:
 
 
 def judge_recorded(model: SmallModel, count: int) -> None:
-    """Send runs, wait until all are judged or skipped, print what came of them."""
+    """Send runs, wait until all are judged or skipped, print the results."""
     with tempfile.TemporaryDirectory() as folder, OtlpSink() as sink:
         recorded.unpack(Path(folder))
         names = recorded.names()[:: max(1, len(recorded.names()) // count)][:count]
@@ -77,7 +77,7 @@ def post(port: int, signal: Signal, body: bytes) -> None:
 
 
 def report_recorded(collector: CollectorProcess, sink: OtlpSink, seconds: float) -> None:
-    """Print the figures of one scorer a line."""
+    """Print a line for each scorer."""
     own = (record for record in sink.records() if record.event_name == "gen_ai.evaluation.result")
     events = [data.values_of(record) for record in own]
     requests = collector.metric("rightcall_judge_request_seconds_count")
@@ -99,13 +99,13 @@ def report_recorded(collector: CollectorProcess, sink: OtlpSink, seconds: float)
             if (count := collector.metric(f'rightcall_judge_skipped_total{{reason="{reason}",rule="{scorer}"}}'))
         }
         print(
-            f"{scorer}: {len(of_scorer)} judged {dict(labels)}; answers usable at first {asked - repaired},"
+            f"{scorer}: {len(of_scorer)} judged {dict(labels)}; answers usable at once {asked - repaired},"
             f" after a repair {repaired}, never {lost}; errors {dict(errors)}; skipped {skipped}"
         )
 
 
 async def judge_injected(model: SmallModel, scorer: str) -> None:
-    """Judge each wrong run with and without each text; print where the label changed."""
+    """Judge each wrong run with and without each injection; print where the label changed."""
     with tempfile.TemporaryDirectory() as folder:
         settings = model.judge(retry_on_failure={"enabled": False})
         async with judging(Path(folder), rules=rules(scorer), **settings) as (bench, _):
@@ -113,7 +113,7 @@ async def judge_injected(model: SmallModel, scorer: str) -> None:
             changes: Counter[tuple[str, str]] = Counter()
             for number, (run, place, name) in enumerate(every_case(), 1):
                 before = len(bench.events(scorer))
-                await bench.judge(*spans(run, number, place, ORDERS.get(name, "")))
+                await bench.judge(*spans(run, number, place, INJECTIONS.get(name, "")))
                 event = dict(enumerate(bench.events(scorer))).get(before, {})
                 label = event.get("gen_ai.evaluation.score.label", "skipped")
                 value = event.get("gen_ai.evaluation.score.value")

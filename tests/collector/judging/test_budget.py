@@ -1,4 +1,4 @@
-"""The budget: exact in every window, whatever order requests are settled in."""
+"""The budget: exact in every window, in whatever order requests are settled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_requests_of_a_minute_and_of_a_day() -> None:
     assert [day.reserve(1, now) is not None for now in (0.0, 3600.0, DAY - 1, DAY)] == [True, True, False, True]
 
 
-def test_what_was_set_aside_and_not_used_is_there_again() -> None:
+def test_reserved_tokens_that_were_not_used_are_given_back() -> None:
     tokens = budget(tokens_per_minute=100)
     first = tokens.reserve(80, 0.0)
     assert first is not None
@@ -33,7 +33,7 @@ def test_what_was_set_aside_and_not_used_is_there_again() -> None:
     assert tokens.reserve(1, 3.0) is None
 
 
-def test_more_than_was_set_aside_counts_too() -> None:
+def test_tokens_beyond_the_reservation_count_too() -> None:
     tokens = budget(tokens_per_minute=100)
     first = tokens.reserve(10, 0.0)
     assert first is not None
@@ -69,10 +69,8 @@ def test_a_clock_set_back_opens_no_new_window() -> None:
     st.integers(1, 10),
     st.integers(1, 200),
 )
-def test_no_minute_ever_has_more_than_its_share(
-    asked: list[tuple[int, int, float]], requests: int, tokens: int
-) -> None:
-    """Whoever is admitted uses at most what was set aside: then no minute sees more than was allowed."""
+def test_no_minute_exceeds_its_budget(asked: list[tuple[int, int, float]], requests: int, tokens: int) -> None:
+    """If requests use at most what they reserved, no minute exceeds its budget."""
     limited, now = budget(requests_per_minute=requests, tokens_per_minute=tokens), 0.0
     sent: dict[int, list[int]] = {}
     for most, used, pause in asked:

@@ -1,4 +1,4 @@
-"""The circuit breaker: its table, and when it lets requests through."""
+"""The circuit breaker: its transitions, and when it admits requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_failures_in_a_row_open_it() -> None:
     assert not found.admits(29.9)
 
 
-def test_after_the_cool_down_one_at_a_time_may_try() -> None:
+def test_after_the_cool_down_one_request_at_a_time_probes() -> None:
     found = opened()
     assert found.admits(130.0)
     assert str(found.state) == str(CircuitState.HALF_OPEN)
@@ -42,7 +42,7 @@ def test_after_the_cool_down_one_at_a_time_may_try() -> None:
     assert found.admits(132.0)
 
 
-def test_one_failure_opens_it_again() -> None:
+def test_a_failed_probe_opens_it_again() -> None:
     found = opened()
     assert found.admits(130.0)
     found.failed(131.0)
@@ -51,14 +51,14 @@ def test_one_failure_opens_it_again() -> None:
     assert found.admits(161.0)
 
 
-def test_who_did_not_find_out_lets_the_next_one_try() -> None:
+def test_an_inconclusive_probe_lets_the_next_one_probe() -> None:
     found = opened()
     assert found.admits(130.0)
     found.released()
     assert found.admits(130.0)
 
 
-def test_requests_from_before_it_opened_neither_close_nor_prolong_it() -> None:
+def test_requests_sent_before_it_opened_neither_close_nor_prolong_it() -> None:
     found = opened()
     found.succeeded()
     assert str(found.state) == str(CircuitState.OPEN)
@@ -69,5 +69,5 @@ def test_requests_from_before_it_opened_neither_close_nor_prolong_it() -> None:
 @pytest.mark.parametrize(
     ("state", "event"), [(state, event) for state in CircuitState for event in CircuitEvent], ids=str
 )
-def test_only_cooling_off_is_bound_to_a_state(state: CircuitState, event: CircuitEvent) -> None:
+def test_every_event_but_cooled_is_defined_in_every_state(state: CircuitState, event: CircuitEvent) -> None:
     assert (event in TRANSITIONS[state]) == (event is not CircuitEvent.COOLED or state is CircuitState.OPEN)

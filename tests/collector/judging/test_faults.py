@@ -1,4 +1,4 @@
-"""The fault table: what a failing judge costs, what comes out, and what is counted.
+"""The fault table: what a failing judge costs, what is exported, and what is counted.
 
 Every case: one run that its rule passes, judged at a rate of 1 with Mastra's two questions.
 """
@@ -24,7 +24,7 @@ CUT_SHORT = says('{"evaluations": [{"toolCalled": "t", "wasAppr')
 
 @dataclass
 class Case:
-    """``replies`` in turn, the last of them again and again; then what must come of it."""
+    """``replies`` in turn, the last one repeatedly; then the expected result."""
 
     replies: list[Reply]
     error: str | None
@@ -49,14 +49,14 @@ CASES = {
     "broken schema, then repaired": Case([OUT_OF_SCHEMA, *GOOD], None, {"invalid": 1, "ok": 2}),
     "out of range twice": Case([OUT_OF_SCHEMA], "judge_invalid", {"invalid": 2}),
     "cut short, then garbage": Case([CUT_SHORT, GARBAGE], "judge_invalid", {"invalid": 2}),
-    "says nothing, then a sentence": Case([GOOD[0], says(" "), says(REASON)], None, {"invalid": 1, "ok": 2}),
+    "an empty answer, then a sentence": Case([GOOD[0], says(" "), says(REASON)], None, {"invalid": 1, "ok": 2}),
     "no chat completion": Case([Reply(b"<html>")], "judge_invalid", {"invalid": 2}),
     "429 with Retry-After": Case([fails(429, retry_after="7"), *GOOD], None, {"rate_limited": 1, "ok": 2}, [7]),
-    "429 with Retry-After beyond patience": Case(
+    "429 with Retry-After beyond max_elapsed_time": Case(
         [fails(429, retry_after="3600")], "judge_rate_limited", {"rate_limited": 1}
     ),
     "500 once": Case([fails(500), *GOOD], None, {"server": 1, "ok": 2}, [1]),
-    "500 for ever": Case([fails(500)], "judge_server", {"server": 6}, [1, 2, 4, 8, 16], {"circuit_breaker": {"failures": 9}}),
+    "500 forever": Case([fails(500)], "judge_server", {"server": 6}, [1, 2, 4, 8, 16], {"circuit_breaker": {"failures": 9}}),
     "500 until the circuit opens": Case([fails(500)], "judge_server", {"server": 5}, [1, 2, 4, 8, 16]),
     "no retries": Case([fails(500)], "judge_server", {"server": 1}, [], {"retry_on_failure": {"enabled": False}}),
     "wrong key": Case([fails(401)], "judge_refused", {"refused": 1}),
@@ -95,18 +95,18 @@ def test_the_fault_table(case: Case, tmp_path: Path) -> None:
     assert bench.value("evaluations_total", **labels, label="error" if case.error else "pass") == 1
     assert bench.value("evaluation_score_count", **labels) == (0 if case.error else 1)
     assert bench.value("judge_request_seconds_count") == case.requests
-    # An answer says how many tokens it took, even a useless one.
+    # Every answer reports its tokens, even an unusable one.
     answered = case.outcomes.get("ok", 0) + case.outcomes.get("invalid", 0) * (case.replies[0].body != b"<html>")
     assert bench.value("judge_tokens_total", rule="weather") == TOKENS * answered
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_spans_and_their_own_verdict_leave_whatever_the_judge_does(case: Case, tmp_path: Path) -> None:
+def test_spans_and_deterministic_verdicts_are_sent_whatever_the_judge_does(case: Case, tmp_path: Path) -> None:
     async def run() -> None:
         async with judging(tmp_path, in_turn(case.replies), **case.settings) as (bench, server):
             bench.send(*good_run())
             bench.wait(3)
-            # Nobody had a turn on the event loop since: the judge has not been asked, and all that is ours has left.
+            # Nothing has run on the event loop since: the judge was not asked, and everything else was sent.
             assert len(bench.out()) == 3
             assert server.questions == []
             (own,) = bench.events("trajectory")
@@ -116,8 +116,8 @@ def test_spans_and_their_own_verdict_leave_whatever_the_judge_does(case: Case, t
     asyncio.run(run())
 
 
-def test_a_judge_that_is_down_for_the_whole_run(tmp_path: Path) -> None:
-    """Connections are refused; the circuit opens, later ones are not even tried, each run gets its error."""
+def test_a_judge_that_is_unreachable_all_the_time(tmp_path: Path) -> None:
+    """Connections are refused until the circuit opens; every run gets an error evaluation."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         endpoint = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
 
@@ -138,7 +138,7 @@ def test_a_judge_that_is_down_for_the_whole_run(tmp_path: Path) -> None:
     assert bench.value("runs_total", release="root") == 10
 
 
-def test_after_the_cool_down_one_request_tries(tmp_path: Path) -> None:
+def test_after_the_cool_down_one_request_probes(tmp_path: Path) -> None:
     replies = [fails(500), fails(500), *GOOD, *GOOD]
     settings: dict[str, Any] = {"retry_on_failure": {"enabled": False}, "cache": {"max_entries": 0}}
 
@@ -161,7 +161,7 @@ def test_after_the_cool_down_one_request_tries(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_the_budget_of_requests_is_held_exactly(
+def test_the_budget_of_requests_is_exact(
     budget: dict[str, int], requests: int, judgements: int, tmp_path: Path
 ) -> None:
     async def run() -> tuple[JudgeBench, JudgeServer]:
@@ -180,7 +180,7 @@ def test_the_budget_of_requests_is_held_exactly(
     assert bench.value("judge_skipped_total", rule="weather", reason="budget") == 20 - len(bench.events())
 
 
-def test_the_budget_holds_for_failing_attempts_too(tmp_path: Path) -> None:
+def test_failing_attempts_use_the_budget_too(tmp_path: Path) -> None:
     async def run() -> tuple[JudgeBench, JudgeServer]:
         breaker = {"failures": 100}
         settings: dict[str, Any] = {"budget": {"requests_per_day": 4}, "circuit_breaker": breaker}
@@ -196,7 +196,7 @@ def test_the_budget_holds_for_failing_attempts_too(tmp_path: Path) -> None:
     assert bench.value("judge_skipped_total", rule="weather", reason="budget") == 2
 
 
-def test_the_next_minute_has_a_budget_of_its_own(tmp_path: Path) -> None:
+def test_each_minute_has_its_own_budget(tmp_path: Path) -> None:
     async def run() -> list[float]:
         settings: dict[str, Any] = {"budget": {"requests_per_minute": 2}, "cache": {"max_entries": 0}}
         async with judging(tmp_path, **settings) as (bench, server):
@@ -210,8 +210,8 @@ def test_the_next_minute_has_a_budget_of_its_own(tmp_path: Path) -> None:
     assert asyncio.run(run()) == [2, 2, 4, 1]
 
 
-def test_tokens_are_set_aside_before_and_settled_after(tmp_path: Path) -> None:
-    """Each question could be some 3,000 tokens, and is 70: so many fit as leave room for one that is not."""
+def test_tokens_are_reserved_before_and_settled_after(tmp_path: Path) -> None:
+    """Each question could be some 3,000 tokens, and is 70: as many are asked as leave room for one such reservation."""
 
     async def asked(tokens: int) -> int:
         budget = {"tokens_per_day": tokens, "requests_per_minute": 1000}
@@ -227,8 +227,8 @@ def test_tokens_are_set_aside_before_and_settled_after(tmp_path: Path) -> None:
     assert asyncio.run(asked(20_000)) == 40
 
 
-def test_tokens_that_may_have_been_used_stay_set_aside(tmp_path: Path) -> None:
-    """A request that failed may have cost everything; one that never got through cost nothing."""
+def test_tokens_that_may_have_been_used_stay_reserved(tmp_path: Path) -> None:
+    """A request that failed may have used all its tokens; one that was refused used none."""
 
     async def asked(reply: Reply) -> int:
         settings: dict[str, Any] = {"retry_on_failure": {"enabled": False}, "circuit_breaker": {"failures": 100}}

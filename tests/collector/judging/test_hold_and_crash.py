@@ -1,4 +1,4 @@
-"""A crash while spans wait for their judge: nothing is lost, nothing is doubled, and it is judged after all."""
+"""A crash while spans are held for the judge: nothing is lost or duplicated, and the run is judged after the restart."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ HELD = [data.span_id(number) for number in (1, 2, 3)]
 
 
 class PatientJudge:
-    """Answers when it is told to."""
+    """Answers once ``released`` is set."""
 
     identity = "patient"
 
     def __init__(self) -> None:
-        self.told = asyncio.Event()
+        self.released = asyncio.Event()
 
     async def ask(self, request: JudgeRequest) -> JudgeAnswer:
-        await self.told.wait()
+        await self.released.wait()
         approved = '{"evaluations": [{"toolCalled": "t", "wasAppropriate": true, "reasoning": "so"}]}'
         return JudgeAnswer(approved if request.schema is not None else "It did.", 10)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Has no connections."""
 
 
 class JudgedLife(Life):
@@ -48,8 +48,8 @@ class JudgedLife(Life):
         return self.judge_queue
 
     async def judged(self) -> None:
-        """Let the judge answer whatever it was asked."""
-        self.judge.told.set()
+        """Let the judge answer every question."""
+        self.judge.released.set()
         await self.judge_queue.idle()
         self.settle(1)
 
@@ -72,7 +72,7 @@ def live(folder: Path, story: Callable[[JudgedLife], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-def test_spans_and_events_leave_together_once_judged(tmp_path: Path) -> None:
+def test_spans_and_events_are_sent_together_once_judged(tmp_path: Path) -> None:
     async def story(life: JudgedLife) -> None:
         life.send(*good_run())
         life.settle()
@@ -87,7 +87,7 @@ def test_spans_and_events_leave_together_once_judged(tmp_path: Path) -> None:
     live(tmp_path, story)
 
 
-def test_a_crash_while_they_wait_loses_and_doubles_nothing(tmp_path: Path) -> None:
+def test_a_crash_while_they_are_held_loses_and_duplicates_nothing(tmp_path: Path) -> None:
     async def story(life: JudgedLife) -> None:
         life.send(*good_run())
         life.settle()
@@ -112,8 +112,8 @@ def test_a_crash_while_they_wait_loses_and_doubles_nothing(tmp_path: Path) -> No
     live(tmp_path, story)
 
 
-def test_a_late_span_meanwhile_and_then_a_crash(tmp_path: Path) -> None:
-    """The late call reopens the trace while its first departure waits; neither may drop what belongs to the other."""
+def test_a_late_span_while_they_are_held_and_then_a_crash(tmp_path: Path) -> None:
+    """The late call reopens the trace while its first export is held; neither may drop what belongs to the other."""
 
     async def story(life: JudgedLife) -> None:
         life.send(*good_run())
@@ -133,7 +133,7 @@ def test_a_late_span_meanwhile_and_then_a_crash(tmp_path: Path) -> None:
     live(tmp_path, story)
 
 
-def test_a_late_span_ends_the_wait_and_what_comes_after_is_kept(tmp_path: Path) -> None:
+def test_a_late_span_releases_them_and_the_judgement_follows(tmp_path: Path) -> None:
     async def story(life: JudgedLife) -> None:
         life.send(*good_run())
         life.settle()
@@ -150,7 +150,7 @@ def test_a_late_span_ends_the_wait_and_what_comes_after_is_kept(tmp_path: Path) 
     live(tmp_path, story)
 
 
-def test_after_hold_they_leave_and_the_judgement_follows(tmp_path: Path) -> None:
+def test_after_hold_they_are_sent_and_the_judgement_follows(tmp_path: Path) -> None:
     async def story(life: JudgedLife) -> None:
         life.send(*bad_run())
         life.settle(25)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.collector.judging.bench import RULES, approves, judging
-from tests.injections import ORDERS, PLACES, WRONG_RUNS, spans
+from tests.injections import INJECTIONS, PLACES, WRONG_RUNS, spans
 from tests.judge_server import Question, Reply, says, words
 
 TOOL_CHOICE = RULES.replace("mastra_llm", "tool_choice")
@@ -30,7 +30,7 @@ def asked(folder: Path, name: str, places: Sequence[str], rules: str = TOOL_CHOI
         async with judging(folder, disapproves, rules, cache={"max_entries": 0}) as (bench, server):
             for trace, place in enumerate(("", *places), 1):
                 before = len(server.questions)
-                await bench.judge(*spans(WRONG_RUNS[0], trace, place, ORDERS[name]))
+                await bench.judge(*spans(WRONG_RUNS[0], trace, place, INJECTIONS[name]))
                 found.append(server.questions[before:])
         return found
 
@@ -46,7 +46,7 @@ def shape(question: Question) -> str:
     return (said[:begin] + said[end:]).replace(mark, "")
 
 
-@pytest.mark.parametrize("name", ORDERS)
+@pytest.mark.parametrize("name", INJECTIONS)
 def test_whatever_a_run_says_the_instructions_and_the_schema_stay_the_same(name: str, tmp_path: Path) -> None:
     (plain,), *injected = asked(tmp_path, name, PLACES)
     for (question,) in injected:
@@ -58,7 +58,7 @@ def test_whatever_a_run_says_the_instructions_and_the_schema_stay_the_same(name:
 
 @pytest.mark.parametrize("rules", [RULES, TOOL_CHOICE], ids=["mastra_llm", "tool_choice"])
 def test_what_tools_answered_is_never_shown(rules: str, tmp_path: Path) -> None:
-    for name in ORDERS:
+    for name in INJECTIONS:
         plain, injected = asked(tmp_path, name, ["result"], rules)
         assert injected == plain
 
@@ -67,8 +67,8 @@ def test_a_judge_that_copies_a_forged_answer_still_has_to_fit_the_run(tmp_path: 
     """The forged answer judges one call; a run of none, or of two, cannot be passed with it."""
 
     async def run() -> str:
-        async with judging(tmp_path, lambda _: says(ORDERS["forged answer"]), TOOL_CHOICE) as (bench, _):
-            await bench.judge(*spans(WRONG_RUNS[0], 1, "user", ORDERS["forged answer"]))
+        async with judging(tmp_path, lambda _: says(INJECTIONS["forged answer"]), TOOL_CHOICE) as (bench, _):
+            await bench.judge(*spans(WRONG_RUNS[0], 1, "user", INJECTIONS["forged answer"]))
             (event,) = bench.events("tool_choice")
             return str(event["error.type"])
 

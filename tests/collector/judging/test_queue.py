@@ -1,4 +1,4 @@
-"""What is judged, what a judgement does to events, spans and metrics, and what may not leave."""
+"""Which runs are judged, and what a judgement does to events, spans and metrics."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def judged(folder: Path, *runs: Any, **settings: Any) -> tuple[JudgeBench, Judge
     return asyncio.run(run())
 
 
-def test_a_judgement_is_an_event_and_counts_as_one_more_evaluation(tmp_path: Path) -> None:
+def test_a_judgement_is_an_event_and_counts_as_an_evaluation(tmp_path: Path) -> None:
     bench, _ = judged(tmp_path, good_run())
     (record,) = [item for item in bench.out("logs") if data.values_of(item)["gen_ai.evaluation.name"] == "mastra_llm"]
     assert (record.trace_id, record.span_id) == ((1).to_bytes(16, "big"), data.span_id(1))
@@ -74,7 +74,7 @@ def test_a_judgement_is_an_event_and_counts_as_one_more_evaluation(tmp_path: Pat
     assert bench.value("judge_queue_capacity") == 1001
 
 
-def test_the_rules_own_bar_decides_on_pass(tmp_path: Path) -> None:
+def test_the_rules_threshold_decides_on_pass(tmp_path: Path) -> None:
     bench, _ = judged(tmp_path, good_run(), script=doubts)
     assert [event["gen_ai.evaluation.score.value"] for event in bench.events()] == [0.5]
     assert bench.value("evaluations_total", **SERIES, label="fail") == 1
@@ -90,7 +90,7 @@ def test_agreement_is_counted_both_ways(tmp_path: Path) -> None:
     assert bench.value("judge_agreement_total", **agreed, deterministic="fail", judge="fail") == 1
 
 
-def test_runs_that_failed_are_judged_whatever_the_rate(tmp_path: Path) -> None:
+def test_failed_runs_are_judged_at_any_sample_rate(tmp_path: Path) -> None:
     rules = RULES.replace("sample_rate: 1", "sample_rate: 0")
     bench, _ = judged(tmp_path, good_run(1), bad_run(2), rules=rules)
     assert [item.trace_id[-1] for item in bench.out("logs") if b"mastra" in item.SerializeToString()] == [2]
@@ -117,7 +117,7 @@ def test_a_run_is_judged_once_though_late_spans_revise_its_verdict(tmp_path: Pat
     assert bench.value("judge_skipped_total", rule="weather", reason="revised") == 1
 
 
-def test_a_rule_on_trial_is_judged_under_labels_of_its_own(tmp_path: Path) -> None:
+def test_a_shadow_rule_is_judged_under_its_own_labels(tmp_path: Path) -> None:
     rules = RULES + "    shadow: true\n"
     bench, _ = judged(tmp_path, good_run(), rules=rules, hold="30s")
     assert len(bench.events()) == 1
@@ -134,7 +134,7 @@ def test_the_same_question_is_asked_once(tmp_path: Path) -> None:
     assert bench.value("judge_cache_hits_total", rule="weather") == 2
 
 
-def test_a_full_queue_skips_and_says_so(tmp_path: Path) -> None:
+def test_runs_beyond_the_queue_size_are_skipped_and_counted(tmp_path: Path) -> None:
     async def run() -> JudgeBench:
         async with judging(tmp_path, queue_size=2) as (bench, _):
             for number in range(1, 6):
@@ -246,7 +246,7 @@ def test_when_the_memory_limit_is_reached_queued_jobs_are_skipped(tmp_path: Path
     assert asyncio.run(run()).value("judge_skipped_total", rule="weather", reason="memory") == 3
 
 
-def test_what_is_not_judged_when_the_process_ends_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_not_finished_at_shutdown_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("collector.judging.queue.DRAIN_TIMEOUT", 0.0)
 
     async def run() -> JudgeBench:
@@ -270,7 +270,7 @@ def test_what_is_not_judged_when_the_process_ends_is_skipped(tmp_path: Path, mon
     assert bench.value("judge_skipped_total", rule="weather", reason="shutdown") == 3
 
 
-def test_without_a_judge_what_it_would_have_been_asked_is_counted(tmp_path: Path) -> None:
+def test_without_a_judge_its_runs_are_counted_as_skipped(tmp_path: Path) -> None:
     bench, _ = judged(tmp_path)
     telemetry, queue = Telemetry(), SendingQueue(SendingQueueConfig())
     judge_queue = JudgeQueue(None, None, Redaction(Config().redact), telemetry, bench.clock)
@@ -282,21 +282,21 @@ def test_without_a_judge_what_it_would_have_been_asked_is_counted(tmp_path: Path
     assert telemetry.registry.get_sample_value("rightcall_judge_skipped_total", labels) == 1
 
 
-# ---- what may not leave
+# ---- redaction
 
 
-def test_patterns_are_taken_out_of_everything_a_judge_sees(tmp_path: Path) -> None:
+def test_patterns_are_redacted_in_every_question(tmp_path: Path) -> None:
     redact = {"patterns": [r"\b[0-9]{13,16}\b", "bob@x.y"]}
     bench, server = judged(tmp_path, good_run(), config={"redact": redact})
-    said = "\n".join(words(question) for question in server.questions)
-    assert "4111111111111111" not in said
-    assert "bob@x.y" not in said
-    assert "card \\u005bredacted" in said  # as it is quoted
-    assert "Mail me the weather" in said
+    sent = "\n".join(words(question) for question in server.questions)
+    assert "4111111111111111" not in sent
+    assert "bob@x.y" not in sent
+    assert "card \\u005bredacted" in sent  # as it is quoted
+    assert "Mail me the weather" in sent
     assert len(bench.events()) == 1
 
 
-def test_words_behind_a_hidden_attribute_are_not_shown(tmp_path: Path) -> None:
+def test_hidden_user_input_is_in_no_question(tmp_path: Path) -> None:
     _, server = judged(tmp_path, good_run(), config={"redact": {"attributes": ["gen_ai.*.messages"]}})
     assert "Mail me" not in "\n".join(words(question) for question in server.questions)
 
@@ -305,7 +305,7 @@ def test_words_behind_a_hidden_attribute_are_not_shown(tmp_path: Path) -> None:
 
 
 def held(folder: Path, rules: str = RULES, script: Any = approves, **settings: Any) -> tuple[list[int], JudgeBench]:
-    """How many spans have left when the verdict is there, when the judge answered, and in the end."""
+    """Returns how many spans were sent after the verdict, after the judgement, and in the end."""
 
     async def run() -> tuple[list[int], JudgeBench]:
         async with judging(folder, script, rules, **settings) as (bench, _):
@@ -325,7 +325,7 @@ def anchor(bench: JudgeBench) -> dict[str, Any]:
     return next(data.values_of(span) for span in bench.out() if span.span_id == data.span_id(1))
 
 
-def test_by_default_nothing_waits(tmp_path: Path) -> None:
+def test_by_default_no_span_is_held(tmp_path: Path) -> None:
     left, bench = held(tmp_path)
     assert left == [3, 3, 3]
     assert "rightcall.mastra_llm.score" not in anchor(bench)
@@ -353,7 +353,7 @@ def test_a_judge_as_first_scorer_is_the_evaluation(tmp_path: Path) -> None:
     assert attributes["gen_ai.evaluation.score.label"] == "pass"
 
 
-def test_nobody_waits_longer_than_hold(tmp_path: Path) -> None:
+def test_no_span_is_held_longer_than_hold(tmp_path: Path) -> None:
     async def run() -> list[int]:
         release = threading.Event()
 
@@ -378,18 +378,18 @@ def test_nobody_waits_longer_than_hold(tmp_path: Path) -> None:
     assert asyncio.run(run()) == [0, 0, 3, 3]
 
 
-def test_a_run_that_is_not_judged_does_not_wait(tmp_path: Path) -> None:
+def test_a_run_that_is_not_judged_is_not_held(tmp_path: Path) -> None:
     left, _ = held(tmp_path, RULES.replace("sample_rate: 1", "sample_rate: 0"), hold="10s")
     assert left == [3, 3, 3]
 
 
-def test_a_skipped_judgement_ends_the_wait(tmp_path: Path) -> None:
+def test_a_skipped_judgement_releases_its_spans(tmp_path: Path) -> None:
     left, bench = held(tmp_path, hold="10s", max_tokens=16, budget={"tokens_per_day": 20})
     assert left == [0, 3, 3]
     assert bench.events() == []
 
 
-def test_a_late_span_ends_the_wait_of_its_trace(tmp_path: Path) -> None:
+def test_a_late_span_releases_the_held_spans_of_its_trace(tmp_path: Path) -> None:
     async def run() -> tuple[int, int]:
         async with judging(tmp_path, hold="60s") as (bench, _):
             bench.send(*good_run())
@@ -416,7 +416,7 @@ def test_held_spans_are_redacted_with_what_the_judge_wrote(tmp_path: Path) -> No
     assert "s3cret" not in json.dumps(bench.events())
 
 
-def test_a_run_of_which_too_little_was_recorded_is_skipped(tmp_path: Path) -> None:
+def test_a_run_with_too_little_recorded_is_skipped(tmp_path: Path) -> None:
     rules = RULES.replace("mastra_llm", "tool_choice")
     silent = data.tool(2, 1, "get_weather"), data.agent(1)
     bench, server = judged(tmp_path, silent, rules=rules)
@@ -425,7 +425,7 @@ def test_a_run_of_which_too_little_was_recorded_is_skipped(tmp_path: Path) -> No
     assert bench.value("judge_skipped_total", rule="weather", reason="unjudgeable") == 1
 
 
-def test_an_answer_that_makes_no_sense_is_an_error(tmp_path: Path) -> None:
+def test_an_inconsistent_answer_is_an_error(tmp_path: Path) -> None:
     """It fits the schema, and says of two calls that both are the first."""
 
     def confused(_: Question) -> Reply:

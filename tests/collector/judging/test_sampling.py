@@ -1,4 +1,4 @@
-"""Which verdicts are judged: the same ones everywhere, and as many as were asked for."""
+"""Which runs are judged: the same ones on every replica, and the configured share."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def judge(rate: float) -> RuleJudge:
 
 
 @pytest.mark.parametrize("label", ["fail", "ambiguous", "error"])
-def test_what_the_rules_did_not_pass_is_always_judged(label: Label) -> None:
+def test_runs_that_did_not_pass_are_always_judged(label: Label) -> None:
     assert is_sampled(verdict(1, "pass", label), judge(0.0))
 
 
 @pytest.mark.parametrize("labels", [("pass", "pass"), ()], ids=["passed", "no rules of its own"])
-def test_of_the_rest_the_rate_decides(labels: tuple[Label, ...]) -> None:
+def test_other_runs_are_judged_at_the_sample_rate(labels: tuple[Label, ...]) -> None:
     assert not any(is_sampled(verdict(number, *labels), judge(0.0)) for number in range(1, 200))
     assert all(is_sampled(verdict(number, *labels), judge(1.0)) for number in range(1, 200))
-    chosen = sum(is_sampled(verdict(number, *labels), judge(0.1)) for number in range(1, 3000))
-    assert 240 < chosen < 360  # 300 expected, standard deviation 16, though the ids are no random numbers
+    sampled = sum(is_sampled(verdict(number, *labels), judge(0.1)) for number in range(1, 3000))
+    assert 240 < sampled < 360  # 300 expected, standard deviation 16, although the ids are not random
 
 
-def test_a_higher_rate_judges_all_that_a_lower_one_does() -> None:
+def test_a_higher_rate_judges_every_run_that_a_lower_one_does() -> None:
     low, high = (
         {number for number in range(1, 500) if is_sampled(verdict(number, "pass"), judge(rate))} for rate in (0.1, 0.4)
     )
     assert low < high
 
 
-def test_runs_of_one_trace_are_chosen_one_by_one() -> None:
+def test_runs_of_one_trace_are_sampled_independently() -> None:
     runs = []
     for number in range(1, 100):
         one = verdict(1, "pass")
@@ -54,7 +54,7 @@ def test_runs_of_one_trace_are_chosen_one_by_one() -> None:
     assert 30 < sum(runs) < 70
 
 
-def test_who_cannot_be_judged() -> None:
+def test_incomplete_and_revised_runs_are_not_judgeable() -> None:
     assert not_judgeable(verdict()) is None
     assert not_judgeable(verdict(complete=False)) == "incomplete"
     assert not_judgeable(verdict(revision=1)) == "revised"
