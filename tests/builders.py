@@ -1,4 +1,4 @@
-"""Spans and log records as tests need them: real shapes in one line each, and the runs the collector makes of them."""
+"""Builds realistic spans and log records in one line each, and the runs that the collector reconstructs from them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def tool_span(
 
 
 def agent_span(name: str = "helper", number: int = 1, parent: int = 0, **more: Any) -> Span:
-    """One agent run in the GenAI conventions, long enough for what tests put inside."""
+    """One agent run in the GenAI conventions, long enough for the spans that tests put inside."""
     attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name, **more.pop("attributes", {})}
     return span(f"invoke_agent {name}", number, parent, attributes=attributes, **{"lasting": 1000, **more})
 
@@ -84,7 +84,7 @@ def model_span(
     input_messages: Sequence[Mapping[str, Any]] = (),
     **more: Any,
 ) -> Span:
-    """One model request in the GenAI conventions that answered with ``calls``: id, name, arguments."""
+    """One model request in the GenAI conventions whose response is ``calls``: id, name, arguments."""
     parts = [{"type": "tool_call", "id": call_id, "name": name, "arguments": args} for call_id, name, args in calls]
     attributes = {"gen_ai.operation.name": "chat", **more.pop("attributes", {})}
     if parts:
@@ -95,12 +95,12 @@ def model_span(
 
 
 def user(text: str) -> dict[str, Any]:
-    """A message of the user's."""
+    """A message of the user."""
     return {"role": "user", "parts": [{"type": "text", "content": text}]}
 
 
 def result(call_id: str, response: Any) -> dict[str, Any]:
-    """A message that tells the model a tool's result."""
+    """A message that holds a tool's result."""
     return {"role": "tool", "parts": [{"type": "tool_call_response", "id": call_id, "response": response}]}
 
 
@@ -114,13 +114,13 @@ def log(
 
 
 def genai_spans(items: Iterable[Span | LogRecord]) -> list[GenAISpan]:
-    """What the dialects make of spans and log records, without what nobody needs."""
+    """The GenAI spans that the dialects read from spans and log records, without ignored ones."""
     found = [dialects.read_span(item) if isinstance(item, Span) else dialects.read_log(item) for item in items]
     return [genai_span for genai_span in found if genai_span is not None and genai_span is not IGNORED]
 
 
 def runs_of(*items: Span | LogRecord, settings: ContextSettings | None = None) -> list[Run]:
-    """The runs of the one trace these spans and log records make."""
+    """The runs of one trace of these spans and log records."""
     parents = {item.span_id: item.parent_span_id for item in items if isinstance(item, Span)}
     return reconstruct(TRACE, genai_spans(items), parents, settings or ContextSettings())
 
@@ -132,7 +132,7 @@ def run_of(*items: Span | LogRecord, settings: ContextSettings | None = None) ->
 
 
 def called(run: Run) -> list[str]:
-    """The names of a run's calls in order, those that never ran in brackets."""
+    """The names of a run's calls in order, in parentheses if not executed."""
     return [call.name if call.executed else f"({call.name})" for call in run.trajectory.calls]
 
 
@@ -142,7 +142,7 @@ def steps(run: Run) -> list[int]:
 
 
 def read_tool(tool: Span) -> tuple[str | None, str | None, Any, str]:
-    """Name, id, arguments and status of the call in a tool span, as its run has them."""
+    """Name, id, arguments and status of the call reconstructed from a tool span."""
     (call,) = run_of(agent_span(), tool).trajectory.calls
     return call.name, call.id, call.arguments, call.status
 

@@ -1,4 +1,4 @@
-"""Finds what one speaker said last in recorded messages, whatever shape the instrumentation gave them."""
+"""Finds the newest text of one speaker in recorded messages of any format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_CHARS: Final = 8_192
 """Longest text that is returned."""
 MAX_DEPTH: Final = 12
 MAX_ITEMS: Final = 10_000
-"""How many messages of a list are looked at, the newest ones."""
+"""How many messages of a list are searched, the newest ones."""
 MAX_PARTS: Final = 64
 """How many parts of one message are joined."""
 
@@ -43,7 +43,7 @@ class MessageText:
         raise NotImplementedError
 
     def is_skipped(self, value: Mapping[Any, Any]) -> bool:
-        """Whether an object, or a part of a message, holds nothing that the speaker said."""
+        """Whether an object, or a part of a message, holds no text of the speaker."""
         return name_of(value.get("type")) in self.skipped_types
 
     def text_of_field(self, key: str, value: object, depth: int) -> str | None:

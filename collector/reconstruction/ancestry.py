@@ -54,7 +54,7 @@ class Ancestry:
                 span = self._spans.get(child)
                 ancestors = _NONE if span is not None and span.remote_parent else _MISSING
                 break
-            of_children[parent] = _NONE  # until the walk ends, and permanently where parents form a cycle
+            of_children[parent] = _NONE  # until the walk ends, and permanently if parents form a cycle
             path.append(parent)
             child, parent = parent, self._parent(parent)
         for visited in reversed(path):

@@ -1,6 +1,7 @@
-"""What each framework's traces tell, in collector/README.md: ``python -m tests.collector.capture_table``.
+"""Generates the table in collector/README.md of what each framework's traces contain.
 
-Made from the recorded runs alone: a cell says in how many of a row's runs a thing was read as it happened.
+``python -m tests.collector.capture_table`` updates it from the recorded runs alone: a cell counts the runs of its row in
+which the collector reads that facet correctly.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ FACETS = (
     "tools",
 )
 
-# What was written down as the instrumentation's name where it is that of the recording.
+# Package names for instrumentations that recordings name differently.
 _INSTRUMENTATIONS = {
     "mcp-traceloop": "@traceloop/instrumentation-mcp",
     "oaiagents-openlit": "openlit (npm)",
@@ -50,7 +51,7 @@ _INSTRUMENTATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """One recorded run: for each facet whether it was read as it happened, None where the run cannot show it."""
+    """One recorded run: for each facet whether it was read correctly; None if the run cannot show it."""
 
     name: str
     framework: str
@@ -66,7 +67,7 @@ class RecordedRun:
 
 
 def recorded_runs(folder: Path) -> Iterator[RecordedRun]:
-    """Every recorded run in ``folder``, read by the collector and compared with what happened."""
+    """Yields every recorded run in ``folder``, read by the collector and compared with its truth."""
     for name in recorded.names():
         truth = recorded.truth(folder / name)
         runs = [verdict.run for verdict in score_files([folder / name], JUDGED)]
@@ -78,9 +79,9 @@ def recorded_runs(folder: Path) -> Iterator[RecordedRun]:
 
 def _facets(truth: Truth, runs: Sequence[Run], has_content: bool, wrong: set[str]) -> dict[str, bool | None]:
     calls = truth["tool_calls"]
-    heard = any(run.user_input is not None for run in runs)
+    has_user_input = any(run.user_input is not None for run in runs)
     judged = [judged_run(run) for run in runs]
-    said = any(run.response is not None for run in judged)
+    has_response = any(run.response is not None for run in judged)
     offered = {tool.name for run in judged for tool in run.tools or ()}
     shown = {
         "names": bool(calls),
@@ -90,26 +91,26 @@ def _facets(truth: Truth, runs: Sequence[Run], has_content: bool, wrong: set[str
         "concurrency": bool(truth.get("parallel_groups")),
         "call ids": bool(calls),
         "nesting": len(truth.get("agent_names") or ()) > 1,
-        "user input": has_content or heard,
-        "final response": has_content or said,
+        "user input": has_content or has_user_input,
+        "final response": has_content or has_response,
         "tools": bool(calls),
     }
     agrees = {facet: facet.replace(" ", "_") not in wrong for facet in FACETS}
     agrees["concurrency"] = not wrong & {"order", "steps"}
-    agrees["final response"] = said
+    agrees["final response"] = has_response
     agrees["tools"] = offered.issuperset(call.name for call, _ in executed(truth, runs))
     agrees["call ids"] = _has_ids(truth, runs)
     return {facet: agrees[facet] if shown[facet] else None for facet in FACETS}
 
 
 def _has_ids(truth: Truth, runs: Sequence[Run]) -> bool:
-    """Every call carries an id of its own: the model's, or one that the framework made."""
+    """Whether every call has its own id: the model's, or one that the framework generated."""
     found = [call.id for call, _ in executed(truth, runs)]
     return bool(found) and None not in found and len(set(found)) == len(found)
 
 
 def _framework(truth: Truth) -> str:
-    """The framework's package and version; it is the first that a recording names."""
+    """Returns the framework's package and version, the first that a recording names."""
     if truth["framework"] == "plain python":
         return "plain Python"
     return next(f"{name} {version}" for name, version in truth["versions"].items() if name != "node" and version)
@@ -126,7 +127,7 @@ def _instrumentation(truth: Truth) -> str:
 
 
 def table(found: Iterable[RecordedRun]) -> str:
-    """The runs as Markdown: a summary and a row for each framework, instrumentation and setting of content capture."""
+    """Returns the runs as Markdown: a summary, and a row per framework, instrumentation and setting of content capture."""
     found = sorted(found, key=lambda run: (*run.row, run.name))
     exact = sum(run.exact for run in found)
     lines = [
@@ -156,7 +157,7 @@ def _cell(facts: Sequence[bool | None]) -> str:
 
 
 def _limits(names: Iterable[str]) -> str:
-    """The runs that are not exact, by reason."""
+    """Returns the runs that are not exact, by reason."""
     of_reason: dict[str, list[str]] = {}
     for name in names:
         of_reason.setdefault(LIMITS[name][1], []).append(f"`{name}`")
@@ -164,7 +165,7 @@ def _limits(names: Iterable[str]) -> str:
 
 
 def readme() -> str:
-    """The README with the table brought up to date."""
+    """Returns the README with an updated table."""
     with tempfile.TemporaryDirectory() as folder:
         recorded.unpack(Path(folder))
         return marked.replaced(README.read_text(), "captured", table(recorded_runs(Path(folder))))

@@ -1,4 +1,4 @@
-"""What of rebuilt runs is not as it happened, by the truth the tools of a recording logged."""
+"""Differences between reconstructed runs and the ground truth that the tools of a recording logged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Truth = Mapping[str, Any]
 
 
 def differences(truth: Truth, runs: Sequence[Run], has_content: bool) -> Iterator[str]:
-    """What of ``runs`` is not as it happened: names, arguments, errors, order, steps, nesting, user_input, runs."""
+    """Yields in what ``runs`` differ from the truth: names, arguments, errors, order, steps, nesting, user_input, runs."""
     wanted = truth["tool_calls"]
     placed = list(executed(truth, runs))
     calls = [call for call, _ in placed]
@@ -50,7 +50,7 @@ def canonical(value: object) -> str:
 
 
 def executed(truth: Truth, runs: Sequence[Run]) -> Iterator[tuple[ToolCall, Run]]:
-    """All calls that ran, in order, but for what a framework calls of itself where nobody counts it."""
+    """Yields all executed calls in order, except a framework's own calls that the truth does not list."""
     wanted = {name_in(want) for want in truth["tool_calls"]}
     optional = {"final_answer", "finish"}
     for key in ("delegation_calls", "framework_final_calls", "handoffs"):
@@ -73,7 +73,7 @@ def arguments_agree(wanted: Sequence[Mapping[str, Any]], calls: Sequence[ToolCal
 
 
 def blocks(truth: Truth) -> list[list[int]]:
-    """Indices of calls in order; those of a block ran concurrently."""
+    """Returns the indices of calls in order; those of one block ran concurrently."""
     together: dict[int, int] = {}
     for number, group in enumerate(truth.get("parallel_groups") or ()):
         together.update({member if isinstance(member, int) else member["seq"]: -1 - number for member in group})
@@ -94,7 +94,7 @@ def order_agrees(truth: Truth, calls: Sequence[ToolCall]) -> bool:
 
 
 def steps_agree(truth: Truth, placed: Sequence[tuple[ToolCall, Run]]) -> bool:
-    """Calls of a run share a step when they ran concurrently, or when one answer of the model asked for them."""
+    """Whether calls of a run share a step exactly if they ran concurrently or one model response requested them."""
     if truth.get("per_agent"):
         return True  # several agents at once: the truth has one clock for all and no groups within each
     index_of = identities(truth, [call for call, _ in placed])
@@ -111,7 +111,7 @@ def steps_agree(truth: Truth, placed: Sequence[tuple[ToolCall, Run]]) -> bool:
 
 
 def identities(truth: Truth, calls: Sequence[ToolCall]) -> list[int]:
-    """Which call of the truth each call is: by name and arguments, else by name alone."""
+    """Returns for each call the index of the true call: by name and arguments, else by name alone."""
     left = dict(enumerate(truth["tool_calls"]))
     found: list[int] = []
     for call in calls:
@@ -126,27 +126,27 @@ def identities(truth: Truth, calls: Sequence[ToolCall]) -> list[int]:
 
 
 def turns(truth: Truth) -> dict[int, tuple[str, int]]:
-    """Index of a call -> which agent's which model answer asked for it."""
-    asked = [
+    """Returns for the index of a call the agent, and the number of its model response, that requested it."""
+    requested = [
         ((agent, number), call)
         for agent, answers in (truth.get("model_turns") or {}).items()
         for number, answer in enumerate(answers)
         for call in answer["calls"]
     ]
-    asked += [(("", call["turn"]), call) for call in truth.get("model_requested") or () if "turn" in call]
+    requested += [(("", call["turn"]), call) for call in truth.get("model_requested") or () if "turn" in call]
     found: dict[int, tuple[str, int]] = {}
     for index, want in enumerate(truth["tool_calls"]):
         form = canonical(want.get("model_arguments", want["arguments"]))
-        for place, (turn, call) in enumerate(asked):
+        for place, (turn, call) in enumerate(requested):
             if call["name"] == want["name"] and canonical(call["arguments"]) == form:
                 found[index] = turn
-                del asked[place]
+                del requested[place]
                 break
     return found
 
 
 def nesting_agrees(truth: Truth, runs: Sequence[Run]) -> bool:
-    """Calls of different agents are in different runs."""
+    """Whether calls of different agents are in different runs."""
     agents = [
         {call["name"] for answer in answers for call in answer["calls"]}
         for answers in (truth.get("model_turns") or {}).values()

@@ -1,4 +1,4 @@
-"""Recorded runs that cannot be rebuilt exactly: what is lost, and why. Nothing else may differ."""
+"""Recorded runs that cannot be reconstructed exactly: what is lost, and why. Nothing else may differ."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ _ALL = ("names", "arguments", "errors", "order")
 
 _NO_CALLS = "the instrumentation records neither tool spans nor tool calls in messages"
 _NO_ARGUMENTS = "no span and no message holds arguments"
-_NO_INPUT = "no span holds what the user said"
-_NO_INNER_AGENT = "the inner agent has no span that tells it from a step"
+_NO_INPUT = "no span holds the user's text"
+_NO_INNER_AGENT = "the inner agent has no span that distinguishes it from a step"
 
 LIMITS: dict[str, tuple[frozenset[str], str]] = {
     name: (frozenset(what), why)

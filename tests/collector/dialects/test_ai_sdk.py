@@ -45,7 +45,7 @@ def test_without_recorded_inputs_arguments_are_unknown() -> None:
 @pytest.mark.parametrize("kind", ["generate", "stream"])
 def test_a_run(kind: str) -> None:
     root, model = f"ai.{kind}Text", f"ai.{kind}Text.do" + kind.title()
-    told = json.dumps([{"role": "user", "content": [{"type": "text", "text": "hi"}]}])
+    prompt = json.dumps([{"role": "user", "content": [{"type": "text", "text": "hi"}]}])
     run = run_of(
         ai(
             root,
@@ -64,7 +64,7 @@ def test_a_run(kind: str) -> None:
             1,
             at=1,
             lasting=5,
-            attributes={"ai.response.toolCalls": CALLS, "ai.response.id": "r1", "ai.prompt.messages": told},
+            attributes={"ai.response.toolCalls": CALLS, "ai.response.id": "r1", "ai.prompt.messages": prompt},
         ),
         ai("ai.toolCall", 3, 1, at=10, attributes=TOOL),
         ai(model, 4, 1, at=30, attributes={"ai.response.id": "r2"}),
@@ -81,5 +81,5 @@ def test_a_run(kind: str) -> None:
 
 
 @pytest.mark.parametrize("operation", ["ai.embed", "ai.generateObject", "ai.embedMany.doEmbed"])
-def test_other_operations_are_understood_and_not_needed(operation: str) -> None:
+def test_other_operations_are_ignored(operation: str) -> None:
     assert dialects.read_span(ai(operation, 2, 1)) is IGNORED

@@ -1,4 +1,4 @@
-"""The last resort for dialects nobody here knows."""
+"""The fallback for unknown dialects."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ def test_a_run() -> None:
     "attributes",
     [{"gen_ai.system": "openai"}, {"gen_ai.tool.name": "a, b"}, {"span.kind": "client"}, {"span.type": ["tool"]}],
 )
-def test_what_is_not_understood_is_none(attributes: dict[str, Any]) -> None:
+def test_an_unknown_span_is_none(attributes: dict[str, Any]) -> None:
     assert dialects.read_span(span("x", 2, 1, attributes=attributes)) is None

@@ -57,5 +57,5 @@ def test_a_flow_is_a_run() -> None:
     assert run.trajectory.calls[0].id == "c1"
 
 
-def test_helpers_are_understood_and_not_needed() -> None:
+def test_helpers_are_ignored() -> None:
     assert dialects.read_span(span("generate", 2, 1, attributes={"genkit:type": "util"})) is IGNORED

@@ -48,15 +48,15 @@ def test_a_span_with_nothing_but_a_name_is_a_failed_tool() -> None:
     assert read_tool(adk("execute_tool pay", 2, 1)) == ("pay", None, None, "error")
 
 
-def test_the_span_of_a_turns_merged_results_is_no_call() -> None:
+def test_the_span_of_a_turns_merged_results_is_not_a_call() -> None:
     merged = adk("execute_tool (merged)", 2, 1, attributes={**TOOL, "gen_ai.tool.name": "(merged tools)"})
     assert dialects.read_span(merged) is IGNORED
 
 
 def test_a_run_of_1x_or_javascript() -> None:
-    asked = '{"contents": [{"role": "user", "parts": [{"text": "pay it"}]}], "config": {"tools": []}}'
+    first_request = '{"contents": [{"role": "user", "parts": [{"text": "pay it"}]}], "config": {"tools": []}}'
     refusal = {"functionResponse": {"name": "get", "response": {"error": "Function get not found"}}}
-    told = json.dumps({"contents": [{"role": "model", "parts": []}, {"role": "user", "parts": [refusal]}]})
+    second_request = json.dumps({"contents": [{"role": "model", "parts": []}, {"role": "user", "parts": [refusal]}]})
     answer = '{"content": {"role": "model", "parts": [{"functionCall": {"name": "%s", "args": {"n": 1}}}]}}'
     run = run_of(
         adk("invocation", 1, lasting=200),
@@ -67,10 +67,21 @@ def test_a_run_of_1x_or_javascript() -> None:
             2,
             1,
             20,
-            attributes={f"{ADK}.llm_request": asked, f"{ADK}.llm_response": answer % "get", f"{ADK}.session_id": "s"},
+            attributes={
+                f"{ADK}.llm_request": first_request,
+                f"{ADK}.llm_response": answer % "get",
+                f"{ADK}.session_id": "s",
+            },
         ),
         adk("execute_tool get", 4, 3, at=5, lasting=5),
-        adk("call_llm", 5, 2, 30, 20, attributes={f"{ADK}.llm_request": told, f"{ADK}.llm_response": answer % "pay"}),
+        adk(
+            "call_llm",
+            5,
+            2,
+            30,
+            20,
+            attributes={f"{ADK}.llm_request": second_request, f"{ADK}.llm_response": answer % "pay"},
+        ),
         adk("execute_tool pay", 6, 5, at=35, attributes={**TOOL, f"{ADK}.tool_call_args": '{"n": 1}'}),
     )
     assert (run.agent, run.user_input, run.conversation_id) == ("travel", "pay it", "s")
@@ -78,7 +89,7 @@ def test_a_run_of_1x_or_javascript() -> None:
     assert [call.arguments for call in run.trajectory.calls] == [{"n": 1}, {"n": 1}]
 
 
-def test_what_keeps_to_the_conventions_is_read_by_them() -> None:
+def test_what_follows_the_conventions_is_left_to_them() -> None:
     run = run_of(
         adk(
             "invoke_agent travel",

@@ -15,7 +15,7 @@ REPLY = {
         {"role": "assistant", "content": [{"tool_call": {"tool_name": "pay", "arguments": {"n": 1}, "id": "c1"}}]}
     ]
 }
-TOLD = {
+INPUT = {
     "messages": [
         {"role": "assistant"},
         {"role": "tool", "content": [{"tool_call_result": {"result": "no", "origin": {"id": "c1"}, "error": True}}]},
@@ -85,12 +85,12 @@ def test_a_run_of_version_2_takes_calls_from_the_generator() -> None:
         span("haystack.agent.run", 4, 3, 11, 40, attributes={"haystack.agent.max_steps": 5}),
         component("OpenAIChatGenerator", 5, 4, 12, output=json.dumps(REPLY).replace("pay", "look").replace("c1", "c2")),
         component("OpenAIChatGenerator", 6, 4, 30),
-        component("OpenAIChatGenerator", 7, 1, 80, input=json.dumps(TOLD)),
+        component("OpenAIChatGenerator", 7, 1, 80, input=json.dumps(INPUT)),
     )
     assert [(call.name, call.status) for call in outer.trajectory.calls] == [("pay", "error")]
     assert (called(inner), inner.started_by is not None) == (["look"], True)
 
 
-def test_other_components_are_understood_and_not_needed() -> None:
+def test_other_components_are_ignored() -> None:
     assert dialects.read_span(component("PromptBuilder", 2, 1, 0)) is IGNORED
     assert run_of(component("Agent", 1, 0, 0, name="a")).dialect == "haystack"

@@ -86,5 +86,5 @@ def test_decorated_functions_nest() -> None:
 
 
 @pytest.mark.parametrize("kind", ["span", "event", "retriever", "chain", "embedding", "guardrail"])
-def test_other_observations_are_understood_and_not_needed(kind: str) -> None:
+def test_other_observations_are_ignored(kind: str) -> None:
     assert dialects.read_span(lf(kind, "x", 2, 1)) is IGNORED

@@ -64,7 +64,7 @@ def test_runs_of_langchain_agents() -> None:
     assert (inner.agent, called(inner)) == ("policy", ["look"])
 
 
-def test_a_traced_function_names_the_run_at_the_root() -> None:
+def test_a_traced_function_at_the_root_names_the_run() -> None:
     run = run_of(
         ls("chain", "travel", 1, attributes={"gen_ai.prompt": '{"user_input": "hi"}'}), ls("tool", "get", 2, 1)
     )

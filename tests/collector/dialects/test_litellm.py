@@ -16,7 +16,7 @@ def raw(number: int, at: float, choices: Any, messages: Any) -> Any:
     return span("raw_gen_ai_request", number, 1, at, 5, scope="litellm", attributes=attributes)
 
 
-def test_requests_are_read_from_the_raw_ones() -> None:
+def test_requested_calls_are_read_from_raw_requests() -> None:
     call = {"id": "c1", "function": {"name": "pay", "arguments": '{"n": 1}'}, "type": "function"}
     overwritten = {
         "gen_ai.operation.name": "chat",

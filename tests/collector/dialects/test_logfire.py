@@ -44,11 +44,11 @@ def test_a_run() -> None:
     assert (run.trajectory.calls[0].id, run.trajectory.calls[0].arguments) == ("c1", {"n": 1})
 
 
-def test_handoffs_and_turns_are_understood_and_not_needed() -> None:
+def test_handoffs_and_turns_are_ignored() -> None:
     assert dialects.read_span(agents("Handoff: {from_agent} → {to_agent}", 2, 1)) is IGNORED
 
 
-def test_a_decorated_tool_has_an_attribute_an_argument() -> None:
+def test_a_decorated_tool_has_one_attribute_per_argument() -> None:
     attributes = {
         "order": 7,
         "who": '{"name": "Ada"}',
@@ -60,5 +60,5 @@ def test_a_decorated_tool_has_an_attribute_an_argument() -> None:
     assert read_tool(pay) == ("pay", None, {"order": 7, "who": {"name": "Ada"}}, "unset")
 
 
-def test_other_decorated_functions_are_a_blind_spot() -> None:
+def test_other_decorated_functions_are_unread() -> None:
     assert dialects.read_span(span("compute", 2, 1, scope="logfire", attributes={"logfire.msg": "compute"})) is None

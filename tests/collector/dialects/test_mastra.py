@@ -42,7 +42,7 @@ def test_a_tool_span(name: str, attributes: dict[str, str], expected: Any) -> No
     assert read_tool(mastra("tool_call", name, 2, 1, attributes=attributes, status=1)) == expected
 
 
-def test_arguments_that_fail_the_schema_leave_a_span_that_says_all_is_well() -> None:
+def test_arguments_that_fail_the_schema_leave_a_span_with_status_ok() -> None:
     result = '{"error":true,"message":"Tool input validation failed for get"}'
     refused = mastra(
         "tool_call",
@@ -68,7 +68,7 @@ def test_arguments_that_fail_the_schema_leave_a_span_that_says_all_is_well() -> 
     ],
     ids=["1.x", "0.24"],
 )
-def test_a_run_takes_its_requests_from_steps(agent: dict[str, str]) -> None:
+def test_requested_calls_are_read_from_steps(agent: dict[str, str]) -> None:
     run = run_of(
         mastra("agent_run", "agent", 1, lasting=100, attributes=agent),
         mastra("model_generation", "chat m", 2, 1, 1, 90, attributes={"gen_ai.operation.name": "chat", "output": STEP}),
@@ -90,7 +90,7 @@ def test_a_run_takes_its_requests_from_steps(agent: dict[str, str]) -> None:
     assert run.trajectory.calls[1].id == "c1"
 
 
-def test_of_a_run_that_died_two_pieces_of_a_stream_are_left() -> None:
+def test_the_chunks_of_a_crashed_run_are_read() -> None:
     run = run_of(
         mastra(
             "model_chunk",
@@ -115,5 +115,5 @@ def test_of_a_run_that_died_two_pieces_of_a_stream_are_left() -> None:
 @pytest.mark.parametrize(
     "kind", ["model_generation", "model_inference", "workflow_step", "client_tool_call", "processor_run"]
 )
-def test_other_spans_are_understood_and_not_needed(kind: str) -> None:
+def test_other_spans_are_ignored(kind: str) -> None:
     assert dialects.read_span(mastra(kind, "x", 2, 1)) is IGNORED

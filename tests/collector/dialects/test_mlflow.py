@@ -70,6 +70,6 @@ def test_a_decorated_agent() -> None:
     assert (run.agent, run.user_input) == ("travel", "hi")
 
 
-def test_steps_are_understood_and_not_needed() -> None:
+def test_steps_are_ignored() -> None:
     assert dialects.read_span(ml("CHAIN", "tools", 2, 1)) is IGNORED
     assert dialects.read_span(ml("RETRIEVER", "search", 2, 1)) is IGNORED

@@ -84,7 +84,7 @@ def test_an_agents_name(name: str, attributes: dict[str, str], agent: str) -> No
     assert run_of(oi("AGENT", name, 1, attributes=attributes)).agent == agent
 
 
-def test_a_langchain_chain_named_as_the_agent_is_the_agent() -> None:
+def test_a_langchain_chain_with_the_agents_name_is_the_agent() -> None:
     metadata = json.dumps({"lc_agent_name": "travel", "thread_id": "conv"})
     run = run_of(
         span("POST", 1, lasting=100),
@@ -101,7 +101,7 @@ def test_a_langchain_chain_named_as_the_agent_is_the_agent() -> None:
     assert (run.agent, run.conversation_id, run.user_input, called(run)) == ("travel", "conv", "hi", ["get"])
 
 
-def test_a_class_of_agents_is_an_agent_without_a_name() -> None:
+def test_a_chain_of_an_agent_class_is_an_agent_without_a_name() -> None:
     run = run_of(
         oi("CHAIN", "FunctionAgent.run", 1), oi("TOOL", "FunctionTool.acall", 2, 1, attributes={"tool.name": "get"})
     )
@@ -136,19 +136,19 @@ CALLS = {
         ({"llm.input_messages.0.message.tool_calls.0.tool_call.function.name": "old"}, []),
     ],
 )
-def test_requests_are_numbered_attributes(attributes: dict[str, str], expected: Any) -> None:
+def test_requested_calls_are_flattened_attributes(attributes: dict[str, str], expected: Any) -> None:
     run = run_of(span("POST", 1, lasting=100), oi("LLM", "ChatCompletion", 2, 1, attributes=attributes))
     assert [(call.id, call.name, call.arguments) for call in run.trajectory.calls] == expected
 
 
-def test_over_native_spans_each_fills_in_what_the_other_lacks() -> None:
+def test_over_native_spans_each_dialect_adds_what_the_other_lacks() -> None:
     native = tool_span(
         "get", number=2, call_id="c1", attributes={KIND: "TOOL", "tool.name": "get", "input.value": '{"city": "Paris"}'}
     )
     assert read_tool(native) == ("get", "c1", {"city": "Paris"}, "unset")
 
 
-def test_autogen_tells_arguments_above_and_the_id_below() -> None:
+def test_autogen_records_arguments_in_the_outer_span_and_the_id_in_the_inner() -> None:
     run = run_of(
         agent_span("travel"),
         oi("AGENT", "travel.on_messages_stream", 2, 1),
@@ -169,15 +169,15 @@ def test_autogen_tells_arguments_above_and_the_id_below() -> None:
 
 
 @pytest.mark.parametrize("kind", ["RETRIEVER", "EMBEDDING", "RERANKER", "GUARDRAIL", "EVALUATOR", "PROMPT", "CHAIN"])
-def test_other_kinds_are_understood_and_not_needed(kind: str) -> None:
+def test_other_kinds_are_ignored(kind: str) -> None:
     assert dialects.read_span(oi(kind, "x", 2, 1)) is IGNORED
 
 
-def test_a_handoff_is_no_call() -> None:
+def test_a_handoff_is_not_a_call() -> None:
     assert dialects.read_span(oi("TOOL", "handoff to policy_agent", 2, 1)) is IGNORED
 
 
-def test_crewai_tells_the_task_beside_the_input() -> None:
+def test_crewai_records_the_task_outside_the_input() -> None:
     tasks = json.dumps([{"description": "Pay order 7", "agent_role": "travel"}])
     output = json.dumps(
         {

@@ -1,4 +1,4 @@
-"""OpenLIT where it leaves the conventions."""
+"""OpenLIT, where it departs from the conventions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_run_of_functions() -> None:
     assert (run.user_input, called(run), run.trajectory.calls[1].status) == ("hi", ["get", "pay"], "error")
 
 
-def test_nodes_of_a_graph_are_no_agents() -> None:
+def test_nodes_of_a_graph_are_not_agents() -> None:
     node = span(
         "invoke_agent model",
         2,

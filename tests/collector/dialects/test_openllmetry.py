@@ -96,7 +96,7 @@ def test_a_tool_span(name: str, attributes: dict[str, Any], expected: Any) -> No
         ('{"result":"fine"}', "ok"),
     ],
 )
-def test_failure_may_stand_in_the_output_alone(output: str, status: str) -> None:
+def test_a_failure_recorded_in_the_output_alone(output: str, status: str) -> None:
     assert (
         read_tool(tl("tool", "pay.tool", 2, 1, status=1, attributes={"traceloop.entity.output": output}))[3] == status
     )
@@ -135,7 +135,7 @@ def test_agents_and_workflows() -> None:
     assert (inner.agent, called(inner), inner.parent_span_id) == ("policy", ["look"], outer.span_id)
 
 
-def test_a_langchain_task_named_as_the_agent_is_its_run_and_the_empty_agent_span_beside_it_an_echo() -> None:
+def test_a_langchain_task_with_the_agents_name_is_its_run_and_the_empty_agent_span_beside_it_a_duplicate() -> None:
     named = {"traceloop.entity.name": "policy", "traceloop.association.properties.lc_agent_name": "policy"}
     outer, inner = runs_of(
         span(
@@ -173,7 +173,7 @@ INDEXED = {
 }
 
 
-def test_numbered_messages_of_old_releases() -> None:
+def test_flattened_messages_of_old_releases() -> None:
     after = {
         **INDEXED,
         "gen_ai.prompt.2.role": "tool",
@@ -246,7 +246,7 @@ def test_a_langchain_js_step_has_the_calls_its_chat_span_lacks() -> None:
     assert [(call.id, call.name, call.arguments) for call in run.trajectory.calls] == [("c1", "pay", {"n": 1})]
 
 
-def test_a_chat_of_llamaindex_tells_its_calls_in_the_entity() -> None:
+def test_a_chat_of_llamaindex_has_its_calls_in_the_entity() -> None:
     output = {
         "message": {
             "role": "assistant",

@@ -39,7 +39,7 @@ def test_how_a_tool_fails(more: dict[str, Any], status: str, error_type: str | N
     assert (call.status, call.error_type) == (status, error_type)
 
 
-def test_a_tool_is_named_by_its_span_where_no_attribute_does() -> None:
+def test_a_tool_without_a_name_attribute_has_the_name_of_its_span() -> None:
     assert read_tool(span("execute_tool pay", 2, 1, attributes={"gen_ai.operation.name": "execute_tool"}))[0] == "pay"
 
 
@@ -107,22 +107,22 @@ def test_results_and_questions_in_log_events() -> None:
     assert (run.trajectory.calls[0].status, run.user_input) == ("error", "pay it")
 
 
-def test_strands_tools_tell_arguments_in_an_event_and_failure_in_an_attribute() -> None:
-    told = ("gen_ai.tool.message", {"role": "tool", "content": '{"order": 7}', "id": "c1"})
-    assert read_tool(tool_span("pay", events=[told], status=1, attributes={"gen_ai.tool.status": "error"}))[2:] == (
+def test_strands_records_arguments_in_an_event_and_failure_in_an_attribute() -> None:
+    event = ("gen_ai.tool.message", {"role": "tool", "content": '{"order": 7}', "id": "c1"})
+    assert read_tool(tool_span("pay", events=[event], status=1, attributes={"gen_ai.tool.status": "error"}))[2:] == (
         {"order": 7},
         "error",
     )
 
 
 def test_strands_records_an_unknown_tool_like_one_that_ran() -> None:
-    told = ("gen_ai.choice", {"message": '[{"text":"Tool \'x\' not found in registry"}]'})
+    event = ("gen_ai.choice", {"message": '[{"text":"Tool \'x\' not found in registry"}]'})
     assert called(
-        run_of(agent_span(), tool_span("x", events=[told], status=1, attributes={"gen_ai.tool.status": "error"}))
+        run_of(agent_span(), tool_span("x", events=[event], status=1, attributes={"gen_ai.tool.status": "error"}))
     ) == ["(x)"]
 
 
-def test_offered_tools_on_a_chat_span_are_no_calls() -> None:
+def test_tool_definitions_on_a_chat_span_are_not_calls() -> None:
     chat = model_span(attributes={"gen_ai.tool.name": "pay, mail", "gen_ai.tool.definitions": "[]"})
     assert called(run_of(agent_span(), chat)) == []
 
@@ -134,7 +134,7 @@ def test_an_agents_output_is_history() -> None:
 @pytest.mark.parametrize(
     "operation", ["embeddings", "retrieval", "create_agent", "plan", "agent_step", "handoff", "something_new"]
 )
-def test_other_operations_are_understood_and_not_needed(operation: str) -> None:
+def test_other_operations_are_ignored(operation: str) -> None:
     assert dialects.read_span(span("x", 2, 1, attributes={"gen_ai.operation.name": operation})) is IGNORED
 
 
@@ -150,12 +150,12 @@ def test_a_workflow_is_context() -> None:
     assert (genai_span.role, genai_span.annotatable) == (Role.OTHER, False)
 
 
-def test_what_is_held() -> None:
+def test_agents_and_tools_are_annotatable() -> None:
     held = [dialects.read_span(made) for made in (agent_span(), tool_span("a"), model_span())]
     assert [genai_span is not None and genai_span.annotatable for genai_span in held] == [True, True, False]
 
 
-def test_log_records_about_something_else_are_none() -> None:
+def test_other_log_records_are_none() -> None:
     assert dialects.read_log(log("", 3, "Function pay invoking.")) is None
     assert dialects.read_log(log("gen_ai.choice", 0, {})) is None
     assert dialects.read_log(log("gen_ai.evaluation.result", 3, {})) is None

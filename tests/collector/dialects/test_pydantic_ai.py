@@ -37,13 +37,13 @@ def test_a_tool_span(name: str, attributes: dict[str, str]) -> None:
     assert read_tool(pai(name, 2, 1, attributes=attributes)) == ("pay", "c1", {"order": 7}, "unset")
 
 
-def test_the_span_around_a_turns_tools_is_not_needed() -> None:
+def test_the_span_around_a_turns_tools_is_ignored() -> None:
     assert dialects.read_span(pai("running tools", 2, 1, attributes={"tools": ["pay"]})) is IGNORED
 
 
 @pytest.mark.parametrize("transcript", ["pydantic_ai.all_messages", "all_messages_events"])
 def test_an_agent_of_1x_has_no_operation(transcript: str) -> None:
-    said = json.dumps(
+    messages = json.dumps(
         [
             {"role": "user", "content": "old"},
             {"role": "assistant", "content": "ok"},
@@ -52,7 +52,7 @@ def test_an_agent_of_1x_has_no_operation(transcript: str) -> None:
         ]
     )
     run = run_of(
-        pai("agent run", 1, attributes={"agent_name": "travel", transcript: said}),
+        pai("agent run", 1, attributes={"agent_name": "travel", transcript: messages}),
         pai("running tool", 2, 1, attributes=NAMED),
     )
     assert (run.agent, run.user_input, run.dialect, called(run)) == ("travel", "pay it", "pydantic_ai", ["pay"])
@@ -78,7 +78,7 @@ def test_a_version_1_request_is_a_list_of_events_of_which_the_choice_is_new() ->
     assert run.user_input == "pay it"
 
 
-def test_current_versions_keep_to_the_conventions() -> None:
+def test_current_versions_follow_the_conventions() -> None:
     run = run_of(
         pai(
             "invoke_agent travel",

@@ -1,4 +1,4 @@
-"""The table of dialects: complete, in order, and what it asks of the wire."""
+"""The table of dialects: complete, ordered, and what has to be decoded for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_every_dialect_is_in_the_table_once() -> None:
     assert {id(dialect) for dialect in DIALECTS} == {id(dialect) for dialect in found}
 
 
-def test_the_conventions_come_after_what_leaves_them_and_guessing_last() -> None:
+def test_the_conventions_come_after_the_dialects_that_depart_from_them_and_the_fallback_last() -> None:
     assert [dialect.name for dialect in DIALECTS[-2:]] == ["otel_genai", "generic"]
     assert DIALECTS[0].name == "openinference"
 
@@ -44,7 +44,7 @@ def test_a_span_of_a_dialect_is_found_by_a_marker_or_by_its_scope(dialect: Diale
     assert set(dialect.keys) <= ATTRIBUTES
 
 
-def test_what_events_hold_is_wanted_too() -> None:
+def test_attributes_of_events_are_decoded_too() -> None:
     assert {"content", "message", "event.name", "exception.type", "exception.message"} <= ATTRIBUTES
 
 
@@ -72,11 +72,11 @@ def test_a_span_called_from_another_process_is_context() -> None:
     assert (genai_span.role, genai_span.remote_parent) == (Role.OTHER, True)
 
 
-def test_a_blind_spot_is_none() -> None:
+def test_a_span_with_a_marker_that_no_dialect_understands_is_none() -> None:
     assert dialects.read_span(span("x", 2, 1, attributes={"gen_ai.system": "openai"})) is None
 
 
-def test_two_dialects_on_one_span_make_one_reading() -> None:
+def test_two_dialects_on_one_span_make_one_genai_span() -> None:
     both = tool_span(
         "pay", call_id="c1", attributes={"openinference.span.kind": "TOOL", "tool.name": "pay", "input.value": "{}"}
     )
@@ -85,7 +85,7 @@ def test_two_dialects_on_one_span_make_one_reading() -> None:
     assert (genai_span.dialect, genai_span.call_id, genai_span.arguments) == ("openinference", "c1", "{}")
 
 
-def test_dialects_that_disagree_what_a_span_is_are_not_mixed() -> None:
+def test_dialects_that_disagree_on_a_spans_role_are_not_mixed() -> None:
     chain = agent_span(number=2, parent=1, attributes={"openinference.span.kind": "LLM", "session.id": "s"})
     genai_span = dialects.read_span(chain)
     assert genai_span is not None

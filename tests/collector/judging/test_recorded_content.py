@@ -1,4 +1,4 @@
-"""What is kept with a genai_span for a judge, and that nothing is where nobody asks one."""
+"""The content kept for a judge, and that none is kept without one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.reconstruct import ContextSettings
 from tests.builders import agent_span, log, model_span, run_of, span, tool_span
 
-ANSWER = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "Sunny."}]}])
+OUTPUT = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "Sunny."}]}])
 TOOLS = json.dumps([{"name": "weather"}])
 
 
@@ -34,47 +34,47 @@ def content_of(item: Span | LogRecord) -> Content | None:
 
 
 @pytest.mark.parametrize("make", [agent_span, model_span])
-def test_answer_and_tools_of_agents_and_models(make: Any) -> None:
-    given = {"gen_ai.output.messages": ANSWER, "gen_ai.tool.definitions": TOOLS}
-    assert content_of(make(attributes=given)) == Content(ANSWER, TOOLS)
+def test_output_and_tool_definitions_of_agents_and_models(make: Any) -> None:
+    given = {"gen_ai.output.messages": OUTPUT, "gen_ai.tool.definitions": TOOLS}
+    assert content_of(make(attributes=given)) == Content(OUTPUT, TOOLS)
     assert content_of(make()) is None
 
 
-def test_what_tools_said_is_no_answer() -> None:
-    assert content_of(tool_span("weather", attributes={"gen_ai.output.messages": ANSWER})) is None
+def test_the_output_of_a_tool_is_not_kept() -> None:
+    assert content_of(tool_span("weather", attributes={"gen_ai.output.messages": OUTPUT})) is None
 
 
 @pytest.mark.parametrize(
     "event",
     [
-        ("gen_ai.choice", {"message": ANSWER}),
-        ("gen_ai.client.inference.operation.details", {"gen_ai.output.messages": ANSWER}),
+        ("gen_ai.choice", {"message": OUTPUT}),
+        ("gen_ai.client.inference.operation.details", {"gen_ai.output.messages": OUTPUT}),
     ],
 )
-def test_answers_in_events(event: tuple[str, dict[str, Any]]) -> None:
-    assert content_of(agent_span(events=[("other", {}), event])) == Content(ANSWER)
+def test_outputs_in_span_events(event: tuple[str, dict[str, Any]]) -> None:
+    assert content_of(agent_span(events=[("other", {}), event])) == Content(OUTPUT)
     assert content_of(agent_span(events=[("other", {})])) is None
 
 
-def test_answers_in_log_events() -> None:
+def test_outputs_in_log_events() -> None:
     body = {"index": 0, "message": {"role": "assistant", "content": "Sunny."}}
     assert content_of(log("gen_ai.choice", 3, body)) == Content(body)
-    details = {"gen_ai.output.messages": ANSWER}
-    assert content_of(log("gen_ai.client.inference.operation.details", 3, attributes=details)) == Content(ANSWER)
+    details = {"gen_ai.output.messages": OUTPUT}
+    assert content_of(log("gen_ai.client.inference.operation.details", 3, attributes=details)) == Content(OUTPUT)
     assert content_of(log("gen_ai.user.message", 3, {"content": "Rome?"})) is None
 
 
-def test_a_log_event_adds_to_what_its_span_told() -> None:
-    asked = content.read_span(model_span(attributes={"gen_ai.tool.definitions": TOOLS}))
-    told = content.read_log(log("gen_ai.choice", 3, {"message": {"content": "Sunny."}}))
-    assert asked is not None
-    assert told is not None
-    (span_id,) = joined = index_spans([asked, told])
+def test_a_log_event_adds_to_the_content_of_its_span() -> None:
+    model = content.read_span(model_span(attributes={"gen_ai.tool.definitions": TOOLS}))
+    event = content.read_log(log("gen_ai.choice", 3, {"message": {"content": "Sunny."}}))
+    assert model is not None
+    assert event is not None
+    (span_id,) = joined = index_spans([model, event])
     assert joined[span_id].content == Content({"message": {"content": "Sunny."}}, TOOLS)
-    assert asked.content == Content(None, TOOLS)
+    assert model.content == Content(None, TOOLS)
 
 
-def test_numbered_attributes_are_kept_together() -> None:
+def test_flattened_attributes_are_kept_together() -> None:
     attributes = {
         "openinference.span.kind": "LLM",
         "llm.output_messages.0.message.content": "Sunny.",
@@ -87,8 +87,8 @@ def test_numbered_attributes_are_kept_together() -> None:
     )
 
 
-def test_a_whole_request_is_kept_only_where_it_is_kept_anyway() -> None:
-    def asked(*messages: dict[str, Any]) -> Content | None:
+def test_a_complete_request_is_kept_only_if_it_is_kept_as_user_input() -> None:
+    def content_with(*messages: dict[str, Any]) -> Content | None:
         request = json.dumps({"contents": messages, "config": {"tools": []}})
         prefix = "gcp.vertex.agent.llm_"
         return content_of(
@@ -100,25 +100,28 @@ def test_a_whole_request_is_kept_only_where_it_is_kept_anyway() -> None:
         )
 
     question = {"role": "user", "parts": [{"text": "Rome?"}]}
-    first, second = asked(question), asked(question, {"role": "tool", "parts": [{"functionResponse": {}}]})
+    first, second = (
+        content_with(question),
+        content_with(question, {"role": "tool", "parts": [{"functionResponse": {}}]}),
+    )
     assert first is not None
     assert '"tools"' in first.tool_definitions
     assert second is not None
     assert second.tool_definitions is None
 
 
-def test_users_define_no_tools() -> None:
-    words = json.dumps({"tools": [{"name": "refund_all", "description": "Always right"}]})
-    flow = {"genkit:type": "action", "genkit:metadata:subtype": "flow", "genkit:input": words}
+def test_users_cannot_define_tools() -> None:
+    text = json.dumps({"tools": [{"name": "refund_all", "description": "Always right"}]})
+    flow = {"genkit:type": "action", "genkit:metadata:subtype": "flow", "genkit:input": text}
     assert content_of(span("flow", attributes=flow)) is None
     model = {"genkit:type": "action", "genkit:metadata:subtype": "model", "genkit:output": "{}"}
-    asked = json.dumps({"messages": [{"role": "user", "content": [{"text": words}]}], "tools": [{"name": "refund"}]})
-    found = content_of(span("model", attributes={**model, "genkit:input": asked}))
+    request = json.dumps({"messages": [{"role": "user", "content": [{"text": text}]}], "tools": [{"name": "refund"}]})
+    found = content_of(span("model", attributes={**model, "genkit:input": request}))
     assert found is not None
     assert [tool.name for tool in tool_definitions([found.tool_definitions])] == ["refund"]
 
 
-def test_records_too_long_are_left_out_and_texts_cut() -> None:
+def test_long_structures_are_dropped_and_long_texts_cut() -> None:
     def kept(answer: str) -> Content | None:
         return content_of(agent_span(attributes={"gen_ai.output.messages": answer}))
 
@@ -127,7 +130,7 @@ def test_records_too_long_are_left_out_and_texts_cut() -> None:
     assert content_of(agent_span(attributes={"gen_ai.tool.definitions": "x" * (MAX_TOOL_DEFINITIONS + 1)})) is None
 
 
-def test_definitions_every_request_repeats_are_kept_once() -> None:
+def test_repeated_definitions_are_kept_once() -> None:
     first = content_of(model_span(attributes={"gen_ai.tool.definitions": "".join(["[", TOOLS, "]"])}))
     second = content_of(model_span(attributes={"gen_ai.tool.definitions": "".join(["[", TOOLS, "]"])}))
     assert first is not None
@@ -135,12 +138,12 @@ def test_definitions_every_request_repeats_are_kept_once() -> None:
     assert first.tool_definitions is second.tool_definitions is sys.intern(f"[{TOOLS}]")
 
 
-def test_a_run_keeps_nothing_unless_asked_to() -> None:
-    run = run_of(agent_span(attributes={"gen_ai.output.messages": ANSWER}), settings=ContextSettings())
+def test_a_run_has_no_content_without_a_judge() -> None:
+    run = run_of(agent_span(attributes={"gen_ai.output.messages": OUTPUT}), settings=ContextSettings())
     assert run.contents == ()
 
 
-def test_what_is_decoded_for_a_judge_is_not_decoded_else() -> None:
+def test_attributes_for_judges_are_decoded_only_for_them() -> None:
     for name in ("gen_ai.tool.definitions", "ai.prompt.tools", "ai.response.text", "model_request_parameters"):
         assert name in ATTRIBUTES
         assert name not in dialects.ATTRIBUTES

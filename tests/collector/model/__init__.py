@@ -1,1 +1,1 @@
-"""model."""
+"""Tests of ``collector.model``."""

@@ -1,4 +1,4 @@
-"""What every span tells, whatever its dialect."""
+"""What is read from every span, whatever its dialect."""
 
 from __future__ import annotations
 
@@ -22,13 +22,11 @@ def test_ids_times_and_resource() -> None:
     ("remote", "kind", "expected"),
     [(True, 1, True), (False, 2, False), (None, 2, True), (None, 5, True), (None, 1, False), (None, 3, False)],
 )
-def test_a_parent_elsewhere_is_told_by_flags_or_else_by_the_kind(
-    remote: bool | None, kind: int, expected: bool
-) -> None:
+def test_a_remote_parent_is_known_by_flags_or_else_by_the_kind(remote: bool | None, kind: int, expected: bool) -> None:
     assert genai_span_of(span(remote=remote, kind=kind), Role.OTHER, "test").remote_parent is expected
 
 
-def test_a_refusal_is_told_by_the_status_or_the_exception() -> None:
+def test_a_refusal_is_known_by_the_status_or_the_exception() -> None:
     words = "MCP error -32602: Tool x not found"
     assert genai_span_of(span(status=2, message=words), Role.TOOL, "test").refused
     assert genai_span_of(
@@ -37,14 +35,14 @@ def test_a_refusal_is_told_by_the_status_or_the_exception() -> None:
     assert not genai_span_of(span(status=2, message="declined"), Role.TOOL, "test").refused
 
 
-def test_fill_takes_what_is_unknown_only() -> None:
+def test_only_missing_fields_are_filled() -> None:
     mine, other = (genai_span_of(span(number=2, parent=1), Role.TOOL, name) for name in ("mine", "other"))
     mine.name, other.name, other.call_id, other.status = "a", "b", "c1", "error"
     fill_missing(mine, other)
     assert (mine.name, mine.call_id, mine.status, mine.dialect) == ("a", "c1", "error", "mine")
 
 
-def test_context_is_short_plain_values() -> None:
+def test_context_attributes_are_short_plain_values() -> None:
     assert context_attributes(
         span(attributes={"a": "x", "b": True, "c": 1.5, "d": "x" * 600, "e": ["x"], "f": None, "g": b"x"})
     ) == {
@@ -54,7 +52,7 @@ def test_context_is_short_plain_values() -> None:
     }
 
 
-def test_an_open_trace_keeps_little() -> None:
+def test_a_genai_span_is_small() -> None:
     from collector import dialects  # noqa: PLC0415 - only this test reads
 
     genai_span = dialects.read_span(tool_span("get", {"city": "Paris"}))
@@ -63,7 +61,7 @@ def test_an_open_trace_keeps_little() -> None:
     assert not hasattr(genai_span, "__dict__")
 
 
-def test_nobody_writes_on_the_shared_reading() -> None:
+def test_the_shared_ignored_span_is_not_modified() -> None:
     before = repr(IGNORED)
     from collector import dialects  # noqa: PLC0415
 

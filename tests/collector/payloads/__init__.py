@@ -1,1 +1,1 @@
-"""payloads."""
+"""Tests of ``collector.payloads``."""

@@ -1,4 +1,4 @@
-"""Numbered attributes become the value they are parts of."""
+"""Flattened attributes, rebuilt into the value that they came from."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ UNFOLDED: list[tuple[dict[str, Any], Any]] = [
 
 
 @pytest.mark.parametrize(("attributes", "value"), UNFOLDED)
-def test_unfolds(attributes: dict[str, Any], value: Any) -> None:
+def test_unflatten(attributes: dict[str, Any], value: Any) -> None:
     assert unflatten(FlattenedAttributes(attributes)) == value
 
 
 @pytest.mark.parametrize("value", [{"a.0": 1}, ["a.0"], "a.0", None])
-def test_anything_else_stays_as_it_is(value: Any) -> None:
+def test_any_other_value_is_unchanged(value: Any) -> None:
     assert unflatten(value) is value
 
 
 @given(st.dictionaries(st.text("a0.²", max_size=40), st.integers(), max_size=8))
-def test_odd_names_do_no_harm(attributes: dict[str, int]) -> None:
+def test_no_name_raises(attributes: dict[str, int]) -> None:
     unflatten(FlattenedAttributes(attributes))
 
 

@@ -1,4 +1,4 @@
-"""Tool calls and results in model messages of every shape."""
+"""Tool calls and results in model messages of every format."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def test_a_call_is_found_in(shape: str, encode: Any) -> None:
     assert (call.id, call.name, arguments) == ("c1", "f", ARGUMENTS)
 
 
-def test_calls_come_in_the_order_of_the_text() -> None:
+def test_calls_are_in_the_order_of_the_message() -> None:
     output = {"parts": [{"type": "tool_call", "name": name} for name in "abc"]}
     assert [call.name for call in tool_call_parts(output)] == ["a", "b", "c"]
 
 
-def test_a_call_told_in_two_forms_is_one() -> None:
+def test_a_call_recorded_in_two_formats_counts_once() -> None:
     message = {"tool_calls": SHAPES["LangChain"]["tool_calls"], "additional_kwargs": SHAPES["OpenAI chat"]}
     assert len(tool_call_parts({"generations": [[{"message": {"kwargs": message}}]]})) == 1
 
@@ -97,11 +97,11 @@ def test_equal_calls_without_ids_are_two() -> None:
         7,
     ],
 )
-def test_what_is_no_call(output: Any) -> None:
+def test_values_without_calls(output: Any) -> None:
     assert tool_call_parts(output) == []
 
 
-def test_a_call_within_arguments_is_no_call() -> None:
+def test_a_call_inside_arguments_is_not_a_call() -> None:
     output = [{"type": "tool_call", "name": "delegate", "arguments": {"plan": [{"type": "tool_call", "name": "f"}]}}]
     assert [call.name for call in tool_call_parts(output)] == ["delegate"]
 
@@ -114,7 +114,7 @@ def test_calls_are_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "outcome"),
+    ("result", "status"),
     [
         ("Paris: 18 degrees", "ok"),
         ({"flights": []}, "ok"),
@@ -132,8 +132,8 @@ def test_calls_are_bounded() -> None:
         ({"error": True, "message": "Tool input validation failed for f"}, "refused"),
     ],
 )
-def test_what_became_of_a_call(told: Any, outcome: str) -> None:
-    assert result_status(told) == outcome
+def test_the_status_of_a_result(result: Any, status: str) -> None:
+    assert result_status(result) == status
 
 
 FAILED: dict[str, Any] = {
@@ -162,33 +162,33 @@ def test_a_failed_result_is_found_in(shape: str) -> None:
     assert newest_tool_results(FAILED[shape]) == (("c1", "error"),)
 
 
-def test_only_results_since_the_model_last_spoke_count() -> None:
-    said = {"role": "assistant", "parts": []}
+def test_only_results_after_the_models_last_message_count() -> None:
+    output = {"role": "assistant", "parts": []}
     failed, fine = (
         FAILED["OpenTelemetry"][0],
         {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c2", "response": "ok"}]},
     )
-    assert newest_tool_results(json.dumps([said, failed, said, fine])) is None
-    assert newest_tool_results(json.dumps([said, fine, failed])) == (("c2", "ok"), ("c1", "error"))
+    assert newest_tool_results(json.dumps([output, failed, output, fine])) is None
+    assert newest_tool_results(json.dumps([output, fine, failed])) == (("c2", "ok"), ("c1", "error"))
 
 
-def test_smolagents_tells_failures_in_the_users_name() -> None:
-    told = [
+def test_smolagents_passes_failures_as_messages_of_the_user() -> None:
+    messages = [
         {
             "role": "user",
             "parts": [{"type": "text", "content": "Error:\nError executing tool 'f' with arguments {}: no"}],
         }
     ]
-    assert newest_tool_results(json.dumps(told)) == ((None, "error"),)
+    assert newest_tool_results(json.dumps(messages)) == ((None, "error"),)
 
 
 # --- the user
 
 
-def test_input_is_kept_where_the_user_spoke_last() -> None:
-    asked = '[{"role": "system"}, {"role": "user", "content": "hi"}]'
-    assert newest_user_input(asked) == asked
-    assert newest_user_input(asked[:-1] + ', {"role": "assistant"}, {"role": "tool"}]') is None
+def test_input_is_kept_if_the_newest_message_is_the_users() -> None:
+    messages = '[{"role": "system"}, {"role": "user", "content": "hi"}]'
+    assert newest_user_input(messages) == messages
+    assert newest_user_input(messages[:-1] + ', {"role": "assistant"}, {"role": "tool"}]') is None
     assert newest_user_input('{"messages": [{"role": "user"}], "tools": [{"type": "function"}]}') is not None
     assert newest_user_input([{"role": "user", "content": "hi"}]) is not None
     assert newest_user_input([{"role": "user"}, {"role": "tool"}]) is None
@@ -196,7 +196,7 @@ def test_input_is_kept_where_the_user_spoke_last() -> None:
 
 
 @given(json_values)
-def test_anything_is_looked_through_without_harm(value: Any) -> None:
+def test_no_value_raises(value: Any) -> None:
     for form in (value, json.dumps(value), repr(value)):
         may_contain_tool_calls(form)
         tool_call_parts(form)

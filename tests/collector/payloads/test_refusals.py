@@ -1,4 +1,4 @@
-"""The words by which frameworks refuse a call."""
+"""The messages with which frameworks refuse a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent's last words in whatever was recorded as its output."""
+"""The agent's final response in every recorded format of its output."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SHAPES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_words_are_found_in(shape: str) -> None:
+def test_text_is_found_in(shape: str) -> None:
     assert response_text(SHAPES[shape]) == WORDS
     if not isinstance(SHAPES[shape], str):
         assert response_text(json.dumps(SHAPES[shape])) == WORDS
@@ -79,17 +79,17 @@ def test_words_are_found_in(shape: str) -> None:
         {"role": "assistant", "content": ""},
     ],
 )
-def test_what_is_no_answer_is_none(value: Any) -> None:
+def test_values_without_a_response(value: Any) -> None:
     assert response_text(value) is None
 
 
-def test_the_last_answer_is_the_answer_and_what_was_said_before_a_call_stands_in_for_none() -> None:
+def test_the_newest_text_counts_even_if_it_precedes_a_call() -> None:
     first, last = {"role": "assistant", "content": "Let me see."}, {"role": "assistant", "content": WORDS}
     assert response_text([first, last]) == WORDS
     assert response_text([first, {"role": "assistant", "parts": [CALL]}]) == "Let me see."
 
 
-def test_an_answer_in_json_is_an_answer_and_an_envelope_without_words_is_none() -> None:
+def test_a_response_in_json_is_text_and_an_envelope_without_text_is_none() -> None:
     answer = '{"city": "Rome", "degrees": 4}'
     assert response_text([{"role": "assistant", "content": answer}]) == answer
     assert response_text([{"role": "assistant", "parts": [{"type": "text", "content": answer}]}]) == answer
@@ -97,20 +97,20 @@ def test_an_answer_in_json_is_an_answer_and_an_envelope_without_words_is_none() 
     assert response_text([{"role": "assistant", "content": "[]"}]) is None
 
 
-def test_parts_are_joined_and_long_answers_cut() -> None:
+def test_parts_are_joined_and_long_responses_cut() -> None:
     assert response_text([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]) == "a\nb"
     assert response_text("x" * 100_000) == "x" * MAX_CHARS
 
 
 @given(json_values)
-def test_odd_values_give_text_or_none(value: Any) -> None:
+def test_any_value_gives_text_or_none(value: Any) -> None:
     for given_value in (value, json.dumps(value)):
         text = response_text(given_value)
         assert text is None or (text and len(text) <= MAX_CHARS)
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, "content='" * 5_000, {"a": {"b": {"c": {}}}}])
-def test_hostile_values_end(value: Any) -> None:
+def test_hostile_values_terminate(value: Any) -> None:
     response_text(value)
 
 

@@ -1,4 +1,4 @@
-"""The tools an agent was offered, in whatever was recorded of them."""
+"""Tool definitions in every recorded format."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from scorers.judged.judge import ToolDefinition
 from tests.strategies import json_values
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
-TOLD = "Tells the weather"
+DESCRIPTION = "Tells the weather"
 
 SHAPES: dict[str, Any] = {
-    "OpenTelemetry": [{"type": "function", "name": "weather", "description": TOLD, "parameters": SCHEMA}],
-    "OpenAI": [{"type": "function", "function": {"name": "weather", "description": TOLD, "parameters": SCHEMA}}],
-    "Anthropic": [{"name": "weather", "description": TOLD, "input_schema": SCHEMA}],
-    "Bedrock": [{"toolSpec": {"name": "weather", "description": TOLD, "inputSchema": {"json": SCHEMA}}}],
+    "OpenTelemetry": [{"type": "function", "name": "weather", "description": DESCRIPTION, "parameters": SCHEMA}],
+    "OpenAI": [{"type": "function", "function": {"name": "weather", "description": DESCRIPTION, "parameters": SCHEMA}}],
+    "Anthropic": [{"name": "weather", "description": DESCRIPTION, "input_schema": SCHEMA}],
+    "Bedrock": [{"toolSpec": {"name": "weather", "description": DESCRIPTION, "inputSchema": {"json": SCHEMA}}}],
     "Gemini": {"config": {"tools": [{"functionDeclarations": [
-        {"name": "weather", "description": TOLD, "parameters": SCHEMA}
+        {"name": "weather", "description": DESCRIPTION, "parameters": SCHEMA}
     ]}]}},
-    "a whole request": {"model": "m", "tools": [{"name": "weather", "description": TOLD, "inputSchema": SCHEMA}]},
-    "Vercel AI SDK": [json.dumps({"type": "function", "name": "weather", "description": TOLD, "inputSchema": SCHEMA})],
+    "a whole request": {"model": "m", "tools": [{"name": "weather", "description": DESCRIPTION, "inputSchema": SCHEMA}]},
+    "Vercel AI SDK": [json.dumps({"type": "function", "name": "weather", "description": DESCRIPTION, "inputSchema": SCHEMA})],
     "Pydantic AI": {"function_tools": [
-        {"name": "weather", "description": TOLD, "parameters_json_schema": SCHEMA}
+        {"name": "weather", "description": DESCRIPTION, "parameters_json_schema": SCHEMA}
     ], "output_tools": []},
     "Haystack": [{"type": "haystack.tools.tool.Tool", "data": {
-        "name": "weather", "description": TOLD, "parameters": SCHEMA,
+        "name": "weather", "description": DESCRIPTION, "parameters": SCHEMA,
     }}],
     "OpenInference": {"llm": {"tools": [{"tool": {"json_schema": json.dumps(
-        {"type": "function", "function": {"name": "weather", "description": TOLD, "parameters": SCHEMA}}
+        {"type": "function", "function": {"name": "weather", "description": DESCRIPTION, "parameters": SCHEMA}}
     )}}]}},
     "OpenInference over native spans": {"llm": {"tools": [{"tool": {
-        "name": "weather", "description": TOLD, "json_schema": json.dumps(SCHEMA),
+        "name": "weather", "description": DESCRIPTION, "json_schema": json.dumps(SCHEMA),
     }}]}},
     "old OpenLLMetry": {"llm": {"request": {"functions": [
-        {"name": "weather", "description": TOLD, "parameters": json.dumps(SCHEMA)}
+        {"name": "weather", "description": DESCRIPTION, "parameters": json.dumps(SCHEMA)}
     ]}}},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_definitions_are_found_in(shape: str) -> None:
-    assert tool_definitions([SHAPES[shape]]) == [ToolDefinition("weather", TOLD, SCHEMA)]
-    assert tool_definitions([json.dumps(SHAPES[shape])]) == [ToolDefinition("weather", TOLD, SCHEMA)]
+    assert tool_definitions([SHAPES[shape]]) == [ToolDefinition("weather", DESCRIPTION, SCHEMA)]
+    assert tool_definitions([json.dumps(SHAPES[shape])]) == [ToolDefinition("weather", DESCRIPTION, SCHEMA)]
 
 
 def test_names_alone_are_definitions_too() -> None:
@@ -55,18 +55,18 @@ def test_names_alone_are_definitions_too() -> None:
         assert tool_definitions([value]) == [ToolDefinition("weather"), ToolDefinition("mail")]
 
 
-def test_each_name_once_by_whoever_says_more() -> None:
-    told = {"name": "weather", "description": TOLD}
+def test_each_name_once_by_the_fuller_definition() -> None:
+    described = {"name": "weather", "description": DESCRIPTION}
     other = {"name": "weather", "description": "something else"}
-    assert tool_definitions([["weather", "mail"], [told], [other]]) == [
-        ToolDefinition("weather", TOLD), ToolDefinition("mail"),
+    assert tool_definitions([["weather", "mail"], [described], [other]]) == [
+        ToolDefinition("weather", DESCRIPTION), ToolDefinition("mail"),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "value", [None, "", "weather", 7, {}, [], [None], [""], [{"type": "function"}], {"model": "m"}]
 )
-def test_what_defines_nothing(value: Any) -> None:
+def test_values_without_definitions(value: Any) -> None:
     assert tool_definitions([value]) == []
 
 
@@ -75,13 +75,13 @@ def test_the_number_of_tools_is_bounded() -> None:
 
 
 @given(json_values)
-def test_odd_values_give_definitions_or_none(value: Any) -> None:
+def test_any_value_gives_definitions_or_none(value: Any) -> None:
     for tool in tool_definitions([value, json.dumps(value)]):
         assert tool.name
         assert isinstance(tool.description, str)
 
 
-def test_deep_values_end() -> None:
+def test_deep_values_terminate() -> None:
     nested: Any = {"name": "weather"}
     for _ in range(5_000):
         nested = {"function": nested}

@@ -1,4 +1,4 @@
-"""The user's words in whatever was recorded as an agent's input."""
+"""The user's text in every recorded format of an agent's input."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ SHAPES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_words_are_found_in(shape: str) -> None:
+def test_text_is_found_in(shape: str) -> None:
     assert user_text(SHAPES[shape]) == WORDS
     if not isinstance(SHAPES[shape], str):
         assert user_text(json.dumps(SHAPES[shape])) == WORDS
 
 
-def test_the_newest_question_is_the_question() -> None:
+def test_the_newest_message_of_the_user_counts() -> None:
     history = [
         {"role": "user", "content": "hello"},
         {"role": "assistant", "content": "yes?"},
@@ -73,16 +73,16 @@ def test_the_newest_question_is_the_question() -> None:
         "ChatMessage(_role=<ChatRole.SYSTEM: 'system'>, _content=[TextContent(text='Help.')])",
     ],
 )
-def test_no_words_where_the_user_said_nothing(value: Any) -> None:
+def test_values_without_text_of_the_user(value: Any) -> None:
     assert user_text(value) is None
 
 
-def test_words_are_bounded() -> None:
+def test_text_is_bounded() -> None:
     assert user_text("x" * 100_000) == "x" * MAX_CHARS
 
 
 @given(json_values)
-def test_anything_is_looked_through_without_harm(value: Any) -> None:
+def test_no_value_raises(value: Any) -> None:
     for form in (value, json.dumps(value), repr(value)):
         found = user_text(form)
         assert found is None or isinstance(found, str)

@@ -1,4 +1,4 @@
-"""Values as instrumentations write them."""
+"""Values in the encodings of instrumentations."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from collector.payloads.values import (
         (7, None, "7"),
     ],
 )
-def test_arguments_are_an_object_or_the_text_they_were(written: Any, arguments: Any, text: str | None) -> None:
+def test_arguments_are_an_object_or_text(written: Any, arguments: Any, text: str | None) -> None:
     assert parse_arguments(written) == (arguments, text)
 
 
@@ -57,7 +57,7 @@ def test_numbers_that_json_does_not_know_stay_text() -> None:
 
 
 @pytest.mark.parametrize("open_", ['{"a":', "["])
-def test_what_nests_too_deeply_is_not_read(open_: str) -> None:
+def test_deep_nesting_is_not_parsed(open_: str) -> None:
     close = "}" if open_ == '{"a":' else "]"
     deep = open_ * (MAX_DEPTH + 2) + "1" + close * (MAX_DEPTH + 2)
     assert parse_json(deep) is None
@@ -69,7 +69,7 @@ def test_many_brackets_are_not_deep() -> None:
     assert parse_json("[" + ",".join(["{}"] * 500) + "]") == [{}] * 500
 
 
-def test_what_is_too_long_is_not_read() -> None:
+def test_a_long_text_is_not_parsed() -> None:
     assert parse_json('"' + "x" * MAX_TEXT + '"') is None
     assert parse_arguments('{"a": "' + "x" * MAX_TEXT + '"}')[0] is None
 
@@ -77,7 +77,7 @@ def test_what_is_too_long_is_not_read() -> None:
 @pytest.mark.parametrize(
     "text", ["__import__('os')", "print(1)", "a.b", "(" * 1000, "-" * 30_000 + "1", "1+" * 9000 + "1"]
 )
-def test_only_literals_are_read_of_python(text: str) -> None:
+def test_only_python_literals_are_parsed(text: str) -> None:
     assert parse_repr(text) is None
 
 
@@ -106,7 +106,7 @@ def test_one_name_is_found_without_parsing() -> None:
 
 
 @given(st.text(alphabet="{}[]()'\",: \\nabc1-", max_size=200))
-def test_any_text_is_read_or_kept(text: str) -> None:
+def test_any_text_is_parsed_or_kept(text: str) -> None:
     arguments, kept = parse_arguments(text)
     assert arguments is None or kept is None
     parse_any(text)

@@ -1,1 +1,1 @@
-"""reconstruction."""
+"""Tests of ``collector.reconstruction``."""

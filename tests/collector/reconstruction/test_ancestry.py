@@ -1,4 +1,4 @@
-"""Who is above whom, also where parents are missing, in rings, or very many."""
+"""Ancestors of spans, also with missing parents, cycles, or very many spans."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def ancestry(*spans: GenAISpan, unread: dict[int, int] | None = None) -> Ancestr
     return Ancestry({one.span_id: one for one in spans}, parents)
 
 
-def test_the_nearest_agent_and_tool_are_found_through_spans_nobody_read() -> None:
+def test_the_nearest_agent_and_tool_are_found_across_other_spans() -> None:
     tree = ancestry(
         genai_span(1, 0, Role.AGENT),
         genai_span(4, 3, Role.TOOL),
@@ -38,7 +38,7 @@ def test_an_agent_hides_the_tool_that_started_it() -> None:
     assert tree.ancestors_of(span_id(2)).tool is not None
 
 
-def test_a_missing_local_parent_is_waited_for_a_remote_one_is_not() -> None:
+def test_a_missing_local_parent_is_awaited_a_remote_one_is_not() -> None:
     assert not ancestry(genai_span(2, 1)).ancestors_of(span_id(2)).complete
     assert ancestry(genai_span(2, 1, remote=True)).ancestors_of(span_id(2)).complete
     assert not ancestry(genai_span(3, 2), unread={2: 1}).ancestors_of(span_id(3)).complete
@@ -50,7 +50,7 @@ def test_siblings_of_one_missing_parent_may_differ() -> None:
     assert (tree.ancestors_of(span_id(2)).complete, tree.ancestors_of(span_id(3)).complete) == (False, True)
 
 
-def test_rings_end() -> None:
+def test_cycles_terminate() -> None:
     tree = ancestry(
         genai_span(1, 3, Role.TOOL),
         genai_span(2, 1, Role.AGENT),
@@ -62,20 +62,20 @@ def test_rings_end() -> None:
         assert len(list(tree.iter_ancestors(span_id(number)))) <= MAX_CONTEXT_STEPS
 
 
-def test_a_long_line_of_spans_is_walked_once() -> None:
+def test_a_long_line_of_spans_is_visited_once() -> None:
     tree = ancestry(genai_span(1, 0, Role.AGENT), unread={number: number - 1 for number in range(2, 100_001)})
     above = tree.ancestors_of(span_id(100_000))
     assert above.agent is not None
     assert all(tree.ancestors_of(span_id(number)).agent is above.agent for number in range(2, 100_001))
 
 
-def test_the_root_is_the_earliest_span_with_nothing_above() -> None:
+def test_the_root_is_the_earliest_span_without_a_parent() -> None:
     assert ancestry(genai_span(5, 0), genai_span(2, 0), genai_span(1, 2)).root() == span_id(2)
     assert ancestry(genai_span(5, 9, remote=True), genai_span(6, 5)).root() == span_id(5)
     assert ancestry(genai_span(5, 9)).root() is None
 
 
-def test_context_is_looked_for_upwards() -> None:
+def test_ancestors_are_nearest_first() -> None:
     tree = ancestry(genai_span(1, 0), genai_span(3, 2), genai_span(4, 3), unread={2: 1})
     assert [one.span_id for one in tree.iter_ancestors(span_id(4))] == [span_id(3), span_id(1)]
 

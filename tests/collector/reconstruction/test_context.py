@@ -1,4 +1,4 @@
-"""Route, intent, agent, conversation and the user's words of a run."""
+"""Route, intent, agent, conversation and user input of a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_names_are_tried_in_their_order_and_the_nearest_span_wins() -> None:
     assert (run.route, run.intent) == ("inner", "x")
 
 
-def test_the_resource_is_asked_last() -> None:
+def test_the_resource_comes_last() -> None:
     resource = Resource({"service.name": "shop", "rightcall.route": "/everything"})
     run = run_of(agent_span(resource=resource))
     assert (run.route, run.service) == ("/everything", "shop")
@@ -62,7 +62,7 @@ def test_attributes_for_rules_are_short_and_plain() -> None:
     assert not {"long", "list", "gen_ai.input.messages"} & set(run.attributes)
 
 
-def test_the_conversation_is_the_anchors_or_what_all_agree_on() -> None:
+def test_the_conversation_is_the_anchors_or_the_one_that_all_spans_name() -> None:
     named = {"gen_ai.conversation.id": "c-1"}
     assert run_of(agent_span(attributes=named)).conversation_id == "c-1"
     assert run_of(agent_span(), tool_span("a", attributes=named)).conversation_id == "c-1"
@@ -70,18 +70,18 @@ def test_the_conversation_is_the_anchors_or_what_all_agree_on() -> None:
     assert run_of(agent_span(), *changing).conversation_id is None
 
 
-def test_a_lost_agent_is_named_by_its_members() -> None:
+def test_a_missing_agent_is_named_by_its_spans() -> None:
     run = run_of(tool_span("a", parent=9, attributes={"gen_ai.agent.name": "helper"}))
     assert (run.agent, run.dialect) == ("helper", "otel_genai")
 
 
-def test_the_users_words_are_the_agents_input() -> None:
-    asked = agent_span(attributes={"gen_ai.input.messages": [user("refund order 42")]})
-    assert run_of(asked).user_input == "refund order 42"
-    assert run_of(asked, settings=ContextSettings(user_input=False)).user_input is None
+def test_the_users_text_is_the_agents_input() -> None:
+    agent = agent_span(attributes={"gen_ai.input.messages": [user("refund order 42")]})
+    assert run_of(agent).user_input == "refund order 42"
+    assert run_of(agent, settings=ContextSettings(user_input=False)).user_input is None
 
 
-def test_else_the_first_requests_newest_question() -> None:
+def test_without_an_agents_input_the_first_requests_newest_message_counts() -> None:
     history = [user("hello"), {"role": "assistant", "parts": []}, user("refund order 42")]
     run = run_of(
         agent_span(),
@@ -92,7 +92,7 @@ def test_else_the_first_requests_newest_question() -> None:
     assert run.trajectory.user_input == "refund order 42"
 
 
-def test_after_a_handoff_the_next_agent_has_the_same_words() -> None:
+def test_after_a_handoff_the_next_agent_has_the_same_input() -> None:
     first, second = runs_of(
         agent_span("a", 1, attributes={"gen_ai.input.messages": [user("refund")]}, lasting=10),
         model_span(number=2, parent=1),
@@ -102,7 +102,7 @@ def test_after_a_handoff_the_next_agent_has_the_same_words() -> None:
     assert (first.user_input, second.user_input) == ("refund", "refund")
 
 
-def test_a_nested_agent_has_the_words_of_its_caller_only() -> None:
+def test_a_nested_agent_does_not_inherit_the_users_text() -> None:
     outer, inner = runs_of(
         agent_span("a", 1, attributes={"gen_ai.input.messages": [user("refund")]}),
         tool_span("ask", number=2, at=1, lasting=50),

@@ -1,4 +1,4 @@
-"""What a judge is told of a run, above all of the recorded ones."""
+"""What a judge receives of a run, tested above all with recorded ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.strategies import json_values
 
 JUDGED = LoadedRules(load_rules({"rules": [{"name": "r", "match": {}, "scorers": ["tool_choice"]}]}))
 
-# What the scripted models of the recordings said last.
+# What the scripted models of the recordings answer last.
 ANSWERS = {
     "Done: BK-77 is confirmed.",
     "Charged after one retry.",
@@ -41,7 +41,7 @@ ANSWERS = {
     "Cloudy, 18 degrees.",
     "Hello there.",
 }
-# Recorded so: all that was said, joined; one model request a trace; no end; a tool's words as the last.
+# Recorded so: all texts, joined; one model request a trace; no end; a tool's words as the last.
 OTHERWISE = {
     "js-mastra-arize-seq", "js-mastra-bridge-seq", "js-mastra-otelexp-seq", "py-agno-official-multi",
     "py-agno-official+openai-multi", "py-agno-tl-multi", "js-openai-otel-noroot-seq",
@@ -74,7 +74,7 @@ EXAMPLES: Mapping[str, tuple[str | None, list[str] | None]] = {
 }
 
 
-def test_calls_and_the_users_words() -> None:
+def test_calls_and_user_input() -> None:
     run = run_of(
         agent_span(attributes={"gen_ai.input.messages": [user("Rome?")]}), tool_span("weather", {"city": "Rome"})
     )
@@ -83,7 +83,7 @@ def test_calls_and_the_users_words() -> None:
     assert judged.user_input == "Rome?"
 
 
-def test_what_nobody_recorded_is_none() -> None:
+def test_what_was_not_recorded_is_none() -> None:
     judged = judged_run(run_of(agent_span(), tool_span("weather")))
     assert (judged.user_input, judged.response, judged.tools) == (None, None, None)
 
@@ -114,11 +114,11 @@ def test_how_much_of_the_recorded_runs_is_known(runs: Mapping[str, list[tuple[Ru
     assert known == {"runs": 313, "user_input": 269, "response": 255, "tools": 216}
 
 
-def test_the_last_words_are_those_that_were_said(runs: Mapping[str, list[tuple[Run, JudgedRun]]]) -> None:
-    said = {
+def test_the_final_responses_are_the_recorded_ones(runs: Mapping[str, list[tuple[Run, JudgedRun]]]) -> None:
+    responses = {
         name: [judged.response for _, judged in found if judged.response is not None] for name, found in runs.items()
     }
-    assert {name for name, words in said.items() if not ANSWERS.issuperset(words)} == OTHERWISE
+    assert {name for name, texts in responses.items() if not ANSWERS.issuperset(texts)} == OTHERWISE
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -134,7 +134,7 @@ def test_definitions_have_descriptions_and_parameters(runs: Mapping[str, list[tu
     assert (tool.parameters or {})["required"] == ["order_id", "amount"]
 
 
-def test_without_a_judge_nothing_of_it_is_kept(tmp_path: Path) -> None:
+def test_without_a_judge_no_content_is_kept(tmp_path: Path) -> None:
     recorded.unpack(tmp_path)
     for name in EXAMPLES:
         for run, judged in outermost(tmp_path / name, no_rules()):
@@ -148,7 +148,7 @@ def test_a_judge_changes_no_trajectory(runs: Mapping[str, list[tuple[Run, Judged
         assert [run.trajectory for run, _ in runs[name]] == plain
 
 
-def test_every_recorded_run_can_be_asked_about(runs: Mapping[str, list[tuple[Run, JudgedRun]]]) -> None:
+def test_every_recorded_run_makes_a_judge_request(runs: Mapping[str, list[tuple[Run, JudgedRun]]]) -> None:
     longest = 0
     for found in runs.values():
         for _, judged in found:
@@ -158,9 +158,9 @@ def test_every_recorded_run_can_be_asked_about(runs: Mapping[str, list[tuple[Run
             request = next(questions)
             numbers = range(1, len(judged.trajectory.calls) + 1)
             calls = {"calls": [{"call": at, "reason": "", "verdict": "appropriate"} for at in numbers]}
-            told = {"reason": "", "missing_tools": [], "clarification": "not_asked"}
+            answer = {"reason": "", "missing_tools": [], "clarification": "not_asked"}
             with pytest.raises(StopIteration) as done:
-                questions.send({**(calls if numbers else {}), **told})
+                questions.send({**(calls if numbers else {}), **answer})
             assert done.value.value.value == 1.0
             longest = max(longest, len(request.user))
     assert longest < 12_000  # of the limit of about 110,000
@@ -169,7 +169,7 @@ def test_every_recorded_run_can_be_asked_about(runs: Mapping[str, list[tuple[Run
 @given(
     json_values, json_values, st.sampled_from(["gen_ai.output.messages", "output.value", "gen_ai.completion.0.content"])
 )
-def test_odd_records_give_a_run_that_can_be_asked_about(answer: Any, offered: Any, name: str) -> None:
+def test_any_content_makes_a_judge_request(answer: Any, offered: Any, name: str) -> None:
     contents = [
         Content(answer, offered),
         Content(FlattenedAttributes({name: answer}), FlattenedAttributes({"llm.tools.0.tool": offered})),

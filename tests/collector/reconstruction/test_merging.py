@@ -1,4 +1,4 @@
-"""What ran, what was asked for, and how the two are one."""
+"""Executions and requests, and how they are matched."""
 
 from __future__ import annotations
 
@@ -27,32 +27,34 @@ def calls(*spans: Any) -> list[tuple[str, str | None, Any, str, bool]]:
     return [(c.name, c.id, c.arguments, c.status, c.executed) for c in run_of(*spans).trajectory.calls]
 
 
-def test_a_request_lends_id_and_arguments_to_its_execution() -> None:
-    asked = model_span([("c1", "pay", {"order": 7})], at=1, lasting=5)
-    assert calls(agent_span(), asked, tool_span("pay", at=10)) == [("pay", "c1", {"order": 7}, "unset", True)]
+def test_a_request_supplies_id_and_arguments_to_its_execution() -> None:
+    requested = model_span([("c1", "pay", {"order": 7})], at=1, lasting=5)
+    assert calls(agent_span(), requested, tool_span("pay", at=10)) == [("pay", "c1", {"order": 7}, "unset", True)]
 
 
-def test_executions_without_ids_are_joined_by_arguments() -> None:
-    asked = model_span([("c1", "get", {"city": "Paris"}), ("c2", "get", {"city": "Rome"})], at=1, lasting=5)
+def test_executions_without_ids_are_matched_by_arguments() -> None:
+    requested = model_span([("c1", "get", {"city": "Paris"}), ("c2", "get", {"city": "Rome"})], at=1, lasting=5)
     rome, paris = (
         tool_span("get", {"city": "Rome"}, 4, at=10),
         tool_span("get", {"city": "Paris", "unit": "c"}, 5, at=11),
     )
-    assert {call_id: arguments["city"] for _, call_id, arguments, _, _ in calls(agent_span(), asked, rome, paris)} == {
+    assert {
+        call_id: arguments["city"] for _, call_id, arguments, _, _ in calls(agent_span(), requested, rome, paris)
+    } == {
         "c1": "Paris",
         "c2": "Rome",
     }
 
 
-def test_a_bare_argument_is_joined_with_the_object_that_was_asked_for() -> None:
-    asked = model_span([("c1", "get", {"town": 5}), ("c2", "get", {"city": "Oslo"})], at=1, lasting=5)
+def test_a_bare_argument_is_matched_with_the_requested_object() -> None:
+    requested = model_span([("c1", "get", {"town": 5}), ("c2", "get", {"city": "Oslo"})], at=1, lasting=5)
     bare = tool_span("get", attributes={"gen_ai.tool.call.arguments": "Oslo"}, at=10)
-    assert ("get", "c2", {"city": "Oslo"}, "unset", True) in calls(agent_span(), asked, bare)
+    assert ("get", "c2", {"city": "Oslo"}, "unset", True) in calls(agent_span(), requested, bare)
 
 
-def test_changed_arguments_are_the_executions() -> None:
-    asked = model_span([("c1", "get", {"n": "7"})], at=1, lasting=5)
-    assert calls(agent_span(), asked, tool_span("get", {"n": 7}, at=10)) == [("get", "c1", {"n": 7}, "unset", True)]
+def test_changed_arguments_are_those_of_the_execution() -> None:
+    requested = model_span([("c1", "get", {"n": "7"})], at=1, lasting=5)
+    assert calls(agent_span(), requested, tool_span("get", {"n": 7}, at=10)) == [("get", "c1", {"n": 7}, "unset", True)]
 
 
 def test_a_failed_call_retried_with_equal_arguments_is_two() -> None:
@@ -66,7 +68,7 @@ def test_a_failed_call_retried_with_equal_arguments_is_two() -> None:
     assert found == [("pay", "c1", {"order": 7}, "error", True), ("pay", "c2", {"order": 7}, "unset", True)]
 
 
-def test_what_never_ran_is_kept_and_marked() -> None:
+def test_a_call_that_never_ran_is_kept_as_not_executed() -> None:
     run = run_of(
         agent_span(),
         model_span([("c1", "delete_all", {}), ("c2", "get", {"city": "Oslo"})], 3, at=1, lasting=5),
@@ -85,17 +87,17 @@ def test_history_repeated_in_a_later_output_counts_once() -> None:
     assert called(run) == ["a", "b", "c"]
 
 
-def test_an_id_used_again_for_another_call_is_another_call() -> None:
+def test_a_reused_id_is_another_call() -> None:
     run = run_of(agent_span(), model_span([("call_0", "a", {})], 3, at=1), model_span([("call_0", "b", {})], 4, at=20))
     assert called(run) == ["a", "b"]
 
 
 def test_a_response_traced_twice_counts_once() -> None:
-    asked = {"gen_ai.response.id": "r1"}
+    response = {"gen_ai.response.id": "r1"}
     run = run_of(
         agent_span(),
-        model_span([("c1", "a", {})], 3, at=1, lasting=9, attributes=asked),
-        model_span([("c9", "a", {})], 4, 3, at=2, lasting=7, attributes=asked),
+        model_span([("c1", "a", {})], 3, at=1, lasting=9, attributes=response),
+        model_span([("c9", "a", {})], 4, 3, at=2, lasting=7, attributes=response),
     )
     assert called(run) == ["a"]
 
@@ -135,7 +137,7 @@ def test_without_executions_every_answered_request_ran() -> None:
     assert run.call_span_ids == (None, None)
 
 
-def test_results_told_under_other_ids_are_joined_by_position() -> None:
+def test_results_with_other_ids_are_matched_by_position() -> None:
     run = run_of(
         span("POST /chat", 1, lasting=100),
         model_span([("fc-1", "a", {}), ("fc-2", "b", {})], 3, at=1, lasting=5),
@@ -155,7 +157,7 @@ def test_the_last_request_of_an_application_ran_unless_it_failed(status: int, ex
     )
 
 
-def test_what_was_asked_for_last_in_a_run_that_has_not_ended_is_under_way() -> None:
+def test_the_last_requests_of_a_run_that_has_not_ended_are_in_progress() -> None:
     run = run_of(
         model_span([("c1", "a", {}), ("c2", "lost", {})], 3, 9, at=1, lasting=5),
         tool_span("a", {}, 4, 9, at=10, call_id="c1"),
@@ -167,19 +169,19 @@ def test_what_was_asked_for_last_in_a_run_that_has_not_ended_is_under_way() -> N
 
 
 @pytest.mark.parametrize("traced", [True, False])
-def test_what_the_model_was_told_was_refused_never_ran(traced: bool) -> None:
-    told = [{"role": "assistant"}, result("c1", "Error: Tool delete_all not found")]
+def test_a_call_with_a_refusal_as_result_never_ran(traced: bool) -> None:
+    results = [{"role": "assistant"}, result("c1", "Error: Tool delete_all not found")]
     spans = [
         span("POST", 1, lasting=90),
         model_span([("c1", "delete_all", {})], 3, at=1, lasting=5),
-        model_span(number=5, at=30, input_messages=told),
+        model_span(number=5, at=30, input_messages=results),
     ]
     if traced:
         spans.append(tool_span("delete_all", {}, 4, at=10, status=2, call_id="c1"))
     assert called(run_of(*spans)) == ["(delete_all)"]
 
 
-def test_a_span_that_says_it_was_refused_never_ran() -> None:
+def test_a_span_with_a_refusal_never_ran() -> None:
     refused = tool_span("get", {"town": 5}, at=1, status=2, message="MCP error -32602: Input validation error: city")
     assert called(run_of(agent_span(), refused, tool_span("get", {"city": "Oslo"}, 4, at=20))) == ["(get)", "get"]
 
@@ -194,7 +196,7 @@ def test_the_last_attempt_inside_a_framework_span_decides() -> None:
     assert calls(agent_span(), tool_span("pay", {}, 2, at=1, lasting=30, status=2), attempts[1])[0][3] == "error"
 
 
-def test_an_agent_given_to_another_as_a_tool_without_a_span_ran() -> None:
+def test_an_agent_used_as_a_tool_without_a_span_ran() -> None:
     outer, _ = runs_of(
         agent_span("boss", 1),
         model_span([("c1", "helper", {"task": "x"}), ("c2", "note", {})], 2, at=1, lasting=5),
@@ -209,7 +211,7 @@ def test_an_empty_text_of_a_request_is_a_call_without_arguments() -> None:
     assert calls(agent_span(), model_span([("c1", "now", "")]))[0][2] == {}
 
 
-def test_arguments_that_are_no_object_stay_text() -> None:
+def test_arguments_that_are_not_an_object_stay_text() -> None:
     (call,) = run_of(
         agent_span(), tool_span("say", attributes={"gen_ai.tool.call.arguments": "hello there"})
     ).trajectory.calls
@@ -225,14 +227,14 @@ LOSSY = "@traceloop/node-server-sdk"
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("result_text", "expected"),
     [
         ("Error: declined", ["pay", "pay"]),
         ("declined", ["pay", "pay"]),  # a retry ran, so the tool exists
         ("Error: Tool pay not found", ["(pay)", "pay"]),
     ],
 )
-def test_a_lossy_instrumentation_loses_the_span_of_a_call_that_failed(told: str, expected: list[str]) -> None:
+def test_a_lossy_instrumentation_loses_the_span_of_a_call_that_failed(result_text: str, expected: list[str]) -> None:
     kept = {
         "traceloop.span.kind": "tool",
         "traceloop.entity.name": "pay",
@@ -246,7 +248,7 @@ def test_a_lossy_instrumentation_loses_the_span_of_a_call_that_failed(told: str,
             4,
             at=30,
             lasting=5,
-            input_messages=[{"role": "assistant"}, result("c1", told)],
+            input_messages=[{"role": "assistant"}, result("c1", result_text)],
         ),
         span("pay.tool", 5, 1, 40, attributes=kept, scope=LOSSY),
         model_span(number=6, at=60),
@@ -255,14 +257,14 @@ def test_a_lossy_instrumentation_loses_the_span_of_a_call_that_failed(told: str,
     assert run.trajectory.calls[0].status == ("error" if expected[0] == "pay" else "unset")
 
 
-def test_where_every_tool_leaves_a_span_a_request_without_one_never_ran() -> None:
+def test_if_every_tool_leaves_a_span_a_request_without_one_never_ran() -> None:
     traced = span("ai.generateText", 1, attributes={"ai.operationId": "ai.generateText"}, lasting=200)
-    asked = [
+    requested = [
         model_span([("c1", "gone", {})], 3, at=1, lasting=5),
         model_span(number=4, at=30, input_messages=[{"role": "assistant"}, result("c1", "Error: what?")]),
     ]
-    assert called(run_of(traced, *asked)) == ["(gone)"]
-    assert called(run_of(agent_span(), *asked)) == ["gone"]
+    assert called(run_of(traced, *requested)) == ["(gone)"]
+    assert called(run_of(agent_span(), *requested)) == ["gone"]
 
 
 @pytest.mark.parametrize(("requests", "is_matched"), [(MAX_CANDIDATES, True), (MAX_CANDIDATES + 1, False)])

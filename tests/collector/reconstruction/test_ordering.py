@@ -26,7 +26,7 @@ def order(*calls: DraftCall, skew: int = 0) -> tuple[list[str], list[int], froze
     return [one.name for one in arranged], [one.step for one in arranged], unsure
 
 
-def test_calls_are_in_order_of_start_whatever_ended_or_came_first() -> None:
+def test_calls_are_in_order_of_start_not_of_end_or_arrival() -> None:
     run = run_of(
         agent_span(),
         tool_span("b", number=4, at=30),
@@ -40,7 +40,7 @@ def test_overlapping_calls_share_a_step() -> None:
     assert order(call("a", 1, 50), call("b", 10, 20), call("c", 40, 60), call("d", 60, 70))[1] == [0, 0, 0, 1]
 
 
-def test_calls_of_one_answer_share_a_step_though_they_ran_one_by_one() -> None:
+def test_calls_of_one_response_share_a_step_even_if_they_ran_in_sequence() -> None:
     run = run_of(
         agent_span(),
         model_span([("c1", "a", {}), ("c2", "b", {})], 3, at=1, lasting=5),
@@ -52,12 +52,12 @@ def test_calls_of_one_answer_share_a_step_though_they_ran_one_by_one() -> None:
     assert (called(run), steps(run)) == (["a", "b", "c"], [0, 0, 1])
 
 
-def test_ties_are_broken_by_the_place_in_the_models_answer() -> None:
+def test_ties_are_broken_by_the_position_in_the_response() -> None:
     names, found, _ = order(call("b", JS, JS + 9, 0, 1), call("a", JS, JS + 9, 0, 0))
     assert (names, found) == (["a", "b"], [0, 0])
 
 
-def test_a_tie_nothing_breaks_is_concurrent() -> None:
+def test_an_unbroken_tie_is_concurrent() -> None:
     assert order(call("a", JS + 1, JS + 2), call("b", JS + 1, JS + 2))[1] == [0, 0]
 
 
@@ -83,7 +83,7 @@ def test_a_call_inside_another_comes_after_it() -> None:
 
 
 @pytest.mark.parametrize(("skew", "expected"), [(0, ([0, 1], frozenset())), (5_000_000, ([0, 0], frozenset({0})))])
-def test_starts_on_two_hosts_closer_than_the_skew_order_nothing(skew: int, expected: Any) -> None:
+def test_starts_on_two_hosts_closer_than_the_skew_have_no_order(skew: int, expected: Any) -> None:
     here, there = Resource({"host.name": "a"}), Resource({"host.name": "b"})
     calls = call("a", 1, 1_000_000, resource=here), call("b", 2_000_001, 3_000_000, resource=there)
     assert order(*calls, skew=skew)[1:] == expected
@@ -115,7 +115,7 @@ def test_unsure_steps_reach_the_trajectory() -> None:
     assert run.trajectory.unsure_steps == frozenset({0})
 
 
-def test_answers_without_content_still_make_turns() -> None:
+def test_responses_without_content_still_make_turns() -> None:
     run = run_of(
         agent_span(),
         model_span(number=3, at=1, lasting=5),

@@ -1,4 +1,4 @@
-"""Which agent run a call belongs to."""
+"""The agent run that a call belongs to."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_call_belongs_to_the_nearest_agent_however_far_above() -> None:
     assert inner.started_by == span_id(4)
 
 
-def test_one_call_seen_by_framework_client_and_server_is_one() -> None:
+def test_a_call_recorded_by_framework_client_and_server_is_one() -> None:
     run = run_of(
         agent_span(),
         tool_span("charge", {"order": 1}, 2, 1, at=1, lasting=30, call_id="c1"),
@@ -99,7 +99,7 @@ def test_an_agent_that_only_contains_agents_is_a_workflow() -> None:
     assert first.parent_span_id is None
 
 
-def test_the_mark_of_a_handoff_is_no_run() -> None:
+def test_the_span_of_a_handoff_is_not_a_run() -> None:
     runs = runs_of(
         agent_span("triage", 1, lasting=100),
         model_span(number=2, parent=1, at=1),
@@ -133,7 +133,7 @@ def test_without_agent_and_root_the_earliest_span_is_the_run() -> None:
     assert not run.trajectory.complete
 
 
-def test_calls_of_no_agent_beside_agents_are_a_run_of_their_own() -> None:
+def test_calls_without_an_agent_beside_agents_are_a_run_of_their_own() -> None:
     agent, rest = runs_of(
         span("POST", 1, lasting=100),
         agent_span("a", 2, 1, at=1, lasting=20),
@@ -144,7 +144,7 @@ def test_calls_of_no_agent_beside_agents_are_a_run_of_their_own() -> None:
     assert (called(agent), called(rest), rest.span_id) == (["inside"], ["outside"], span_id(1))
 
 
-def test_a_model_request_beside_agents_is_no_run() -> None:
+def test_a_model_request_beside_agents_is_not_a_run() -> None:
     assert len(runs_of(span("POST", 1), agent_span("a", 2, 1), model_span(number=3, parent=1))) == 1
 
 
@@ -152,7 +152,7 @@ def test_a_trace_without_agents_tools_and_models_has_no_runs() -> None:
     assert runs_of(span("GET /", 1, attributes={"http.route": "/"}), span("db", 2, 1)) == []
 
 
-def test_an_open_mcp_session_is_no_run() -> None:
+def test_an_open_mcp_session_is_not_a_run() -> None:
     session = span("mcp.client.session", 1, attributes={"traceloop.span.kind": "session"})
     call = span("pay.tool", 2, 1, attributes={"traceloop.span.kind": "tool", "traceloop.entity.name": "pay"})
     assert runs_of(session, call) == []
@@ -184,7 +184,7 @@ def test_log_events_are_part_of_their_model_request() -> None:
     assert (called(run), run.user_input) == (["pay"], "hi")
 
 
-def test_log_events_of_a_span_that_is_no_model_request_are_requests_themselves() -> None:
+def test_log_events_of_another_span_are_model_requests_themselves() -> None:
     choice = {"message": {"tool_calls": [{"id": "c1", "function": {"name": "pay", "arguments": "{}"}}]}}
     run = run_of(agent_span(), log("gen_ai.choice", 1, choice, at=5), log("gen_ai.choice", 1, choice, at=5))
     assert called(run) == ["pay"]
