@@ -1,35 +1,52 @@
-"""The ``rightcall`` command: parse arguments, choose the exit code; nothing else.
+"""The ``rightcall`` command: parses arguments and chooses the exit code; nothing else.
 
-Exit codes: 0 good, 1 a check failed (score under the bar, invalid rules), 2 wrong usage or unreadable input.
+Exit codes: 0 success, 1 a check failed (score under the threshold, invalid rules), 2 wrong usage or unreadable input,
+128 + n ended by signal n (130 for SIGINT, 143 for SIGTERM). A collector that was ready drains at either signal and exits 0.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from collector import __version__
 from collector.errors import ConfigError, RightcallError
 
-GOOD, FAILED, UNUSABLE = 0, 1, 2
+SUCCESS, FAILED, UNUSABLE = 0, 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+    """Run one command. Returns its exit code."""
     options = _parser().parse_args(arguments)
     try:
-        return int(options.command(options))
+        with _exit_on_signals():
+            return int(options.command(options))
     except RightcallError as error:
         print(error, file=sys.stderr)
         return UNUSABLE
-    except BrokenPipeError:  # the reader, `head` say, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, is done
         sys.stderr.close()
-        return GOOD
+        return SUCCESS
+
+
+@contextmanager
+def _exit_on_signals() -> Iterator[None]:
+    """End at SIGINT and SIGTERM at once and without a traceback, as long as nobody else handles them."""
+    previous = {number: signal.signal(number, _exit) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _exit(number: int, _: object) -> None:
+    os._exit(128 + number)  # an exception could be swallowed by whatever is being imported
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -54,31 +71,34 @@ def _parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("check", help="validate rule files and run their own tests; exit 1 on failure")
     check.add_argument("rules", type=Path, nargs="*", metavar="RULES")
-    check.add_argument("--config", type=Path, metavar="C", help="validate a configuration too, and the rules it names")
+    check.add_argument("--config", type=Path, metavar="C", help="also validate a configuration and the rules it names")
     check.set_defaults(command=_check)
 
     schema = commands.add_parser("schema", help="print a JSON Schema for editors")
     schema.add_argument("what", choices=["rules", "config"])
     schema.set_defaults(command=_schema)
 
-    demo = commands.add_parser("demo", help="replay recorded agent traffic into a collector and watch it being scored")
-    demo.add_argument("--seconds", type=float, metavar="N", help="stop after N seconds; the default is Ctrl-C")
+    demo = commands.add_parser("demo", help="replay recorded agent traffic into a collector and show its scores")
+    demo.add_argument("--seconds", type=float, metavar="N", help="stop after N seconds; without it, at Ctrl-C")
     demo.set_defaults(command=_demo)
     return parser
 
 
-# Commands import what they need when they run: `run` must start fast and stay small.
+# Commands import what they need when they run: the process starts fast, stays small, and handles signals meanwhile.
 
 
 def _run(options: argparse.Namespace) -> int:
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its core writes a line for each malformed header it is sent
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its core logs each malformed header
+    import asyncio  # noqa: PLC0415
+
     from collector.config.model import load_config  # noqa: PLC0415
-    from collector.service.service import configure_logging, serve  # noqa: PLC0415
+    from collector.service.log_config import configure_logging  # noqa: PLC0415
+    from collector.service.serve import serve  # noqa: PLC0415
 
     config = load_config(options.config)
     configure_logging(config.service.telemetry.logs.level)
     asyncio.run(serve(config))
-    return GOOD
+    return SUCCESS
 
 
 def _score(options: argparse.Namespace) -> int:
@@ -91,10 +111,10 @@ def _score(options: argparse.Namespace) -> int:
     rows = [report.row_of(verdict) for verdict in score_files(options.paths, rules)]
     sys.stdout.write(report.FORMATS[options.format](rows))
     for rule, scorer in rules.judges({row["rule"] for row in rows}):
-        print(f"left out: {scorer} of rule {rule}, which asks a model; only `rightcall run` does", file=sys.stderr)
+        print(f"skipped: {scorer} of rule {rule} asks a model, which only `rightcall run` does", file=sys.stderr)
     mean = report.mean_score(rows)
     if options.fail_under is None or (mean is not None and mean >= options.fail_under):
-        return GOOD
+        return SUCCESS
     print(f"mean score {'unknown' if mean is None else f'{mean:.3f}'} is under {options.fail_under}", file=sys.stderr)
     return FAILED
 
@@ -112,15 +132,17 @@ def _check(options: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return FAILED
     print(report)
-    return GOOD if passed else FAILED
+    return SUCCESS if passed else FAILED
 
 
 def _schema(options: argparse.Namespace) -> int:
+    import json  # noqa: PLC0415
+
     from collector.config.model import Config  # noqa: PLC0415
     from scorers.rule_schema import rule_schema  # noqa: PLC0415
 
     print(json.dumps(rule_schema() if options.what == "rules" else Config.model_json_schema(), indent=2))
-    return GOOD
+    return SUCCESS
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -167,3 +168,17 @@ class Life:
 def folder_in(parent: Path, name: str) -> Path:
     (parent / name).mkdir(parents=True)
     return parent / name
+
+
+def listening() -> list[str]:
+    """The addresses this process listens on, as /proc writes them."""
+    own = {path.readlink().name for path in Path("/proc/self/fd").iterdir() if path.is_symlink()}
+    rows = [
+        line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/self/net/{table}").read_text().splitlines()
+    ]
+    return [row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own]
+
+
+def tasks() -> list[str]:
+    """The coroutines of the tasks under way, but for the one that asks."""
+    return [str(task.get_coro()) for task in asyncio.all_tasks() if task is not asyncio.current_task()]

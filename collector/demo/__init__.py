@@ -1,11 +1,10 @@
-"""``rightcall demo``: recorded agent traffic, over a real OTLP exporter, into a collector started for the purpose."""
+"""``rightcall demo``: replays recorded agent traffic with a real OTLP exporter into a collector of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-import signal
 import socket
 import threading
 import time
@@ -20,6 +19,7 @@ from rich.live import Live
 from collector.config.model import Config
 from collector.demo.replay import FAULTS, recordings, replay
 from collector.demo.scoreboard import Scoreboard
+from collector.service.serve import start
 from collector.service.service import Service
 
 _FAULTY = 0.2  # share of runs broken on purpose
@@ -27,22 +27,19 @@ _PAUSE = 0.25  # seconds between runs
 
 
 def demo(seconds: float | None = None) -> int:
-    """Run the demo until Ctrl-C, or for ``seconds``; returns the exit code. Raises ConfigError when it cannot start."""
-    logging.basicConfig(level=logging.ERROR)  # the scoreboard tells the rest
+    """Run the demo until Ctrl-C, or for ``seconds``. Returns the exit code. Raises ConfigError when it cannot start."""
+    logging.basicConfig(level=logging.ERROR)  # the scoreboard shows the rest
     return asyncio.run(_demo(seconds))
 
 
 async def _demo(seconds: float | None) -> int:
     scoreboard = Scoreboard()
     service = Service(_config(), on_verdict=scoreboard.add)
-    await service.start()
+    await start(service)
     metrics, admin = service.prometheus.port, service.admin.port
     scoreboard.addresses = (f"metrics: http://127.0.0.1:{metrics}/metrics", f"admin: http://127.0.0.1:{admin}/readyz")
-    loop = asyncio.get_running_loop()
-    for stop in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(stop, service.stop)
     if seconds is not None:
-        loop.call_later(seconds, service.stop)
+        asyncio.get_running_loop().call_later(seconds, service.stop)
     traffic = _Traffic(f"127.0.0.1:{service.grpc.port if service.grpc else 0}")
     traffic.start()
     with _screen(scoreboard):
@@ -54,15 +51,16 @@ async def _demo(seconds: float | None) -> int:
 
 
 def _screen(scoreboard: Scoreboard) -> contextlib.AbstractContextManager[object]:
-    """A live display where there is a terminal; elsewhere the final scoreboard has to do."""
+    """A live display on a terminal; elsewhere the addresses now, and the scoreboard at the end."""
     console = Console()
     if not console.is_terminal:
+        console.print(*scoreboard.addresses, sep="\n")
         return contextlib.nullcontext()
     return Live(get_renderable=scoreboard.render, console=console, refresh_per_second=4, transient=True)
 
 
 def _config() -> Config:
-    """The defaults, with short waits: a replayed run is whole as soon as it was sent. Taken ports are replaced."""
+    """The defaults with short timeouts, because a replayed run is complete once sent, and with free ports."""
     rules = Path(str(files("collector.demo") / "rules.yaml"))
     grpc, http, metrics, admin = (f"127.0.0.1:{_free(port)}" for port in (4317, 4318, 9464, 13133))
     return Config.model_validate(
@@ -78,14 +76,14 @@ def _config() -> Config:
 
 
 def _free(port: int) -> int:
-    """``port``, or 0 (any) when something listens there already."""
+    """Returns ``port``, or 0 (any) where it is in use."""
     with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
         return port
     return 0
 
 
 class _Traffic(threading.Thread):
-    """Sends one run after the other until told to stop, as an application with the OpenTelemetry SDK would."""
+    """Sends one run after another until ``stop``, as an application with the OpenTelemetry SDK would."""
 
     def __init__(self, endpoint: str) -> None:
         super().__init__(name="demo-traffic")
@@ -101,7 +99,7 @@ class _Traffic(threading.Thread):
             self._exporter.export(replay(recording, time.time_ns(), random, fault))
 
     def stop(self) -> None:
-        """Finish the run being sent."""
+        """Stop after the run being sent."""
         self._stopped.set()
         self.join()
         self._exporter.shutdown()

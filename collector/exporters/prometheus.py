@@ -15,27 +15,15 @@ from collector.telemetry.metrics import Telemetry
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 
 
-class PrometheusExporter:
+class PrometheusExporter(HttpServer):
     """Serves the metrics of ``telemetry`` at /metrics."""
 
     def __init__(self, config: PrometheusExporterConfig, telemetry: Telemetry) -> None:
+        super().__init__(config.endpoint)
         self._telemetry = telemetry
-        self._server = HttpServer(self._serve, config.endpoint)
 
-    @property
-    def port(self) -> int:
-        """The port it listens on."""
-        return self._server.port
-
-    async def start(self) -> None:
-        """Start listening. Raises ConfigError if the address cannot be bound."""
-        await self._server.start()
-
-    async def shutdown(self) -> None:
-        """Stop listening."""
-        await self._server.shutdown()
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
         if scope["path"] != "/metrics":
             await respond(send, 404, b"the metrics are at /metrics\n", "text/plain")
             return

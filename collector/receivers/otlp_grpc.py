@@ -62,8 +62,8 @@ class OtlpGrpcReceiver:
             self.port = self._listen(server)
         except RuntimeError as error:
             raise ConfigError(f"cannot listen on {self._config.endpoint}: {error}") from None
-        await server.start()
         self._server = server
+        await server.start()
 
     def _listen(self, server: grpc.aio.Server) -> int:
         tls = self._config.tls

@@ -33,31 +33,17 @@ _GZIP = 16 + zlib.MAX_WBITS  # zlib's way to say: expect a gzip header
 _OFF_LOOP = 256 << 10  # bytes from which decompressing or parsing would hold up other requests
 
 
-class OtlpHttpReceiver:
+class OtlpHttpReceiver(HttpServer):
     """Serves /v1/traces, /v1/logs and /v1/metrics and hands each request to ``intake``."""
 
     def __init__(self, config: HttpServerConfig, intake: Intake) -> None:
+        super().__init__(config.endpoint, config.max_connections, config.read_header_timeout, config.tls)
         self._config, self._intake = config, intake
         self._limit = config.max_request_body_size_mib << 20
         self._tokens = BearerTokens(config.auth, time.monotonic)
-        self._server = HttpServer(
-            self._serve, config.endpoint, config.max_connections, config.read_header_timeout, config.tls
-        )
 
-    @property
-    def port(self) -> int:
-        """The port it listens on."""
-        return self._server.port
-
-    async def start(self) -> None:
-        """Listen. Raises ConfigError when the address cannot be had."""
-        await self._server.start()
-
-    async def shutdown(self) -> None:
-        """Stop accepting; running requests get their answer."""
-        await self._server.shutdown()
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         content_type = headers.get(b"content-type", "").partition(";")[0].strip().lower()
         as_json = content_type == _JSON

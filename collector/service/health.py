@@ -22,27 +22,15 @@ class Health:
         return self.running and not self._failing()
 
 
-class AdminServer:
+class AdminServer(HttpServer):
     """Serves /livez, /readyz and /config; header values, which may be secrets, are not shown."""
 
     def __init__(self, config: Config, health: Health) -> None:
+        super().__init__(config.admin.endpoint)
         self._config, self._health = config, health
-        self._server = HttpServer(self._serve, config.admin.endpoint)
 
-    @property
-    def port(self) -> int:
-        """The port it listens on."""
-        return self._server.port
-
-    async def start(self) -> None:
-        """Listen. Raises ConfigError when the address cannot be had."""
-        await self._server.start()
-
-    async def shutdown(self) -> None:
-        """Stop listening."""
-        await self._server.shutdown()
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
         path = scope["path"]
         if path == "/livez":
             await respond(send, 200, b"ok\n", "text/plain")

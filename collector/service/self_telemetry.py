@@ -1,25 +1,42 @@
-"""Sends what the collector tells of itself, now and then. Configuration: ``service.telemetry.{traces,metrics}``.
+"""Exports the collector's own spans and metrics. Configuration: ``service.telemetry.{traces,metrics}``.
 
-It takes the road of all other telemetry, an queue and an OTLP exporter, but ones of its own, in memory: what a collector
-says of itself is never in the way of what it was given to deliver, and is lost rather than waited for.
+They use the same export path as all other telemetry, a sending queue and an OTLP exporter, but one of their own, in memory:
+they never delay what senders gave the collector to deliver, and are lost rather than waited for.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterator
 
 from collector.component import ExportRequest, Signal
-from collector.config.model import OtlpExporterConfig
+from collector.config.model import Config, OtlpExporterConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import OtlpExporter
+from collector.telemetry import otlp_metrics
 from collector.telemetry.metrics import Telemetry
+from collector.telemetry.spans import SelfTracing
 
-_DRAIN_TIMEOUT = 2.0  # seconds the last of it gets at shutdown
+_DRAIN_TIMEOUT = 2.0  # seconds the last request gets at shutdown
+_SPANS_INTERVAL = 5.0  # seconds between requests with spans, as in the SDKs
+
+
+def self_telemetry(config: Config, telemetry: Telemetry, tracing: SelfTracing) -> Iterator[SelfTelemetry]:
+    """Yields what exports the collector's own spans and metrics, where that is configured."""
+    own, start_ns = config.service.telemetry, time.time_ns()
+    if own.traces is not None:
+        yield SelfTelemetry("traces", own.traces, _SPANS_INTERVAL, tracing.collect, telemetry)
+    if own.metrics is not None:
+
+        async def collect() -> tuple[bytes, int]:  # on a thread, because many series take a while to encode
+            return await asyncio.to_thread(otlp_metrics.encode, telemetry.registry, start_ns, time.time_ns()), 0
+
+        yield SelfTelemetry("metrics", own.metrics, own.metrics.interval, collect, telemetry)
 
 
 class SelfTelemetry:
-    """A component: every ``interval`` seconds, and at the end, asks ``collect`` for a request and sends it."""
+    """Every ``interval`` seconds, and at shutdown, exports what ``collect`` returns: a request and its number of spans."""
 
     def __init__(
         self,
@@ -37,19 +54,21 @@ class SelfTelemetry:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin to send. Raises ConfigError where a certificate cannot be used."""
+        """Begin to export. Raises ConfigError where a certificate cannot be used."""
         await self._exporter.start()
         self._task = asyncio.create_task(self._run())
 
     async def shutdown(self) -> None:
-        """Send the last of it, without waiting long."""
+        """Export what is left, without waiting long."""
         task, self._task = self._task, None
         if task is None:
             return
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await self._send()
-        await self._exporter.shutdown()
+        try:
+            await self._send()
+        finally:
+            await self._exporter.shutdown()
 
     async def _run(self) -> None:
         while True:

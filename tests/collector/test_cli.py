@@ -129,7 +129,7 @@ def test_score_asks_no_model_and_says_so(folder: Path, capsys: pytest.CaptureFix
     (folder / "rules.yaml").write_text(JUDGED)
     assert main(["score", "--rules", str(folder / "rules.yaml"), "--format", form, str(folder)]) == 0
     told = capsys.readouterr()
-    assert told.err == "left out: meaning of rule weather, which asks a model; only `rightcall run` does\n"
+    assert told.err == "skipped: meaning of rule weather asks a model, which only `rightcall run` does\n"
     assert "meaning" not in told.out
 
 

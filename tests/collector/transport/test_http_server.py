@@ -14,13 +14,14 @@ HEAD = b"GET / HTTP/1.1\r\nhost: x\r\n"
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def answer_ok(_: Scope, __: Receive, send: Send) -> None:
-    await respond(send, 200, b"ok", "text/plain")
+class OkServer(HttpServer):
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await respond(send, 200, b"ok", "text/plain")
 
 
 def talk(scenario: Callable[[Callable[[], Awaitable[Streams]]], Awaitable[None]], connections: int = 10) -> None:
     async def run() -> None:
-        server = HttpServer(answer_ok, "127.0.0.1:0", connections, head_timeout=0.5)
+        server = OkServer("127.0.0.1:0", connections, head_timeout=0.5)
         await server.start()
         opened: list[Streams] = []
 

@@ -1,0 +1,38 @@
+"""How the process logs: JSON on stderr, without the lines of libraries that untrusted senders could trigger at will."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import warnings
+
+
+class _JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def configure_logging(level: str = "info") -> None:
+    """Log one JSON object per line on stderr, from ``level`` up."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler])
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # below, it logs each invalid request
+    for client in ("httpx", "httpx2"):
+        logging.getLogger(client).setLevel(logging.WARNING)  # below, they log each request
+    logging.getLogger("grpc._cython.cygrpc").addFilter(_is_no_client_disconnect)
+    warnings.simplefilter("ignore", SyntaxWarning)  # from parsing senders' texts as Python literals
+
+
+def _is_no_client_disconnect(record: logging.LogRecord) -> bool:
+    """gRPC logs a traceback for each sender that disconnects before it is answered."""
+    return "ExecuteBatchError" not in str(record.msg)

@@ -1,0 +1,57 @@
+"""Runs a service as a process: SIGTERM and SIGINT stop it, SIGHUP reloads its rules."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+
+from collector.config.model import Config
+from collector.service.service import Service
+
+_log = logging.getLogger(__name__)
+
+
+async def serve(config: Config) -> None:
+    """Run a collector until a signal stops it. Raises ConfigError when it cannot start."""
+    service = Service(config)
+    await start(service)
+    _tune_garbage_collection()
+    _log.info("ready")
+    await service.run()
+    _log.info("stopping")
+    await service.shutdown()
+
+
+async def start(service: Service) -> None:
+    """Start ``service``; from then on SIGTERM and SIGINT make its ``run`` return.
+
+    Either signal while it still starts undoes the start and exits with the code a shell gives: 128 + the signal's number.
+    """
+    loop = asyncio.get_running_loop()
+    starting = loop.create_task(service.start())
+    received: list[signal.Signals] = []
+
+    def stop(number: signal.Signals) -> None:
+        if starting.done():
+            service.stop()
+        elif not received:
+            received.append(number)
+            starting.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop, number)
+    loop.add_signal_handler(signal.SIGHUP, service.reload)
+    try:
+        await starting
+    except asyncio.CancelledError:
+        if received:
+            raise SystemExit(128 + received[0]) from None
+        raise
+
+
+def _tune_garbage_collection() -> None:
+    """Collect less often: open traces are many long-lived objects without cycles."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)

@@ -1,0 +1,239 @@
+"""What every component promises: it stops what it started, wherever its start ended, and may be stopped at any time."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import pkgutil
+import threading
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+import collector
+from collector.component import Component
+from collector.config.model import Config
+from collector.service.service import Service
+from tests.harness import listening, tasks
+
+KINDS = [
+    "OtlpGrpcReceiver", "OtlpHttpReceiver", "JudgeQueue", "OtlpExporter", "Spool", "EmbeddingQueue", "SelfTelemetry",
+    "PrometheusExporter", "AdminServer",
+]  # fmt: skip
+"""Every kind of component, upstream first."""
+_MAX_STEPS = 100
+
+
+def parts_of(service: Service) -> list[Any]:
+    own = (service._receivers, [service.judge_queue], service._exporters, service._stores, service._servers)
+    return [part for parts in own for part in parts]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    """A configuration with every component there is."""
+    issued = trustme.CA().issue_cert("localhost")
+    issued.private_key_pem.write_to_path(tmp_path / "key.pem")
+    issued.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
+    anywhere, backend = {"endpoint": "127.0.0.1:0"}, {"endpoint": "127.0.0.1:9"}
+    listener = {**anywhere, "tls": {"cert_file": tmp_path / "cert.pem", "key_file": tmp_path / "key.pem"}}
+    return Config.model_validate({
+        "receivers": {"otlp": {"protocols": {"grpc": listener, "http": listener}}}, "admin": anywhere,
+        "spool": {"path": tmp_path / "spool"}, "judge": {"endpoint": "http://127.0.0.1:9/v1", "model": "small"},
+        "exporters": {"prometheus": anywhere, "otlp": backend},
+        "service": {"telemetry": {"traces": backend, "metrics": backend}},
+    })  # fmt: skip
+
+
+def threads() -> list[str]:
+    """Threads that a component might have left; grpcio keeps one of its own for good."""
+    return [thread.name for thread in threading.enumerate()[1:] if "_poll_wrapper" not in thread.name]
+
+
+async def nothing_is_left(before: list[str]) -> None:
+    async with asyncio.timeout(60):
+        while left := [*listening(), *tasks(), *(name for name in threads() if name not in before)]:
+            assert left  # shown when the time is over
+            await asyncio.sleep(0.01)
+
+
+def check(scenario: Callable[[], Awaitable[None]]) -> None:
+    """Run ``scenario``; afterwards no listener, task or thread is left."""
+
+    async def run() -> None:
+        before = threads()
+        await scenario()
+        await nothing_is_left(before)
+
+    asyncio.run(run())
+
+
+def alone(config: Config, kind: str) -> Component:
+    """A component of this kind; what is built with it holds nothing before its start but the spool's file."""
+    service = Service(config)
+    part: Component = next(part for part in parts_of(service) if type(part).__name__ == kind)
+    if service._spool is not None and service._spool is not part:
+        service._spool._file.close()
+    return part
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stopping_ends_all_that_was_started_and_may_be_repeated(kind: str, config: Config) -> None:
+    async def scenario() -> None:
+        part = alone(config, kind)
+        await part.start()
+        await part.shutdown()
+        await part.shutdown()
+
+    check(scenario)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stopping_what_was_not_started(kind: str, config: Config) -> None:
+    async def scenario() -> None:
+        part = alone(config, kind)
+        await part.shutdown()
+        await part.shutdown()
+
+    check(scenario)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stopping_after_a_start_cut_short_at_any_point(kind: str, config: Config) -> None:
+    async def cut_short(steps: int) -> bool:
+        part = alone(config, kind)
+        starting = asyncio.create_task(part.start())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        is_complete = not starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+        await part.shutdown()
+        return is_complete
+
+    async def scenario() -> None:
+        for steps in range(_MAX_STEPS):
+            if await cut_short(steps):
+                return
+        raise AssertionError(f"it did not start in {_MAX_STEPS} steps")
+
+    check(scenario)
+
+
+class Failing:
+    """A component that cannot start, or cannot stop."""
+
+    def __init__(self, *, at: str) -> None:
+        self._at = at
+
+    async def start(self) -> None:
+        if self._at == "start":
+            raise OSError("no buffer space available")
+
+    async def shutdown(self) -> None:
+        if self._at == "shutdown":
+            raise OSError("no buffer space available")
+
+
+def with_failing(config: Config, position: int, at: str) -> Service:
+    """A service with a component more that fails, after ``position`` others as a span sees them."""
+    service = Service(config)
+    for parts in (service._receivers, service._exporters, service._stores, service._servers):
+        if position <= len(parts):
+            parts.insert(position, Failing(at=at))
+            return service
+        position -= len(parts)
+    raise AssertionError
+
+
+PLACES = range(9)
+
+
+@pytest.mark.parametrize("position", PLACES)
+def test_a_service_of_which_one_part_cannot_start_stops_the_others(position: int, config: Config) -> None:
+    async def scenario() -> None:
+        with pytest.raises(OSError, match="no buffer space"):
+            await with_failing(config, position, "start").start()
+
+    check(scenario)
+
+
+@pytest.mark.parametrize("position", PLACES)
+def test_a_part_that_cannot_stop_does_not_keep_the_others_running(
+    position: int, config: Config, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        service = with_failing(config, position, "shutdown")
+        await service.start()
+        await service.shutdown()
+
+    check(scenario)
+    assert "error while stopping Failing" in caplog.text
+
+
+def test_a_service_whose_start_is_cancelled_stops_its_parts(config: Config) -> None:
+    async def scenario() -> None:
+        for steps in range(0, 20, 3):
+            starting = asyncio.create_task(Service(config).start())
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            starting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await starting
+
+    check(scenario)
+
+
+class Noting:
+    """A component that notes when it is started and stopped."""
+
+    def __init__(self, part: Component, notes: list[str]) -> None:
+        self._part, self._notes = part, notes
+
+    async def start(self) -> None:
+        self._notes.append(type(self._part).__name__)
+        await self._part.start()
+
+    async def shutdown(self) -> None:
+        self._notes.append(type(self._part).__name__)
+        await self._part.shutdown()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._part, name)
+
+
+def test_parts_start_downstream_first_and_stop_upstream_first(config: Config) -> None:
+    notes: list[str] = []
+
+    async def scenario() -> None:
+        service = Service(config)
+        for parts in (service._receivers, service._exporters, service._stores, service._servers):
+            parts[:] = [Noting(part, notes) for part in parts]
+        service.judge_queue = Noting(service.judge_queue, notes)  # type: ignore[assignment]
+        await service.start()
+        started = notes.copy()
+        notes.clear()
+        await service.shutdown()
+        assert [list(dict.fromkeys(names)) for names in (started[::-1], notes)] == [KINDS, KINDS]
+        assert len(started) == len(notes) == len(parts_of(service))
+
+    check(scenario)
+
+
+def test_every_component_is_in_these_tests() -> None:
+    modules = [module.name for module in pkgutil.walk_packages(collector.__path__, "collector.")]
+    classes = {
+        item
+        for name in modules
+        if not name.endswith("__main__")
+        for _, item in inspect.getmembers(import_module(name), inspect.isclass)
+        if item.__module__ == name and not inspect.isabstract(item)
+    }
+    found = {
+        item.__name__ for item in classes if all(inspect.iscoroutinefunction(getattr(item, method, None)) for method in
+        ("start", "shutdown"))
+    }  # fmt: skip
+    assert found - {"Component", "Service"} == set(KINDS)

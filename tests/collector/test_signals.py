@@ -1,0 +1,108 @@
+"""SIGINT and SIGTERM while the process still starts: it ends quietly, with the code a shell gives."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from collector.config.model import Config
+from collector.service import serve
+from collector.service.service import Service
+from tests.harness import listening, tasks
+
+CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+_PIPE = 4096  # bytes: the smallest pipe
+
+
+def collector(*arguments: object, python: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    command = [sys.executable, *python, "-m", "collector", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize(("number", "code"), CODES)
+def test_while_the_configuration_is_read(number: signal.Signals, code: int, tmp_path: Path) -> None:
+    config = tmp_path / "collector.yaml"
+    os.mkfifo(config)
+    with collector("run", "--config", config) as process, config.open("w"):  # opens when the other side does
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (code, "", "")
+
+
+@pytest.mark.parametrize("command", ["run", "demo"])
+@pytest.mark.parametrize(("number", "code"), CODES)
+def test_while_modules_are_imported(number: signal.Signals, code: int, command: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "collector.yaml")
+    arguments = ["--config", tmp_path / "collector.yaml"] if command == "run" else []
+    with collector(command, *arguments, python=("-X", "importtime")) as process:
+        assert process.stderr is not None
+        fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, _PIPE)  # full until it is read, so the imports wait for us
+        for line in process.stderr:
+            if line.rstrip().endswith("pydantic_core._pydantic_core"):
+                break
+        process.send_signal(number)
+        rest = process.stderr.read()
+        process.wait(60)
+    assert process.returncode == code
+    assert [line for line in rest.splitlines() if not line.startswith("import time:")] == []
+
+
+class Endless:
+    """A component whose start is under way when a signal comes, and never ends."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self._number = number
+        self.stopped = False
+
+    async def start(self) -> None:
+        os.kill(os.getpid(), self._number)
+        await asyncio.Event().wait()
+
+    async def shutdown(self) -> None:
+        self.stopped = True
+
+
+@pytest.mark.parametrize(("number", "code"), CODES)
+def test_while_parts_start(number: signal.Signals, code: int) -> None:
+    left: list[object] = []
+
+    async def run() -> None:
+        service = Service(config())
+        last = Endless(number)
+        service._receivers.insert(0, last)
+        try:
+            await serve.start(service)
+        finally:
+            left.extend([*listening(), *tasks(), last.stopped])
+
+    with pytest.raises(SystemExit) as caught:
+        asyncio.run(run())
+    assert caught.value.code == code
+    assert left == [True]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_once_it_runs_it_stops(number: signal.Signals) -> None:
+    async def run() -> None:
+        service = Service(config())
+        await serve.start(service)
+        os.kill(os.getpid(), number)
+        await service.run()
+        await service.shutdown()
+
+    asyncio.run(run())
+
+
+def config() -> Config:
+    anywhere = {"endpoint": "127.0.0.1:0"}
+    return Config.model_validate({
+        "receivers": {"otlp": {"protocols": {"grpc": anywhere, "http": anywhere}}}, "admin": anywhere, "spool": "memory",
+        "exporters": {"prometheus": anywhere, "otlp": anywhere},
+    })  # fmt: skip
