@@ -30,14 +30,15 @@ OK: Answer = (200, ())
 NOW = 1_700_000_000
 
 
-class Backend:
+class Backend(HttpServer):
     """An OTLP/HTTP backend that gives its answers in turn, then takes everything; it keeps the bodies it took."""
 
     def __init__(self, answers: list[Answer]) -> None:
+        super().__init__("127.0.0.1:0")
         self.answers, self.calls = iter(answers), 0
         self.taken: list[bytes] = []
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = (await receive())["body"]
         self.calls += 1
         status, headers = next(self.answers, OK)
@@ -50,12 +51,11 @@ def deliver(backend: Backend, count: int = 1, clock: Clock = SYSTEM_CLOCK, **ret
     """Send ``count`` requests. Returns how many spans were dropped."""
 
     async def run() -> float:
-        server = HttpServer(backend, "127.0.0.1:0")
-        await server.start()
+        await backend.start()
         settings = {"initial_interval": "1ms", "max_interval": "2ms", **retry}
         config = OtlpExporterConfig.model_validate(
             {
-                "endpoint": f"http://127.0.0.1:{server.port}",
+                "endpoint": f"http://127.0.0.1:{backend.port}",
                 "retry_on_failure": settings,
                 "sending_queue": {"num_consumers": 1},
             }
@@ -66,7 +66,7 @@ def deliver(backend: Backend, count: int = 1, clock: Clock = SYSTEM_CLOCK, **ret
         for number in range(count):
             queue.put(ExportRequest("traces", b"%d" % number, 1))
         await exporter.shutdown()
-        await server.shutdown()
+        await backend.shutdown()
         assert (len(queue), queue._bytes) == (0, 0)
         return (
             telemetry.registry.get_sample_value("rightcall_exporter_send_failed_spans_total", {"exporter": "otlp"}) or 0
@@ -95,7 +95,7 @@ def test_a_flapping_backend_gets_every_request() -> None:
 
 def test_a_failed_request_goes_to_the_end_of_the_queue_until_it_is_dropped() -> None:
     class Choking(Backend):
-        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
             body = (await receive())["body"]
             self.taken.append(body)
             await respond(send, 503 if body == b"0" else 200, b"", "application/x-protobuf")
