@@ -95,6 +95,12 @@ def test_what_contributors_are_told_to_open_exists() -> None:
     assert len(named) >= 20
 
 
+def test_the_mutation_tester_is_given_what_exists() -> None:
+    mutants = PROJECT["tool"]["mutmut"]
+    assert [pattern for pattern in mutants["only_mutate"] if not list(ROOT.glob(pattern))] == []
+    assert [path for path in mutants["pytest_add_cli_args_test_selection"] if not (ROOT / path).exists()] == []
+
+
 def test_make_help_names_every_target() -> None:
     shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert {line.split()[0] for line in shown.splitlines()} == TARGETS
