@@ -32,6 +32,7 @@ from collector.judging.queue import JudgeQueue
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
+from collector.reconstruction.doubts import AWAITED
 from collector.reconstruction.reconstruct import ContextSettings, Run, reconstruct
 from collector.results.redaction import Redaction
 from collector.results.results import Results, resource_of
@@ -300,7 +301,7 @@ class Pipeline:
     def _release_if_complete(self, trace: Trace, due: Due) -> None:
         started = self._clock.now()
         runs = self._reconstruct(trace)
-        if due is Due.SETTLED and any(run.incomplete for run in runs):
+        if due is Due.SETTLED and any(doubt.name in AWAITED for run in runs for doubt in run.trajectory.doubts):
             self._assembler.wait(trace)
         elif self._rules.embeds and (wait := self._wait_for_texts(runs)):
             self._assembler.postpone(trace, self._clock.now() + wait)

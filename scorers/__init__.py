@@ -11,11 +11,12 @@ from scorers.rules.model import Expect, Intent, Match, Rule, RuleFile, RuleTest
 from scorers.rules.parsing import Problem, RuleError, parse_rules
 from scorers.rules.selection import RuleContext, select
 from scorers.score import Label, Outcome, Score, error_score
-from scorers.trajectory import ToolCall, Trajectory
+from scorers.trajectory import Doubt, ToolCall, Trajectory
 
 __all__ = [
     "SCORERS",
     "CompiledRule",
+    "Doubt",
     "Evaluation",
     "Expect",
     "FoundIntent",

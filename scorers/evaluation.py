@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -15,6 +16,7 @@ from scorers.call_scorer import Scorer
 from scorers.conformance import scorer as trajectory_scorer
 from scorers.conformance.flattening import actual_calls, check_flattening, expected_calls
 from scorers.conformance.scorer import TrajectoryScorer
+from scorers.doubts import decide
 from scorers.judged.judge import JudgeScorer
 from scorers.rules.arguments import Embed
 from scorers.rules.intents import MAX_INTENT_TEXT, FoundIntent, build_classifier
@@ -37,12 +39,6 @@ class Evaluation:
     score: Score
     version: str
     primary: bool
-    complete: bool = True
-
-    @property
-    def counted(self) -> bool:
-        """Whether it counts in pass rates: not if spans are missing, nor if the label is neither pass nor fail."""
-        return self.complete and self.score.label in ("pass", "fail")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +52,9 @@ class RuleJudge:
     sample_rate: float
     threshold: float
 
-    def evaluation(self, score: Score, *, complete: bool) -> Evaluation:
+    def evaluation(self, score: Score) -> Evaluation:
         """Returns the evaluation of this score, labelled by the rule's own threshold."""
-        return Evaluation(self.name, _by_threshold(score, self.threshold), self.version, self.primary, complete)
+        return Evaluation(self.name, _by_threshold(score, self.threshold), self.version, self.primary)
 
 
 class CompiledRule:
@@ -108,7 +104,7 @@ class CompiledRule:
             except Exception as error:  # noqa: BLE001 - one scorer's failure does not affect the others
                 score = error_score(error)
             version = self._systems[name][1] if name in self._systems else trajectory_scorer.VERSION
-            evaluations.append(Evaluation(name, score, version, index == 0, trajectory.complete))
+            evaluations.append(Evaluation(name, score, version, index == 0))
         return evaluations
 
     def _add(self, ref: ScorerRef, *, primary: bool) -> None:
@@ -133,6 +129,17 @@ class CompiledRule:
         self._systems[name] = (scorer, version)
 
     def _score(self, name: str, trajectory: Trajectory) -> Score:
+        if not trajectory.doubts:
+            return self._score_calls(name, trajectory)
+        native = name not in self._systems
+        if native and not self._native.order_matters:
+            settled = [doubt for doubt in trajectory.doubts if doubt.name != "uncertain_order"]
+            trajectory = replace(trajectory, doubts=settled)
+        return decide(
+            trajectory, partial(self._score_calls, name), self._native.is_final if native else _is_never_final
+        )
+
+    def _score_calls(self, name: str, trajectory: Trajectory) -> Score:
         if name not in self._systems:
             return self._native.score(trajectory)
         diagnosis, _ = self._native.diagnose(trajectory)
@@ -142,6 +149,10 @@ class CompiledRule:
         expected = expected_calls(pattern, diagnosis, trajectory) if pattern else []
         score = self._systems[name][0](expected=expected, actual=actual_calls(trajectory, executed))
         return _for_all_calls(_by_threshold(score, self.rule.pass_), executed, len(trajectory.calls))
+
+
+def _is_never_final(trajectory: Trajectory, score: Score) -> bool:
+    return False
 
 
 def _by_threshold(score: Score, threshold: float) -> Score:
@@ -196,6 +207,9 @@ class RuleSet:
             raise RuleError([Problem((), f"two rules are named {name}") for name in duplicates])
         self.digest = sha256("".join(rule.digest for rule in self.rules).encode()).hexdigest()[:12]
         self._scopes = frozenset(rule.rule.scope for rule in self.rules)  # looked up for each trace
+        self._match_keys = frozenset(
+            (rule.rule.scope, key) for rule in self.rules for key in rule.rule.match.model_fields_set
+        )
         self._indexes = {
             (scope, shadow): RuleIndex([r for r in self.rules if (r.rule.scope, r.rule.shadow) == (scope, shadow)])
             for scope in ("run", "trace", "conversation")
@@ -214,6 +228,10 @@ class RuleSet:
     def has_scope(self, scope: str) -> bool:
         """Whether any rule scores this scope."""
         return scope in self._scopes
+
+    def matches_by(self, key: Literal["route", "tenant"], scope: str) -> bool:
+        """Whether a rule of this scope matches by this key, which a span above the run may carry."""
+        return (scope, key) in self._match_keys
 
     def has_judges(self) -> bool:
         """Whether any rule has a scorer that asks a model."""

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 TOLERANCE: Final = 1e-9
 """By how much a value may miss a threshold: values are quotients, and their floats are not exact."""
 
-Label = Literal["pass", "fail", "error", "ambiguous"]
+Label = Literal["pass", "fail", "error", "ambiguous", "incomplete"]
 Outcome = Literal["matched", "wrong_arguments", "out_of_order", "extra", "forbidden", "unscored"]
 
 

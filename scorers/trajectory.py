@@ -14,10 +14,11 @@ An empty trajectory is a run that called no tool; it is data, not an error.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 Status = Literal["ok", "error", "unset"]
+KnownBy = Literal["span", "result", "request"]
 
 
 class ToolCall(NamedTuple):  # four times as fast to create as a frozen dataclass
@@ -35,17 +36,45 @@ class ToolCall(NamedTuple):  # four times as fast to create as a frozen dataclas
     step: int = 0
     arguments_text: str | None = None
     """The arguments as received, if they could not be parsed as an object; ``arguments`` is then None."""
+    known_by: KnownBy = "span"
+    """The evidence of the call: its execution span, its result as a model was told it, or only a model's request."""
+
+
+DoubtName = Literal[
+    "missing_span",
+    "missing_anchor",
+    "unrecorded_calls",
+    "nothing_recorded",
+    "truncated",
+    "uncertain_execution",
+    "uncertain_owner",
+    "uncertain_duplicate",
+    "uncertain_order",
+    "unobserved_arguments",
+    "missing_remote_parent",
+    "unknown_route",
+]
+"""Why the calls of a run may not be what happened; `scorers.doubts` defines each."""
+Order = Sequence[Sequence[int]]
+"""Calls by index, in order; those of one inner sequence ran concurrently."""
+
+
+class Doubt(NamedTuple):
+    """Something that the evidence leaves open."""
+
+    name: DoubtName
+    calls: Sequence[int] = ()
+    """The calls that it is about, by index."""
+    sentence: str = ""
+    """What would settle it."""
+    orders: Sequence[Order] = ()
+    """``uncertain_order``: every order that ``calls``, all of one step, may have had; empty if there are too many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """The tool calls of one run in order. ``calls[i].step`` never decreases.
-
-    ``unsure_steps`` are the steps whose calls share a step only because their clocks cannot order them (different hosts,
-    closer than the skew tolerance): they ran in some order, but it is unknown.
-    """
+    """The tool calls of one run in order, and what the evidence leaves open. ``calls[i].step`` never decreases."""
 
     calls: Sequence[ToolCall] = ()
-    complete: bool = True
     user_input: str | None = None
-    unsure_steps: frozenset[int] = field(default_factory=frozenset)
+    doubts: Sequence[Doubt] = ()

@@ -76,7 +76,7 @@ SCOPES: Final[frozenset[str]] = frozenset(scope for dialect in DIALECTS for scop
 """Scopes whose spans are all relevant, with all attributes: some have no marker, some have arbitrary attributes."""
 
 ATTRIBUTES: Final[frozenset[str]] = frozenset(semconv.EVENT_ATTRIBUTES).union(
-    _CONTEXT_ATTRIBUTES, *(dialect.attributes.union(dialect.keys) for dialect in DIALECTS)
+    _CONTEXT_ATTRIBUTES, semconv.FINISH_REASONS, *(dialect.attributes.union(dialect.keys) for dialect in DIALECTS)
 )
 """The attributes of spans, events and log records that are decoded: those that some dialect uses."""
 

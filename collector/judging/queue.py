@@ -196,7 +196,7 @@ class JudgeQueue:
 
     def _finish(self, job: Job, score: Score) -> None:
         verdict = job.verdict
-        evaluation = job.judge.evaluation(score, complete=verdict.complete)
+        evaluation = job.judge.evaluation(score)
         self._count_agreement(job, evaluation)
         self._deliver_result(job, replace(verdict, evaluations=[evaluation], judges=(), judged=True))
 

@@ -16,7 +16,7 @@ from collector.model import semconv
 from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, Resource, Span
 from collector.payloads.messages import ToolResult, may_contain_tool_calls, newest_tool_results, newest_user_input
 from collector.payloads.refusals import is_refusal
-from collector.payloads.values import name_of
+from collector.payloads.values import MAX_TEXT, name_of
 from scorers.trajectory import Status
 
 MAX_CONTEXT_TEXT: Final = 512
@@ -86,6 +86,12 @@ class GenAISpan:
     """MODEL: its output, as received; None if it cannot contain a tool call."""
     tool_results: tuple[ToolResult, ...] | None = None
     """MODEL: the results in its input of the calls requested last, if any of them failed."""
+    history: Any = None
+    """MODEL: its input, as received, if it may tell what became of earlier tool calls."""
+    has_output: bool = False
+    """MODEL: its output was captured."""
+    finish: Literal["", "tool_calls", "other"] = ""
+    """MODEL: whether its finish reason says that it requested tool calls; "" if none was recorded."""
     user_input: Any = None
     """The input that may hold the user's text, as received."""
     attributes: Mapping[str, Any] = field(default_factory=lambda: _NO_ATTRIBUTES)
@@ -136,6 +142,7 @@ def _set_error(genai_span: GenAISpan, span: Span, error_type: str | None) -> Non
 def model_span_of(span: Span, dialect: str, output: object, messages: object) -> GenAISpan:
     """Returns a MODEL span with what reconstruction needs of the request's output and input messages."""
     genai_span = genai_span_of(span, Role.MODEL, dialect)
+    genai_span.finish = _finish(span)
     set_output(genai_span, output)
     set_input(genai_span, messages)
     return genai_span
@@ -143,6 +150,7 @@ def model_span_of(span: Span, dialect: str, output: object, messages: object) ->
 
 def set_output(genai_span: GenAISpan, output: object) -> None:
     """Keep a model's output if it may contain tool calls."""
+    genai_span.has_output = genai_span.has_output or bool(output)
     if may_contain_tool_calls(output):
         genai_span.output = output
 
@@ -152,6 +160,18 @@ def set_input(genai_span: GenAISpan, messages: object) -> None:
     if messages:
         genai_span.user_input = newest_user_input(messages)
         genai_span.tool_results = newest_tool_results(messages)
+        if (type(messages) is not str or len(messages) <= MAX_TEXT) and may_contain_tool_calls(messages):
+            genai_span.history = messages
+
+
+def _finish(span: Span) -> Literal["", "tool_calls", "other"]:
+    """The finish reason, in the words of any provider: tool_calls, tool_use, tool-calls, function_call, ..."""
+    for name in semconv.FINISH_REASONS:
+        reasons = span.attributes.get(name)
+        if reasons:
+            text = str(reasons).lower()
+            return "tool_calls" if "tool" in text or "function" in text else "other"
+    return ""
 
 
 def context_span_of(

@@ -51,6 +51,15 @@ URL_PATH: Final = "url.path"
 SERVICE_NAMESPACE: Final = "service.namespace"
 SESSION_ID: Final = "session.id"
 
+FINISH_REASONS: Final = (
+    "gen_ai.response.finish_reasons",
+    "gen_ai.response.finish_reason",
+    "ai.response.finishReason",
+    "gen_ai.completion.0.finish_reason",
+    "llm.output_messages.0.message.finish_reason",
+    "llm.finish_reason",
+)
+"""Attributes in which instrumentations say why a model stopped."""
 HOST_NAMES: Final = ("k8s.node.name", "host.id", "host.name", "service.instance.id", "service.name")
 """Resource attributes that identify the clock that stamped a span, the most specific first."""
 

@@ -7,7 +7,7 @@ responses, Anthropic, Bedrock, Gemini, LangChain, Vercel AI SDK, Genkit. Every t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -59,9 +59,10 @@ _RESULT_TYPES: Final = frozenset({
 })  # fmt: skip
 _RESULT_WRAPPERS: Final = ("toolResult", "functionResponse", "function_response", "toolResponse", "tool_call_result")
 _RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
-_RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts")
+_RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts", "value")
 # Messages of others than the model hold no new calls, and the definition of a tool is not a call.
 _OTHERS_ROLES: Final = frozenset({"tool", "user", "system", "developer", "human", "function"})
+_USER_ROLES: Final = frozenset({"user", "human", "MessageRole.USER"})
 _MODEL_ROLES: Final = frozenset({"assistant", "model", "ai", "MessageRole.ASSISTANT"})
 _SKIPPED_KEYS: Final = frozenset({"request", "tools", "functions", "tool_definitions", "functionDeclarations"})
 
@@ -164,6 +165,7 @@ def result_status(result: object) -> ResultStatus:
         elif isinstance(value, Mapping):
             failed = failed or value.get("is_error") is True or value.get("isError") is True
             failed = failed or value.get("status") in ("error", "failed") or bool(value.get("error"))
+            failed = failed or value.get("type") in ("error-text", "error-json")  # Vercel AI SDK
             value = parse_any(first_value(value, ("text", *_RESULT_VALUE_KEYS, "message", "error")))
         else:
             break
@@ -172,6 +174,67 @@ def result_status(result: object) -> ResultStatus:
             return "refused"
         failed = failed or _FAILURE.match(value[:200]) is not None
     return "error" if failed else "ok"
+
+
+@dataclass(slots=True)
+class ToldCall:
+    """A tool call in a model's input: the model requested it earlier, and was told what became of it."""
+
+    id: str | None
+    name: str
+    arguments: Any
+    status: ResultStatus | None = None
+    """None if the input holds no result."""
+
+
+def told_calls(messages: object) -> list[ToldCall]:
+    """Returns the tool calls in a model's input since the user's last message, in order, with what became of each.
+
+    Bounded in nodes, depth and calls. A result without the id of a call belongs to the first one that has none yet.
+    """
+    calls: list[ToldCall] = []
+    stack: list[tuple[object, bool, int]] = [(parse_any(messages), False, 0)]
+    for _ in range(MAX_NODES):
+        if not stack or len(calls) >= MAX_CALLS:
+            break
+        node, listed, depth = stack.pop()
+        if isinstance(node, Mapping):
+            result = _result_in(node)
+            if result is not None:
+                _settle(calls, result)
+            elif (request := _call_in(node, listed)) is not None:
+                calls.append(ToldCall(request.id, request.name, request.arguments))
+            else:
+                if name_of(node.get("role")) in _USER_ROLES and not _contains_results(node):
+                    calls.clear()
+                if depth < MAX_DEPTH:
+                    stack.extend(
+                        (child, key in _CALL_LISTS, depth + 1)
+                        for key, child in reversed(list(node.items()))
+                        if key not in _SKIPPED_KEYS and _may_nest_exchange(child)
+                    )
+        elif isinstance(node, list) and depth < MAX_DEPTH:
+            stack.extend((child, listed, depth + 1) for child in reversed(node) if _may_nest_exchange(child))
+        elif isinstance(node, str) and depth < MAX_DEPTH:
+            if _SMOLAGENTS_FAILURE.search(node):
+                _settle(calls, (None, "error"))
+            elif not isinstance(parsed := parse_any(node), str):
+                stack.append((parsed, listed, depth + 1))
+    return calls
+
+
+def _may_nest_exchange(value: object) -> bool:
+    if type(value) is str:
+        return value[:1] in ("{", "[") or _SMOLAGENTS_FAILURE.search(value) is not None
+    return isinstance(value, (Mapping, list))
+
+
+def _settle(calls: Sequence[ToldCall], result: ToolResult) -> None:
+    call_id, status = result
+    named = [call for call in calls if call_id is not None and call.id == call_id]
+    told = next((call for call in named or calls if call.status is None), None)
+    if told is not None:
+        told.status = status
 
 
 def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
@@ -214,7 +277,8 @@ def _may_contain_results(value: object) -> bool:
 def _result_in(node: Mapping[Any, Any]) -> ToolResult | None:
     inner = next((node[key] for key in _RESULT_WRAPPERS if isinstance(node.get(key), Mapping)), None)
     if inner is None:
-        if name_of(node.get("type")) not in _RESULT_TYPES and (node.get("role") != "tool" or _contains_results(node)):
+        is_result = name_of(node.get("type")) in _RESULT_TYPES or ("tool_call_id" in node and "content" in node)
+        if not is_result and (node.get("role") != "tool" or _contains_results(node)):
             return None
         inner = node
     origin = inner.get("origin")  # Haystack: the call of this result

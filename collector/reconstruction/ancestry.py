@@ -20,12 +20,11 @@ class Ancestors(NamedTuple):
     agent: GenAISpan | None
     tool: GenAISpan | None
     """The nearest tool execution, or group of them, between the span and that agent."""
-    complete: bool
-    """False if an ancestor is missing that should still arrive."""
+    missing: bytes
+    """The ancestor that was not received and should be, since it ran in this process; b"" if there is none."""
 
 
-_NONE = Ancestors(None, None, True)
-_MISSING = Ancestors(None, None, False)
+_NONE = Ancestors(None, None, b"")
 
 
 class Ancestry:
@@ -52,7 +51,7 @@ class Ancestry:
                 break
             if parent not in self._parents and parent not in self._spans:
                 span = self._spans.get(child)
-                ancestors = _NONE if span is not None and span.remote_parent else _MISSING
+                ancestors = _NONE if span is not None and span.remote_parent else Ancestors(None, None, parent)
                 break
             of_children[parent] = _NONE  # until the walk ends, and permanently if parents form a cycle
             path.append(parent)
@@ -66,14 +65,23 @@ class Ancestry:
         span = self._spans.get(parent)
         if span is not None:
             if span.role is Role.AGENT:
-                return Ancestors(span, None, ancestors.complete)
+                return Ancestors(span, None, ancestors.missing)
             if span.role is Role.TOOL or span.role is Role.GROUP:
-                return Ancestors(ancestors.agent, span, ancestors.complete)
+                return Ancestors(ancestors.agent, span, ancestors.missing)
         return ancestors
 
     def _parent(self, span_id: bytes) -> bytes:
         span = self._spans.get(span_id)
         return span.parent_span_id if span is not None else self._parents.get(span_id, b"")
+
+    def missing_parents(self) -> set[bytes]:
+        """Returns the parents that spans of the trace name, that ran in the same process and were not received."""
+        return {
+            parent
+            for span_id, parent in self._parents.items()
+            if parent and parent not in self._parents and parent not in self._spans
+            and not ((span := self._spans.get(span_id)) is not None and span.remote_parent)
+        }  # fmt: skip
 
     def iter_ancestors(self, span_id: bytes) -> Iterator[GenAISpan]:
         """Yields the GenAI spans above ``span_id``, nearest first, up to MAX_CONTEXT_STEPS parents away."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from collector.model.genai_span import GenAISpan
 from collector.model.span import Resource
 from collector.payloads.values import Arguments
-from scorers.trajectory import Status
+from scorers.trajectory import DoubtName, KnownBy, Status
 
 
 @dataclass(slots=True)
@@ -29,8 +30,16 @@ class RunSpans:
     """Runs started by this one."""
     enclosing: dict[bytes, bytes] = field(default_factory=dict)
     """Span id of an execution -> span id of the execution of another tool that encloses it."""
-    incomplete: tuple[str, ...] = ()
-    """Why the run is not complete yet."""
+    incomplete: tuple[Literal["missing_parent", "missing_anchor"], ...] = ()
+    """What was not received and should be."""
+    missing_ancestor: bytes = b""
+    """Id of the nearest span above the anchor that was not received."""
+    adopted: set[bytes] = field(default_factory=set)
+    """Ids of missing spans between the anchor and spans of the run."""
+    disputed: list[RunSpans] = field(default_factory=list)
+    """Spans below missing ones: they belong to this run or to another."""
+    has_unrecorded_calls: bool = False
+    """A model requested tools, and nothing records which."""
 
 
 @dataclass(slots=True)
@@ -56,6 +65,15 @@ class DraftCall:
     """Span id of the tool execution that made this call: it started earlier, whatever its duration."""
     resource: Resource | None = None
     """Of its execution; identifies the clock that stamped it."""
+    response: int = -1
+    """Index of the model response that it followed by the clock, if its turn is unknown; -1 if there is none."""
+    known_by: KnownBy = "span"
+    doubt: DoubtName | None = None
+    """Why it may not have run, or not in this run."""
+    evidence: str = ""
+    """What would settle the doubt, as a clause."""
+    run: int = 0
+    """Which of several joined runs it belongs to. Turns of one run order nothing in another."""
 
 
 def by_start(span: GenAISpan) -> tuple[int, bytes]:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
+from collector.payloads.messages import ResultStatus
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start, latest_start
-from collector.reconstruction.requested_calls import RequestedCall, requested_calls
+from collector.reconstruction.requested_calls import RequestedCall, ToldResults, requested_calls
 from scorers.trajectory import Status
 
 MAX_CANDIDATES: Final = 64
@@ -23,6 +24,10 @@ MAX_CANDIDATES: Final = 64
 def merge_calls(run: RunSpans) -> list[DraftCall]:
     """Returns the calls of ``run``: executions in order of start, then calls that were only requested."""
     calls = [_merge_execution(spans) for spans in run.executions]
+    for disputed in run.disputed:
+        for spans in disputed.executions:
+            calls.append(call := _merge_execution(spans))
+            call.doubt, call.evidence = "uncertain_owner", "it is below a span that was not received"
     if run.enclosing:
         for call in calls:
             call.enclosing_id = run.enclosing.get(call.span_id or b"")
@@ -32,9 +37,21 @@ def merge_calls(run: RunSpans) -> list[DraftCall]:
         if calls and requested:
             _match(calls, requested)
         elif calls:
-            _infer_turns(calls, models)
-        calls += _unexecuted(run, models, requested)
+            _assign_responses(calls, models)
+        calls += _without_span(run, models, requested)
+        run.has_unrecorded_calls = any(_is_unrecorded(model, models, run) for model in models)
     return calls
+
+
+def _is_unrecorded(model: GenAISpan, models: Sequence[GenAISpan], run: RunSpans) -> bool:
+    """Whether a model requested tools, and neither its output nor a span of a tool that ran then says which."""
+    if model.finish != "tool_calls" or model.output is not None:
+        return False
+    next_start = min([other.start_ns for other in models if other.start_ns > model.end_ns], default=None)
+    return not any(
+        model.start_ns <= spans[0].start_ns and (next_start is None or spans[0].start_ns <= next_start)
+        for spans in run.executions
+    )
 
 
 def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
@@ -104,27 +121,30 @@ def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall]) -> No
 
 def _unite(call: DraftCall, request: RequestedCall) -> None:
     request.execution = call
+    if call.doubt == "uncertain_owner":
+        call.doubt = None  # this run requested it
     call.turn, call.position = request.turn, request.position
     call.id = call.id or request.id
     if call.arguments is None and request.arguments is not None:
         call.arguments, call.arguments_text = request.arguments, None
 
 
-def _infer_turns(calls: Iterable[DraftCall], models: Iterable[GenAISpan]) -> None:
-    """Assign turns if outputs were not captured: a call was requested by the last response before it started."""
+def _assign_responses(calls: Iterable[DraftCall], models: Iterable[GenAISpan]) -> None:
+    """Assign responses if outputs were not captured: a call followed the last response before it started."""
     responses = sorted((model.end_ns, model.start_ns) for model in models)
     for call in calls:
         start_ns = latest_start(call.start_ns)
         turn = bisect_right(responses, (start_ns, start_ns)) - 1
         if turn >= 0:
-            call.turn = turn
+            call.response = turn
 
 
-def _unexecuted(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> Iterator[DraftCall]:
-    """Yields the calls that exist in messages only, and marks executions that messages report as refused."""
+def _without_span(run: RunSpans, models: Sequence[GenAISpan], requests: Iterable[RequestedCall]) -> Iterator[DraftCall]:
+    """Calls that no span shows, each with the evidence for it; and of those that spans show, what never ran."""
     starts = [model.start_ns for model in models]
     agents = [child.anchor for child in run.children if child.anchor is not None and child.started_by is None]
-    for request in requested:
+    told = ToldResults(models)
+    for request in requests:
         if request.execution is not None:
             if request.result_status == "refused" and request.execution.status != "ok":
                 request.execution.executed = False
@@ -132,41 +152,62 @@ def _unexecuted(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[
         model = request.model
         following = bisect_right(starts, model.start_ns)
         answered = following < len(starts)
-        # Not timed: it started when the model responded, at the latest when the model was called again.
+        # Nobody timed it: it began when the model had answered, at the latest when the model was asked again.
         start_ns = min(model.end_ns, starts[following]) if answered else model.end_ns
-        executed = _has_executed(run, request, answered)
-        status: Status = "error" if request.result_status == "error" else "ok" if answered and executed else "unset"
-        if executed and run.executions and answered:
-            status = "error"  # which is why there is no span
+        call = DraftCall(
+            request.name, request.id, request.arguments, request.arguments_text, "unset", None, start_ns, 0, None,
+            True, request.turn, request.position,
+        )  # fmt: skip
+        call.resource = model.resource
         agent = next((agent for agent in agents if agent.name == request.name), None)
         if agent is not None:  # an agent given to another as a tool, with no span for the tool
             agents.remove(agent)
-            executed, start_ns, status = True, agent.start_ns, agent.status
-        call = DraftCall(
-            request.name, request.id, request.arguments, request.arguments_text, status, None, start_ns, 0, None,
-            executed, request.turn, request.position,
-        )  # fmt: skip
-        call.resource = model.resource
+            call.start_ns, call.status = agent.start_ns, agent.status
+        else:
+            _weigh(call, run, request, told.status(request), answered=answered)
         yield call
 
 
-def _has_executed(run: RunSpans, request: RequestedCall, answered: bool) -> bool:
-    """Whether a request without an execution span was executed.
+def _weigh(
+    call: DraftCall, run: RunSpans, request: RequestedCall, told: ResultStatus | None, *, answered: bool
+) -> None:
+    """Decide by what the messages say of this call, not of others, whether it ran."""
+    tools_have_spans = bool(run.executions) or (run.anchor is not None and run.anchor.tracing == "complete")
+    call.known_by = "request" if told is None or told == "refused" else "result"
+    if told == "refused":
+        call.executed = False
+    elif told is not None:
+        call.status = told
+        if told == "error" and tools_have_spans and not _is_lossy(run):
+            _doubt(call, "the messages tell of a failure, and no span shows whether the tool ran")
+    elif answered:
+        _weigh_untold(call, run, request, tools_have_spans=tools_have_spans)
+    elif tools_have_spans:
+        call.executed = "missing_anchor" in run.incomplete
+        if call.executed or any(spans[0].name == call.name for spans in run.executions):
+            _doubt(call, "the model asked for it last, and neither its span nor its result was seen")
+    elif run.anchor is not None and run.anchor.status == "error":
+        call.executed = False
+    elif request.turn > 0 or run.anchor is None:
+        _doubt(call, "the model asked for it last, and was told no result")
 
-    If tools leave spans it was not, except for spans that a lossy instrumentation lost and calls in progress in a run that
-    has not ended. If the application runs its tools itself it was, except for the last calls of a run that failed.
-    """
-    if request.result_status == "refused":
-        return False
-    if run.executions or (run.anchor is not None and run.anchor.tracing == "complete"):
-        if answered:
-            return _is_lost(run, request)
-        return "missing_anchor" in run.incomplete
-    return answered or run.anchor is None or run.anchor.status != "error"
+
+def _weigh_untold(call: DraftCall, run: RunSpans, request: RequestedCall, *, tools_have_spans: bool) -> None:
+    """The model was asked again, and nothing readable says what it was told."""
+    if not tools_have_spans:
+        call.status = "ok"
+    elif _is_lossy(run):
+        call.executed = request.result_status == "error" or any(spans[0].name == call.name for spans in run.executions)
+        call.status = "error" if call.executed else "unset"  # that is why there is no span
+    else:
+        call.executed = False
+        _doubt(call, "its span was not seen, nor its result")
 
 
-def _is_lost(run: RunSpans, request: RequestedCall) -> bool:
-    """Whether a call failed and left no span: its result is an error, or a retry shows that the tool exists."""
-    if not run.executions or not all(spans[0].tracing == "lossy" for spans in run.executions):
-        return False
-    return request.result_status == "error" or any(spans[0].name == request.name for spans in run.executions)
+def _doubt(call: DraftCall, sentence: str) -> None:
+    call.doubt, call.evidence = "uncertain_execution", sentence
+
+
+def _is_lossy(run: RunSpans) -> bool:
+    """Whether a call that fails leaves no span."""
+    return bool(run.executions) and all(spans[0].tracing == "lossy" for spans in run.executions)

@@ -1,47 +1,121 @@
-"""Orders the calls of one run and groups concurrent ones into steps.
+"""Calls of one run -> calls in order, with steps, and what of the order nothing tells.
 
-Calls are ordered by start. Calls of one step ran concurrently: their intervals overlap, or one model response requested
-them all. Ties are broken by the position in the model's responses, never by arrival: exporters send spans as they end.
-Between hosts, starts closer than the clock skew have no order, unless the model's turns give one: such calls share a
-step that is *unsure*.
+Causes come first: a call made inside another follows it, and the model's turns follow one another. Calls that one answer
+of the model asked for ran concurrently. Where neither says anything the clocks do: calls whose intervals overlap ran
+concurrently, others in the order of their starts. Equal starts and missing times order nothing; nor do the clocks of two
+hosts where starts are closer than the tolerated skew, or where a host's clock contradicts the span that encloses its
+calls.
+
+Nearly always the clocks tell all there is, and one pass over the calls does. Only where they do not, calls are compared
+in pairs, and every order that the known pairs allow is handed on to be tried.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import Final, Literal, NamedTuple
+
 from collector.model import semconv
+from collector.model.genai_span import GenAISpan
 from collector.model.span import Resource
 from collector.reconstruction.drafts import DraftCall, latest_start
 
+MAX_COMPARED: Final = 64
+"""How many calls are compared in pairs; where more are in doubt, no order is tried."""
+MAX_ORDERS: Final = 128
+"""How many orders of a step are handed on; where there are more, none is."""
 
-def assign_steps(calls: list[DraftCall], skew_ns: int) -> frozenset[int]:
-    """Sort ``calls`` in place and set their steps; returns the unsure steps."""
+Steps = Sequence[Sequence[DraftCall]]
+"""Calls in order; those of one inner sequence are concurrent."""
+Relation = Literal["before", "after", "concurrent", "unknown", "before_or_concurrent", "after_or_concurrent"]
+
+
+class Unordered(NamedTuple):
+    """Calls of one step whose order is in doubt, with each order they may have had; none where there are too many."""
+
+    calls: Sequence[DraftCall]
+    orders: Sequence[Steps]
+
+
+def assign_steps(
+    calls: list[DraftCall], skew_ns: int, anchor: GenAISpan | None = None, *, turns_are_ordered: bool = True
+) -> list[Unordered]:
+    """Sort ``calls`` in place and set their steps. Returns the steps whose order is in doubt.
+
+    ``anchor`` encloses the calls in time. Unless ``turns_are_ordered`` nothing tells which turn came first.
+    """
     calls.sort(key=_start)
-    unsure: list[int] = []
-    step: list[DraftCall] = []
-    step_end = number = 0
-    for call in calls:
-        if step:
-            previous = step[-1]
-            if call.turn != previous.turn or call.turn < 0:
-                if call.resource is not previous.resource and _is_order_unknown(previous, call, skew_ns):
-                    unsure.append(number)
-                elif not _overlaps(call, step, step_end):
-                    step, step_end, number = [], 0, number + 1
-        step.append(call)
-        call.step = number
-        step_end = max(step_end, call.end_ns)
-    return frozenset(unsure)
+    if _is_plain(calls):
+        _sweep(calls)
+        return []
+    if len(calls) > MAX_COMPARED:
+        for call in calls:
+            call.step = 0
+        return [Unordered(calls, ())]
+    return _compare_all(calls, _Comparison(skew_ns, turns_are_ordered, _wrong_clocks(calls, anchor, skew_ns)))
 
 
 def _start(call: DraftCall) -> tuple[int, int, int, bytes]:
-    return call.start_ns, call.turn, call.position, call.span_id or b""
+    return _begin(call), call.turn, call.position, call.span_id or b""
 
 
-def _overlaps(call: DraftCall, step: list[DraftCall], step_end: int) -> bool:
-    start = call.start_ns
-    if start == step[-1].start_ns and (call.turn < 0 or step[-1].turn < 0) and call.enclosing_id != step[-1].span_id:
-        return True  # equal starts, and nothing to order them by
-    start = latest_start(start)
+def _begin(call: DraftCall) -> int:
+    """When it began: a clock set back during the call makes it end before it starts."""
+    return call.end_ns if 0 < call.end_ns < call.start_ns else call.start_ns
+
+
+def _end(call: DraftCall) -> int:
+    return max(call.start_ns, call.end_ns)
+
+
+# --- where the clocks tell all there is -------------------------------------------------------------------------------
+
+
+def _is_plain(calls: Sequence[DraftCall]) -> bool:
+    """Whether one clock orders all calls, and the model's turns agree with it."""
+    if not calls:
+        return True
+    latest_turn: dict[int, int] = {}
+    for before, after in pairwise(calls):
+        if before.resource is not after.resource and _clock(before.resource) != _clock(after.resource):
+            return False
+        if before.start_ns == after.start_ns and not _is_settled_tie(before, after):
+            return False
+        if after.response >= 0 and after.response == before.response:
+            return False
+        if before.turn >= 0:
+            latest_turn[before.run] = max(latest_turn.get(before.run, -1), before.turn)
+        if 0 <= after.turn < latest_turn.get(after.run, -1):
+            return False
+    return calls[0].start_ns > 0 and all(not 0 < call.end_ns < call.start_ns for call in calls)
+
+
+def _is_settled_tie(before: DraftCall, after: DraftCall) -> bool:
+    if after.enclosing_id is not None and after.enclosing_id == before.span_id:
+        return True
+    return before.turn >= 0 and after.turn >= 0 and before.run == after.run
+
+
+def _sweep(calls: Sequence[DraftCall]) -> None:
+    """Set the steps of calls that are in order of start."""
+    step: list[DraftCall] = []
+    step_end = number = 0
+    for call in calls:
+        if step and not _is_of_turn(call, step[-1]) and not _overlaps(call, step, step_end):
+            step, step_end, number = [], 0, number + 1
+        step.append(call)
+        call.step = number
+        step_end = max(step_end, call.end_ns)
+
+
+def _is_of_turn(call: DraftCall, other: DraftCall) -> bool:
+    return call.turn >= 0 and call.turn == other.turn and call.run == other.run
+
+
+def _overlaps(call: DraftCall, step: Sequence[DraftCall], step_end: int) -> bool:
+    start = latest_start(call.start_ns)
     if start >= step_end:
         return False
     if call.enclosing_id is None:
@@ -49,14 +123,134 @@ def _overlaps(call: DraftCall, step: list[DraftCall], step_end: int) -> bool:
     return any(start < other.end_ns and other.span_id != call.enclosing_id for other in step)
 
 
-def _is_order_unknown(before: DraftCall, after: DraftCall, skew_ns: int) -> bool:
-    if (
-        after.start_ns - before.start_ns >= skew_ns
-        or (before.turn >= 0 and after.turn >= 0)
-        or after.enclosing_id == before.span_id
-    ):
-        return False
-    return _clock(before.resource) != _clock(after.resource)
+# --- where they do not ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """What orders two calls."""
+
+    skew_ns: int
+    turns_are_ordered: bool
+    wrong_clocks: frozenset[object]
+
+    def relation(self, one: DraftCall, other: DraftCall) -> Relation:
+        """How ``one`` stands to ``other``."""
+        if other.enclosing_id is not None and other.enclosing_id == one.span_id:
+            return "before"
+        if one.enclosing_id is not None and one.enclosing_id == other.span_id:
+            return "after"
+        if one.turn >= 0 and other.turn >= 0 and one.run == other.run:
+            if one.turn == other.turn:
+                return "concurrent"
+            if self.turns_are_ordered:
+                return "before" if one.turn < other.turn else "after"
+        return self._by_clocks(one, other)
+
+    def _by_clocks(self, one: DraftCall, other: DraftCall) -> Relation:
+        begun, begun_other = _begin(one), _begin(other)
+        if begun == begun_other or not begun or not begun_other:
+            return "unknown"
+        clock, clock_other = _clock(one.resource), _clock(other.resource)
+        if clock != clock_other and (
+            abs(begun - begun_other) < self.skew_ns or clock in self.wrong_clocks or clock_other in self.wrong_clocks
+        ):
+            return "unknown"
+        first, second = (one, other) if begun < begun_other else (other, one)
+        if latest_start(_begin(second)) < _end(first):
+            return "concurrent"
+        if one.response >= 0 and one.response == other.response:  # one answer asked for both, or one for each by itself
+            return "before_or_concurrent" if first is one else "after_or_concurrent"
+        return "before" if first is one else "after"
+
+
+def _wrong_clocks(calls: Sequence[DraftCall], anchor: GenAISpan | None, skew_ns: int) -> frozenset[object]:
+    """The clocks of other hosts than the anchor's that put a call outside the span that encloses it."""
+    if anchor is None or not anchor.start_ns or anchor.end_ns < anchor.start_ns:
+        return frozenset()
+    own = _clock(anchor.resource)
+    return frozenset(
+        clock
+        for call in calls
+        if (clock := _clock(call.resource)) != own
+        and not anchor.start_ns - skew_ns <= _begin(call) <= _end(call) <= anchor.end_ns + skew_ns
+    )
+
+
+def _compare_all(calls: list[DraftCall], comparison: _Comparison) -> list[Unordered]:
+    relations = [[comparison.relation(one, other) for other in calls] for one in calls]
+    before = _closure([[relation == "before" for relation in row] for row in relations])
+    if any(before[at][at] for at in range(len(calls))):  # turns and clocks contradict one another
+        for call in calls:
+            call.step = 0
+        return [Unordered(calls, ())]
+    steps: list[list[int]] = []
+    for at in _linear(before):
+        if not steps or all(before[other][at] for other in steps[-1]):
+            steps.append([])
+        steps[-1].append(at)
+    found = []
+    for number, step in enumerate(steps):
+        for at in step:
+            calls[at].step = number
+        pairs = [(one, other) for one in step for other in step if one != other and not before[one][other]]
+        if any(relations[one][other] not in ("concurrent", "after") for one, other in pairs if not before[other][one]):
+            found.append(Unordered([calls[at] for at in step], _orders(step, calls, before, relations)))
+    calls[:] = [calls[at] for step in steps for at in step]
+    return found
+
+
+def _closure(before: list[list[bool]]) -> list[list[bool]]:
+    """What follows from which call is before which."""
+    for middle, after in enumerate(before):
+        for row in before:
+            if row[middle]:
+                row[:] = [known or further for known, further in zip(row, after, strict=True)]
+    return before
+
+
+def _linear(before: Sequence[Sequence[bool]]) -> Iterator[int]:
+    """All calls so that none comes before one that is known to be before it; else as they are listed."""
+    left = list(range(len(before)))
+    while left:
+        at = next(at for at in left if not any(before[other][at] for other in left))
+        left.remove(at)
+        yield at
+
+
+def _orders(
+    step: Sequence[int],
+    calls: Sequence[DraftCall],
+    before: Sequence[Sequence[bool]],
+    relations: Sequence[Sequence[Relation]],
+) -> Sequence[Steps]:
+    """Every order the calls of a step may have had; none where there are too many. Concurrent calls stay together."""
+    units: list[list[int]] = []
+    for at in step:
+        together = [unit for unit in units if any(relations[at][other] == "concurrent" for other in unit)]
+        units = [unit for unit in units if unit not in together]
+        units.append([*(other for unit in together for other in unit), at])
+
+    def precedes(one: Sequence[int], other: Sequence[int]) -> bool:
+        return any(before[a][b] or relations[a][b] == "before_or_concurrent" for a in one for b in other)
+
+    found = list(islice(_extensions(units, precedes), MAX_ORDERS + 1))
+    if len(found) > MAX_ORDERS:
+        return ()
+    return [[[calls[at] for at in unit] for unit in order] for order in found]
+
+
+def _extensions(
+    units: Sequence[list[int]], precedes: Callable[[Sequence[int], Sequence[int]], bool]
+) -> Iterator[list[list[int]]]:
+    """The orders of ``units`` that contradict nothing known."""
+    if not units:
+        yield []
+    for unit in units:
+        others = [other for other in units if other is not unit]
+        if not any(precedes(other, unit) for other in others):
+            for rest in _extensions(others, precedes):
+                yield [unit, *rest]
 
 
 def _clock(resource: Resource | None) -> object:

@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from collector.model.genai_span import Content, GenAISpan
+from collector.model.span import Resource
 from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.context import ContextSettings, context_of
+from collector.reconstruction.doubts import call_doubts, run_doubts
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.merging import merge_calls
 from collector.reconstruction.ordering import assign_steps
 from collector.reconstruction.runs import group_runs
 from scorers.rules.intents import FoundIntent
-from scorers.trajectory import ToolCall, Trajectory
+from scorers.trajectory import Doubt, ToolCall, Trajectory
 
 __all__ = ["ContextSettings", "Run", "join_runs", "reconstruct"]
 
@@ -43,8 +45,7 @@ class Run:
     attributes: Mapping[str, Any]
     """Short attributes of anchor and resource, for rules to match."""
     trajectory: Trajectory
-    incomplete: tuple[str, ...]
-    """Why more spans are expected: missing_parent, missing_anchor, missing_execution. Empty if the run is complete."""
+    """Its calls, and what is in doubt about them."""
     call_span_ids: tuple[bytes | None, ...]
     """The execution span of each call; None if there is none to annotate."""
     started_by: bytes | None
@@ -67,26 +68,36 @@ def reconstruct(
     """
     spans = index_spans(genai_spans)
     ancestry = Ancestry(spans, parents)
+    groups = group_runs(spans, ancestry)
+    drafts = [merge_calls(run_spans) for run_spans in groups]
+    lost = _unexplained(ancestry, groups, drafts)
     runs: list[Run] = []
-    last_input: str | None = None
-    for run_spans in group_runs(spans, ancestry):
-        calls = merge_calls(run_spans)
-        unsure_steps = assign_steps(calls, settings.skew_ns)
+    user_input: str | None = None
+    for run_spans, calls in zip(groups, drafts, strict=True):
+        unordered = assign_steps(calls, settings.skew_ns, run_spans.anchor)
         context = context_of(run_spans, ancestry, settings)
-        if run_spans.parent is None:  # after a handoff the next agent has no input of its own
-            last_input = context.user_input = context.user_input or last_input
-        incomplete = run_spans.incomplete
-        if "missing_anchor" in incomplete and any(not call.executed for call in calls):
-            incomplete = (*incomplete, "missing_execution")
+        if run_spans.parent is None:  # after a handoff the next agent gets no new message of the user's
+            user_input = context.user_input = context.user_input or user_input
+        doubts = [*run_doubts(run_spans, calls, context, lost), *call_doubts(calls, unordered)]
         runs.append(Run(
-            trace_id, run_spans.anchor_id, run_spans.parent.anchor_id if run_spans.parent is not None else None,
+            trace_id, run_spans.anchor_id, None if run_spans.parent is None else run_spans.parent.anchor_id,
             context.agent, context.conversation_id, context.route, context.intent, context.user_input, context.response_id,
-            context.service, context.dialect, context.attributes,
-            _trajectory(calls, not incomplete, context.user_input, unsure_steps), incomplete,
-            tuple([call.span_id for call in calls]), run_spans.started_by, _start_of(run_spans),
-            None, context.contents,
+            context.service, context.dialect, context.attributes, _trajectory(calls, context.user_input, doubts),
+            tuple([call.span_id for call in calls]), run_spans.started_by, _start_of(run_spans), None, context.contents,
         ))  # fmt: skip
     return runs
+
+
+def _unexplained(
+    ancestry: Ancestry, groups: Iterable[RunSpans], drafts: Iterable[Iterable[DraftCall]]
+) -> frozenset[bytes]:
+    """Returns the missing spans that are neither known to be of a run nor the span of a call that messages tell of."""
+    missing = ancestry.missing_parents()
+    if not missing:
+        return frozenset()
+    adopted = frozenset().union(*(run.adopted for run in groups))
+    told = sum(call.known_by == "result" for calls in drafts for call in calls)
+    return frozenset(missing - adopted) if len(missing - adopted) > told else frozenset()
 
 
 def _start_of(run_spans: RunSpans) -> int:
@@ -95,42 +106,50 @@ def _start_of(run_spans: RunSpans) -> int:
     return min([spans[0].start_ns for spans in run_spans.executions] + [model.start_ns for model in run_spans.models])
 
 
-def join_runs(runs: Iterable[Run]) -> tuple[Trajectory, tuple[bytes | None, ...]]:
-    """Returns all calls of several runs, of a trace or a conversation, as one trajectory, and the span id of each call.
+def join_runs(runs: Iterable[Run], skew_ns: int = 0) -> tuple[Trajectory, tuple[bytes | None, ...]]:
+    """All calls of several runs as one trajectory, and the span of each: the runs of a trace, or of a conversation.
 
-    A call that started another run precedes that run's calls, though it ends after them.
+    A call that started another run comes before that run's calls, though it lasts longer than they do.
     """
-    calls: list[DraftCall] = []
-    unsure_calls: list[DraftCall] = []
+    drafts: list[DraftCall] = []
+    doubts: list[tuple[Doubt, Sequence[DraftCall]]] = []
     ordered = sorted(runs, key=lambda run: (run.start_ns, run.span_id))
-    turns = 0
-    for run in ordered:
-        for call, span_id in zip(run.trajectory.calls, run.call_span_ids, strict=True):
-            draft = DraftCall(
-                call.name, call.id, call.arguments, call.arguments_text, call.status, call.error_type,
-                call.start_ns, call.end_ns, span_id, call.executed, turns + call.step, enclosing_id=run.started_by,
-            )  # fmt: skip
-            calls.append(draft)
-            if call.step in run.trajectory.unsure_steps:
-                unsure_calls.append(draft)
-        turns += len(run.trajectory.calls)
-    assign_steps(calls, 0)
+    for number, run in enumerate(ordered):
+        resource = Resource(run.attributes)
+        own = [
+            DraftCall(
+                call.name, call.id, call.arguments, call.arguments_text, call.status, call.error_type, call.start_ns,
+                call.end_ns, span_id, call.executed, call.step, enclosing_id=run.started_by, resource=resource,
+                known_by=call.known_by, run=number,
+            )
+            for call, span_id in zip(run.trajectory.calls, run.call_span_ids, strict=True)
+        ]  # fmt: skip
+        doubts += [(doubt, own) for doubt in run.trajectory.doubts]
+        drafts += own
+    unordered = assign_steps(drafts, skew_ns)
+    index = {id(call): at for at, call in enumerate(drafts)}
     user_input = next((run.trajectory.user_input for run in ordered if run.parent_span_id is None), None)
-    unsure_steps = frozenset(call.step for call in unsure_calls)
-    trajectory = _trajectory(calls, all(run.trajectory.complete for run in ordered), user_input, unsure_steps)
-    return trajectory, tuple(call.span_id for call in calls)
+    joined = [_of_all(doubt, [index[id(call)] for call in own]) for doubt, own in doubts]
+    trajectory = _trajectory(drafts, user_input, [*joined, *call_doubts(drafts, unordered)])
+    return trajectory, tuple(call.span_id for call in drafts)
 
 
-def _trajectory(
-    calls: Iterable[DraftCall], complete: bool, user_input: str | None, unsure_steps: frozenset[int]
-) -> Trajectory:
+def _of_all(doubt: Doubt, places: Sequence[int]) -> Doubt:
+    """Returns the doubt of one run as one of the joined runs, in which its calls are at ``places``."""
+    calls = tuple(places[at] for at in doubt.calls)
+    orders = tuple(tuple(tuple(places[at] for at in step) for step in order) for order in doubt.orders)
+    return doubt._replace(calls=calls, orders=orders)
+
+
+def _trajectory(calls: Iterable[DraftCall], user_input: str | None, doubts: Sequence[Doubt]) -> Trajectory:
     return Trajectory(
         [
             ToolCall(
                 call.name, call.arguments, call.id, call.status, call.error_type, call.start_ns, call.end_ns,
                 None if call.span_id is None else call.span_id.hex(), call.executed, call.step, call.arguments_text,
+                call.known_by,
             )
             for call in calls
         ],
-        complete, user_input, unsure_steps,
+        user_input, doubts,
     )  # fmt: skip

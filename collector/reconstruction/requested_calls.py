@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from collector.model.genai_span import GenAISpan
-from collector.payloads.messages import ResultStatus, ToolCallPart, tool_call_parts
+from collector.payloads.messages import ResultStatus, ToldCall, ToolCallPart, told_calls, tool_call_parts
 from collector.payloads.values import Arguments, parse_arguments
-from collector.reconstruction.drafts import DraftCall
+from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
 
 
 @dataclass(slots=True)
@@ -92,3 +92,48 @@ def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[Reques
                 if found is not None:
                     found.result_status = status
         newest = by_model.get(model.span_id, newest)
+
+
+class ToldResults:
+    """The results of tool calls in the inputs of a run's models, which are sorted by start; parsed only if asked for."""
+
+    def __init__(self, models: Sequence[GenAISpan]) -> None:
+        self._models = models
+        self._parsed: dict[bytes, list[ToldCall]] = {}
+
+    def status(self, request: RequestedCall) -> ResultStatus | None:
+        """Returns the status of a call's result in the first later input that holds it, None if none does."""
+        if request.result_status is not None:
+            return request.result_status
+        for model in self._models:
+            if model.history is None or by_start(model) <= by_start(request.model):
+                continue
+            calls = [call for call in self._calls(model) if call.status is not None]
+            same = [call for call in calls if request.id is not None and call.id == request.id] or [
+                call for call in calls if call.name == request.name and (call.id is None or request.id is None)
+            ]
+            if same:
+                return same[0].status
+        return None
+
+    def _calls(self, model: GenAISpan) -> list[ToldCall]:
+        if model.span_id not in self._parsed:
+            self._parsed[model.span_id] = told_calls(model.history)
+        return self._parsed[model.span_id]
+
+
+def belongs_to(spans: RunSpans, run: RunSpans) -> bool:
+    """Whether messages prove that these spans are of this run: one requested what the other executed or was told of."""
+    requested, own = _requested_ids(run.models), _requested_ids(spans.models)
+    executed = {execution[0].call_id for execution in spans.executions}
+    if requested & executed or own & {execution[0].call_id for execution in run.executions}:
+        return True
+    return bool(requested & _told_ids(spans.models) or own & _told_ids(run.models))
+
+
+def _requested_ids(models: Sequence[GenAISpan]) -> set[str | None]:
+    return {call.id for call in requested_calls(sorted(models, key=by_start)) if call.id is not None}
+
+
+def _told_ids(models: Iterable[GenAISpan]) -> set[str | None]:
+    return {call.id for model in models if model.history is not None for call in told_calls(model.history)} - {None}

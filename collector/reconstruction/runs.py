@@ -9,12 +9,13 @@ earliest span.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from collector.model.genai_span import GenAISpan, Role
 from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.drafts import RunSpans, by_start
+from collector.reconstruction.requested_calls import belongs_to
 
 HANDOFF_NS: Final = 5_000_000
 """How long before an agent's run the span of the handoff to it may end."""
@@ -30,7 +31,7 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
         if span.role is Role.AGENT and span.span_id not in run_of:
             _open_run(span, ancestry, run_of, found)
     calls: dict[bytes, list[GenAISpan]] = {}
-    agentless = _assign(spans, ancestry, run_of, calls)
+    agentless = _adopt(_assign(spans, ancestry, run_of, calls), found)
     for run in found if agentless is None else (*found, agentless):
         if run.enclosing or run.started_by is not None:
             _use_outermost_ids(run, calls)
@@ -48,12 +49,12 @@ def _assign(
     ancestry: Ancestry,
     run_of: Mapping[bytes, RunSpans],
     calls: dict[bytes, list[GenAISpan]],
-) -> RunSpans | None:
-    """Assign each tool execution and model request to its agent's run; returns the run of spans without an agent.
+) -> dict[bytes, RunSpans]:
+    """Assign each tool execution and model request to its agent's run. Returns those without one, by missing ancestor.
 
     Fills ``calls`` with all spans of a call, by the id of each of its spans.
     """
-    agentless: RunSpans | None = None
+    agentless: dict[bytes, RunSpans] = {}
     for span in spans.values():
         if span.role is not Role.TOOL and span.role is not Role.MODEL:
             continue
@@ -61,9 +62,7 @@ def _assign(
         if ancestors.agent is not None:
             run = run_of[ancestors.agent.span_id]
         else:
-            run = agentless = agentless or RunSpans(None, b"")
-            if not ancestors.complete:
-                run.incomplete = ("missing_parent",)
+            run = agentless.setdefault(ancestors.missing, RunSpans(None, b""))
         if span.role is Role.MODEL:
             run.models.append(span)
         elif ancestors.tool is None:
@@ -72,6 +71,45 @@ def _assign(
         elif span.span_id not in calls:
             _open_nested_call(span, ancestry, calls, run)
     return agentless
+
+
+def _adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans]) -> RunSpans | None:
+    """Give what is below a missing span to the run that it belongs to. Returns the spans that belong to no agent's run.
+
+    Where nothing tells which run it is, each that was under way counts the calls as in doubt.
+    """
+    agentless: RunSpans | None = None
+    for missing, spans in orphans.items():
+        owners = [run for run in runs if belongs_to(spans, run)] if missing else []
+        possible = [run for run in runs if _is_under_way(run, spans)] if missing and len(owners) != 1 else []
+        if len(owners) == 1:
+            owners[0].adopted.add(missing)
+            _join(owners[0], spans)
+        elif possible:
+            for run in possible:
+                run.adopted.add(missing)
+                run.disputed.append(spans)
+        else:
+            agentless = agentless or RunSpans(None, b"")
+            _join(agentless, spans)
+            if missing:
+                agentless.incomplete = ("missing_parent",)
+    return agentless
+
+
+def _join(run: RunSpans, spans: RunSpans) -> None:
+    run.executions += spans.executions
+    run.models += spans.models
+    run.enclosing.update(spans.enclosing)
+
+
+def _is_under_way(run: RunSpans, spans: RunSpans) -> bool:
+    """Whether the run may have made these calls, by the time at which it happened."""
+    anchor = run.anchor
+    if anchor is None or not anchor.start_ns or not spans.executions:
+        return anchor is not None and bool(spans.executions or spans.models)
+    starts = [call[0].start_ns for call in spans.executions if call[0].resource == anchor.resource]
+    return not starts or any(anchor.start_ns <= start <= anchor.end_ns for start in starts)
 
 
 def _is_run(agentless: RunSpans, has_agents: bool) -> bool:
@@ -99,8 +137,8 @@ def _open_run(agent: GenAISpan, ancestry: Ancestry, run_of: dict[bytes, RunSpans
             parent.children.append(run)
         if ancestors.tool is not None:
             run.started_by = ancestors.tool.span_id
-        if not ancestors.complete:
-            run.incomplete = ("missing_parent",)
+        if ancestors.missing:
+            run.incomplete, run.missing_ancestor = ("missing_parent",), ancestors.missing
 
 
 def _is_wrapped(inner: GenAISpan, outer: RunSpans) -> bool:

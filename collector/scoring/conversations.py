@@ -19,11 +19,11 @@ from collector.reconstruction.judged_run import final_response
 from collector.reconstruction.reconstruct import Run
 from collector.scoring.select_and_score import arguments_to_embed, tenant_of, verdicts_of_conversation
 from collector.scoring.verdict import Verdict
-from scorers import FoundIntent, RuleSet, ToolCall, Trajectory
+from scorers import Doubt, FoundIntent, RuleSet, ToolCall, Trajectory
 
 _PLAIN: Final = (
     "agent", "conversation_id", "route", "intent", "user_input", "response_id", "service", "dialect", "attributes",
-    "incomplete", "start_ns",
+    "start_ns",
 )  # fmt: skip
 _DAMAGED = "a run of a conversation is damaged"
 
@@ -97,7 +97,7 @@ def write(key: ConversationKey, run: Run, resource: bytes, *, complete: bool) ->
         **{name: getattr(run, name) for name in _PLAIN},
         "last_words": final_response(run) if run.contents else None,
         "found_intent": None if found is None else [found.name, found.by, found.reason],
-        "unsure_steps": sorted(run.trajectory.unsure_steps),
+        "doubts": [list(doubt) for doubt in run.trajectory.doubts],
         "resource": b64encode(resource).decode(),
         "complete": complete,
     }
@@ -161,7 +161,6 @@ def _run(written: Mapping[str, Any]) -> Run:
         trace_id, span_id, parent, started_by = written["ids"]
         calls = [ToolCall(*call) for call in written["calls"]]
         plain = {name: written[name] for name in _PLAIN}
-        plain["incomplete"] = tuple(plain["incomplete"])
         plain["conversation_id"] = ConversationKey(*written["key"]).conversation_id
         found, words = written["found_intent"], written.get("last_words")
         return Run(
@@ -169,9 +168,7 @@ def _run(written: Mapping[str, Any]) -> Run:
             span_id=bytes.fromhex(span_id),
             parent_span_id=_bytes(parent),
             started_by=_bytes(started_by),
-            trajectory=Trajectory(
-                calls, not plain["incomplete"], plain["user_input"], frozenset(written["unsure_steps"])
-            ),
+            trajectory=Trajectory(calls, plain["user_input"], [Doubt(*doubt) for doubt in written["doubts"]]),
             call_span_ids=tuple([_bytes(call.span_id) for call in calls]),
             found_intent=None if found is None else FoundIntent(*found),
             contents=() if words is None else (Content({"text": words}),),

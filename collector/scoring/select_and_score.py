@@ -14,39 +14,44 @@ from collector.assembly.trace import Trace
 from collector.model.genai_span import Content
 from collector.reconstruction.reconstruct import Run, join_runs
 from collector.scoring.verdict import Verdict
-from scorers import CompiledRule, RuleContext, RuleSet
+from scorers import CompiledRule, Doubt, RuleContext, RuleSet
 
 TENANT_ATTRIBUTES = ("rightcall.tenant", "tenant.id")
 _WHOLE_TRACE = b""  # in place of an anchor: the verdict on a whole trace
 
-# A missing span above the anchor hides no calls: everything a run is scored by is below it.
-_TOLERABLE = frozenset({"missing_parent"})
-
 
 def verdicts_of(trace: Trace, runs: Sequence[Run], rules: RuleSet, release: str) -> list[Verdict]:
     """Returns the verdicts of a released trace, those of its runs first, and records them in ``trace``."""
-    complete = [not trace.truncated and _TOLERABLE.issuperset(run.incomplete) for run in runs]
     verdicts: list[Verdict] = []
-    for run, whole in zip(runs, complete, strict=True):
+    for run in runs:
+        if trace.truncated:
+            _add_doubt(run, Doubt("truncated", sentence="the trace has more spans than traces.max_spans"))
         _find_intent(run, rules)
         revision = _revision(trace, run.span_id, run)
         if revision is not None:
-            verdicts += _score(run, rules, "run", release, whole, revision)
+            verdicts += _score(run, rules, "run", release, revision)
     if runs and rules.has_scope("trace") and not trace.seen:  # else part of the trace was lost in a restart
         joined = _join(runs)
         revision = _revision(trace, _WHOLE_TRACE, joined)
         if revision is not None:
-            scored = _score(joined, rules, "trace", release, all(complete), revision)
+            scored = _score(joined, rules, "trace", release, revision)
             verdicts += [verdict for verdict in scored if verdict.rule is not None]
     return verdicts
+
+
+def _add_doubt(run: Run, doubt: Doubt) -> None:
+    if doubt not in run.trajectory.doubts:
+        run.trajectory = replace(run.trajectory, doubts=[*run.trajectory.doubts, doubt])
 
 
 def verdicts_of_conversation(
     runs: Sequence[Run], rules: RuleSet, release: str, *, complete: bool, revision: int
 ) -> list[Verdict]:
     """Returns the verdicts on all runs of a conversation, in order of start; none if no rule matches it."""
-    scored = _score(_join(runs), rules, "conversation", release, complete, revision)
-    return [verdict for verdict in scored if verdict.rule is not None]
+    run = _join(runs)
+    if not complete:
+        _add_doubt(run, Doubt("truncated", sentence="the conversation went on, or not all of its runs were kept"))
+    return [verdict for verdict in _score(run, rules, "conversation", release, revision) if verdict.rule is not None]
 
 
 def words_to_embed(runs: Sequence[Run], rules: RuleSet) -> Iterator[str]:
@@ -73,15 +78,25 @@ def tenant_of(run: Run) -> str | None:
     return next((str(run.attributes[name]) for name in TENANT_ATTRIBUTES if name in run.attributes), None)
 
 
-def _score(run: Run, rules: RuleSet, scope: str, release: str, complete: bool, revision: int) -> Iterator[Verdict]:
+def _score(run: Run, rules: RuleSet, scope: str, release: str, revision: int) -> Iterator[Verdict]:
     active, shadow_rule = _rules_for(run, rules, scope)
+    if _is_rule_unknown(run, rules, scope):
+        active = shadow_rule = None
     if active is None:
-        yield Verdict(run, release, complete, revision, scope=scope)
+        yield Verdict(run, release, revision, scope=scope)
     for rule in (active, shadow_rule):
         if rule is not None:
             evaluations, shadow = rule.evaluate(run.trajectory), rule.rule.shadow
             name, judges = rule.rule.name, rule.judges
-            yield Verdict(run, release, complete, revision, name, rule.digest, evaluations, scope, shadow, judges)
+            yield Verdict(run, release, revision, name, rule.digest, evaluations, scope, shadow, judges)
+
+
+def _is_rule_unknown(run: Run, rules: RuleSet, scope: str) -> bool:
+    """Whether a missing span above the run may carry what selects its rule."""
+    if not any(doubt.name == "unknown_route" for doubt in run.trajectory.doubts):
+        return False
+    by_route = run.route is None and rules.matches_by("route", scope)
+    return by_route or (rules.matches_by("tenant", scope) and tenant_of(run) is None)
 
 
 def _rules_for(run: Run, rules: RuleSet, scope: str) -> tuple[CompiledRule | None, CompiledRule | None]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from collector.reconstruction.reconstruct import Run
 from scorers import Evaluation
+from scorers.doubts import is_open
 from scorers.evaluation import RuleJudge
 
 
@@ -14,13 +15,11 @@ from scorers.evaluation import RuleJudge
 class Verdict:
     """The evaluations of one run under one rule; without a rule there are none.
 
-    ``complete`` is False if spans are missing: the evaluations are labelled so and never counted as pass or fail.
     ``revision`` is 0 for the first verdict, and grows when late spans change it.
     """
 
     run: Run
     release: str
-    complete: bool
     revision: int = 0
     rule: str | None = None
     digest: str | None = None
@@ -33,6 +32,19 @@ class Verdict:
     """The scorers of the rule that ask a model; their evaluations follow later."""
     judged: bool = False
     """This is the evaluation of one of them: the run and its calls are counted already."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing recorded says that the run made further calls."""
+        return not is_open(self.run.trajectory.doubts)
+
+    @property
+    def doubts(self) -> Sequence[str]:
+        """The names of what is in doubt, each once."""
+        names = dict.fromkeys(doubt.name for doubt in self.run.trajectory.doubts)
+        if any(evaluation.score.details.get("unobserved") for evaluation in self.evaluations):
+            names["unobserved_arguments"] = None
+        return list(names)
 
     def outcomes(self) -> Sequence[str]:
         """Returns the outcome of each call by the primary scorer, ``unscored`` if it scores no single calls."""

@@ -46,6 +46,8 @@ class ConstraintResult(NamedTuple):
 
     activated: int
     violated: int
+    is_final: bool = False
+    """Whether no further call could mend the violation."""
 
     @property
     def state(self) -> str:
@@ -97,11 +99,13 @@ def _existence(calls: ConditionIndex, x: int, times: int) -> ConstraintResult:
 
 
 def _absence(calls: ConditionIndex, x: int, _: int) -> ConstraintResult:
-    return ConstraintResult(1, len(calls.definitely(x)))
+    found = len(calls.definitely(x))
+    return ConstraintResult(1, found, found > 0)
 
 
 def _exactly(calls: ConditionIndex, x: int, times: int) -> ConstraintResult:
-    return ConstraintResult(1, int(not len(calls.definitely(x)) <= times <= len(calls.possibly(x))))
+    found = len(calls.definitely(x))
+    return ConstraintResult(1, int(not found <= times <= len(calls.possibly(x))), found > times)
 
 
 def _init(calls: ConditionIndex, x: int, _: int) -> ConstraintResult:
@@ -159,13 +163,14 @@ def _chain_response(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
 
 def _not_after(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
     activations, latest = calls.definitely(x), calls.definitely(y)[-1:]
-    return ConstraintResult(len(activations), sum(1 for step, _ in activations if latest and latest[0][0] > step))
+    violated = sum(1 for step, _ in activations if latest and latest[0][0] > step)
+    return ConstraintResult(len(activations), violated, violated > 0)
 
 
 def _not_together(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
     one, other = {index for _, index in calls.definitely(x)}, {index for _, index in calls.definitely(y)}
     both = bool(one and other) and len(one | other) > 1
-    return ConstraintResult(int(bool(one or other)), int(both))
+    return ConstraintResult(int(bool(one or other)), int(both), both)
 
 
 _COUNTING: Mapping[str, Callable[[ConditionIndex, int, int], ConstraintResult]] = {
@@ -187,4 +192,5 @@ _RELATIONS: Mapping[str, Callable[[ConditionIndex, int, int], ConstraintResult]]
 
 def constraint_details(constraint: CompiledConstraint, result: ConstraintResult) -> dict[str, Any]:
     """Returns the entry of a constraint in a score's details."""
-    return {"constraint": constraint.text, "state": result.state, **result._asdict()}
+    counts = {"activated": result.activated, "violated": result.violated}
+    return {"constraint": constraint.text, "state": result.state, **counts}

@@ -85,6 +85,8 @@ class Observer:
             )  # raises for arguments that cannot be compiled
         self._expected = (1 << (expected or 0)) - 1
         self._free = [compile_name(name) for name in (allow_extra if expected is not None else ["*"])]
+        self.allows_anything = not forbid and (expected is None or "*" in allow_extra)
+        """Whether a further call of whatever name would cost nothing."""
         self._forbidden = [compile_name(name) for name in forbid]
         self._matches: dict[str, NameMatch] = {}
         self._observed: dict[Token, ObservedCall] = {}

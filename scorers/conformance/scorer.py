@@ -21,8 +21,7 @@ best alignment needs never raises the value.
 A run passes if the value reaches the rule's ``pass`` and nothing is forbidden or violated. Nothing expected and nothing
 called is 1. Precision, recall and F1 of the same alignment are in the details.
 
-Calls of one step are unordered: the value is the best over every order they can have had. If the order within a step is
-unknown (``Trajectory.unsure_steps``) and some order would not pass, the label is ``ambiguous``.
+Calls of one step are unordered: the value is the best over every order they can have had.
 
 Not scored (outcome ``unscored``): calls that were not executed, failed attempts under ``retries: collapse``, and calls
 that ``allow_extra`` makes free. Arguments that were not captured count as right, and ``unobserved`` in the details lists
@@ -32,9 +31,6 @@ those calls.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import permutations, product
-from math import factorial, prod
 from typing import Any
 
 from scorers.call_scorer import Scorer
@@ -60,10 +56,8 @@ MAX_CACHED_SHAPES = 256
 MAX_CACHED_RESIDUALS = 2_000
 MAX_SHAPE_CALLS = 64
 """Calls of a run whose shape is cached."""
-MAX_ORDERS = 120
-"""Orders of unsure steps that are tried. With more of them the label is ambiguous."""
 
-Shape = tuple[tuple[Token, ...], tuple[int, ...], tuple[bool, ...], frozenset[int]]
+Shape = tuple[tuple[Token, ...], tuple[int, ...], tuple[bool, ...]]
 
 
 class TrajectoryScorer:
@@ -93,7 +87,7 @@ class TrajectoryScorer:
         limits = (self._limits.max_calls, self._limits.max_errors)
         self._checks = len(self._constraints) + sum(limit is not None for limit in limits)
         self._needs_failures = self._limits.max_errors is not None or collapse
-        self._order_matters = (
+        self.order_matters = (
             (self._pattern is not None and self._pattern.bag is None)
             or collapse
             or any(one.template in ORDERED for one in self._constraints)
@@ -116,13 +110,31 @@ class TrajectoryScorer:
         tokens = self._observer.tokens(calls)
         steps = tuple([call.step for call in calls])
         failures = tuple([call.status == "error" for call in calls]) if self._needs_failures else ()
-        shape = (tokens, steps, failures, trajectory.unsure_steps)
+        shape = (tokens, steps, failures)
         result = self._results.get(shape)
         if result is None:
             result = self._diagnose_shape(shape)
             if len(calls) <= MAX_SHAPE_CALLS:
                 self._cache(shape, result)
         return result
+
+    def is_final(self, trajectory: Trajectory, score: Score) -> bool:
+        """Whether the label would stand whatever further calls the run had made."""
+        diagnosis, _ = self.diagnose(trajectory)
+        if score.label == "pass":
+            limits = (self._limits.max_calls, self._limits.max_errors)
+            return self._observer.allows_anything and not self._constraints and limits == (None, None)
+        return "forbidden" in diagnosis.outcomes or self._is_beyond_repair(trajectory, diagnosis)
+
+    def _is_beyond_repair(self, trajectory: Trajectory, diagnosis: Diagnosis) -> bool:
+        """Whether a limit or constraint is broken that no further call can mend, or a call is extra whatever follows."""
+        failures = [call.status == "error" for call in trajectory.calls]
+        if any(edit.name.startswith("max_") for edit in self._violations(diagnosis, failures)):
+            return True
+        if any(result.is_final for result in diagnosis.constraint_results):
+            return True
+        unwanted = (diagnosis.outcomes[at] == "extra" and not diagnosis.calls[at].possibly for at in diagnosis.counted)
+        return reaches(self._pass, 1.0) and any(unwanted)
 
     def _cache(self, shape: Shape, result: tuple[Diagnosis, Score]) -> None:
         # Names and lengths come from agents, so only small shapes are cached. When the cache is full, it is cleared.
@@ -133,15 +145,10 @@ class TrajectoryScorer:
 
     def _diagnose_shape(self, shape: Shape) -> tuple[Diagnosis, Score]:
         diagnosis = self._align(shape)
-        score = self._score(diagnosis, shape)
-        # This is the score of the best order. If even that one fails, no order passes, and the label is not ambiguous.
-        if shape[3] and score.label == "pass" and self._order_matters and not self._passes_in_any_order(shape):
-            explanation = f"{score.explanation}; ambiguous: the order of some calls is unknown, and another would fail"
-            score = replace(score, label="ambiguous", explanation=explanation)
-        return diagnosis, score
+        return diagnosis, self._score(diagnosis, shape)
 
     def _align(self, shape: Shape) -> Diagnosis:
-        tokens, steps, failures, _ = shape
+        tokens, steps, failures = shape
         if self._element is not None and self._pattern is not None and self._pattern.size > MAX_CACHED_RESIDUALS:
             self._pattern = Pattern(self._element)  # drops the residuals that earlier runs reached
         observed = self._observer.observed(tokens)
@@ -215,21 +222,6 @@ class TrajectoryScorer:
         if unobserved := [at for at in diagnosis.counted if calls[at].definitely != calls[at].possibly]:
             details["unobserved"] = sorted(unobserved)
         return details
-
-    def _passes_in_any_order(self, shape: Shape) -> bool:
-        tokens, steps, failures, unsure = shape
-        groups = [[at for at, step in enumerate(steps) if step == wanted] for wanted in sorted(unsure)]
-        # Counted before any is generated: the orders of a step of a dozen calls would not fit into memory.
-        if prod(factorial(min(len(group), MAX_ORDERS)) for group in groups) > MAX_ORDERS:
-            return False
-        for order in product(*(permutations(group) for group in groups)):
-            position = {at: rank for group in order for rank, at in enumerate(group)}
-            keys = [(step, position.get(at, 0)) for at, step in enumerate(steps)]
-            ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
-            ordered = (tokens, tuple(ranks[key] for key in keys), failures, frozenset[int]())
-            if self._score(self._align(ordered), ordered).label != "pass":
-                return False
-        return True
 
     def _refuse_contradictions(self) -> None:
         names = [tool.tool for tool in self._pattern.tools] if self._pattern else []

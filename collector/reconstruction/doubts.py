@@ -1,0 +1,59 @@
+"""What the evidence of one run leaves open, in sentences that say what would settle it. `scorers.doubts` defines each doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from collector.model.genai_span import Role
+from collector.reconstruction.context import RunContext
+from collector.reconstruction.drafts import DraftCall, RunSpans
+from collector.reconstruction.ordering import Unordered
+from scorers.quoting import printable
+from scorers.trajectory import Doubt
+
+AWAITED = frozenset({
+    "missing_span", "missing_anchor", "unrecorded_calls", "nothing_recorded", "uncertain_execution", "uncertain_owner",
+    "unknown_route",
+})  # fmt: skip
+"""Doubts that a span still to come may settle."""
+
+
+def run_doubts(
+    run: RunSpans, calls: Sequence[DraftCall], context: RunContext, lost: frozenset[bytes]
+) -> Iterator[Doubt]:
+    """Yields what is open about the run as a whole. ``lost`` are missing spans of the trace that may be calls."""
+    if "missing_anchor" in run.incomplete:
+        yield Doubt("missing_anchor", sentence="neither the span of an agent nor the root of the trace was received")
+    if lost - {run.missing_ancestor}:
+        yield Doubt("missing_span", sentence="a span was not received whose children were: it may be a tool call")
+    if run.has_unrecorded_calls:
+        yield Doubt("unrecorded_calls", sentence="a model requested tools, and neither messages nor spans say which")
+    if not calls and _is_silent(run):
+        yield Doubt("nothing_recorded", sentence="neither tool spans nor the output of a model were recorded")
+    if run.missing_ancestor and context.route is None:
+        yield Doubt("unknown_route", sentence="a span above the run was not received, and may carry its route")
+    elif run.anchor is not None and run.anchor.remote_parent and context.route is None:
+        yield Doubt("missing_remote_parent", sentence="the caller, in another process, sent no span")
+
+
+def _is_silent(run: RunSpans) -> bool:
+    """Whether nothing recorded would show a tool call."""
+    if run.anchor is not None and run.anchor.tracing == "complete":
+        return False
+    if run.models:
+        return not any(model.has_output or model.finish for model in run.models)
+    return not run.children and run.anchor is not None and run.anchor.role is Role.AGENT
+
+
+def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> Iterator[Doubt]:
+    """Yields what is open about single calls: whether they ran, in this run, and in which order."""
+    index: dict[int, int] = {}
+    if unordered or any(call.doubt is not None for call in calls):
+        index = {id(call): at for at, call in enumerate(calls)}
+    for at, call in enumerate(calls):
+        if call.doubt is not None:
+            yield Doubt(call.doubt, (at,), f"{printable(call.name)}: {call.evidence}")
+    for step in unordered:
+        places = tuple(index[id(call)] for call in step.calls)
+        orders = tuple(tuple(tuple(index[id(call)] for call in unit) for unit in order) for order in step.orders)
+        yield Doubt("uncertain_order", places, "nothing tells in which order some calls were made", orders)

@@ -1,0 +1,117 @@
+"""What a run's evidence leaves open, and the trajectories it allows.
+
+A run is what was recorded of it, and recordings have holes: spans are lost, content is not captured, two clocks disagree.
+A hole that could change a verdict is a *doubt*. A verdict is ``pass`` or ``fail`` only where every run that the evidence
+allows would get it; else the doubts say why there is none.
+
+======================  ============  ==========================================================================
+doubt                   allows        meaning
+======================  ============  ==========================================================================
+missing_span            more calls    spans arrived whose parent, of this process, did not
+missing_anchor          more calls    neither the agent's span nor the root arrived: the run may be cut off
+unrecorded_calls        more calls    a model asked for tools, and nothing tells which
+nothing_recorded        more calls    neither tool spans nor readable messages: nothing tells what was called
+truncated               more calls    a limit was reached, and spans were left out
+uncertain_execution     the opposite  nothing tells for sure whether these calls ran
+uncertain_owner         not these     calls below a missing span: of this run or of another
+uncertain_duplicate     not these     calls that may be other calls of the run, recorded a second time
+uncertain_order         other orders  calls that neither turns nor clocks put into order
+unobserved_arguments    -             a rule constrains arguments that were not captured: they matched by name alone
+missing_remote_parent   -             the caller, in another process, sent no span: its route or tenant is unknown
+unknown_route           no verdict    a missing span of this process may carry the route that selects the rule
+======================  ============  ==========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from math import prod
+from typing import Final, Literal
+
+from scorers.score import Score
+from scorers.trajectory import Doubt, Order, ToolCall, Trajectory
+
+MAX_ALTERNATIVES: Final = 128
+"""How many trajectories are tried for one run; where the evidence allows more, nothing is decided."""
+MORE_CALLS: Final = frozenset({"missing_span", "missing_anchor", "unrecorded_calls", "nothing_recorded", "truncated"})
+"""Doubts that allow any number of further calls."""
+_EITHER_WAY: Final = frozenset({"uncertain_execution", "uncertain_owner", "uncertain_duplicate"})
+_DECIDING: Final = MORE_CALLS | _EITHER_WAY | {"uncertain_order"}
+_MAX_SENTENCES: Final = 3
+
+
+def is_open(doubts: Iterable[Doubt]) -> bool:
+    """Whether the run may have made calls that nobody recorded."""
+    return any(doubt.name in MORE_CALLS for doubt in doubts)
+
+
+def decide(
+    trajectory: Trajectory, score: Callable[[Trajectory], Score], is_final: Callable[[Trajectory, Score], bool]
+) -> Score:
+    """The score of a run with doubts: labelled as every run that they allow would be, else undecided.
+
+    ``is_final`` tells whether a label would stand whatever further calls were made. The value is that of the calls as
+    recorded.
+    """
+    recorded = score(trajectory)
+    doubts = [doubt for doubt in trajectory.doubts if doubt.name in _DECIDING]
+    if not doubts or recorded.label == "error":
+        return recorded
+    possible = alternatives(trajectory)
+    if possible is None:
+        return _undecided(recorded, "ambiguous", ["its calls can be read in more ways than are tried"])
+    may_be_more = is_open(doubts)
+    for other in possible:
+        found = score(other)
+        if found.label != recorded.label or (may_be_more and not is_final(other, found)):
+            only_order = all(doubt.name == "uncertain_order" for doubt in doubts)
+            sentences = list(dict.fromkeys(doubt.sentence or doubt.name for doubt in doubts))
+            return _undecided(recorded, "ambiguous" if only_order else "incomplete", sentences)
+    return recorded
+
+
+def _undecided(score: Score, label: Literal["ambiguous", "incomplete"], sentences: Sequence[str]) -> Score:
+    shown = [*sentences[:_MAX_SENTENCES], *(["..."] if len(sentences) > _MAX_SENTENCES else [])]
+    return replace(score, label=label, explanation=f"{score.explanation}; {label}: {'; '.join(shown)}")
+
+
+def alternatives(trajectory: Trajectory) -> Iterator[Trajectory] | None:
+    """The trajectories that the doubts allow, without doubts of their own; None where there are too many to try.
+
+    What a doubt says of several calls holds for all of them or for none.
+    """
+    either_way = [doubt for doubt in trajectory.doubts if doubt.name in _EITHER_WAY]
+    unordered = [doubt.orders for doubt in trajectory.doubts if doubt.name == "uncertain_order"]
+    if not 0 < prod([2 ** len(either_way), *map(len, unordered)]) <= MAX_ALTERNATIVES:
+        return None
+    return _alternatives(trajectory, either_way, unordered)
+
+
+def _alternatives(
+    trajectory: Trajectory, either_way: Sequence[Doubt], unordered: Sequence[Sequence[Order]]
+) -> Iterator[Trajectory]:
+    for as_recorded in product((True, False), repeat=len(either_way)):
+        calls: list[ToolCall | None] = list(trajectory.calls)
+        for doubt, same in zip(either_way, as_recorded, strict=True):
+            for at in () if same else doubt.calls:
+                calls[at] = _opposite(trajectory.calls[at]) if doubt.name == "uncertain_execution" else None
+        for orders in product(*unordered):
+            yield _arranged(trajectory, calls, orders)
+
+
+def _opposite(call: ToolCall) -> ToolCall:
+    return call._replace(executed=not call.executed)
+
+
+def _arranged(trajectory: Trajectory, calls: Sequence[ToolCall | None], orders: Iterable[Order]) -> Trajectory:
+    places = [(call.step, 0) for call in trajectory.calls]
+    for order in orders:
+        for rank, together in enumerate(order):
+            for at in together:
+                places[at] = (trajectory.calls[at].step, rank)
+    step_of = {place: step for step, place in enumerate(sorted(set(places)))}
+    listed = sorted(range(len(places)), key=places.__getitem__)
+    kept = [call._replace(step=step_of[places[at]]) for at in listed if (call := calls[at]) is not None]
+    return replace(trajectory, calls=kept, doubts=())

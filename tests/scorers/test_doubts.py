@@ -1,0 +1,181 @@
+"""A verdict stands only where every run that the evidence allows would get it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scorers import CompiledRule, Doubt, ToolCall, Trajectory, parse_rules
+from scorers.doubts import MAX_ALTERNATIVES, MORE_CALLS, alternatives
+
+OPEN = sorted(MORE_CALLS)
+
+
+def rule(**parts: Any) -> CompiledRule:
+    return CompiledRule(parse_rules({"rules": [{"name": "r", **parts}]}).rules[0])
+
+
+def run(*names: str, doubts: tuple[Doubt, ...] = (), steps: tuple[int, ...] | None = None) -> Trajectory:
+    steps = steps or tuple(range(len(names)))
+    return Trajectory([ToolCall(name, step=step) for name, step in zip(names, steps, strict=True)], doubts=doubts)
+
+
+def label(compiled: CompiledRule, trajectory: Trajectory) -> str:
+    (evaluation,) = compiled.evaluate(trajectory)
+    return evaluation.score.label
+
+
+def either_order(one: int, other: int) -> Doubt:
+    return Doubt("uncertain_order", (one, other), orders=(((one,), (other,)), ((other,), (one,))))
+
+
+def sequences(trajectory: Trajectory) -> list[list[str]]:
+    possible = alternatives(trajectory)
+    assert possible is not None
+    return [[call.name for call in one.calls if call.executed] for one in possible]
+
+
+A_THEN_B = rule(expect={"sequence": ["a", "b"]})
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_calls_may_be_missing_so_neither_a_pass_nor_a_fail_is_sure(name: Any) -> None:
+    assert label(A_THEN_B, run("a", "b", doubts=(Doubt(name),))) == "incomplete"
+    assert label(A_THEN_B, run("a", doubts=(Doubt(name),))) == "incomplete"
+    assert label(rule(expect={"sequence": []}), run(doubts=(Doubt(name),))) == "incomplete"
+    assert label(rule(expect={"forbid": ["x"]}), run("a", doubts=(Doubt(name),))) == "incomplete"
+    assert label(rule(expect={"max_calls": 3}), run("a", doubts=(Doubt(name),))) == "incomplete"
+
+
+@pytest.mark.parametrize(
+    ("parts", "names"),
+    [
+        ({"expect": {"forbid": ["x"]}}, ("a", "x")),
+        ({"expect": {"max_calls": 1}}, ("a", "b")),
+        ({"expect": {"sequence": ["b"]}}, ("a",)),
+        ({"constraints": [{"absence": "a"}]}, ("a",)),
+        ({"constraints": [{"not_after": ["a", "b"]}]}, ("a", "b")),
+        ({"constraints": [{"not_together": ["a", "b"]}]}, ("a", "b")),
+        ({"constraints": [{"exactly": {"tool": "a", "times": 1}}]}, ("a", "a")),
+    ],
+)
+def test_what_was_seen_and_cannot_be_undone_is_a_fail_whatever_is_missing(
+    parts: dict[str, Any], names: tuple[str, ...]
+) -> None:
+    assert label(rule(**parts), run(*names, doubts=(Doubt("missing_span"),))) == "fail"
+
+
+@pytest.mark.parametrize(
+    ("parts", "names"),
+    [
+        ({"expect": {"sequence": ["a", "b"]}}, ("a",)),
+        ({"expect": {"sequence": ["a", "b"]}}, ("b",)),
+        ({"expect": {"sequence": ["b"]}, "pass": 0.5}, ("a",)),
+        ({"constraints": [{"existence": "b"}]}, ("a",)),
+        ({"constraints": [{"precedence": ["b", "a"]}]}, ("a",)),
+        ({"constraints": [{"response": ["a", "b"]}]}, ("a",)),
+        ({"constraints": [{"init": "b"}]}, ("a",)),
+        ({"constraints": [{"last": "b"}]}, ("a",)),
+        ({"constraints": [{"chain_response": ["a", "b"]}]}, ("a", "c")),
+        ({"constraints": [{"exactly": {"tool": "a", "times": 2}}]}, ("a",)),
+    ],
+)
+def test_what_a_missing_call_would_heal_is_no_fail(parts: dict[str, Any], names: tuple[str, ...]) -> None:
+    assert label(rule(**parts), run(*names)) == "fail"
+    assert label(rule(**parts), run(*names, doubts=(Doubt("missing_span"),))) == "incomplete"
+
+
+def test_a_pass_stands_where_no_further_call_could_break_it() -> None:
+    anything_more = rule(expect={"sequence": ["a"], "allow_extra": ["*"]})
+    assert label(anything_more, run("a", doubts=(Doubt("missing_span"),))) == "pass"
+    assert label(anything_more, run("b", doubts=(Doubt("missing_span"),))) == "incomplete"
+    limited = rule(expect={"sequence": ["a"], "allow_extra": ["*"], "forbid": ["x"]})
+    assert label(limited, run("a", doubts=(Doubt("missing_span"),))) == "incomplete"
+
+
+def test_a_forbidden_call_that_may_not_have_run_is_no_fail() -> None:
+    doubts = (Doubt("uncertain_execution", (1,)), Doubt("missing_span"))
+    assert label(rule(expect={"forbid": ["x"]}), run("a", "x", doubts=doubts)) == "incomplete"
+
+
+@pytest.mark.parametrize("name", ["uncertain_execution", "uncertain_owner", "uncertain_duplicate"])
+def test_a_verdict_that_holds_with_and_without_the_calls_stands(name: Any) -> None:
+    doubts = (Doubt(name, (1,)),)
+    assert sequences(run("a", "b", doubts=doubts)) == [["a", "b"], ["a"]]
+    assert label(A_THEN_B, run("a", "b", doubts=doubts)) == "incomplete"
+    assert label(rule(expect={"sequence": ["a", {"optional": "b"}]}), run("a", "b", doubts=doubts)) == "pass"
+    assert label(rule(expect={"sequence": ["c"]}), run("a", "b", doubts=doubts)) == "fail"
+
+
+def test_a_call_that_probably_did_not_run_is_tried_as_one_that_did() -> None:
+    calls = [ToolCall("a"), ToolCall("b", executed=False, step=1)]
+    assert sequences(Trajectory(calls, doubts=(Doubt("uncertain_execution", (1,)),))) == [["a"], ["a", "b"]]
+
+
+def test_calls_without_order_are_tried_in_every_order() -> None:
+    doubts = (either_order(0, 1),)
+    assert sequences(run("a", "b", doubts=doubts, steps=(0, 0))) == [["a", "b"], ["b", "a"]]
+    assert label(A_THEN_B, run("a", "b", doubts=doubts, steps=(0, 0))) == "ambiguous"
+    assert label(rule(expect={"any_order": ["a", "b"]}), run("a", "b", doubts=doubts, steps=(0, 0))) == "pass"
+    assert label(rule(expect={"sequence": ["c"]}), run("a", "b", doubts=doubts, steps=(0, 0))) == "fail"
+
+
+def test_calls_that_ran_at_once_or_one_by_one_are_tried_both_ways() -> None:
+    doubt = Doubt("uncertain_order", (0, 1), orders=(((0, 1),), ((0,), (1,))))
+    assert label(A_THEN_B, run("a", "b", doubts=(doubt,), steps=(0, 0))) == "pass"
+    assert label(rule(expect={"sequence": ["b", "a"]}), run("a", "b", doubts=(doubt,), steps=(0, 0))) == "ambiguous"
+
+
+def test_calls_that_ran_at_once_are_not_in_doubt() -> None:
+    assert label(A_THEN_B, run("b", "a", steps=(0, 0))) == "pass"
+
+
+def test_more_readings_than_are_tried_decide_nothing() -> None:
+    few = tuple(Doubt("uncertain_execution", (at,)) for at in range(7))
+    many = (*few, Doubt("uncertain_execution", (7,)))
+    assert len(sequences(run(*"abcdefg", doubts=few))) == MAX_ALTERNATIVES
+    assert alternatives(run(*"abcdefgh", doubts=many)) is None
+    assert label(rule(expect={"forbid": ["z"]}), run(*"abcdefgh", doubts=many)) == "ambiguous"
+    untold = Doubt("uncertain_order", (0, 1))
+    assert alternatives(run("a", "b", doubts=(untold,), steps=(0, 0))) is None
+    assert label(A_THEN_B, run("a", "b", doubts=(untold,), steps=(0, 0))) == "ambiguous"
+    assert label(rule(expect={"any_order": ["a", "b"]}), run("a", "b", doubts=(untold,), steps=(0, 0))) == "pass"
+
+
+def test_doubts_that_only_inform_change_nothing() -> None:
+    doubts = (Doubt("unobserved_arguments", (0,)), Doubt("missing_remote_parent"))
+    assert label(A_THEN_B, run("a", "b", doubts=doubts)) == "pass"
+
+
+def test_published_scorers_are_undecided_where_calls_may_be_missing() -> None:
+    published = rule(expect={"sequence": ["a"]}, scorers=[{"system": "evalite", "mode": "exact"}])
+    assert label(published, run("a")) == "pass"
+    assert label(published, run("a", doubts=(Doubt("missing_span"),))) == "incomplete"
+    assert label(published, run("a", "b", doubts=(Doubt("uncertain_owner", (1,)),))) == "incomplete"
+
+
+def test_an_undecided_verdict_says_what_would_settle_it() -> None:
+    doubt = Doubt("uncertain_execution", (1,), "the span of call_7 never came")
+    (evaluation,) = A_THEN_B.evaluate(run("a", "b", doubts=(doubt,)))
+    assert evaluation.score.explanation.endswith("; incomplete: the span of call_7 never came")
+    assert evaluation.score.value == 1.0
+
+
+names = st.sampled_from("abc")
+
+
+@given(st.lists(names, max_size=4), st.lists(names, max_size=2), st.integers(0, 4))
+def test_no_call_that_may_be_missing_turns_a_sure_verdict(calls: list[str], unseen: list[str], at: int) -> None:
+    """What the doubt allows is tried here the slow way: the calls that were unseen are put back."""
+    for compiled in (
+        A_THEN_B,
+        rule(expect={"sequence": ["a", "b"], "allow_extra": ["*"]}),
+        rule(expect={"forbid": ["c"]}),
+    ):
+        sure = label(compiled, run(*calls, doubts=(Doubt("missing_span"),)))
+        whole = [*calls[:at], *unseen, *calls[at:]]
+        if sure != "incomplete":
+            assert label(compiled, run(*whole)) == sure
