@@ -29,7 +29,9 @@ class ConversationPipeline:
         telemetry: Telemetry,
         clock: Clock,
         wait_for: Callable[[Iterable[str]], float],
+        skew_ns: int,
     ) -> None:
+        self._skew_ns = skew_ns
         self._conversations, self.rules, self._journal = conversations, rules, journal
         self._output, self._telemetry, self._clock, self._wait_for = output, telemetry, clock, wait_for
         telemetry.conversations_open.set_function(lambda: len(conversations))
@@ -67,7 +69,7 @@ class ConversationPipeline:
     def _conclude(self, conversation: Conversation, release: str) -> None:
         """Score a conversation, export and count its verdicts, and remember or evict it."""
         try:
-            verdicts, resource = score(conversation, self.rules, release)
+            verdicts, resource = score(conversation, self.rules, release, self._skew_ns)
             self._output.export_events(verdicts, resource)
             self._output.submit_for_judging(verdicts, HeldExport(b"", [], []), lambda _: resource)
         except Exception:  # noqa: BLE001 - a bug in a scorer must not end the process

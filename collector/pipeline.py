@@ -18,7 +18,7 @@ from hashlib import blake2b
 
 from collector import dialects
 from collector.assembly.assembler import Assembler, Disposition, Due
-from collector.assembly.conversations import Conversations
+from collector.assembly.conversations import ConversationRun, Conversations
 from collector.assembly.trace import Trace
 from collector.clock import Clock
 from collector.component import ExportRequest, Rejected, Signal
@@ -35,10 +35,16 @@ from collector.otlp.decode import Decoder
 from collector.reconstruction.doubts import AWAITED
 from collector.reconstruction.reconstruct import ContextSettings, Run, reconstruct
 from collector.results.redaction import Redaction
-from collector.results.results import Results, resource_of
+from collector.results.results import EnvelopedItems, Results, resource_of
 from collector.scoring.conversations import collect
 from collector.scoring.rule_files import LoadedRules
-from collector.scoring.select_and_score import TENANT_ATTRIBUTES, arguments_to_embed, verdicts_of, words_to_embed
+from collector.scoring.select_and_score import (
+    TENANT_ATTRIBUTES,
+    Scored,
+    arguments_to_embed,
+    verdicts_of,
+    words_to_embed,
+)
 from collector.scoring.verdict import Verdict
 from collector.storage.journal import Journal, JournaledScope
 from collector.storage.recovery import restore_all
@@ -88,6 +94,7 @@ class Pipeline:
     ) -> None:
         self._telemetry, self._queue, self._clock, self._embed_ahead = telemetry, queue, clock, embed_ahead
         self._context, self._user_input = config.context, user_input
+        self._confirms = config.traces.confirm > config.traces.settle
         self._judge_queue = judge_queue
         self._assembler = assembler = Assembler(config.traces)
         self._journal = Journal(spool, assembler.is_open, config.traces.idle_timeout) if spool is not None else None
@@ -98,7 +105,8 @@ class Pipeline:
         self._output = VerdictOutput(telemetry, self._results, self._hold_queue, clock, judge_queue, on_verdict)
         self._conversations = Conversations(config.conversations)
         self._conversation_pipeline = ConversationPipeline(
-            self._conversations, rules.set, self._journal, self._output, telemetry, clock, self._wait_for
+            self._conversations, rules.set, self._journal, self._output, telemetry, clock, self._wait_for,
+            round(config.context.clock_skew * 1e9),
         )  # fmt: skip
         telemetry.traces_open.set_function(lambda: len(assembler))
         telemetry.held_spans.set_function(lambda: self._hold_queue.held_spans)
@@ -112,7 +120,8 @@ class Pipeline:
         judged = self._submits and self._judge_queue is not None and self._judge_queue.has_judge
         route, intent = tuple(self._context.route), tuple(self._context.intent)
         user_input = self._user_input or judged or bool(rules.set.intents)
-        self._settings = ContextSettings(route, intent, user_input=user_input, content=judged)
+        skew_ns = round(self._context.clock_skew * 1e9)
+        self._settings = ContextSettings(route, intent, skew_ns, user_input=user_input, content=judged)
         attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes)
         prefixes = dialects.ATTRIBUTE_PREFIXES
         self._read_span, self._read_log = dialects.read_span, dialects.read_log
@@ -302,11 +311,25 @@ class Pipeline:
         started = self._clock.now()
         runs = self._reconstruct(trace)
         if due is Due.SETTLED and any(doubt.name in AWAITED for run in runs for doubt in run.trajectory.doubts):
-            self._assembler.wait(trace)
+            self._assembler.wait(trace, "incomplete")
         elif self._rules.embeds and (wait := self._wait_for_texts(runs)):
             self._assembler.postpone(trace, self._clock.now() + wait)
         else:
-            self._finish(trace, runs, due.value, started)
+            scored = self._score(trace, runs, due.release)
+            if due is Due.SETTLED and self._confirms and scored is not None and self._may_change(scored):
+                self._assembler.wait(trace, "confirm")
+            else:
+                self._finish(trace, runs, scored, started)
+
+    def _may_change(self, scored: Scored) -> bool:
+        """Whether spans still on their way, or that of a caller in another process, could change a verdict."""
+        return scored.may_change() or any(
+            doubt.name == "missing_remote_parent"
+            and verdict.revision == 0
+            and self._rules.matches_by("route", verdict.scope)
+            for verdict in scored.verdicts
+            for doubt in verdict.run.trajectory.doubts
+        )
 
     def _wait_for_texts(self, runs: list[Run]) -> float:
         """The user's words first: which rule looks at which arguments may depend on the intent they show."""
@@ -328,7 +351,8 @@ class Pipeline:
 
     def _release(self, trace: Trace, release: str) -> None:
         started = self._clock.now()
-        self._finish(trace, self._reconstruct(trace), release, started)
+        runs = self._reconstruct(trace)
+        self._finish(trace, runs, self._score(trace, runs, release), started)
 
     # ---- from a trace to its results
 
@@ -339,24 +363,40 @@ class Pipeline:
             self._output.report_bug("trace %s could not be reconstructed", trace.trace_id.hex())
             return []
 
-    def _finish(self, trace: Trace, runs: list[Run], release: str, started: float) -> None:
-        """Score the runs, export the annotated spans and the events, close the trace."""
+    def _score(self, trace: Trace, runs: list[Run], release: str) -> Scored | None:
         try:
-            verdicts = verdicts_of(trace, runs, self._rules, release)
-            now = self._clock.now()
-            self._telemetry.scoring_seconds.observe(now - started)
-            spans, events = self._results.of_trace(trace, verdicts)
-            collected = list(collect(trace, runs, verdicts)) if self._collects_runs else []
+            return verdicts_of(trace, runs, self._rules, release, self._settings.skew_ns)
         except Exception:  # noqa: BLE001 - a bug in a scorer, or a trace nobody expected, must not end the process
-            self._output.report_bug(
-                "trace %s could not be scored; its spans are exported unchanged", trace.trace_id.hex()
-            )
-            now, verdicts, events, collected = started, [], [], []
+            self._report_unscored(trace)
+            return None
+
+    def _report_unscored(self, trace: Trace) -> None:
+        self._output.report_bug("trace %s could not be scored; its spans are exported unchanged", trace.trace_id.hex())
+
+    def _finish(self, trace: Trace, runs: list[Run], scored: Scored | None, started: float) -> None:
+        """Export the annotated spans and the events of a scored trace, and close it."""
+        now = self._clock.now()
+        verdicts: list[Verdict] = []
+        events: EnvelopedItems = []
+        collected: list[ConversationRun] = []
+        try:
+            if scored is not None:
+                verdicts = scored.verdicts
+                self._telemetry.scoring_seconds.observe(now - started)
+                spans, events = self._results.of_trace(trace, verdicts)
+                collected = list(collect(trace, runs, verdicts)) if self._collects_runs else []
+                self._record(trace, scored)
+        except Exception:  # noqa: BLE001 - as in _score
+            self._report_unscored(trace)
+            verdicts, events, collected, scored = [], [], [], None
+        if scored is None:
             spans = [(envelope, self._redaction.span(raw)) for _, raw, envelope in trace.held_spans()]
         export = HeldExport(trace.trace_id, spans, events)
         if self._submits:
             self._output.submit_for_judging(verdicts, export, partial(resource_of, trace))
             export.span_ids = [span_id for span_id, _, _ in trace.held_spans()] if export.awaited else ()
+        if not any(call.known_by == "result" for run in runs for call in run.trajectory.calls):
+            trace.drop_histories()  # large, and no evidence that a revision would need
         evicted = self._assembler.close(trace)
         if self._journal is not None:
             self._journal.close(trace, evicted)
@@ -364,6 +404,14 @@ class Pipeline:
         self._output.count(verdicts)
         if collected:
             self._conversation_pipeline.add(collected, now)
+
+    def _record(self, trace: Trace, scored: Scored) -> None:
+        """Record what was given, and count what it revises."""
+        for anchor, given in scored.given.items():
+            before = trace.verdicts.get(anchor)
+            if before is not None:
+                self._telemetry.child(self._telemetry.verdict_revisions, before.label or "unknown", given.label).inc()
+            trace.record_verdict(anchor, given)
 
 
 def _context_last(item: tuple[int, bytes, GenAISpan]) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from collector.assembly.deadlines import Deadlines
 from collector.assembly.held_spans import HeldSpans
@@ -30,10 +30,17 @@ _LARGE = 1000
 class Due(Enum):
     """Why a trace is due."""
 
-    SETTLED = "root"
-    """Quiet for ``settle``: release it if it is complete, else call ``wait``."""
-    IDLE = "idle"
-    MAX_DURATION = "max_duration"
+    SETTLED = auto()
+    """Quiet for ``settle``: release it if it is complete and passes, else call ``wait``."""
+    CONFIRMED = auto()
+    """Quiet for ``confirm`` since: release it, whatever its verdict."""
+    IDLE = auto()
+    MAX_DURATION = auto()
+
+    @property
+    def release(self) -> str:
+        """The reason of release, as verdicts and metrics name it."""
+        return "root" if self in (Due.SETTLED, Due.CONFIRMED) else self.name.lower()
 
 
 class Disposition(Enum):
@@ -108,7 +115,7 @@ class Assembler:
             elif trace:
                 trace.truncated = True
             if trace and trace.waiting:  # this may be the parent it lacked
-                trace.waiting = False
+                trace.waiting = ""
                 self._deadlines.schedule(trace_id, now + self._config.settle)
 
     def add(
@@ -129,7 +136,7 @@ class Assembler:
             trace.apply(TraceEvent.ARRIVED)
         trace.touched = now
         if trace.waiting:
-            trace.waiting = False
+            trace.waiting = ""
             self._deadlines.schedule(trace_id, self._deadline(trace))
         if len(trace.spans) + len(trace.seen) >= self._config.max_spans:
             trace.truncated = True
@@ -139,6 +146,8 @@ class Assembler:
             trace.seen[key] = False
             return Disposition.LATE
         trace.spans[key] = span
+        if span.history is not None:
+            trace.keep_longest_history(span)
         if late:
             return Disposition.LATE
         if raw is not None and (span.annotatable or self._may_be_anchor(trace, span)):
@@ -159,11 +168,11 @@ class Assembler:
             elif now >= trace.touched + self._config.idle_timeout:
                 yield trace, Due.IDLE
             else:
-                yield trace, Due.SETTLED
+                yield trace, Due.SETTLED if trace.waiting != "confirm" else Due.CONFIRMED
 
-    def wait(self, trace: Trace) -> None:
-        """Make a trace that settled incomplete due again when a span arrives, or when it has been idle long enough."""
-        trace.waiting = True
+    def wait(self, trace: Trace, reason: Literal["incomplete", "confirm"]) -> None:
+        """Make a trace that settled due again when a span arrives, or when it has been quiet long enough for ``reason``."""
+        trace.waiting = reason
         self._deadlines.schedule(trace.trace_id, self._deadline(trace))
 
     def postpone(self, trace: Trace, at: float) -> None:
@@ -224,7 +233,7 @@ class Assembler:
             return trace  # a repeated span reopens nothing
         del self._closed[trace_id]
         trace.links += self._unclaimed.claim(trace_id).links
-        trace.opened, trace.waiting = now, False
+        trace.opened, trace.waiting = now, ""
         self._open[trace_id] = trace
         self._deadlines.schedule(trace_id, now + self._config.settle)
         return trace
@@ -232,7 +241,7 @@ class Assembler:
     def _deadline(self, trace: Trace) -> float:
         quiet = self._config.settle * (1 + len(trace.spans) // _LARGE)
         if trace.waiting:
-            quiet = self._config.idle_timeout
+            quiet = self._config.idle_timeout if trace.waiting == "incomplete" else self._config.confirm
         return min(trace.touched + quiet, trace.opened + self._config.max_duration)
 
     @staticmethod

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from collector.model.genai_span import GenAISpan
 from collector.otlp.lazy import Envelope, parent_links
@@ -47,6 +47,18 @@ def _empty() -> dict[Any, Any]:
 _EMPTY: Final = cast("dict[Any, Any]", MappingProxyType({}))
 
 
+_BEGINNING: Final = 512
+"""Characters of a model's input by which conversations are told apart."""
+
+
+class Given(NamedTuple):
+    """A verdict that was given: its revision, a fingerprint of the calls that were scored, and its label."""
+
+    revision: int
+    fingerprint: int = 0
+    label: str = ""
+
+
 @dataclass(slots=True, eq=False)
 class Trace:
     """One open or remembered trace. ``spans`` are keyed by span id, log records among them by a hash of the record."""
@@ -58,8 +70,8 @@ class Trace:
     """Span id and parent id of every span, GenAI or not, one after the other."""
     state: TraceState = TraceState.OPEN
     due: float = 0.0
-    waiting: bool = False
-    """It settled incomplete; any new span lets it settle again."""
+    waiting: Literal["", "incomplete", "confirm"] = ""
+    """What it waits for since it settled: spans that are missing, or spans that could change a fail. Cleared by new spans."""
     truncated: bool = False
     """A limit was reached, and something was not kept."""
     spans: dict[bytes | int, GenAISpan] = field(default_factory=dict)
@@ -69,11 +81,13 @@ class Trace:
     """Of the first held span, and nearly always of all others."""
     other_envelopes: dict[bytes, Envelope] = field(default_factory=_empty)
     """Of the held spans with a different one, by span id."""
-    verdicts: dict[bytes, tuple[int, int]] = field(default_factory=_empty)
+    verdicts: dict[bytes, Given] = field(default_factory=_empty)
     """By anchor of each scored run: revision, and fingerprint of what was scored."""
     seen: dict[bytes | int, bool] = field(default_factory=_empty)
     """Spans from before a restart, of which only the key is known, and whether they were held."""
 
+    histories: dict[int, GenAISpan] = field(default_factory=_empty)
+    """The model request with the longest history of each conversation, by a hash of how that begins."""
     known_parents: dict[bytes, bytes] | None = None
     links_read: int = 0
 
@@ -100,10 +114,29 @@ class Trace:
             for span_id, raw in self.held.items():
                 yield span_id, raw, self.other_envelopes.get(span_id, self.envelope)
 
-    def record_verdict(self, anchor: bytes, revision: int, fingerprint: int) -> None:
-        """Note that a run was scored."""
+    def keep_longest_history(self, model: GenAISpan) -> None:
+        """Drop the input of every model request that a later one repeats: the longest has all that any has."""
+        if type(model.history) is not str:
+            return
+        self.histories = self.histories or {}
+        beginning = hash(model.history[:_BEGINNING])
+        known = self.histories.get(beginning)
+        if known is not None:
+            shorter, longer = sorted((known, model), key=lambda span: len(span.history))
+            shorter.history = None
+            model = longer
+        self.histories[beginning] = model
+
+    def drop_histories(self) -> None:
+        """Drop the inputs of all model requests."""
+        self.histories = _EMPTY
+        for span in self.spans.values():
+            span.history = None
+
+    def record_verdict(self, anchor: bytes, given: Given) -> None:
+        """Record that a run has its verdict."""
         self.verdicts = self.verdicts or {}
-        self.verdicts[anchor] = (revision, fingerprint)
+        self.verdicts[anchor] = given
 
     def was_held(self, key: bytes | int) -> bool:
         """Whether a known span is held, or was."""

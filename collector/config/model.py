@@ -113,6 +113,7 @@ class TracesConfig(Section):
     """
 
     settle: Duration = 2.0
+    confirm: Duration = Field(6.0, description="quiet time after which a fail is given that a late span could change")
     idle_timeout: Duration = 30.0
     max_duration: Duration = 600.0
     max_open: int = Field(100_000, ge=1)
@@ -142,6 +143,7 @@ class ContextConfig(Section):
 
     route: list[str] = ["rightcall.route", "http.route"]
     intent: list[str] = ["rightcall.intent", "gen_ai.workflow.name"]
+    clock_skew: Duration = Field(0.01, description="starts on two hosts that are closer than this have no order")
 
 
 class SendingQueueConfig(Section):

@@ -38,6 +38,8 @@ class RunSpans:
     """Ids of missing spans between the anchor and spans of the run."""
     disputed: list[RunSpans] = field(default_factory=list)
     """Spans below missing ones: they belong to this run or to another."""
+    turns_are_ordered: bool = True
+    """False if nothing tells which of its model requests came first."""
     has_unrecorded_calls: bool = False
     """A model requested tools, and nothing records which."""
 

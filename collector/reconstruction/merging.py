@@ -13,8 +13,8 @@ from typing import Final
 from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import ResultStatus
 from collector.payloads.values import parse_arguments
-from collector.reconstruction.drafts import DraftCall, RunSpans, by_start, latest_start
-from collector.reconstruction.requested_calls import RequestedCall, ToldResults, requested_calls
+from collector.reconstruction.drafts import DraftCall, RunSpans, latest_start
+from collector.reconstruction.requested_calls import RequestedCall, ToldResults, in_causal_order, requested_calls
 from scorers.trajectory import Status
 
 MAX_CANDIDATES: Final = 64
@@ -32,7 +32,7 @@ def merge_calls(run: RunSpans) -> list[DraftCall]:
         for call in calls:
             call.enclosing_id = run.enclosing.get(call.span_id or b"")
     if run.models:
-        models = sorted(run.models, key=by_start)
+        models, run.turns_are_ordered = in_causal_order(run.models)
         requested = requested_calls(models)
         if calls and requested:
             _match(calls, requested)

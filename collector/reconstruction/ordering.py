@@ -12,7 +12,7 @@ in pairs, and every order that the known pairs allow is handed on to be tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Final, Literal, NamedTuple
@@ -27,6 +27,8 @@ MAX_COMPARED: Final = 64
 MAX_ORDERS: Final = 128
 """How many orders of a step are handed on; where there are more, none is."""
 
+Clocks = frozenset[object]
+"""The clocks of two hosts."""
 Steps = Sequence[Sequence[DraftCall]]
 """Calls in order; those of one inner sequence are concurrent."""
 Relation = Literal["before", "after", "concurrent", "unknown", "before_or_concurrent", "after_or_concurrent"]
@@ -40,21 +42,30 @@ class Unordered(NamedTuple):
 
 
 def assign_steps(
-    calls: list[DraftCall], skew_ns: int, anchor: GenAISpan | None = None, *, turns_are_ordered: bool = True
+    calls: list[DraftCall], skew_ns: int, *, turns_are_ordered: bool = True, wrong_clocks: Collection[Clocks] = ()
 ) -> list[Unordered]:
     """Sort ``calls`` in place and set their steps. Returns the steps whose order is in doubt.
 
-    ``anchor`` encloses the calls in time. Unless ``turns_are_ordered`` nothing tells which turn came first.
+    Unless ``turns_are_ordered`` nothing tells which turn came first. ``wrong_clocks`` are pairs that contradict one another.
     """
     calls.sort(key=_start)
-    if _is_plain(calls):
+    if turns_are_ordered and _is_plain(calls):
         _sweep(calls)
         return []
     if len(calls) > MAX_COMPARED:
         for call in calls:
             call.step = 0
         return [Unordered(calls, ())]
-    return _compare_all(calls, _Comparison(skew_ns, turns_are_ordered, _wrong_clocks(calls, anchor, skew_ns)))
+    return _compare_all(calls, _Comparison(skew_ns, turns_are_ordered, frozenset(wrong_clocks)))
+
+
+def contradicting_clocks(call: DraftCall, enclosing: GenAISpan, skew_ns: int) -> Clocks | None:
+    """Returns the clocks of a call and of a span that encloses it if, by them, it does not; None if they agree."""
+    clocks = frozenset((clock_of(call.resource), clock_of(enclosing.resource)))
+    if len(clocks) < 2 or not call.start_ns or not 0 < enclosing.start_ns <= enclosing.end_ns:
+        return None
+    agree = enclosing.start_ns - skew_ns <= _begin(call) and _end(call) <= enclosing.end_ns + skew_ns
+    return None if agree else clocks
 
 
 def _start(call: DraftCall) -> tuple[int, int, int, bytes]:
@@ -79,7 +90,7 @@ def _is_plain(calls: Sequence[DraftCall]) -> bool:
         return True
     latest_turn: dict[int, int] = {}
     for before, after in pairwise(calls):
-        if before.resource is not after.resource and _clock(before.resource) != _clock(after.resource):
+        if before.resource is not after.resource and clock_of(before.resource) != clock_of(after.resource):
             return False
         if before.start_ns == after.start_ns and not _is_settled_tie(before, after):
             return False
@@ -103,15 +114,17 @@ def _sweep(calls: Sequence[DraftCall]) -> None:
     step: list[DraftCall] = []
     step_end = number = 0
     for call in calls:
-        if step and not _is_of_turn(call, step[-1]) and not _overlaps(call, step, step_end):
+        if step and not _is_concurrent(call, step, step_end):
             step, step_end, number = [], 0, number + 1
         step.append(call)
         call.step = number
         step_end = max(step_end, call.end_ns)
 
 
-def _is_of_turn(call: DraftCall, other: DraftCall) -> bool:
-    return call.turn >= 0 and call.turn == other.turn and call.run == other.run
+def _is_concurrent(call: DraftCall, step: Sequence[DraftCall], step_end: int) -> bool:
+    if call.turn >= 0 and step[-1].turn >= 0 and call.run == step[-1].run:
+        return call.turn == step[-1].turn  # the result of one turn was told before the next
+    return _overlaps(call, step, step_end)
 
 
 def _overlaps(call: DraftCall, step: Sequence[DraftCall], step_end: int) -> bool:
@@ -132,7 +145,7 @@ class _Comparison:
 
     skew_ns: int
     turns_are_ordered: bool
-    wrong_clocks: frozenset[object]
+    wrong_clocks: frozenset[Clocks]
 
     def relation(self, one: DraftCall, other: DraftCall) -> Relation:
         """How ``one`` stands to ``other``."""
@@ -151,10 +164,8 @@ class _Comparison:
         begun, begun_other = _begin(one), _begin(other)
         if begun == begun_other or not begun or not begun_other:
             return "unknown"
-        clock, clock_other = _clock(one.resource), _clock(other.resource)
-        if clock != clock_other and (
-            abs(begun - begun_other) < self.skew_ns or clock in self.wrong_clocks or clock_other in self.wrong_clocks
-        ):
+        clocks = frozenset((clock_of(one.resource), clock_of(other.resource)))
+        if len(clocks) > 1 and (abs(begun - begun_other) < self.skew_ns or clocks in self.wrong_clocks):
             return "unknown"
         first, second = (one, other) if begun < begun_other else (other, one)
         if latest_start(_begin(second)) < _end(first):
@@ -162,19 +173,6 @@ class _Comparison:
         if one.response >= 0 and one.response == other.response:  # one answer asked for both, or one for each by itself
             return "before_or_concurrent" if first is one else "after_or_concurrent"
         return "before" if first is one else "after"
-
-
-def _wrong_clocks(calls: Sequence[DraftCall], anchor: GenAISpan | None, skew_ns: int) -> frozenset[object]:
-    """The clocks of other hosts than the anchor's that put a call outside the span that encloses it."""
-    if anchor is None or not anchor.start_ns or anchor.end_ns < anchor.start_ns:
-        return frozenset()
-    own = _clock(anchor.resource)
-    return frozenset(
-        clock
-        for call in calls
-        if (clock := _clock(call.resource)) != own
-        and not anchor.start_ns - skew_ns <= _begin(call) <= _end(call) <= anchor.end_ns + skew_ns
-    )
 
 
 def _compare_all(calls: list[DraftCall], comparison: _Comparison) -> list[Unordered]:
@@ -253,6 +251,7 @@ def _extensions(
                 yield [unit, *rest]
 
 
-def _clock(resource: Resource | None) -> object:
+def clock_of(resource: Resource | None) -> object:
+    """Returns what identifies the clock that stamped the spans of a resource."""
     attributes = {} if resource is None else resource.attributes
     return next((attributes[name] for name in semconv.HOST_NAMES if name in attributes), None)

@@ -17,7 +17,7 @@ from collector.reconstruction.doubts import call_doubts, run_doubts
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.merging import merge_calls
-from collector.reconstruction.ordering import assign_steps
+from collector.reconstruction.ordering import assign_steps, clock_of, contradicting_clocks
 from collector.reconstruction.runs import group_runs
 from scorers.rules.intents import FoundIntent
 from scorers.trajectory import Doubt, ToolCall, Trajectory
@@ -56,6 +56,8 @@ class Run:
     """The intent found in the user's text, if no attribute gives one and rules ask for it."""
     contents: Sequence[Content] = ()
     """Holds its final response and tool definitions, the most relevant first; empty unless a judge may be asked."""
+    call_resources: Sequence[Resource | None] = ()
+    """What executed each call: tells which calls were stamped by one clock."""
 
 
 def reconstruct(
@@ -74,7 +76,10 @@ def reconstruct(
     runs: list[Run] = []
     user_input: str | None = None
     for run_spans, calls in zip(groups, drafts, strict=True):
-        unordered = assign_steps(calls, settings.skew_ns, run_spans.anchor)
+        wrong_clocks = _wrong_clocks(run_spans, calls, ancestry, settings.skew_ns)
+        unordered = assign_steps(
+            calls, settings.skew_ns, turns_are_ordered=run_spans.turns_are_ordered, wrong_clocks=wrong_clocks
+        )
         context = context_of(run_spans, ancestry, settings)
         if run_spans.parent is None:  # after a handoff the next agent gets no new message of the user's
             user_input = context.user_input = context.user_input or user_input
@@ -84,8 +89,28 @@ def reconstruct(
             context.agent, context.conversation_id, context.route, context.intent, context.user_input, context.response_id,
             context.service, context.dialect, context.attributes, _trajectory(calls, context.user_input, doubts),
             tuple([call.span_id for call in calls]), run_spans.started_by, _start_of(run_spans), None, context.contents,
+            tuple([call.resource for call in calls]),
         ))  # fmt: skip
     return runs
+
+
+def _wrong_clocks(
+    run: RunSpans, calls: Sequence[DraftCall], ancestry: Ancestry, skew_ns: int
+) -> frozenset[frozenset[object]]:
+    """Returns the pairs of clocks by which a call lies outside a span that encloses it, or after a run that it started."""
+    first = run.anchor.resource if run.anchor is not None else None
+    if all(call.resource is first for call in calls):  # nearly always: one process, one clock
+        return frozenset()
+    enclosing = (
+        (call, next(ancestry.iter_ancestors(call.span_id), None)) for call in calls if call.span_id is not None
+    )
+    outside = [contradicting_clocks(call, span, skew_ns) for call, span in enclosing if span is not None]
+    starters = {call.span_id: call for call in calls}
+    for child in run.children:
+        starter = starters.get(child.started_by) if child.started_by is not None else None
+        if starter is not None and child.anchor is not None and child.anchor.start_ns + skew_ns < starter.start_ns:
+            outside.append(frozenset((clock_of(starter.resource), clock_of(child.anchor.resource))))
+    return frozenset(clocks for clocks in outside if clocks is not None)
 
 
 def _unexplained(
@@ -106,7 +131,7 @@ def _start_of(run_spans: RunSpans) -> int:
     return min([spans[0].start_ns for spans in run_spans.executions] + [model.start_ns for model in run_spans.models])
 
 
-def join_runs(runs: Iterable[Run], skew_ns: int = 0) -> tuple[Trajectory, tuple[bytes | None, ...]]:
+def join_runs(runs: Iterable[Run], skew_ns: int) -> tuple[Trajectory, tuple[bytes | None, ...]]:
     """All calls of several runs as one trajectory, and the span of each: the runs of a trace, or of a conversation.
 
     A call that started another run comes before that run's calls, though it lasts longer than they do.
@@ -115,14 +140,14 @@ def join_runs(runs: Iterable[Run], skew_ns: int = 0) -> tuple[Trajectory, tuple[
     doubts: list[tuple[Doubt, Sequence[DraftCall]]] = []
     ordered = sorted(runs, key=lambda run: (run.start_ns, run.span_id))
     for number, run in enumerate(ordered):
-        resource = Resource(run.attributes)
+        resources = run.call_resources or [Resource(run.attributes)] * len(run.call_span_ids)
         own = [
             DraftCall(
                 call.name, call.id, call.arguments, call.arguments_text, call.status, call.error_type, call.start_ns,
                 call.end_ns, span_id, call.executed, call.step, enclosing_id=run.started_by, resource=resource,
                 known_by=call.known_by, run=number,
             )
-            for call, span_id in zip(run.trajectory.calls, run.call_span_ids, strict=True)
+            for call, span_id, resource in zip(run.trajectory.calls, run.call_span_ids, resources, strict=True)
         ]  # fmt: skip
         doubts += [(doubt, own) for doubt in run.trajectory.doubts]
         drafts += own

@@ -94,6 +94,20 @@ def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[Reques
         newest = by_model.get(model.span_id, newest)
 
 
+def in_causal_order(models: Sequence[GenAISpan]) -> tuple[list[GenAISpan], bool]:
+    """Returns model requests in the order in which they were made, and whether anything tells that order.
+
+    By start; where starts are missing or equal, by how many tool calls of the conversation each was told of.
+    """
+    ordered = sorted(models, key=by_start)
+    starts = {model.start_ns for model in models}
+    if len(starts) == len(models) and 0 not in starts:
+        return ordered, True
+    told = {id(model): len(told_calls(model.history)) if model.history is not None else 0 for model in models}
+    ordered.sort(key=lambda model: told[id(model)])
+    return ordered, len(set(told.values())) == len(models)
+
+
 class ToldResults:
     """The results of tool calls in the inputs of a run's models, which are sorted by start; parsed only if asked for."""
 

@@ -130,11 +130,11 @@ def restore(record: bytes) -> ConversationRun:
     )
 
 
-def score(conversation: Conversation, rules: RuleSet, release: str) -> tuple[list[Verdict], bytes]:
+def score(conversation: Conversation, rules: RuleSet, release: str, skew_ns: int) -> tuple[list[Verdict], bytes]:
     """Returns the verdicts of a conversation and the resource of the run it is anchored at. Raises ValueError as ``read``."""
     runs, resource = read(conversation)
     complete, revision = conversation.complete(release), conversation.revision
-    return verdicts_of_conversation(runs, rules, release, complete=complete, revision=revision), resource
+    return verdicts_of_conversation(runs, rules, release, skew_ns, complete=complete, revision=revision), resource
 
 
 def texts_to_embed(conversation: Conversation, rules: RuleSet) -> Iterator[str]:

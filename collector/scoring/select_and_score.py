@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from collector.assembly.trace import Trace
+from collector.assembly.trace import Given, Trace
 from collector.model.genai_span import Content
 from collector.reconstruction.reconstruct import Run, join_runs
 from collector.scoring.verdict import Verdict
@@ -20,23 +21,43 @@ TENANT_ATTRIBUTES = ("rightcall.tenant", "tenant.id")
 _WHOLE_TRACE = b""  # in place of an anchor: the verdict on a whole trace
 
 
-def verdicts_of(trace: Trace, runs: Sequence[Run], rules: RuleSet, release: str) -> list[Verdict]:
-    """Returns the verdicts of a released trace, those of its runs first, and records them in ``trace``."""
-    verdicts: list[Verdict] = []
+class Scored(NamedTuple):
+    """The verdicts of a trace, those of its runs first, and what to record of them once they are given."""
+
+    verdicts: list[Verdict]
+    given: dict[bytes, Given]
+
+    def may_change(self) -> bool:
+        """Whether a span still on its way could change a first verdict: a pass is given at once, all else is confirmed."""
+        return any(
+            verdict.revision == 0 and evaluation.score.label != "pass"
+            for verdict in self.verdicts
+            for evaluation in verdict.evaluations
+        )
+
+
+def verdicts_of(trace: Trace, runs: Sequence[Run], rules: RuleSet, release: str, skew_ns: int) -> Scored:
+    """Returns the verdicts on the runs of a trace that have none yet, or whose calls have changed since."""
+    scored = Scored([], {})
     for run in runs:
         if trace.truncated:
             _add_doubt(run, Doubt("truncated", sentence="the trace has more spans than traces.max_spans"))
         _find_intent(run, rules)
-        revision = _revision(trace, run.span_id, run)
-        if revision is not None:
-            verdicts += _score(run, rules, "run", release, revision)
+        _score_once(scored, trace, run.span_id, run, rules, "run", release)
     if runs and rules.has_scope("trace") and not trace.seen:  # else part of the trace was lost in a restart
-        joined = _join(runs)
-        revision = _revision(trace, _WHOLE_TRACE, joined)
-        if revision is not None:
-            scored = _score(joined, rules, "trace", release, revision)
-            verdicts += [verdict for verdict in scored if verdict.rule is not None]
-    return verdicts
+        _score_once(scored, trace, _WHOLE_TRACE, _join(runs, skew_ns), rules, "trace", release)
+    return scored
+
+
+def _score_once(scored: Scored, trace: Trace, key: bytes, run: Run, rules: RuleSet, scope: str, release: str) -> None:
+    fingerprint = hash(tuple([(call.name, call.span_id, call.status, call.executed) for call in run.trajectory.calls]))
+    before = trace.verdicts.get(key)
+    if before is not None and before.fingerprint == fingerprint:
+        return
+    revision = 0 if before is None else before.revision + 1
+    verdicts = list(_score(run, rules, scope, release, revision))
+    scored.verdicts.extend(verdict for verdict in verdicts if scope == "run" or verdict.rule is not None)
+    scored.given[key] = Given(revision, fingerprint, verdicts[0].label)
 
 
 def _add_doubt(run: Run, doubt: Doubt) -> None:
@@ -45,10 +66,10 @@ def _add_doubt(run: Run, doubt: Doubt) -> None:
 
 
 def verdicts_of_conversation(
-    runs: Sequence[Run], rules: RuleSet, release: str, *, complete: bool, revision: int
+    runs: Sequence[Run], rules: RuleSet, release: str, skew_ns: int, *, complete: bool, revision: int
 ) -> list[Verdict]:
     """Returns the verdicts on all runs of a conversation, in order of start; none if no rule matches it."""
-    run = _join(runs)
+    run = _join(runs, skew_ns)
     if not complete:
         _add_doubt(run, Doubt("truncated", sentence="the conversation went on, or not all of its runs were kept"))
     return [verdict for verdict in _score(run, rules, "conversation", release, revision) if verdict.rule is not None]
@@ -67,7 +88,7 @@ def arguments_to_embed(runs: Sequence[Run], rules: RuleSet, scopes: Sequence[str
         _find_intent(run, rules)
     for scope in scopes:
         if any(rule.semantic_texts for rule in rules.rules if rule.rule.scope == scope):
-            for run in runs if scope == "run" else [_join(runs)] if runs else ():
+            for run in runs if scope == "run" else [_join(runs, 0)] if runs else ():
                 for rule in _rules_for(run, rules, scope):
                     if rule is not None:
                         yield from rule.semantic_texts.of(run.trajectory)
@@ -111,10 +132,10 @@ def _find_intent(run: Run, rules: RuleSet) -> None:
         run.intent = run.found_intent.name
 
 
-def _join(runs: Sequence[Run]) -> Run:
+def _join(runs: Sequence[Run], skew_ns: int) -> Run:
     """Returns several runs as one, anchored at the earliest outermost of them."""
     anchor = next((run for run in runs if run.parent_span_id is None), runs[0])
-    trajectory, call_span_ids = join_runs(runs)
+    trajectory, call_span_ids = join_runs(runs, skew_ns)
     user_texts = dict.fromkeys(run.user_input for run in runs if run.parent_span_id is None and run.user_input)
     user_input = "\n\n".join(user_texts) or anchor.user_input
     contents = _join_contents(runs, anchor) if any(run.contents for run in runs) else ()
@@ -129,14 +150,3 @@ def _join_contents(runs: Sequence[Run], anchor: Run) -> list[Content]:
         *last.contents,
         *(Content(None, content.tool_definitions) for content in others if content.tool_definitions),
     ]
-
-
-def _revision(trace: Trace, key: bytes, run: Run) -> int | None:
-    """Returns 0 for a new run, the next number for one whose calls changed, None for one that has its verdict."""
-    fingerprint = hash(tuple([(call.name, call.span_id, call.status, call.executed) for call in run.trajectory.calls]))
-    before = trace.verdicts.get(key)
-    if before is not None and before[1] == fingerprint:
-        return None
-    revision = 0 if before is None else before[0] + 1
-    trace.record_verdict(key, revision, fingerprint)
-    return revision

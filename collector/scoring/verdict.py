@@ -39,6 +39,11 @@ class Verdict:
         return not is_open(self.run.trajectory.doubts)
 
     @property
+    def label(self) -> str:
+        """The label of the primary scorer; "" if there is none."""
+        return next((evaluation.score.label for evaluation in self.evaluations if evaluation.primary), "")
+
+    @property
     def doubts(self) -> Sequence[str]:
         """The names of what is in doubt, each once."""
         names = dict.fromkeys(doubt.name for doubt in self.run.trajectory.doubts)

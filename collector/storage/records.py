@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from collector.assembly.conversations import Conversation, ConversationKey
-from collector.assembly.trace import Trace
+from collector.assembly.trace import Given, Trace
 from collector.otlp.lazy import Envelope
 
 _TRACE_ID, _SPAN_ID = 16, 8  # bytes
@@ -80,7 +80,7 @@ def write_tombstone(trace: Trace) -> bytes:
         else:
             (held if was_held else others).append(key)
     anchors = b"".join(
-        struct.pack("<IB", revision, len(anchor)) + anchor for anchor, (revision, _) in trace.verdicts.items()
+        struct.pack("<IB", revision, len(anchor)) + anchor for anchor, (revision, *_) in trace.verdicts.items()
     )
     return pack([trace.trace_id, bytes(trace.links), b"".join(held), b"".join(others), b"".join(logs), anchors])
 
@@ -93,7 +93,7 @@ def read_tombstone(packed: bytes, now: float) -> Trace:
     seen.update((int.from_bytes(key), False) for key in _split_ids(logs, _SPAN_ID))
     trace = Trace(trace_id, now, now, bytearray(links), seen=seen)
     try:
-        trace.verdicts = {anchor: (revision, 0) for anchor, revision in _read_anchors(anchors)}
+        trace.verdicts = {anchor: Given(revision) for anchor, revision in _read_anchors(anchors)}
     except struct.error:
         raise ValueError(_DAMAGED) from None
     return trace

@@ -128,6 +128,9 @@ class Telemetry:
         self.traces_open = self._gauge("traces_open", "Traces being assembled.")
         self.conversations_open = self._gauge("conversations_open", "Conversations being collected.")
         self.conversations = self._counter("conversations", "Conversations scored, by reason of release.", "release")
+        self.verdict_revisions = self._counter(
+            "verdict_revisions", "Verdicts that late spans revised, by label before and after.", "before", "after"
+        )
         self.late_spans = self._counter("late_spans", "Spans that arrived after their trace was scored.")
         self.dropped_spans = self._counter(
             "dropped_spans", "Spans not forwarded, by stage and reason.", "stage", "reason"

@@ -16,7 +16,7 @@ from tests.sinks import ManualClock
 from tests.truth.changes import Change, none
 from tests.truth.recording import Recording, requests
 
-TRACES = {"settle": 1, "idle_timeout": 3, "max_duration": 600}
+TRACES = {"settle": 1, "confirm": 3, "idle_timeout": 3, "max_duration": 600}
 _STEP = 0.25  # seconds between two looks at what is due
 Worth = Literal["right", "unsure", "no verdict", "wrong"]
 Expected = tuple[dict[str, Any], Literal["pass", "fail"]]
