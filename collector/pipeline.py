@@ -38,13 +38,7 @@ from collector.results.redaction import Redaction
 from collector.results.results import EnvelopedItems, Results, resource_of
 from collector.scoring.conversations import collect
 from collector.scoring.rule_files import LoadedRules
-from collector.scoring.select_and_score import (
-    TENANT_ATTRIBUTES,
-    Scored,
-    arguments_to_embed,
-    verdicts_of,
-    words_to_embed,
-)
+from collector.scoring.select_and_score import TENANT_ATTRIBUTES, Scored, Scoring, arguments_to_embed, words_to_embed
 from collector.scoring.verdict import Verdict
 from collector.storage.journal import Journal, JournaledScope
 from collector.storage.recovery import restore_all
@@ -122,6 +116,7 @@ class Pipeline:
         user_input = self._user_input or judged or bool(rules.set.intents)
         skew_ns = round(self._context.clock_skew * 1e9)
         self._settings = ContextSettings(route, intent, skew_ns, user_input=user_input, content=judged)
+        self._scoring = Scoring(rules.set, skew_ns, self._assembler.was_scored)
         attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes)
         prefixes = dialects.ATTRIBUTE_PREFIXES
         self._read_span, self._read_log = dialects.read_span, dialects.read_log
@@ -365,7 +360,7 @@ class Pipeline:
 
     def _score(self, trace: Trace, runs: list[Run], release: str) -> Scored | None:
         try:
-            return verdicts_of(trace, runs, self._rules, release, self._settings.skew_ns)
+            return self._scoring.verdicts_of(trace, runs, release)
         except Exception:  # noqa: BLE001 - a bug in a scorer, or a trace nobody expected, must not end the process
             self._report_unscored(trace)
             return None

@@ -27,6 +27,10 @@ _LARGE = 1000
 """A trace settles later for each so many spans, because the cost of reconstructing it grows with them."""
 
 
+_SCORED_PER_REMEMBERED = 20
+"""Of how many times as many runs as traces are remembered it is known that they were scored."""
+
+
 class Due(Enum):
     """Why a trace is due."""
 
@@ -90,6 +94,24 @@ class _UnclaimedTraces:
         return _Unclaimed(bytearray(), [])
 
 
+class _ScoredRuns:
+    """Which runs had their verdict in traces that are not remembered any more: a hash each, in two generations."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._young: set[int] = set()
+        self._old: set[int] = set()
+
+    def add(self, trace: Trace) -> None:
+        self._young.update(hash((trace.trace_id, anchor)) for anchor in trace.verdicts)
+        if len(self._young) > self._limit:
+            self._old, self._young = self._young, set()
+
+    def has(self, trace_id: bytes, anchor: bytes) -> bool:
+        key = hash((trace_id, anchor))
+        return key in self._young or key in self._old
+
+
 class Assembler:
     """All open traces, oldest first, and the traces remembered after their verdict."""
 
@@ -100,6 +122,7 @@ class Assembler:
         self._unclaimed = _UnclaimedTraces(config.idle_timeout, config.max_open)
         self._deadlines = Deadlines(self._open)
         self._max_links = 16 * 10 * config.max_spans
+        self._scored = _ScoredRuns(_SCORED_PER_REMEMBERED * config.remember)
         self.held = HeldSpans(config.max_held_mib << 20)
 
     def __len__(self) -> int:
@@ -213,7 +236,12 @@ class Assembler:
         evicted = []
         while len(self._closed) > self._config.remember:
             evicted.append(self._closed.pop(next(iter(self._closed))))
+            self._scored.add(evicted[-1])
         return evicted
+
+    def was_scored(self, trace_id: bytes, anchor: bytes) -> bool:
+        """Whether a run had its verdict, in a trace that is not remembered any more."""
+        return self._scored.has(trace_id, anchor)
 
     def restore(self, trace: Trace) -> None:
         """Remember a trace closed before a restart, even beyond ``remember``: it may be about to reopen."""

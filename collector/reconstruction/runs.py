@@ -93,7 +93,7 @@ def _adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans]) -> RunSp
             agentless = agentless or RunSpans(None, b"")
             _join(agentless, spans)
             if missing:
-                agentless.incomplete = ("missing_parent",)
+                agentless.incomplete, agentless.missing_ancestor = ("missing_parent",), missing
     return agentless
 
 

@@ -7,8 +7,8 @@ that was scored before is scored again only when late spans changed its calls, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from collector.assembly.trace import Given, Trace
@@ -36,28 +36,42 @@ class Scored(NamedTuple):
         )
 
 
-def verdicts_of(trace: Trace, runs: Sequence[Run], rules: RuleSet, release: str, skew_ns: int) -> Scored:
-    """Returns the verdicts on the runs of a trace that have none yet, or whose calls have changed since."""
-    scored = Scored([], {})
-    for run in runs:
-        if trace.truncated:
-            _add_doubt(run, Doubt("truncated", sentence="the trace has more spans than traces.max_spans"))
-        _find_intent(run, rules)
-        _score_once(scored, trace, run.span_id, run, rules, "run", release)
-    if runs and rules.has_scope("trace") and not trace.seen:  # else part of the trace was lost in a restart
-        _score_once(scored, trace, _WHOLE_TRACE, _join(runs, skew_ns), rules, "trace", release)
-    return scored
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How traces are scored: by which rules, with which tolerance between clocks, and what was scored before.
 
+    ``was_scored`` tells of a trace that is no longer remembered whether the run with this anchor had its verdict.
+    """
 
-def _score_once(scored: Scored, trace: Trace, key: bytes, run: Run, rules: RuleSet, scope: str, release: str) -> None:
-    fingerprint = hash(tuple([(call.name, call.span_id, call.status, call.executed) for call in run.trajectory.calls]))
-    before = trace.verdicts.get(key)
-    if before is not None and before.fingerprint == fingerprint:
-        return
-    revision = 0 if before is None else before.revision + 1
-    verdicts = list(_score(run, rules, scope, release, revision))
-    scored.verdicts.extend(verdict for verdict in verdicts if scope == "run" or verdict.rule is not None)
-    scored.given[key] = Given(revision, fingerprint, verdicts[0].label)
+    rules: RuleSet
+    skew_ns: int = 0
+    was_scored: Callable[[bytes, bytes], bool] = lambda trace_id, anchor: False
+
+    def verdicts_of(self, trace: Trace, runs: Sequence[Run], release: str) -> Scored:
+        """Returns the verdicts on the runs of a trace that have none yet, or whose calls or rule have changed since."""
+        scored = Scored([], {})
+        for run in runs:
+            if trace.truncated:
+                _add_doubt(run, Doubt("truncated", sentence="the trace has more spans than traces.max_spans"))
+            _find_intent(run, self.rules)
+            self._score_once(scored, trace, run.span_id, run, "run", release)
+        if runs and self.rules.has_scope("trace") and not trace.seen:  # else part of the trace was lost in a restart
+            self._score_once(scored, trace, _WHOLE_TRACE, _join(runs, self.skew_ns), "trace", release)
+        return scored
+
+    def _score_once(self, scored: Scored, trace: Trace, key: bytes, run: Run, scope: str, release: str) -> None:
+        active, shadow = _rules_for(run, self.rules, scope)
+        calls = tuple([(call.name, call.span_id, call.status, call.executed) for call in run.trajectory.calls])
+        fingerprint = hash((calls, active and active.rule.name))
+        before = trace.verdicts.get(key)
+        if before is None and self.was_scored(trace.trace_id, key):
+            before = Given(0)
+        if before is not None and before.fingerprint == fingerprint:
+            return
+        revision = 0 if before is None else before.revision + 1
+        verdicts = list(_score(run, active, shadow, scope, release, revision))
+        scored.verdicts.extend(verdict for verdict in verdicts if scope == "run" or verdict.rule is not None)
+        scored.given[key] = Given(revision, fingerprint, verdicts[0].label)
 
 
 def _add_doubt(run: Run, doubt: Doubt) -> None:
@@ -72,7 +86,8 @@ def verdicts_of_conversation(
     run = _join(runs, skew_ns)
     if not complete:
         _add_doubt(run, Doubt("truncated", sentence="the conversation went on, or not all of its runs were kept"))
-    return [verdict for verdict in _score(run, rules, "conversation", release, revision) if verdict.rule is not None]
+    verdicts = _score(run, *_rules_for(run, rules, "conversation"), "conversation", release, revision)
+    return [verdict for verdict in verdicts if verdict.rule is not None]
 
 
 def words_to_embed(runs: Sequence[Run], rules: RuleSet) -> Iterator[str]:
@@ -99,10 +114,9 @@ def tenant_of(run: Run) -> str | None:
     return next((str(run.attributes[name]) for name in TENANT_ATTRIBUTES if name in run.attributes), None)
 
 
-def _score(run: Run, rules: RuleSet, scope: str, release: str, revision: int) -> Iterator[Verdict]:
-    active, shadow_rule = _rules_for(run, rules, scope)
-    if _is_rule_unknown(run, rules, scope):
-        active = shadow_rule = None
+def _score(
+    run: Run, active: CompiledRule | None, shadow_rule: CompiledRule | None, scope: str, release: str, revision: int
+) -> Iterator[Verdict]:
     if active is None:
         yield Verdict(run, release, revision, scope=scope)
     for rule in (active, shadow_rule):
@@ -121,7 +135,9 @@ def _is_rule_unknown(run: Run, rules: RuleSet, scope: str) -> bool:
 
 
 def _rules_for(run: Run, rules: RuleSet, scope: str) -> tuple[CompiledRule | None, CompiledRule | None]:
-    """Returns the active rule and the shadow rule."""
+    """Returns the active rule and the shadow rule; none while a missing span may carry what selects them."""
+    if _is_rule_unknown(run, rules, scope):
+        return None, None
     context = RuleContext(run.route, run.intent, run.agent, run.service, tenant_of(run), run.attributes)
     return rules.select(context, scope), rules.select(context, scope, shadow=True)
 
