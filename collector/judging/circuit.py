@@ -74,7 +74,7 @@ class Circuit:
         self._step(CircuitEvent.FAILED)
 
     def released(self) -> None:
-        """The request told nothing about the judge: let another one probe."""
+        """The request was inconclusive: let another one probe."""
         self._probing = False
 
     def _step(self, event: CircuitEvent) -> None:

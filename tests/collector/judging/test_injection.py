@@ -38,12 +38,12 @@ def asked(folder: Path, name: str, places: Sequence[str], rules: str = TOOL_CHOI
 
 
 def shape(question: Question) -> str:
-    """All that was said but for the data: what stands between its two marks."""
-    said = words(question)
-    begin = said.index("BEGIN DATA ", said.index("Judge this run"))
-    mark = said[begin:].split()[2]
-    end = said.rindex(f"END DATA {mark}")
-    return (said[:begin] + said[end:]).replace(mark, "")
+    """Returns the question without its data, which stands between two markers."""
+    text = words(question)
+    begin = text.index("BEGIN DATA ", text.index("Judge this run"))
+    marker = text[begin:].split()[2]
+    end = text.rindex(f"END DATA {marker}")
+    return (text[:begin] + text[end:]).replace(marker, "")
 
 
 @pytest.mark.parametrize("name", INJECTIONS)

@@ -26,11 +26,11 @@ def recorded(example: Example) -> list[Span]:
         data.tool(2 + at, 1, call.name, at=0.1, gen_ai__tool__call__arguments=json.dumps(call.arguments))
         for at, call in enumerate(calls)
     ]
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "gen_ai__input__messages": json.dumps(asked),
         "gen_ai__output__messages": json.dumps(answered),
     }
-    return [*tools, data.agent(1, **told)]
+    return [*tools, data.agent(1, **attributes)]
 
 
 def rules(example: Example) -> str:

@@ -1,4 +1,4 @@
-"""`tool_choice` from spans to its event: what the judge is told over the wire, and what its answer comes to."""
+"""`tool_choice` from spans to its event: what the judge is sent over the wire, and what becomes of its answer."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def message(role: str, words: str) -> str:
     return json.dumps([{"role": role, "parts": [{"type": "text", "content": words}]}])
 
 
-def judged(folder: Path, told: dict[str, Any]) -> tuple[JudgeBench, JudgeServer]:
+def judged(folder: Path, reply: dict[str, Any]) -> tuple[JudgeBench, JudgeServer]:
     def script(_: Question) -> Reply:
-        return says(json.dumps(told))
+        return says(json.dumps(reply))
 
     async def run() -> tuple[JudgeBench, JudgeServer]:
         async with judging(folder, script, RULES) as (bench, server):

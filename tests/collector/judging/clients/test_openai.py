@@ -205,15 +205,15 @@ def test_a_key_file_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"api_key_file": "nowhere"}, "judge.api_key_file: nowhere cannot be read"),
         ({"tls": {"ca_file": "nowhere"}}, "judge.tls.ca_file: nowhere cannot be read"),
     ],
     ids=str,
 )
-def test_files_that_cannot_be_used_are_named(settings: dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_files_that_cannot_be_used_are_named(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         judges.build(config("https://127.0.0.1:1/v1", **settings))
 
 
