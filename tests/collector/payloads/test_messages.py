@@ -255,3 +255,12 @@ def test_texts_that_are_too_long_are_not_searched() -> None:
     long = "x" * MAX_TEXT
     assert newest_user_input(long + '{"role": "user", "content": "hi"}') is None
     assert newest_tool_results(long + "Error executing tool 'f' with arguments {}: no") is None
+
+
+@pytest.mark.parametrize("wrap", [lambda value: [value], lambda value: {"output": value}], ids=["lists", "objects"])
+def test_the_depth_of_calls_is_bounded(wrap: Any) -> None:
+    nested: Any = {"type": "tool_call", "name": "f"}
+    for _ in range(MAX_DEPTH):
+        nested = wrap(nested)
+    assert len(tool_call_parts(nested)) == 1
+    assert tool_call_parts(wrap(nested)) == []
