@@ -92,6 +92,13 @@ def test_values_and_labels(keys: dict[str, Any], trajectory: Trajectory, value: 
     assert score.label == label
 
 
+@pytest.mark.parametrize("calls", ["abac", "acab"])
+def test_a_tool_of_two_branches_is_matched_in_the_branch_that_goes_on(calls: str) -> None:
+    scorer = rule({"any_order": [{"sequence": ["a", "b"]}, {"sequence": ["a", "c"]}]}).native
+
+    assert scorer.score(run(*calls)).value == 1.0
+
+
 def test_calls_without_captured_arguments_are_listed_in_the_details() -> None:
     with_arguments = [{"tool": tool, "arguments": {"x": 1}} for tool in "ab"]
     scorer = rule({"sequence": [*with_arguments, "c"]}).native
