@@ -28,7 +28,7 @@ from tests.waiting import PATIENCE, until
 
 REQUEST = data.traces(data.span(1)).SerializeToString()
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-OURS, STRANGERS = trustme.CA(), trustme.CA()
+OURS, UNTRUSTED = trustme.CA(), trustme.CA()
 LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -38,11 +38,11 @@ class Files:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         OURS.cert_pem.write_to_path(folder / "ours.pem")
-        STRANGERS.cert_pem.write_to_path(folder / "strangers.pem")
+        UNTRUSTED.cert_pem.write_to_path(folder / "untrusted.pem")
         self.issue("server", OURS)
         self.issue("expired", OURS, not_after=LONG_AGO)
         self.issue("client", OURS)
-        self.issue("stranger", STRANGERS)
+        self.issue("untrusted-peer", UNTRUSTED)
 
     def issue(self, name: str, authority: trustme.CA, **options: Any) -> None:
         issued = authority.issue_cert("localhost", "127.0.0.1", common_name=name, **options)
@@ -103,12 +103,12 @@ SENDERS: dict[str, Callable[[int, dict[str, Any], str | None], Awaitable[bool]]]
 # server certificate, are client certificates asked for; authority the client trusts, its own certificate; let in?
 CASES = {
     "trusted": ("server", False, "ours", None, True),
-    "a server of strangers": ("stranger", False, "ours", None, False),
+    "an untrusted server": ("untrusted-peer", False, "ours", None, False),
     "an expired server": ("expired", False, "ours", None, False),
-    "a client that trusts others": ("server", False, "strangers", None, False),
+    "a client that trusts another authority": ("server", False, "untrusted", None, False),
     "a client we know": ("server", True, "ours", "client", True),
     "a client without certificate": ("server", True, "ours", None, False),
-    "a client of strangers": ("server", True, "ours", "stranger", False),
+    "an untrusted client": ("server", True, "ours", "untrusted-peer", False),
     "a client whose time is over": ("server", True, "ours", "expired", False),
 }
 
@@ -153,15 +153,15 @@ def test_a_renewed_certificate_is_used_without_a_restart(
         part = receiver(kind, RecordingIntake(), tls=files.server())
         await part.start()
         assert await SENDERS[kind](part.port, files.client(), None)
-        files.issue("server", STRANGERS)
+        files.issue("server", UNTRUSTED)
         async with asyncio.timeout(PATIENCE):
-            while not await SENDERS[kind](part.port, files.client("strangers"), None):
+            while not await SENDERS[kind](part.port, files.client("untrusted"), None):
                 pass
         caplog.clear()
         (files.folder / "server.pem").write_text("spoilt")
         while not caplog.records:  # until the bad file was seen, and then once more
-            assert await SENDERS[kind](part.port, files.client("strangers"), None)
-        assert await SENDERS[kind](part.port, files.client("strangers"), None), (
+            assert await SENDERS[kind](part.port, files.client("untrusted"), None)
+        assert await SENDERS[kind](part.port, files.client("untrusted"), None), (
             "a bad file leaves the good one in force"
         )
         await part.shutdown()
@@ -172,12 +172,12 @@ def test_a_renewed_certificate_is_used_without_a_restart(
 @pytest.mark.parametrize("kind", list(SENDERS))
 def test_a_bad_certificate_stops_the_start_with_a_sentence(kind: str, files: Files) -> None:
     (files.folder / "server.pem").write_text("spoilt")
-    with pytest.raises(ConfigError, match="are no pair"):
+    with pytest.raises(ConfigError, match="do not match"):
         asyncio.run(receiver(kind, RecordingIntake(), tls=files.server()).start())
 
 
 @pytest.mark.parametrize("kind", list(SENDERS))
-@pytest.mark.parametrize(("own", "delivered"), [("client", 1), ("stranger", 0), (None, 0)])
+@pytest.mark.parametrize(("own", "delivered"), [("client", 1), ("untrusted-peer", 0), (None, 0)])
 def test_the_exporter_shows_who_it_is(kind: str, own: str | None, delivered: int, files: Files) -> None:
     intake = RecordingIntake()
 
@@ -204,7 +204,7 @@ def test_the_exporter_takes_up_a_renewed_certificate(files: Files, caplog: pytes
     async def run() -> None:
         backend = receiver("grpc", intake, tls=files.server(mutual=True))
         await backend.start()
-        files.issue("own", STRANGERS)
+        files.issue("own", UNTRUSTED)
         tls = {**files.client("ours", "own"), "reload_interval": "0s"}
         config = OtlpExporterConfig.model_validate(
             {"endpoint": f"localhost:{backend.port}", "tls": tls, "retry_on_failure": {"initial_interval": "50ms"}}

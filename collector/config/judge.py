@@ -72,20 +72,22 @@ class JudgeConfig(Section):
     @classmethod
     def _is_url(cls, endpoint: str) -> str:
         if not endpoint.startswith(("http://", "https://")):
-            raise ValueError(f"{endpoint!r} is no base URL, such as https://api.openai.com/v1")
+            raise ValueError(f"{endpoint!r} is not a base URL such as https://api.openai.com/v1")
         return endpoint.rstrip("/")
 
     @field_validator("tls")
     @classmethod
     def _is_not_insecure(cls, tls: TlsConfig) -> TlsConfig:
         if tls.insecure:
-            raise ValueError("insecure says nothing here: the endpoint begins with http:// where nothing is encrypted")
+            raise ValueError(
+                "insecure has no effect here: use an endpoint that begins with http:// for an unencrypted connection"
+            )
         return tls
 
     @model_validator(mode="after")
     def _one_key(self) -> JudgeConfig:
         if self.api_key is not None and self.api_key_file is not None:
-            raise ValueError("name either api_key or api_key_file")
+            raise ValueError("set only one of api_key and api_key_file")
         if self.api_key is not None and not self.api_key.get_secret_value():
             raise ValueError("api_key is empty")
         if self.max_tokens > min(self.budget.tokens_per_minute, self.budget.tokens_per_day):

@@ -56,7 +56,7 @@ class BearerAuthConfig(Section):
     @model_validator(mode="after")
     def _one_of_them(self) -> BearerAuthConfig:
         if (self.bearer_token is None) == (self.bearer_token_file is None):
-            raise ValueError("name either bearer_token or bearer_token_file")
+            raise ValueError("set exactly one of bearer_token and bearer_token_file")
         if self.bearer_token is not None and not self.bearer_token.get_secret_value():
             raise ValueError("bearer_token is empty")
         return self
@@ -189,7 +189,7 @@ def _spool(value: Any) -> Any:
     if value == "memory":
         return None
     if not isinstance(value, (dict, SpoolConfig)):
-        raise ValueError(f"{value!r} is neither memory nor {{path: FOLDER}}")
+        raise ValueError(f"{value!r} is not a spool: use memory or {{path: FOLDER}}")
     return value
 
 
@@ -253,7 +253,7 @@ class MetricsConfig(OtlpExporterConfig):
 
 
 class TelemetryConfig(Section):
-    """What the collector tells of itself, beside /metrics. Traces and metrics have the keys of ``exporters.otlp``."""
+    """The collector's own telemetry, in addition to /metrics. Traces and metrics have the keys of ``exporters.otlp``."""
 
     logs: LogsConfig = LogsConfig()
     traces: OtlpExporterConfig | None = None

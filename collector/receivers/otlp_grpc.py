@@ -48,7 +48,7 @@ class OtlpGrpcReceiver:
             ("grpc.max_metadata_size", _MAX_METADATA),
             ("grpc.absolute_max_metadata_size", _MAX_METADATA),
             ("grpc.server_handshake_timeout_ms", 10_000),
-            ("grpc.keepalive_time_ms", 60_000),  # a peer that vanished is noticed, and its half-sent messages freed
+            ("grpc.keepalive_time_ms", 60_000),  # detects peers that vanished and frees their half-sent messages
             ("grpc.so_reuseport", 0),  # two collectors on one port would split traces between them
         ]
         server = grpc.aio.server(options=options)
@@ -134,7 +134,7 @@ def _reloader(config: ServerTlsConfig, files: WatchedFiles) -> Callable[[], grpc
             server_context(config)
             return _certificates(config)
         except ConfigError as error:
-            _log.error("the old certificate stays in force: %s", error)
+            _log.error("the new certificate cannot be used, the old one stays in force: %s", error)
             return None
 
     return reload

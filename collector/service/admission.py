@@ -1,4 +1,4 @@
-"""The door between receivers and pipeline: is there room, take it, and say so only when it is safe."""
+"""Admission control between receivers and pipeline: refuses requests under overload, acknowledges them once durable."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ class Admission:
         return rejected
 
     def refuse(self, transport: str, error: CollectorError) -> None:
-        """Count a request that was not taken, whoever found out."""
+        """Count a refused request, wherever it was refused."""
         self._pipeline.refuse(transport, error)

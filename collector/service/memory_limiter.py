@@ -1,7 +1,7 @@
-"""Less memory by taking less: above the soft limit senders are asked to wait, above the hard limit open traces go too.
+"""Limits memory: above the soft limit requests are refused, above the hard limit open traces are evicted as well.
 
-The words are those of the OpenTelemetry Collector's memory_limiter: ``limit_mib`` is the hard limit, the soft one lies
-``spike_limit_mib`` below it. Resident memory is read from /proc (Linux); where there is none nothing is limited.
+The terms are those of the OpenTelemetry Collector's memory_limiter: ``limit_mib`` is the hard limit, the soft one lies
+``spike_limit_mib`` below it. Resident memory is read from /proc (Linux); without it nothing is limited.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from collector.errors import RefusedError
 
 _log = logging.getLogger(__name__)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_RELIEF = 5.0  # seconds between attempts to give memory back: collecting garbage takes a while
+_RELIEF = 5.0  # seconds between attempts to free memory: collecting garbage takes a while
 
 
 def resident_bytes() -> int:
-    """Resident memory of this process in bytes, 0 where it cannot be told."""
+    """Returns the resident memory of this process in bytes, 0 where it is unknown."""
     try:
         with open("/proc/self/statm", "rb") as statm:
             return int(statm.read().split()[1]) * _PAGE
@@ -30,15 +30,15 @@ def resident_bytes() -> int:
 
 
 def give_back() -> None:
-    """Collect garbage and hand free memory back to the system, so that what was freed shows."""
+    """Collect garbage and return free memory to the system, so that resident memory falls."""
     gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc; other C libraries give it back by themselves
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc; other C libraries return it by themselves
     if trim is not None:
         trim(0)
 
 
 class MemoryLimiter:
-    """Asked before each request; looks at most once every ``check_interval``."""
+    """Called before each request; reads memory use at most once per ``check_interval``."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class MemoryLimiter:
         self._interval, self._now, self._resident, self._relieve = config.check_interval, now, resident, relieve
         self._hard = (config.limit_mib or 0) << 20
         self._soft = self._hard - (config.spike() << 20)
-        self._next_look = self._next_relief = 0.0
+        self._next_check = self._next_relief = 0.0
         self._used = 0
         self._refusing = False
 
@@ -59,8 +59,10 @@ class MemoryLimiter:
         if self._hard and self.used() > self._soft:
             if not self._refusing:
                 self._refusing = True
-                _log.warning("memory is above the soft limit (%d MiB): senders are asked to wait", self._soft >> 20)
-            raise RefusedError("memory is short")
+                _log.warning(
+                    "memory use is above the soft limit (%d MiB); refusing requests until it falls", self._soft >> 20
+                )
+            raise RefusedError("memory limit reached, retry later")
         self._refusing = False
 
     def exceeded(self) -> bool:
@@ -68,10 +70,10 @@ class MemoryLimiter:
         return bool(self._hard) and self.used() > self._hard
 
     def used(self) -> int:
-        """Resident bytes, as last seen."""
+        """Returns the resident bytes, as last read."""
         now = self._now()
-        if now >= self._next_look:
-            self._next_look = now + self._interval
+        if now >= self._next_check:
+            self._next_check = now + self._interval
             self._used = self._resident()
             if self._used > self._soft and now >= self._next_relief:
                 self._next_relief = now + _RELIEF

@@ -77,11 +77,11 @@ def load_certificate(context: ssl.SSLContext, config: ServerTlsConfig) -> None:
         context.load_cert_chain(config.cert_file, config.key_file)
     except ssl.SSLError as error:
         reason = error.reason or error
-        raise ConfigError(f"tls: {config.cert_file} and {config.key_file} are no pair: {reason}") from None
+        raise ConfigError(f"tls: {config.cert_file} and {config.key_file} do not match: {reason}") from None
 
 
 class BearerTokens:
-    """Who may send: those who show one of our tokens. Without configuration everybody may."""
+    """Authenticates senders by bearer token. Without configuration every sender is accepted."""
 
     def __init__(self, config: BearerAuthConfig | None, now: Callable[[], float]) -> None:
         """Raises ConfigError where there is no token to compare with."""
@@ -99,12 +99,12 @@ class BearerTokens:
             try:
                 self._tokens = self._read(self._config)
             except ConfigError as error:
-                _log.error("the old tokens stay in force: %s", error)
+                _log.error("the new tokens cannot be used, the old ones stay in force: %s", error)
         shown = authorization or ""
         token = shown[len(_SCHEME) :].strip().encode("utf-8", "surrogateescape")
         known = [hmac.compare_digest(token, own) for own in self._tokens]  # all of them, whichever matches
         if not shown.lower().startswith(_SCHEME) or not any(known):
-            raise UnauthenticatedError("a valid bearer token is needed")
+            raise UnauthenticatedError("missing or invalid bearer token")
 
     @staticmethod
     def _read(config: BearerAuthConfig) -> list[bytes]:

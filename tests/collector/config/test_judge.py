@@ -33,7 +33,7 @@ def test_defaults_are_conservative(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ("api_key: a, api_key_file: b", "name either api_key or api_key_file"),
+        ("api_key: a, api_key_file: b", "set only one of api_key and api_key_file"),
         ('api_key: ""', "api_key is empty"),
         ("hold: 2m", "less than or equal to 60"),
         ("max_token: 5", "max_tokens"),
@@ -50,7 +50,7 @@ def test_mistakes_are_explained(more: str, told: str, tmp_path: Path) -> None:
 
 
 def test_an_endpoint_is_a_url(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is no base URL"):
+    with pytest.raises(ConfigError, match="is not a base URL"):
         load(tmp_path, "judge: {endpoint: localhost:8080, model: small}")
 
 

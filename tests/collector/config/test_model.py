@@ -66,7 +66,7 @@ MISTAKES = [
     ("admin:\n  endpoint: here\n", "collector.yaml:2: admin.endpoint: 'here' is not host:port"),
     ("exporters: {otlp: {}}\n", "collector.yaml:1: exporters.otlp.endpoint: Field required"),
     ("traces:\n  max_open: 0\n", "collector.yaml:2: traces.max_open: Input should be greater than or equal to 1"),
-    ("spool: disk\n", "collector.yaml:1: spool: 'disk' is neither memory nor {path: FOLDER}"),
+    ("spool: disk\n", "collector.yaml:1: spool: 'disk' is not a spool: use memory or {path: FOLDER}"),
     ("spool:\n  pth: /x\n", "collector.yaml:2: spool.pth: unknown key; did you mean path?"),
     (
         "memory_limiter:\n  limit_mib: 100\n  spike_limit_mib: 200\n",
@@ -74,7 +74,7 @@ MISTAKES = [
     ),
     (
         "receivers: {otlp: {protocols: {grpc: {auth: {}}}}}\n",
-        "protocols.grpc.auth: name either bearer_token or bearer_token_file",
+        "protocols.grpc.auth: set exactly one of bearer_token and bearer_token_file",
     ),
     ("exporters:\n  otlp: {endpoint: x:1, tls: {cert_file: a}}\n", "tls: cert_file and key_file go together"),
     ("- a\n", "collector.yaml:1: file: "),

@@ -1,4 +1,4 @@
-"""The door: refused before anything is taken, acknowledged only when it is safe."""
+"""Admission: refused before anything is taken, acknowledged only when it is durable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests import otlp_data as data
 RUN = data.traces(data.tool(2, 1, "x"), data.agent(1), data.span(3, parent=1)).SerializeToString()
 
 
-class Door:
+class Admitting:
     """An admission with all that stands behind it."""
 
     def __init__(self, folder: Path | None, queue: int = 100, resident: int = 0, spool_bytes: int = 1 << 30) -> None:
@@ -57,52 +57,52 @@ class Door:
         return self.telemetry.registry.get_sample_value("rightcall_traces_open") or 0.0
 
 
-def failing(door: Door) -> Door:
-    assert door.spool is not None
-    door.spool.failing = True
-    return door
+def failing(bench: Admitting) -> Admitting:
+    assert bench.spool is not None
+    bench.spool.failing = True
+    return bench
 
 
-def filled(door: Door) -> Door:
-    door.queue._enqueue(ExportRequest("traces", b"", 0))
-    return door
+def filled(bench: Admitting) -> Admitting:
+    bench.queue._enqueue(ExportRequest("traces", b"", 0))
+    return bench
 
 
-REFUSALS: dict[str, tuple[Callable[[Path], Door], type[CollectorError], str]] = {
-    "memory": (lambda _: Door(None, resident=90), RefusedError, "memory is short"),
-    "queue": (lambda _: filled(Door(None, queue=1)), RefusedError, "the sending queue is full"),
-    "spool is full": (lambda folder: Door(folder, spool_bytes=1), RefusedError, "the spool is full"),
-    "spool fails": (lambda folder: failing(Door(folder)), UnavailableError, "the spool cannot be written"),
+REFUSALS: dict[str, tuple[Callable[[Path], Admitting], type[CollectorError], str]] = {
+    "memory": (lambda _: Admitting(None, resident=90), RefusedError, "memory limit reached, retry later"),
+    "queue": (lambda _: filled(Admitting(None, queue=1)), RefusedError, "the sending queue is full"),
+    "spool is full": (lambda folder: Admitting(folder, spool_bytes=1), RefusedError, "the spool is full"),
+    "spool fails": (lambda folder: failing(Admitting(folder)), UnavailableError, "the spool cannot be written"),
 }
 
 
 @pytest.mark.parametrize("reason", list(REFUSALS))
 def test_refused_before_anything_is_taken(reason: str, tmp_path: Path) -> None:
     make, kind, message = REFUSALS[reason]
-    door = make(tmp_path)
+    bench = make(tmp_path)
     with pytest.raises(kind, match=message):
-        door.take()
-    assert door.taken == 0
+        bench.take()
+    assert bench.taken == 0
 
 
 @pytest.mark.parametrize("durable", [False, True])
 def test_taken(durable: bool, tmp_path: Path) -> None:
-    door = Door(tmp_path if durable else None)
-    door.take()
-    assert (door.taken, len(door.queue)) == (1, 1)
+    bench = Admitting(tmp_path if durable else None)
+    bench.take()
+    assert (bench.taken, len(bench.queue)) == (1, 1)
 
 
 def test_what_was_acknowledged_is_on_disk(tmp_path: Path) -> None:
-    Door(tmp_path).take()
+    Admitting(tmp_path).take()
     file = SpoolFile(tmp_path)
     assert (len(list(file.inbox())), len(list(file.outbox()))) == (1, 1)
     file.close()
 
 
 def test_a_refused_request_is_counted_by_reason(tmp_path: Path) -> None:
-    door = Door(None)
+    bench = Admitting(None)
     with pytest.raises(DecodeError):
-        door.take(b"\xff\xff")
-    door.admission.refuse("grpc", DecodeError("x"))
+        bench.take(b"\xff\xff")
+    bench.admission.refuse("grpc", DecodeError("x"))
     labels = {"receiver": "otlp", "transport": "grpc", "reason": "decode"}
-    assert door.telemetry.registry.get_sample_value("rightcall_receiver_refused_spans_total", labels) == 1
+    assert bench.telemetry.registry.get_sample_value("rightcall_receiver_refused_spans_total", labels) == 1

@@ -105,7 +105,7 @@ def test_files_that_are_no_pair_are_a_sentence(tmp_path: Path) -> None:
     authority = trustme.CA()
     tls = pair(tmp_path, authority)
     authority.issue_cert("other").private_key_pem.write_to_path(tmp_path / "key.pem")
-    with pytest.raises(ConfigError, match=r"cert.pem and .*key.pem are no pair"):
+    with pytest.raises(ConfigError, match=r"cert.pem and .*key.pem do not match"):
         server_context(tls)
     (tmp_path / "key.pem").unlink()
     with pytest.raises(ConfigError, match=r"tls.key_file: .*key.pem cannot be read: No such file"):
