@@ -14,12 +14,18 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector import pipeline
+from collector.config.model import Config, SendingQueueConfig
+from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError
 from collector.otlp import lazy
+from collector.pipeline import Pipeline
 from collector.scoring import embeddings
 from collector.scoring.rule_files import load_rules
+from collector.scoring.verdict import Verdict
+from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.harness import WEATHER_RULES, Bench
+from tests.sinks import ManualClock
 
 
 @pytest.fixture
@@ -317,3 +323,72 @@ def test_a_bug_in_a_scorer_costs_the_verdict_and_nothing_else(bench: Bench, monk
     bench.wait(3)
     assert len(bench.out()) == 4
     assert (bench.value("traces_open"), bench.value("runs_unscored_total", reason="internal")) == (0, 1)
+
+
+class ExpensiveClock(ManualClock):
+    """A clock by which everything takes a while."""
+
+    def _now(self) -> float:
+        self.seconds += 0.001
+        return self.seconds
+
+
+def test_scoring_is_cut_short_when_its_budget_is_spent(bench: Bench, tmp_path: Path) -> None:
+    clock, verdicts = ExpensiveClock(), list[Verdict]()
+    queue = SendingQueue(SendingQueueConfig())
+    target = Pipeline(Config(), load_rules([tmp_path / "rules.yaml"]), Telemetry(), queue, clock, verdicts.append)
+    for number in range(3):
+        request = data.traces(data.agent(1, trace_id=bytes([number + 1]) * 16))
+        target.receive("traces", request.SerializeToString(), "grpc")
+    clock.seconds += 3
+    for released in (1, 2, 3):
+        assert target.advance(budget=0.0) == 0.0
+        assert len(verdicts) == released
+    assert target.advance(budget=0.0) > 0.0
+
+
+CONDITIONAL = {
+    "runs_unscored": "a run without a verdict",
+    "intents": "rules with intents",
+    "receiver_refused_spans": "a refused request",
+    "exporter_sent_spans": "an exporter",
+    "exporter_send_failed_spans": "a request given up on",
+    "exporter_queue_size": "an exporter",
+    "exporter_queue_capacity": "an exporter",
+    "exporter_queue_spans": "an exporter",
+    "held_spans": "an open trace: 0 again after its verdict",
+    "traces_open": "an open trace: 0 again after its verdict",
+    "resumed_spans": "a restart with a spool",
+    "spool_bytes": "a spool",
+    "spool_capacity_bytes": "a spool",
+    "spool_failures": "a spool that cannot be written",
+    "conversations_open": "a rule for conversations",
+    "conversations": "a rule for conversations",
+    "late_spans": "a late span",
+    "dropped_spans": "a repeated span",
+    "unread_spans": "a span no dialect can read",
+    "label_overflow": "more label values than allowed",
+    "rules_info": "set by the service when it loads rules",
+    "rules_reload_failures": "a rule file that cannot be reloaded",
+}
+
+
+def test_one_scored_trace_moves_every_metric_but_conditional_ones(bench: Bench) -> None:
+    bench.send(*GOOD_RUN)
+    bench.wait(3)
+    moved = {
+        family.name.removeprefix("rightcall_")
+        for family in bench.telemetry.registry.collect()
+        if any(sample.value for sample in family.samples)
+    }
+    names = {info.name for info in bench.telemetry.table if not info.name.startswith("judge_")}  # those need a judge
+    assert names - moved == CONDITIONAL.keys()
+    assert bench.value("scoring_seconds_count") == 1
+
+
+def test_open_traces_and_results_that_wait_share_one_budget(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, traces={"max_held_mib": 1})
+    bench.pipeline._hold_queue._held.bytes += 1 << 19
+    for number in range(2):
+        bench.send(data.agent(1, trace_id=bytes([number + 1]) * 16, padding="x" * (300 << 10)))
+    assert [verdict.release for verdict in bench.verdicts] == ["evicted"]

@@ -239,3 +239,30 @@ def test_a_large_trace_is_looked_at_less_often() -> None:
         add(assembler, genai_span(number + 1), 0)
     assert due(assembler, 2.1) == []
     assert due(assembler, 8.1) == [(TRACE, Due.SETTLED)]
+
+
+def test_parent_links_are_bounded_and_say_so() -> None:
+    assembler = Assembler(TracesConfig(max_spans=1))
+    add(assembler, genai_span(1, role=Role.AGENT), 0)
+    for number in range(2, 100):
+        assembler.link({TRACE: [span_id(number), span_id(1)]}, 0)
+    trace = opened(assembler)
+    assert (len(trace.links), trace.truncated) == (160, True)
+
+
+def test_roots_and_links_of_a_trace_without_agents_are_bounded() -> None:
+    assembler = Assembler(TracesConfig(max_spans=3))
+    for number in range(1, 100):
+        add(assembler, genai_span(number, role=Role.OTHER), 0)
+    add(assembler, genai_span(200, role=Role.AGENT), 0)
+    trace = opened(assembler)
+    assert [key for key in trace.spans if key != span_id(200)] == [span_id(number) for number in (1, 2, 3)]
+    assert len(trace.links) == 16 * 30
+
+
+def test_traces_without_agents_are_bounded_in_number() -> None:
+    assembler = Assembler(TracesConfig(max_open=2))
+    for number in range(10):
+        assembler.link({bytes([number]) * 16: [span_id(5), span_id(1)]}, 0)
+    unclaimed = assembler._unclaimed
+    assert len(unclaimed._young) + len(unclaimed._old) <= 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ def rules(*written: dict[str, Any], **sections: Any) -> RuleSet:
     )
 
 
-def judge(rule_set: RuleSet, *runs: Any, trace: Trace | None = None) -> list[Verdict]:
+def score(rule_set: RuleSet, *runs: Any, trace: Trace | None = None) -> list[Verdict]:
     return verdicts_of(trace or Trace(TRACE, 0.0, 0.0, bytearray()), runs, rule_set, "root")
 
 
@@ -45,11 +46,11 @@ def names(verdicts: list[Verdict]) -> list[str | None]:
 )
 def test_the_first_rule_that_matches(match: dict[str, Any], run: dict[str, Any]) -> None:
     rule_set = rules({"match": {"route": "never"}}, {"match": match}, {"match": {}})
-    assert names(judge(rule_set, run_of("a", "b", **run))) == ["rule-1"]
+    assert names(score(rule_set, run_of("a", "b", **run))) == ["rule-1"]
 
 
 def test_no_rule_is_a_verdict_without_evaluations() -> None:
-    (verdict,) = judge(rules({"match": {"route": "never"}}), run_of("a"))
+    (verdict,) = score(rules({"match": {"route": "never"}}), run_of("a"))
     assert (verdict.rule, list(verdict.evaluations)) == (None, [])
 
 
@@ -63,23 +64,23 @@ def test_no_rule_is_a_verdict_without_evaluations() -> None:
     ],
 )
 def test_only_what_may_hide_calls_makes_a_verdict_incomplete(incomplete: tuple[str, ...], complete: bool) -> None:
-    (verdict,) = judge(rules({}), run_of("a", incomplete=incomplete))
+    (verdict,) = score(rules({}), run_of("a", incomplete=incomplete))
     assert verdict.complete is complete
 
 
 def test_a_truncated_trace_is_incomplete() -> None:
     trace = Trace(TRACE, 0.0, 0.0, bytearray(), truncated=True)
-    assert [verdict.complete for verdict in judge(rules({}), run_of("a"), trace=trace)] == [False]
+    assert [verdict.complete for verdict in score(rules({}), run_of("a"), trace=trace)] == [False]
 
 
 def test_a_shadow_rule_is_scored_beside_the_rule_in_force() -> None:
-    verdicts = judge(rules({"shadow": True}, {}), run_of("a", "b"))
+    verdicts = score(rules({"shadow": True}, {}), run_of("a", "b"))
     assert [(verdict.rule, verdict.shadow) for verdict in verdicts] == [("rule-1", False), ("rule-0", True)]
 
 
 def test_a_trace_rule_scores_all_runs_together() -> None:
     rule_set = rules({"scope": "trace"}, {"match": {"agent": "never"}})
-    verdicts = judge(rule_set, run_of("a", number=1), run_of("b", number=5, parent_span_id=b"00000001"))
+    verdicts = score(rule_set, run_of("a", number=1), run_of("b", number=5, parent_span_id=b"00000001"))
     assert names(verdicts) == [None, None, "rule-0"]
     assert [call.name for call in verdicts[2].run.trajectory.calls] == ["a", "b"]
     assert verdicts[2].evaluations[0].score.value == 1.0
@@ -87,17 +88,17 @@ def test_a_trace_rule_scores_all_runs_together() -> None:
 
 def test_only_changed_calls_make_a_revision() -> None:
     trace, rule_set = Trace(TRACE, 0.0, 0.0, bytearray()), rules({})
-    assert [verdict.revision for verdict in judge(rule_set, run_of("a"), trace=trace)] == [0]
-    assert judge(rule_set, run_of("a"), trace=trace) == []
-    assert [verdict.revision for verdict in judge(rule_set, run_of("a", "b"), trace=trace)] == [1]
+    assert [verdict.revision for verdict in score(rule_set, run_of("a"), trace=trace)] == [0]
+    assert score(rule_set, run_of("a"), trace=trace) == []
+    assert [verdict.revision for verdict in score(rule_set, run_of("a", "b"), trace=trace)] == [1]
 
 
 def test_an_intent_is_found_in_the_users_words_where_nobody_said_it() -> None:
     intents = [{"name": "refund", "keywords": ["money back"]}]
     rule_set = rules({"match": {"intent": "refund"}}, intents=intents)
     said, told = run_of(user_input="I want my money back!"), run_of(user_input="money back", intent="other")
-    assert names(judge(rule_set, said)) == ["rule-0"]
-    assert names(judge(rule_set, told)) == [None]
+    assert names(score(rule_set, said)) == ["rule-0"]
+    assert names(score(rule_set, told)) == [None]
     assert said.found_intent == FoundIntent("refund", "keyword", "keyword 'money back'")
 
 
@@ -110,7 +111,7 @@ def test_words_are_embedded_only_where_nobody_said_the_intent() -> None:
 
     file = parse_rules({"intents": [{"name": "refund", "examples": ["money back"]}]})
     rule_set = RuleSet(compile_rules(file), file.intents, embed)
-    judge(rule_set, run_of(user_input="one", intent="said"), run_of(user_input=None), run_of(user_input="two"))
+    score(rule_set, run_of(user_input="one", intent="said"), run_of(user_input=None), run_of(user_input="two"))
     assert embedded == ["money back", "two"]
 
 
@@ -121,15 +122,15 @@ def test_the_request_of_a_whole_trace_is_all_that_was_asked() -> None:
         run_of("c", span_id=b"3" * 8, user_input="Find order 42"),
         run_of("d", span_id=b"4" * 8, user_input="Refund it"),
     ]
-    assert judge(rules({"scope": "trace"}), *asked)[-1].run.user_input == "Find order 42\n\nRefund it"
-    assert judge(rules({"scope": "trace"}), run_of("a"))[-1].run.user_input is None
+    assert score(rules({"scope": "trace"}), *asked)[-1].run.user_input == "Find order 42\n\nRefund it"
+    assert score(rules({"scope": "trace"}), run_of("a"))[-1].run.user_input is None
 
 
 def test_a_whole_trace_ends_with_its_last_outermost_run_and_offered_what_any_did() -> None:
     first = run_of("a", span_id=b"1" * 8, contents=[Content("Let me see.", "tools of the first")])
     inner = run_of("b", span_id=b"2" * 8, parent_span_id=b"3" * 8, contents=[Content("inner words", "inner tools")])
     last = run_of("c", span_id=b"3" * 8, contents=[Content("Done.", None), Content("before", "tools of the last")])
-    whole = judge(rules({"scope": "trace"}), first, inner, last)[-1]
+    whole = score(rules({"scope": "trace"}), first, inner, last)[-1]
     assert whole.scope == "trace"
     assert whole.run.contents == [
         Content("Done.", None),
@@ -137,3 +138,11 @@ def test_a_whole_trace_ends_with_its_last_outermost_run_and_offered_what_any_did
         Content(None, "tools of the first"),
         Content(None, "inner tools"),
     ]
+
+
+def test_a_call_whose_status_changed_makes_a_revision() -> None:
+    trace, rule_set = Trace(TRACE, 0.0, 0.0, bytearray()), rules({})
+    score(rule_set, run_of("a"), trace=trace)
+    failed = run_of("a")
+    failed.trajectory = replace(failed.trajectory, calls=[failed.trajectory.calls[0]._replace(status="error")])
+    assert [verdict.revision for verdict in score(rule_set, failed, trace=trace)] == [1]

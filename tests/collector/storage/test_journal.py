@@ -11,8 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
+from collector.assembly.trace import Trace
 from collector.storage import records
-from collector.storage.spool_file import Change
+from collector.storage.journal import Journal
+from collector.storage.spool import Spool
+from collector.storage.spool_file import Change, SpoolFile
+from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.harness import Life, folder_in
 
@@ -155,7 +159,7 @@ def test_old_style_log_events_survive(tmp_path: Path) -> None:
     assert _said(plain) != []
 
 
-def test_forgotten_traces_leave_no_mark(tmp_path: Path) -> None:
+def test_evicted_traces_leave_no_tombstone(tmp_path: Path) -> None:
     life = Life(tmp_path, remember=2)
     for number in range(5):
         trace_id = bytes([number + 1]) * 16
@@ -199,6 +203,77 @@ def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
     life.settle()
     assert (len(life.events()), life.rows()) == (1, (0, 1))
     life.close()
+
+
+def test_a_trace_evicted_before_its_tombstone_is_written_leaves_none(tmp_path: Path) -> None:
+    life = Life(tmp_path, remember=1)
+    for number in range(3):
+        life.send(data.agent(1, trace_id=bytes([number + 1]) * 16))
+    life.settle()
+    assert life.rows() == (0, 1)
+    life.close()
+
+
+class Stored:
+    """A journal over a real file, for traces that are open while the test says so."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = SpoolFile(folder, fsync=False)
+        self._spool = Spool(self.file, 1 << 30, Telemetry())
+        self.open = {data.TRACE}
+        self.journal = Journal(self._spool, self.open.__contains__, 10.0)
+
+    def rows(self) -> tuple[int, int]:
+        change, self._spool._pending = self._spool._pending, Change()
+        self.file.apply(change)
+        return len(list(self.file.inbox())), len(list(self.file.finished()))
+
+
+def test_context_stays_while_a_trace_is_open_or_its_results_are_not_queued(tmp_path: Path) -> None:
+    stored, other = Stored(tmp_path), b"u" * 16
+    journal, links = stored.journal, [data.span_id(7), bytes(8)]
+    stored.open.clear()
+    journal.store_request({data.TRACE: links}, [], 0.0)
+    journal.store_request({other: links}, [], 0.0)
+    stored.open.add(data.TRACE)
+    journal.sweep(30.0)
+    assert stored.rows() == (1, 0), "of the other trace nothing is left"
+    stored.open.clear()
+    journal.close(Trace(data.TRACE, 0.0, 0.0, bytearray()), [])
+    journal.sweep(60.0)
+    assert stored.rows() == (1, 0)
+    journal.sent(data.TRACE)
+    journal.sweep(90.0)
+    assert stored.rows() == (1, 0)
+    journal.commit()
+    journal.sweep(95.0)
+    assert stored.rows() == (1, 1), "the next sweep is later"
+    journal.sweep(120.0)
+    assert stored.rows() == (0, 1)
+    stored.file.close()
+
+
+def test_of_a_trace_closed_twice_each_step_deletes_its_own_records(tmp_path: Path) -> None:
+    stored = Stored(tmp_path)
+    journal, trace = stored.journal, Trace(data.TRACE, 0.0, 0.0, bytearray())
+    for _ in range(2):
+        journal.store_request({data.TRACE: [data.span_id(7), bytes(8)]}, [], 0.0)
+        journal.close(trace, [])
+    assert stored.rows() == (2, 0)
+    for left in (1, 0):
+        journal.sent(data.TRACE)
+        journal.commit()
+        assert stored.rows() == (left, 1)
+    stored.file.close()
+
+
+def test_a_trace_evicted_while_its_results_wait_leaves_no_tombstone(tmp_path: Path) -> None:
+    stored, trace = Stored(tmp_path), Trace(data.TRACE, 0.0, 0.0, bytearray())
+    stored.journal.close(trace, [trace])
+    stored.journal.sent(data.TRACE)
+    stored.journal.commit()
+    assert stored.rows() == (0, 0)
+    stored.file.close()
 
 
 @given(st.lists(st.binary(max_size=40), max_size=8))

@@ -1,0 +1,73 @@
+"""The sending queue in memory: order, limits, and what it counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from collector.component import ExportRequest
+from collector.config.model import SendingQueueConfig
+from collector.delivery.sending_queue import SendingQueue
+
+
+def run(scenario: Callable[[SendingQueue], Awaitable[None]], queue_size: int = 10, max_size_mib: int = 1) -> None:
+    asyncio.run(_run(scenario, SendingQueue(SendingQueueConfig(queue_size=queue_size, max_size_mib=max_size_mib))))
+
+
+async def _run(scenario: Callable[[SendingQueue], Awaitable[None]], queue: SendingQueue) -> None:
+    await scenario(queue)
+
+
+def is_full(queue: SendingQueue) -> bool:
+    return queue.full
+
+
+def test_it_is_full_at_its_number_of_requests_sent_ones_included() -> None:
+    async def scenario(queue: SendingQueue) -> None:
+        queue.put(ExportRequest("traces", b"1", 1))
+        assert not is_full(queue)
+        queue.put(ExportRequest("traces", b"2", 1))
+        request = await queue.get()
+        assert is_full(queue)
+        queue.ack(request)
+        assert not is_full(queue)
+
+    run(scenario, queue_size=2)
+
+
+def test_it_is_full_at_its_number_of_bytes_until_they_are_acknowledged() -> None:
+    async def scenario(queue: SendingQueue) -> None:
+        queue.put(ExportRequest("traces", bytes((1 << 20) - 1), 1))
+        assert not is_full(queue)
+        queue.put(ExportRequest("traces", b"x", 1))
+        assert is_full(queue)
+        request = await queue.get()
+        queue.requeue(request)
+        assert is_full(queue), "a request that was not delivered still takes its bytes"
+        queue.ack(await queue.get())
+        assert not is_full(queue)
+
+    run(scenario)
+
+
+def test_a_requeued_request_comes_last_and_counts_once() -> None:
+    async def scenario(queue: SendingQueue) -> None:
+        for payload in (b"first", b"second"):
+            queue.put(ExportRequest("traces", payload, 3))
+        queue.requeue(await queue.get())
+        assert (len(queue), queue.spans, queue._bytes) == (2, 6, len(b"firstsecond"))
+        assert [request.payload for request in queue.pending()] == [b"second", b"first"]
+        for _ in range(2):
+            queue.ack(await queue.get())
+        assert (len(queue), queue.spans, queue._bytes) == (0, 0, 0)
+        await queue.drained()
+
+    run(scenario)
+
+
+def test_only_spans_are_counted_as_spans() -> None:
+    async def scenario(queue: SendingQueue) -> None:
+        queue.put(ExportRequest("logs", b"", 5))
+        assert queue.spans == 0
+
+    run(scenario)
