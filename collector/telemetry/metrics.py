@@ -1,7 +1,8 @@
 """The collector's own metrics, and the bounds on label values that come from untrusted senders.
 
 Accuracy over a window is ``pass / (pass + fail)`` of ``rightcall_evaluations_total``; incomplete, ambiguous and failed
-evaluations never count as pass or fail. No span is unaccounted for. With an OTLP exporter, whenever no request is being processed,
+evaluations never count as pass or fail. No span is unaccounted for. With an OTLP
+exporter, whenever no request is being processed,
 
     receiver_accepted_spans + resumed_spans
         = exporter_sent_spans + exporter_send_failed_spans + exporter_queue_spans (exporter ``otlp``)
