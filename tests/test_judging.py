@@ -75,7 +75,7 @@ def test_a_shutdown_while_the_judge_hangs_delivers_everything_else(hold: str) ->
 
 def test_rules_with_a_judge_load_without_one_configured() -> None:
     with CollectorProcess(RULES, None, traces=TRACES) as collector:
-        assert "there is no `judge:` to ask" in collector.log
+        assert "no `judge:` is configured" in collector.log
         send(collector, good_run())
         wait_for(lambda: collector.metric('rightcall_judge_skipped_total{reason="unconfigured",rule="weather"}') == 1)
         assert collector.stop() == 0

@@ -44,7 +44,7 @@ def test_own_spans_metrics_and_logs() -> None:
             send(collector, data.span(1, parent=9))
             wait_for(backend.spans)
             wait_for(lambda: _pushed(own, "rightcall_exporter_sent_spans") == 1)
-            wait_for(lambda: "rules refused" in collector.log)
+            wait_for(lambda: "the new rules are invalid" in collector.log)
             assert collector.stop() == 0
             spans = own_spans(own)
             assert {name for name, _ in spans} == {"recover", "start", "export", "reload rules", "drain"}
