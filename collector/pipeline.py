@@ -111,7 +111,8 @@ class Pipeline:
         self._rules = self._conversation_pipeline.rules = rules.set
         self._collects_runs = rules.set.has_scope("conversation")
         self._submits = self._judge_queue is not None and rules.set.has_judges()
-        judged = self._submits and self._judge_queue is not None and self._judge_queue.has_judge
+        # Without a queue the runs are for whoever reads them from the verdicts, with all that a judge would be told.
+        judged = rules.set.has_judges() and (self._judge_queue is None or self._judge_queue.has_judge)
         route, intent = tuple(self._context.route), tuple(self._context.intent)
         user_input = self._user_input or judged or bool(rules.set.intents)
         skew_ns = round(self._context.clock_skew * 1e9)

@@ -17,10 +17,10 @@ def names() -> list[str]:
         return sorted({Path(name).parts[0] for name in archive.getnames() if name.endswith("truth.json")})
 
 
-def unpack(folder: Path) -> None:
+def unpack(folder: Path, archive: Path = ARCHIVE) -> None:
     """Write all runs into ``folder``."""
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder, filter="data")
+    with tarfile.open(archive) as opened:
+        opened.extractall(folder, filter="data")
 
 
 def truth(run: Path) -> Mapping[str, Any]:

@@ -119,8 +119,7 @@ def _framework(truth: Truth) -> str:
 def _instrumentation(truth: Truth) -> str:
     name = re.sub(r" \((?:[a-z0-9]+-)*(?:chat|responses|stream|noparent|nocontent)\)$", "", truth["instrumentation"])
     name = _INSTRUMENTATIONS.get(name, name)
-    version = truth["versions"].get(name)
-    return f"{name} {version}" if version else name
+    return " + ".join(f"{part} {truth['versions'].get(part) or ''}".strip() for part in name.split(" + "))
 
 
 # --- the table -------------------------------------------------------------------------------------------------------

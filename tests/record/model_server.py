@@ -67,14 +67,14 @@ def _completion(answer: Answer, number: int, model: str) -> dict[str, Any]:
 
 
 def _completion_events(answer: dict[str, Any]) -> Iterator[str]:
-    """The message in one chunk, how it ended and its usage in further ones."""
+    """The text in one chunk, every call in another, how it ended and its usage in further ones."""
     (choice,) = answer["choices"]
-    calls = [{"index": at, **call} for at, call in enumerate(choice["message"].get("tool_calls", ()))]
-    delta = {**choice["message"], **({"tool_calls": calls} if calls else {})}
+    text = {key: value for key, value in choice["message"].items() if key != "tool_calls"}
+    calls = [{"tool_calls": [{"index": at, **call}]} for at, call in enumerate(choice["message"].get("tool_calls", ()))]
     head = {key: answer[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
-    for delta_part, reason in ((delta, None), ({}, choice["finish_reason"])):
-        chunk = {**head, "choices": [{"index": 0, "delta": delta_part, "finish_reason": reason}]}
-        yield f"data: {json.dumps(chunk)}\n\n"
+    for delta in (text, *calls, {}):
+        part = {"index": 0, "delta": delta, "finish_reason": None if delta else choice["finish_reason"]}
+        yield f"data: {json.dumps({**head, 'choices': [part]})}\n\n"
     yield f"data: {json.dumps({**head, 'choices': [], 'usage': answer['usage']})}\n\n"
     yield "data: [DONE]\n\n"
 

@@ -40,6 +40,8 @@ class Recording:
     scenarios: tuple[str, ...] = ("multi", "fail")
     tool_prefix: str = ""
     """What the framework puts before a tool's name when it offers the tool to the model."""
+    behind_route: bool = False
+    """The agent answers a web request. Its span makes one trace of what two instrumentations would record as two."""
 
     @property
     def requirements(self) -> tuple[str, ...]:
@@ -78,6 +80,12 @@ RECORDINGS: dict[str, Recording] = {
         ("opentelemetry-instrumentation-openai==0.62.4",),
         _TWICE,
     ),
+    "py-langchain-apart-openinference+official": Recording(
+        "langchain_openinference_official",
+        "langchain==1.4.7",
+        ("openinference-instrumentation-langchain==0.1.80", "opentelemetry-instrumentation-genai-langchain==1.3b0"),
+        ("langchain-openai==1.7.3",),
+    ),
     "py-langchain-official": Recording(
         "langchain_official",
         "langchain==1.4.7",
@@ -96,6 +104,7 @@ RECORDINGS: dict[str, Recording] = {
         ("openinference-instrumentation-langchain==0.1.80", "opentelemetry-instrumentation-genai-langchain==1.3b0"),
         ("langchain-openai==1.7.3",),
         _TWICE,
+        behind_route=True,
     ),
     "py-langchain-openinference+openllmetry": Recording(
         "langchain_openinference_openllmetry",
@@ -110,6 +119,9 @@ RECORDINGS: dict[str, Recording] = {
         ("opentelemetry-instrumentation-genai-llama-index==1.3b0", "openinference-instrumentation-llama-index==4.6.1"),
         ("llama-index-llms-openai==0.8.3",),
         _TWICE,
+    ),
+    "py-openai-agents-apart-openinference+openllmetry": Recording(
+        "openai_agents_openinference_openllmetry", _AGENTS, (_AGENTS_OI, _AGENTS_TL)
     ),
     "py-openai-agents-logfire": Recording("openai_agents_logfire", _AGENTS, (_LOGFIRE,), scenarios=("approval",)),
     "py-openai-agents-mcp-openinference": Recording(
@@ -133,7 +145,11 @@ RECORDINGS: dict[str, Recording] = {
         "openai_agents_openinference_logfire", _AGENTS, (_AGENTS_OI, _LOGFIRE), scenarios=(*_TWICE, "approval")
     ),
     "py-openai-agents-openinference+openllmetry": Recording(
-        "openai_agents_openinference_openllmetry", _AGENTS, (_AGENTS_OI, _AGENTS_TL), scenarios=(*_TWICE, "approval")
+        "openai_agents_openinference_openllmetry",
+        _AGENTS,
+        (_AGENTS_OI, _AGENTS_TL),
+        scenarios=(*_TWICE, "approval"),
+        behind_route=True,
     ),
     "py-openai-agents-openllmetry": Recording(
         "openai_agents_openllmetry", _AGENTS, (_AGENTS_TL,), scenarios=("approval",)

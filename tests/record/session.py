@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from opentelemetry import trace
@@ -62,7 +63,8 @@ def record(
         return run(INNER_AGENT, question, scenario.inner_tools)
 
     tools = [*([ask_policy_agent] if scenario.inner_tools else []), *scenario.tools]
-    answer = run(AGENT, scenario.user_input, tools)
+    with _web_request(provider) if recording.behind_route else nullcontext():
+        answer = run(AGENT, scenario.user_input, tools)
     provider.shutdown()
     packages = [package_name(requirement) for requirement in recording.requirements]
     described = {
@@ -77,3 +79,9 @@ def record(
     (Path(folder) / "truth.json").write_text(json.dumps(truth, indent=1, ensure_ascii=False) + "\n")
     if not answer.endswith(scenario.answers[-1].text or ""):  # some put the text between turns before it
         raise SystemExit(f"the agent ended with {answer!r}")
+
+
+def _web_request(provider: TracerProvider) -> AbstractContextManager[trace.Span]:
+    attributes = {"http.request.method": "POST", "http.route": "/chat"}
+    tracer = provider.get_tracer("shop")
+    return tracer.start_as_current_span("POST /chat", kind=trace.SpanKind.SERVER, attributes=attributes)

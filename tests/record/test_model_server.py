@@ -53,9 +53,10 @@ def test_a_response_asks_for_calls_and_then_ends() -> None:
 
 
 def test_a_streamed_completion_adds_up_to_the_whole_one() -> None:
-    first, end, usage = stream(ScriptedModel(SCRIPT), CHAT)
-    delta = first["choices"][0]["delta"]
-    assert [(call["index"], call["id"]) for call in delta["tool_calls"]] == [(0, "call_1"), (1, "call_2")]
+    text, *calls, end, usage = stream(ScriptedModel(SCRIPT), CHAT)
+    assert text["choices"][0]["delta"] == {"role": "assistant", "content": "looking"}
+    added = [call for chunk in calls for call in chunk["choices"][0]["delta"]["tool_calls"]]
+    assert [(call["index"], call["id"]) for call in added] == [(0, "call_1"), (1, "call_2")]
     assert end["choices"][0] == {"index": 0, "delta": {}, "finish_reason": "tool_calls"}
     assert usage["usage"]["total_tokens"] == 30
 

@@ -70,6 +70,10 @@ MEANT = {
     "What is the weather in Oslo?": "weather",
     "What is the weather in Paris?": "weather",
     "Say hello.": None,
+    "What is the weather in Paris and London? Then book flight AF123 for Ada Lovelace.": "travel",
+    "Ask the policy agent about refunds, then mail the answer to ada@example.com.": "refund",
+    "Refund order 42, 10.50 EUR, and delete the account u-7.": "refund",
+    "Roll two dice at once, then another.": None,
 }
 
 BY_WORDS = [
@@ -84,7 +88,10 @@ BY_EXAMPLE = [  # no sentence shares its wording with what was said
     Intent(name="payment", examples=["take the payment from my credit card", "bill my Visa for 20 dollars"]),
     Intent(name="weather", examples=["will it rain in Berlin today?", "how hot is it in Madrid?"]),
 ]
-TWO_THINGS = "What is the weather in Paris and London? Then book flight AF123 for Ada Lovelace (36)."
+TWO_THINGS = {  # a flight, and before it the weather
+    "What is the weather in Paris and London? Then book flight AF123 for Ada Lovelace (36).",
+    "What is the weather in Paris and London? Then book flight AF123 for Ada Lovelace.",
+}
 
 
 FOREIGN = [
@@ -127,15 +134,15 @@ def test_keywords_and_regexes_find_what_recorded_users_meant(said: Counter[str])
 @needs_model
 def test_examples_find_most_of_what_was_meant_and_nothing_else(said: Counter[str], embed: Embeddings) -> None:
     wrong = misread(BY_EXAMPLE, said, embed)
-    assert len(wrong) == 4  # of 12 sentences
+    assert len(wrong) == 6  # of 16 sentences
     assert set(wrong.values()) == {None}  # too far from every example; never another intent
 
 
 @needs_model
 def test_a_lower_threshold_finds_all_but_a_request_for_two_things(said: Counter[str], embed: Embeddings) -> None:
     lower = [intent.model_copy(update={"threshold": 0.3}) for intent in BY_EXAMPLE]
-    assert misread(lower, said, embed) == {TWO_THINGS: "weather"}
-    assert said[TWO_THINGS] / said.total() == pytest.approx(0.25, abs=0.01)
+    assert misread(lower, said, embed) == dict.fromkeys(TWO_THINGS, "weather")
+    assert sum(said[words] for words in TWO_THINGS) / said.total() == pytest.approx(0.25, abs=0.01)
 
 
 @needs_model

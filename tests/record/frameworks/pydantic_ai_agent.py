@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +31,7 @@ def ask(name: str, user_input: str, tools: Tools) -> str:
         MODEL, provider=OpenAIProvider(openai_client=AsyncOpenAI())
     )  # an inner agent has its own loop
     agent = Agent(model, name=name, instructions=INSTRUCTIONS, tools=[_retried(t) for t in tools])
-    return str(agent.run_sync(user_input).output)
+    return str(asyncio.run(agent.run(user_input)).output)
 
 
 def _retried(tool: Callable[..., str]) -> Callable[..., str]:
