@@ -74,6 +74,11 @@ class Ancestry:
         span = self._spans.get(span_id)
         return span.parent_span_id if span is not None else self._parents.get(span_id, b"")
 
+    def has_unseen_caller(self, span: GenAISpan) -> bool:
+        """Whether the span was called from another process, and no span of its caller was received."""
+        parent = span.parent_span_id
+        return span.remote_parent and parent not in self._parents and parent not in self._spans
+
     def missing_parents(self) -> set[bytes]:
         """Returns the parents that spans of the trace name, that ran in the same process and were not received."""
         return {

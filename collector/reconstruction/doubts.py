@@ -32,7 +32,7 @@ def run_doubts(
         yield Doubt("nothing_recorded", sentence="neither tool spans nor the output of a model were recorded")
     if run.missing_ancestor and context.route is None:
         yield Doubt("unknown_route", sentence="a span above the run was not received, and may carry its route")
-    elif run.anchor is not None and run.anchor.remote_parent and context.route is None:
+    elif run.has_unseen_caller and context.route is None:
         yield Doubt("missing_remote_parent", sentence="the caller, in another process, sent no span")
 
 

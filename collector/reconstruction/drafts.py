@@ -34,6 +34,8 @@ class RunSpans:
     """What was not received and should be."""
     missing_ancestor: bytes = b""
     """Id of the nearest span above the anchor that was not received."""
+    has_unseen_caller: bool = False
+    """The nearest span above the anchor that was not received ran in another process."""
     adopted: set[bytes] = field(default_factory=set)
     """Ids of missing spans between the anchor and spans of the run."""
     disputed: list[RunSpans] = field(default_factory=list)

@@ -59,8 +59,8 @@ def assign_steps(
     return _compare_all(calls, _Comparison(skew_ns, turns_are_ordered, frozenset(wrong_clocks)))
 
 
-def contradicting_clocks(call: DraftCall, enclosing: GenAISpan, skew_ns: int) -> Clocks | None:
-    """Returns the clocks of a call and of a span that encloses it if, by them, it does not; None if they agree."""
+def contradicting_clocks(call: DraftCall | GenAISpan, enclosing: GenAISpan, skew_ns: int) -> Clocks | None:
+    """Returns the clocks of a call or run and of a span that encloses it if, by them, it does not; None if they agree."""
     clocks = frozenset((clock_of(call.resource), clock_of(enclosing.resource)))
     if len(clocks) < 2 or not call.start_ns or not 0 < enclosing.start_ns <= enclosing.end_ns:
         return None
@@ -72,12 +72,12 @@ def _start(call: DraftCall) -> tuple[int, int, int, bytes]:
     return _begin(call), call.turn, call.position, call.span_id or b""
 
 
-def _begin(call: DraftCall) -> int:
+def _begin(call: DraftCall | GenAISpan) -> int:
     """When it began: a clock set back during the call makes it end before it starts."""
     return call.end_ns if 0 < call.end_ns < call.start_ns else call.start_ns
 
 
-def _end(call: DraftCall) -> int:
+def _end(call: DraftCall | GenAISpan) -> int:
     return max(call.start_ns, call.end_ns)
 
 

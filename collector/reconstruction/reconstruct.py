@@ -58,6 +58,8 @@ class Run:
     """Holds its final response and tool definitions, the most relevant first; empty unless a judge may be asked."""
     call_resources: Sequence[Resource | None] = ()
     """What executed each call: tells which calls were stamped by one clock."""
+    wrong_clocks: frozenset[frozenset[object]] = frozenset()
+    """Pairs of clocks that contradict one another."""
 
 
 def reconstruct(
@@ -83,13 +85,15 @@ def reconstruct(
         context = context_of(run_spans, ancestry, settings)
         if run_spans.parent is None:  # after a handoff the next agent gets no new message of the user's
             user_input = context.user_input = context.user_input or user_input
+        if run_spans.anchor is not None and run_spans.anchor.remote_parent:
+            run_spans.has_unseen_caller = ancestry.has_unseen_caller(run_spans.anchor)
         doubts = [*run_doubts(run_spans, calls, context, lost), *call_doubts(calls, unordered)]
         runs.append(Run(
             trace_id, run_spans.anchor_id, None if run_spans.parent is None else run_spans.parent.anchor_id,
             context.agent, context.conversation_id, context.route, context.intent, context.user_input, context.response_id,
             context.service, context.dialect, context.attributes, _trajectory(calls, context.user_input, doubts),
             tuple([call.span_id for call in calls]), run_spans.started_by, _start_of(run_spans), None, context.contents,
-            tuple([call.resource for call in calls]),
+            tuple([call.resource for call in calls]), wrong_clocks,
         ))  # fmt: skip
     return runs
 
@@ -98,13 +102,16 @@ def _wrong_clocks(
     run: RunSpans, calls: Sequence[DraftCall], ancestry: Ancestry, skew_ns: int
 ) -> frozenset[frozenset[object]]:
     """Returns the pairs of clocks by which a call lies outside a span that encloses it, or after a run that it started."""
-    first = run.anchor.resource if run.anchor is not None else None
-    if all(call.resource is first for call in calls):  # nearly always: one process, one clock
+    anchor = run.anchor
+    inner: list[DraftCall | GenAISpan] = [] if anchor is None or not anchor.remote_parent else [anchor]
+    if any(anchor is None or call.resource is not anchor.resource for call in calls):
+        inner += calls
+    if not inner:  # nearly always: one process, one clock
         return frozenset()
     enclosing = (
-        (call, next(ancestry.iter_ancestors(call.span_id), None)) for call in calls if call.span_id is not None
+        (span, next(ancestry.iter_ancestors(span.span_id), None)) for span in inner if span.span_id is not None
     )
-    outside = [contradicting_clocks(call, span, skew_ns) for call, span in enclosing if span is not None]
+    outside = [contradicting_clocks(span, outer, skew_ns) for span, outer in enclosing if outer is not None]
     starters = {call.span_id: call for call in calls}
     for child in run.children:
         starter = starters.get(child.started_by) if child.started_by is not None else None
@@ -151,7 +158,8 @@ def join_runs(runs: Iterable[Run], skew_ns: int) -> tuple[Trajectory, tuple[byte
         ]  # fmt: skip
         doubts += [(doubt, own) for doubt in run.trajectory.doubts]
         drafts += own
-    unordered = assign_steps(drafts, skew_ns)
+    wrong_clocks = frozenset[frozenset[object]]().union(*(run.wrong_clocks for run in ordered))
+    unordered = assign_steps(drafts, skew_ns, wrong_clocks=wrong_clocks)
     index = {id(call): at for at, call in enumerate(drafts)}
     user_input = next((run.trajectory.user_input for run in ordered if run.parent_span_id is None), None)
     joined = [_of_all(doubt, [index[id(call)] for call in own]) for doubt, own in doubts]

@@ -8,6 +8,8 @@ from scorers.rules.matchers import Name
 from scorers.rules.regexes import compile_regex, escape, is_match
 
 GLOB_CHARACTERS = frozenset("*?[")
+MAX_LENGTH = 256
+"""Characters of a name that are recorded: further ones are cut off."""
 
 
 def is_exact(name: Name) -> bool:
@@ -23,7 +25,7 @@ def format_name(name: Name) -> str:
 def compile_name(name: Name) -> Callable[[str], bool]:
     """Returns a predicate over names. A glob matches the whole name; a regex matches anywhere unless anchored."""
     if isinstance(name, str) and is_exact(name):
-        return name.__eq__
+        return name.__eq__ if len(name) < MAX_LENGTH else name[:MAX_LENGTH].__eq__
     expression = compile_regex(_glob_to_regex(name) if isinstance(name, str) else name.regex)
     return lambda text: is_match(expression, text)
 
