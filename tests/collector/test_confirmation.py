@@ -1,0 +1,150 @@
+"""A pass is given at once, a fail when no span on its way can change it, and a run is counted once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import otlp_data as data
+from tests.harness import Bench
+
+SETTLE, CONFIRM = 2.0, 6.0
+FORBIDS = """
+rules:
+  - {name: safe, match: {agent: helper}, expect: {forbid: [send_email]}}
+"""
+ROUTED = """
+rules:
+  - {name: chat, match: {route: /chat}, expect: {sequence: [get_weather]}}
+  - {name: default, match: {}, expect: {sequence: []}}
+"""
+WEATHER, EMAIL, RUN = data.tool(2, 1, "get_weather", 0.1), data.tool(3, 1, "send_email", 0.2), data.agent(1)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def labels(bench: Bench) -> list[tuple[int, str]]:
+    return [(verdict.revision, verdict.label) for verdict in bench.verdicts]
+
+
+def evaluations(bench: Bench, label: str, rule: str = "weather", route: str = "") -> float:
+    series = {"rule": rule, "route": route, "intent": "", "scorer": "trajectory"}
+    return bench.value("evaluations_total", **series, label=label)
+
+
+def test_a_pass_does_not_wait_for_what_may_still_come(bench: Bench) -> None:
+    bench.send(WEATHER, EMAIL, RUN)
+    bench.wait(SETTLE + 0.5)
+    assert labels(bench) == [(0, "pass")]
+
+
+def test_a_fail_waits_and_a_late_call_heals_it(bench: Bench) -> None:
+    bench.send(WEATHER, RUN)
+    bench.wait(CONFIRM - 0.5)
+    assert labels(bench) == []
+    bench.send(EMAIL)
+    bench.wait(SETTLE + 0.5)
+    assert labels(bench) == [(0, "pass")]
+    assert (evaluations(bench, "pass"), evaluations(bench, "fail")) == (1, 0)
+
+
+def test_a_fail_that_nothing_healed_is_given(bench: Bench) -> None:
+    bench.send(WEATHER, RUN)
+    bench.wait(CONFIRM + 0.5)
+    assert labels(bench) == [(0, "fail")]
+    assert evaluations(bench, "fail") == 1
+
+
+def test_whatever_arrives_starts_the_wait_anew(bench: Bench) -> None:
+    bench.send(WEATHER, RUN)
+    bench.wait(CONFIRM - 1)
+    bench.send(data.tool(4, 1, "get_weather", 0.15))
+    bench.wait(CONFIRM - 1)
+    assert labels(bench) == []
+    bench.wait(1.5)
+    assert labels(bench) == [(0, "fail")]
+
+
+def test_without_a_time_to_confirm_a_fail_is_given_as_soon_as_a_pass(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, traces={"confirm": 0})
+    bench.send(WEATHER, RUN)
+    bench.wait(SETTLE + 0.5)
+    assert labels(bench) == [(0, "fail")]
+
+
+def test_a_verdict_that_a_late_span_revises_is_counted_as_one(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FORBIDS)
+    bench.send(WEATHER, RUN)
+    bench.wait(SETTLE + 0.5)
+    bench.send(EMAIL)
+    bench.wait(CONFIRM + 0.5)
+    assert labels(bench) == [(0, "pass"), (1, "fail")]
+    assert bench.value("verdict_revisions_total", before="pass", after="fail") == 1
+    assert (evaluations(bench, "pass", "safe"), evaluations(bench, "fail", "safe")) == (1, 0)
+
+
+@pytest.mark.parametrize(("remember", "revision"), [(2, 1), (0, 0)])
+def test_a_run_sent_again_after_its_trace_was_evicted_from_memory(tmp_path: Path, remember: int, revision: int) -> None:
+    bench = Bench(tmp_path, traces={"remember": remember})
+    bench.send(WEATHER, EMAIL, RUN)
+    bench.wait(SETTLE + 0.5)
+    for number in range(1, 4):
+        other = number.to_bytes(16)
+        bench.send(data.tool(2, 1, "get_weather", trace_id=other), data.agent(1, trace_id=other))
+    bench.wait(CONFIRM + 0.5)
+    bench.send(WEATHER, EMAIL, RUN)
+    bench.wait(SETTLE + 0.5)
+    assert labels(bench)[-1] == (revision, "pass")
+    assert evaluations(bench, "pass") == 2 - revision
+
+
+def test_it_is_known_of_a_bounded_number_of_runs_that_they_were_scored(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, traces={"remember": 1})
+    for number in range(1, 60):
+        trace_id = number.to_bytes(16)
+        bench.send(data.tool(2, 1, "get_weather", trace_id=trace_id), data.tool(3, 1, "send_email", 0.2, trace_id))
+        bench.send(data.agent(1, trace_id=trace_id))
+    bench.wait(SETTLE + 0.5)
+    first, recent = (1).to_bytes(16), (50).to_bytes(16)
+    for trace_id in (first, recent):
+        bench.send(data.agent(1, trace_id=trace_id), data.tool(2, 1, "get_weather", trace_id=trace_id))
+        bench.wait(CONFIRM + 0.5)
+    assert [revision for revision, _ in labels(bench)[-2:]] == [0, 1]
+
+
+def test_a_run_whose_route_may_be_on_its_way_is_not_scored_by_another_rule(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, ROUTED)
+    inside = data.agent(1, parent=9), data.tool(2, 1, "get_weather", 0.1)
+    bench.send(*inside)
+    bench.wait(CONFIRM + 1)
+    assert bench.verdicts == []
+    bench.send(data.span(9, name="POST /chat", http__route="/chat"))
+    bench.wait(SETTLE + 0.5)
+    assert [(verdict.rule, verdict.label) for verdict in bench.verdicts] == [("chat", "pass")]
+
+
+def test_a_run_whose_route_never_came_is_left_unscored_until_it_does(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, ROUTED)
+    bench.send(data.agent(1, parent=9), data.tool(2, 1, "get_weather", 0.1))
+    bench.wait(31)
+    assert [(verdict.rule, verdict.doubts) for verdict in bench.verdicts] == [(None, ["unknown_route"])]
+    bench.send(data.span(9, name="POST /chat", http__route="/chat"))
+    bench.wait(CONFIRM)
+    assert [(verdict.rule, verdict.revision) for verdict in bench.verdicts[1:]] == [("chat", 1)]
+
+
+def test_a_caller_in_another_process_is_waited_for_as_long_as_a_fail(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, ROUTED.replace("{sequence: []}", "{max_calls: 5}"))
+    run = data.agent(1, parent=9)
+    run.flags = 0x301
+    bench.send(run, WEATHER)
+    bench.wait(CONFIRM - 0.5)
+    assert bench.verdicts == []
+    bench.wait(1)
+    assert [(verdict.rule, verdict.label, verdict.doubts) for verdict in bench.verdicts] == [
+        ("default", "pass", ["missing_remote_parent"])
+    ]
