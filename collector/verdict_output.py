@@ -70,7 +70,7 @@ class VerdictOutput:
     def report_bug(self, message: str, which: str) -> None:
         """Log and count the exception being handled; ``message`` has a place for ``which``."""
         _log.exception(message, which)
-        self._telemetry.child(self._telemetry.runs_unscored, "internal").inc()
+        self._telemetry.child(self._telemetry.runs_unscored, "internal", "", "").inc()
 
     def flush(self, now: float) -> None:
         """Bring the counts to /metrics, and queue what is ready to be sent."""

@@ -38,7 +38,8 @@ MAX_ALTERNATIVES: Final = 128
 MORE_CALLS: Final = frozenset({"missing_span", "missing_anchor", "unrecorded_calls", "nothing_recorded", "truncated"})
 """Doubts that allow any number of further calls."""
 _EITHER_WAY: Final = frozenset({"uncertain_execution", "uncertain_owner", "uncertain_duplicate"})
-_DECIDING: Final = MORE_CALLS | _EITHER_WAY | {"uncertain_order"}
+DECIDING: Final = MORE_CALLS | _EITHER_WAY | {"uncertain_order"}
+"""Doubts that can leave a run undecided."""
 _MAX_SENTENCES: Final = 3
 
 
@@ -56,7 +57,7 @@ def decide(
     recorded.
     """
     recorded = score(trajectory)
-    doubts = [doubt for doubt in trajectory.doubts if doubt.name in _DECIDING]
+    doubts = [doubt for doubt in trajectory.doubts if doubt.name in DECIDING]
     if not doubts or recorded.label == "error":
         return recorded
     possible = alternatives(trajectory)

@@ -136,6 +136,11 @@ def called(run: Run) -> list[str]:
     return [call.name if call.executed else f"({call.name})" for call in run.trajectory.calls]
 
 
+def doubts(run: Run) -> list[str]:
+    """The names of what is in doubt about a run."""
+    return [doubt.name for doubt in run.trajectory.doubts]
+
+
 def steps(run: Run) -> list[int]:
     """The steps of a run's calls."""
     return [call.step for call in run.trajectory.calls]

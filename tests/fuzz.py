@@ -143,7 +143,7 @@ class Target:
 
     def internal(self) -> float:
         """Runs that could not be rebuilt because of an exception: bugs."""
-        return self._value("rightcall_runs_unscored_total", reason="internal")
+        return self._value("rightcall_runs_unscored_total", reason="internal", route="", agent="")
 
 
 def corpus(folder: Path) -> list[tuple[Signal, bytes, bool]]:

@@ -174,7 +174,7 @@ def other(trace_id: bytes, order: str) -> bytes:
 def outline(run: Run) -> str:
     """All that is known of a run: calls with names, arguments, errors, order and steps, nesting, the user's words."""
     said = (run.agent, run.conversation_id, run.route, run.user_input, run.service, run.dialect)
-    return repr((run.parent_span_id, said, run.incomplete, run.call_span_ids, run.trajectory))
+    return repr((run.parent_span_id, said, run.call_span_ids, run.trajectory))
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ class Scoreboard:
         for evaluation in verdict.evaluations:
             if evaluation.primary:
                 score = evaluation.score
-                labels[score.label if verdict.complete else "incomplete"] += 1
+                labels[score.label] += 1
                 style = {"pass": "green", "fail": "red"}.get(score.label, "yellow")
                 value = "-" if score.value is None else f"{score.value:.2f}"
                 agent = verdict.run.agent or "agent"

@@ -3,7 +3,8 @@
 Every run that its rule did not pass; of the others a share, the judge's ``sample_rate``, chosen by trace id and span id, so
 that every replica chooses the same, and a run judged at one rate is judged at every higher one.
 
-Never an incomplete run, because what is missing may be what the judge looks for; nor a revision: a run is judged once.
+Never an incomplete run, because what is missing may be what the judge looks for; nor a revision: a run is judged once. A
+run of which only the order is in doubt is judged.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def is_sampled(verdict: Verdict, judge: RuleJudge) -> bool:
 
 def not_judgeable(verdict: Verdict) -> str | None:
     """Returns why the run cannot be judged; None if it can."""
-    if not verdict.complete:
+    if not verdict.complete or any(evaluation.score.label == "incomplete" for evaluation in verdict.evaluations):
         return "incomplete"
     return "revised" if verdict.revision else None
 

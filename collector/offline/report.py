@@ -27,6 +27,7 @@ def row_of(verdict: Verdict) -> Row:
         "user_input": run.user_input,
         "dialect": run.dialect,
         "complete": verdict.complete,
+        "doubts": list(verdict.doubts),
         "release": verdict.release,
         "tool_calls": [
             _call(call, outcomes[index] if outcomes else None) for index, call in enumerate(run.trajectory.calls)
@@ -63,6 +64,7 @@ def _call(call: ToolCall, outcome: str | None) -> Row:
         "end_ns": call.end_ns,
         "span_id": call.span_id,
         "executed": call.executed,
+        "known_by": call.known_by,
         "step": call.step,
         "outcome": outcome,
     }
@@ -90,7 +92,7 @@ def jsonl(rows: Sequence[Row]) -> str:
     return "".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in lines)
 
 
-_ALSO = ("complete", "release", "tool_calls", "rule", "evaluations")
+_ALSO = ("complete", "doubts", "release", "tool_calls", "rule", "evaluations")
 
 
 def _is_plain(row: Row) -> bool:
@@ -135,9 +137,9 @@ def junit(rows: Sequence[Row]) -> str:
             tests += 1
             name = f"{row['rule']} / {evaluation['name']} / {row['trace_id']}:{row['span_id']}"
             case = ElementTree.SubElement(suite, "testcase", classname=row["agent"] or "agent", name=name)
-            if not _is_counted(row):
+            if row.get("shadow") or evaluation["label"] in _UNDECIDED:
                 skipped += 1
-                why = "the rule is on trial" if row.get("shadow") else f"the {row.get('scope', 'run')} is incomplete"
+                why = "the rule is on trial" if row.get("shadow") else evaluation["explanation"]
                 ElementTree.SubElement(case, "skipped", message=why)
             elif evaluation["label"] != "pass":
                 failures += 1
@@ -155,16 +157,19 @@ FORMATS: dict[str, Callable[[Sequence[Row]], str]] = {
 
 
 def mean_score(rows: Sequence[Row]) -> float | None:
-    """The mean of the primary scores of complete runs, traces and conversations; None where there is none.
+    """The mean of the primary scores of runs, traces and conversations; None where there is none.
 
-    An error counts as 0, a shadow rule not at all.
+    An error counts as 0; what is incomplete or ambiguous, and a shadow rule, not at all.
     """
-    values = [row["evaluations"][0]["value"] or 0.0 for row in rows if row["evaluations"] and _is_counted(row)]
+    values = [row["evaluations"][0]["value"] or 0.0 for row in rows if _is_counted(row)]
     return sum(values) / len(values) if values else None
 
 
+_UNDECIDED = ("incomplete", "ambiguous")
+
+
 def _is_counted(row: Row) -> bool:
-    return row["complete"] and not row.get("shadow")
+    return bool(row["evaluations"]) and row["evaluations"][0]["label"] not in _UNDECIDED and not row.get("shadow")
 
 
 def _rule(row: Row) -> str:
@@ -176,9 +181,11 @@ def _rule(row: Row) -> str:
 
 def _summary(rows: Sequence[Row]) -> str:
     mean = mean_score(rows)
-    labels = [row["evaluations"][0]["label"] for row in rows if row["evaluations"] and _is_counted(row)]
+    labels = [row["evaluations"][0]["label"] for row in rows if row["evaluations"] and not row.get("shadow")]
+    counts = [f"{labels.count(label)} {label}" for label in ("pass", "fail")]
+    counts += [f"{labels.count(label)} {label}" for label in _UNDECIDED if label in labels]
     score = f"mean score {mean:.3f}" if mean is not None else "nothing scored"
-    return f"{sum(map(_is_plain, rows))} runs, {labels.count('pass')} pass, {labels.count('fail')} fail, {score}"
+    return f"{sum(map(_is_plain, rows))} runs, {', '.join(counts)}, {score}"
 
 
 def _cells(evaluation: Row | None) -> tuple[str, str, str, str]:

@@ -37,6 +37,8 @@ def _usual_attributes(verdict: Verdict, evaluation: Evaluation) -> Attributes:
         (semconv.EVALUATION_EXPLANATION, score.explanation),
         (semconv.RIGHTCALL_SCORER_VERSION, evaluation.version),
         (semconv.RIGHTCALL_COMPLETE, verdict.complete),
+        (semconv.RIGHTCALL_DOUBTS, tuple(verdict.doubts) or None),
+        (semconv.RIGHTCALL_CALLS_WITHOUT_SPAN, _calls_without_span(verdict) or None),
         (semconv.RIGHTCALL_REVISION, verdict.revision),
         (semconv.AGENT_NAME, verdict.run.agent),
         (semconv.RIGHTCALL_SCOPE, None if verdict.scope == "run" else verdict.scope),
@@ -45,6 +47,11 @@ def _usual_attributes(verdict: Verdict, evaluation: Evaluation) -> Attributes:
         (semconv.ERROR_TYPE, score.details.get("error.type")),
     )
     return tuple([(name, value) for name, value in attributes if value is not None])
+
+
+def _calls_without_span(verdict: Verdict) -> tuple[str, ...]:
+    """The names of executed calls that messages tell of: no span has their outcome."""
+    return tuple([call.name for call in verdict.run.trajectory.calls if call.executed and call.known_by != "span"])
 
 
 def _uid(verdict: Verdict, evaluation: Evaluation) -> str:

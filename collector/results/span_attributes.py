@@ -17,7 +17,24 @@ def span_attributes(verdicts: list[Verdict]) -> dict[bytes, Attributes]:
         for span_id, outcome in zip(verdict.run.call_span_ids, verdict.outcomes(), strict=True):
             if span_id is not None:
                 added[span_id] = (*added.get(span_id, ()), (semconv.RIGHTCALL_OUTCOME, outcome))
+    for verdict in verdicts:
+        if verdict.rule is None and verdict.unscored_reason is not None:
+            added.setdefault(verdict.run.span_id, _unscored_attributes(verdict, verdict.unscored_reason))
     return added
+
+
+def _unscored_attributes(verdict: Verdict, reason: str) -> Attributes:
+    return (
+        (semconv.RIGHTCALL_COMPLETE, verdict.complete),
+        (semconv.RIGHTCALL_RULE, ""),
+        (semconv.RIGHTCALL_UNSCORED_REASON, reason),
+        *_doubts(verdict),
+    )
+
+
+def _doubts(verdict: Verdict) -> Attributes:
+    doubts = tuple(verdict.doubts)
+    return ((semconv.RIGHTCALL_DOUBTS, doubts),) if doubts else ()
 
 
 def _anchor_attributes(verdict: Verdict, rule: str) -> dict[str, AttributeValue]:
@@ -27,6 +44,7 @@ def _anchor_attributes(verdict: Verdict, rule: str) -> dict[str, AttributeValue]
         semconv.RIGHTCALL_COMPLETE: verdict.complete,
         semconv.RIGHTCALL_RULE: rule,
         semconv.RIGHTCALL_RULE_DIGEST: verdict.digest or "",
+        **dict(_doubts(verdict)),
     }
     if run.route is not None:
         attributes[semconv.RIGHTCALL_ROUTE] = run.route

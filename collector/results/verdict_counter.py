@@ -13,8 +13,9 @@ _COUNTED = ("pass", "fail")
 class VerdictCounter:
     """Counts verdicts, and nothing twice.
 
-    Evaluations of incomplete runs have the label ``incomplete``, those of a shadow rule ``shadow_pass`` and so on, those
-    that revise an earlier verdict ``revised``: none of them is a pass or a fail, so no accuracy and no alert counts them.
+    Evaluations have the score's own label, those of a shadow rule ``shadow_pass`` and so on, those that revise an earlier
+    verdict ``revised``. Only ``pass`` and ``fail`` say something of the agent: nothing else counts towards accuracy, the
+    distribution of scores or the outcomes of calls.
 
     Counts gather here until ``flush``: most verdicts of a moment fall on the same few series.
     """
@@ -32,18 +33,24 @@ class VerdictCounter:
             self._count_evaluations(verdict, "revised")
         elif verdict.shadow:
             self._count_evaluations(verdict, "shadow_{}")
-        elif verdict.judged or verdict.scope != "run":  # its runs and their calls are counted already
-            self._count_evaluations(verdict, "" if verdict.complete else "incomplete")
         else:
-            self._add(telemetry.runs, (verdict.release,))
-            if reason := _unscored(verdict):
-                self._add(telemetry.runs_unscored, (reason,))
-            if verdict.run.found_intent is not None:
-                self._add(telemetry.intents, (verdict.run.found_intent.by,))
-            self._count_evaluations(verdict, "" if verdict.complete else "incomplete")
-            if verdict.rule is not None and verdict.complete:
-                for call, outcome in zip(verdict.run.trajectory.calls, verdict.outcomes(), strict=True):
-                    self._add(telemetry.tool_calls, (verdict.rule, telemetry.label("tool", call.name), outcome))
+            self._count_evaluations(verdict, "")
+            if verdict.rule is not None and verdict.has_unobserved_arguments:
+                self._add(telemetry.unobserved_arguments, (verdict.rule,))
+            if verdict.scope == "run" and not verdict.judged:  # else its runs and their calls are counted already
+                self._count_run(verdict)
+
+    def _count_run(self, verdict: Verdict) -> None:
+        telemetry, run = self._telemetry, verdict.run
+        self._add(telemetry.runs, (verdict.release,))
+        if reason := verdict.unscored_reason:
+            labels = (reason, telemetry.label("route", run.route), telemetry.label("agent", run.agent))
+            self._add(telemetry.runs_unscored, labels)
+        if run.found_intent is not None:
+            self._add(telemetry.intents, (run.found_intent.by,))
+        if verdict.rule is not None and verdict.label in _COUNTED:
+            for call, outcome in zip(run.trajectory.calls, verdict.outcomes(), strict=True):
+                self._add(telemetry.tool_calls, (verdict.rule, telemetry.label("tool", call.name), outcome))
 
     def flush(self) -> None:
         """Bring what was gathered to /metrics, with the latest trace of each series as its exemplar."""
@@ -76,16 +83,6 @@ class VerdictCounter:
             labels = (*series, label.format(score.label) if label else score.label)
             self._add(telemetry.evaluations, labels)
             self._exemplars[telemetry.evaluations, labels] = run.trace_id
-            if score.value is not None and not label:
+            if score.value is not None and score.label in _COUNTED and not label:
                 before = self._scores.get((series, score.value))
                 self._scores[series, score.value] = (1 + (before[0] if before else 0), run.trace_id)
-
-
-def _unscored(verdict: Verdict) -> str | None:
-    """Why the run has no verdict that counts."""
-    if verdict.rule is None:
-        return "no_rule"
-    if not verdict.complete:
-        return "incomplete"
-    label = next((evaluation.score.label for evaluation in verdict.evaluations if evaluation.primary), None)
-    return label if label in ("ambiguous", "error") else None

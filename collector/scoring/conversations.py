@@ -20,6 +20,7 @@ from collector.reconstruction.reconstruct import Run
 from collector.scoring.select_and_score import arguments_to_embed, tenant_of, verdicts_of_conversation
 from collector.scoring.verdict import Verdict
 from scorers import Doubt, FoundIntent, RuleSet, ToolCall, Trajectory
+from scorers.trajectory import DoubtName, Order
 
 _PLAIN: Final = (
     "agent", "conversation_id", "route", "intent", "user_input", "response_id", "service", "dialect", "attributes",
@@ -168,7 +169,7 @@ def _run(written: Mapping[str, Any]) -> Run:
             span_id=bytes.fromhex(span_id),
             parent_span_id=_bytes(parent),
             started_by=_bytes(started_by),
-            trajectory=Trajectory(calls, plain["user_input"], [Doubt(*doubt) for doubt in written["doubts"]]),
+            trajectory=Trajectory(calls, plain["user_input"], [_doubt(*doubt) for doubt in written["doubts"]]),
             call_span_ids=tuple([_bytes(call.span_id) for call in calls]),
             found_intent=None if found is None else FoundIntent(*found),
             contents=() if words is None else (Content({"text": words}),),
@@ -176,6 +177,11 @@ def _run(written: Mapping[str, Any]) -> Run:
         )
     except (KeyError, TypeError) as error:
         raise ValueError(_DAMAGED) from error
+
+
+def _doubt(name: DoubtName, calls: Sequence[int], sentence: str, orders: Sequence[Order]) -> Doubt:
+    as_tuples = tuple([tuple([tuple(together) for together in order]) for order in orders])
+    return Doubt(name, tuple(calls), sentence, as_tuples)
 
 
 def _hex(value: bytes | None) -> str | None:

@@ -60,16 +60,16 @@ class Scoring:
         return scored
 
     def _score_once(self, scored: Scored, trace: Trace, key: bytes, run: Run, scope: str, release: str) -> None:
-        active, shadow = _rules_for(run, self.rules, scope)
+        selected = _rules_for(run, self.rules, scope)
         calls = tuple([(call.name, call.span_id, call.status, call.executed) for call in run.trajectory.calls])
-        fingerprint = hash((calls, active and active.rule.name))
+        fingerprint = hash((calls, selected.active and selected.active.rule.name))
         before = trace.verdicts.get(key)
         if before is None and self.was_scored(trace.trace_id, key):
             before = Given(0)
         if before is not None and before.fingerprint == fingerprint:
             return
         revision = 0 if before is None else before.revision + 1
-        verdicts = list(_score(run, active, shadow, scope, release, revision))
+        verdicts = list(_score(run, selected, scope, release, revision))
         scored.verdicts.extend(verdict for verdict in verdicts if scope == "run" or verdict.rule is not None)
         scored.given[key] = Given(revision, fingerprint, verdicts[0].label)
 
@@ -86,7 +86,7 @@ def verdicts_of_conversation(
     run = _join(runs, skew_ns)
     if not complete:
         _add_doubt(run, Doubt("truncated", sentence="the conversation went on, or not all of its runs were kept"))
-    verdicts = _score(run, *_rules_for(run, rules, "conversation"), "conversation", release, revision)
+    verdicts = _score(run, _rules_for(run, rules, "conversation"), "conversation", release, revision)
     return [verdict for verdict in verdicts if verdict.rule is not None]
 
 
@@ -104,7 +104,8 @@ def arguments_to_embed(runs: Sequence[Run], rules: RuleSet, scopes: Sequence[str
     for scope in scopes:
         if any(rule.semantic_texts for rule in rules.rules if rule.rule.scope == scope):
             for run in runs if scope == "run" else [_join(runs, 0)] if runs else ():
-                for rule in _rules_for(run, rules, scope):
+                selected = _rules_for(run, rules, scope)
+                for rule in (selected.active, selected.shadow):
                     if rule is not None:
                         yield from rule.semantic_texts.of(run.trajectory)
 
@@ -114,12 +115,18 @@ def tenant_of(run: Run) -> str | None:
     return next((str(run.attributes[name]) for name in TENANT_ATTRIBUTES if name in run.attributes), None)
 
 
-def _score(
-    run: Run, active: CompiledRule | None, shadow_rule: CompiledRule | None, scope: str, release: str, revision: int
-) -> Iterator[Verdict]:
-    if active is None:
-        yield Verdict(run, release, revision, scope=scope)
-    for rule in (active, shadow_rule):
+class _Selected(NamedTuple):
+    """The rules that score a run; none while a missing span may carry what selects them."""
+
+    active: CompiledRule | None = None
+    shadow: CompiledRule | None = None
+    is_unknown: bool = False
+
+
+def _score(run: Run, selected: _Selected, scope: str, release: str, revision: int) -> Iterator[Verdict]:
+    if selected.active is None:
+        yield Verdict(run, release, revision, scope=scope, is_rule_unknown=selected.is_unknown)
+    for rule in (selected.active, selected.shadow):
         if rule is not None:
             evaluations, shadow = rule.evaluate(run.trajectory), rule.rule.shadow
             name, judges = rule.rule.name, rule.judges
@@ -134,12 +141,11 @@ def _is_rule_unknown(run: Run, rules: RuleSet, scope: str) -> bool:
     return by_route or (rules.matches_by("tenant", scope) and tenant_of(run) is None)
 
 
-def _rules_for(run: Run, rules: RuleSet, scope: str) -> tuple[CompiledRule | None, CompiledRule | None]:
-    """Returns the active rule and the shadow rule; none while a missing span may carry what selects them."""
+def _rules_for(run: Run, rules: RuleSet, scope: str) -> _Selected:
     if _is_rule_unknown(run, rules, scope):
-        return None, None
+        return _Selected(is_unknown=True)
     context = RuleContext(run.route, run.intent, run.agent, run.service, tenant_of(run), run.attributes)
-    return rules.select(context, scope), rules.select(context, scope, shadow=True)
+    return _Selected(rules.select(context, scope), rules.select(context, scope, shadow=True))
 
 
 def _find_intent(run: Run, rules: RuleSet) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from collector.reconstruction.reconstruct import Run
 from scorers import Evaluation
-from scorers.doubts import is_open
+from scorers.doubts import DECIDING, is_open
 from scorers.evaluation import RuleJudge
 
 
@@ -32,6 +32,8 @@ class Verdict:
     """The scorers of the rule that ask a model; their evaluations follow later."""
     judged: bool = False
     """This is the evaluation of one of them: the run and its calls are counted already."""
+    is_rule_unknown: bool = False
+    """There is no rule because the span that may carry what selects it was not received."""
 
     @property
     def complete(self) -> bool:
@@ -47,9 +49,24 @@ class Verdict:
     def doubts(self) -> Sequence[str]:
         """The names of what is in doubt, each once."""
         names = dict.fromkeys(doubt.name for doubt in self.run.trajectory.doubts)
-        if any(evaluation.score.details.get("unobserved") for evaluation in self.evaluations):
+        if self.has_unobserved_arguments:
             names["unobserved_arguments"] = None
         return list(names)
+
+    @property
+    def has_unobserved_arguments(self) -> bool:
+        """Whether the rule constrains arguments that were not captured."""
+        return any(evaluation.score.details.get("unobserved") for evaluation in self.evaluations)
+
+    @property
+    def unscored_reason(self) -> str | None:
+        """Why the run is neither a pass nor a fail: the doubt that leaves it undecided, or why it has no score."""
+        if self.rule is None:
+            return "unknown_route" if self.is_rule_unknown else "no_rule"
+        label = self.label
+        if label == "incomplete" or label == "ambiguous":
+            return next((doubt.name for doubt in self.run.trajectory.doubts if doubt.name in DECIDING), label)
+        return "error" if label == "error" else None
 
     def outcomes(self) -> Sequence[str]:
         """Returns the outcome of each call by the primary scorer, ``unscored`` if it scores no single calls."""

@@ -67,7 +67,18 @@ class Telemetry:
             "tool_calls", "Tool calls of scored runs, by outcome.", "rule", "tool", "outcome"
         )
         self.runs = self._counter("runs", "Agent runs released from assembly, by reason.", "release")
-        self.runs_unscored = self._counter("runs_unscored", "Agent runs without a verdict, by reason.", "reason")
+        self.runs_unscored = self._counter(
+            "runs_unscored",
+            "Agent runs that neither pass nor fail: by the doubt that leaves them undecided, or `no_rule`, `error`.",
+            "reason",
+            "route",
+            "agent",
+        )
+        self.unobserved_arguments = self._counter(
+            "unobserved_arguments",
+            "Runs scored without arguments that the rule constrains: not captured, they matched by the tool's name.",
+            "rule",
+        )
         self.intents = self._counter(
             "intents", "Intents looked up in user messages, by what identified them (none: nothing did).", "by"
         )
@@ -147,7 +158,13 @@ class Telemetry:
             "scoring_seconds", "Time to reconstruct and score one trace.", buckets=_SECONDS_BUCKETS
         )
         self._max_label_values = max_label_values
-        self._label_values: dict[str, set[str]] = {"route": set(), "intent": set(), "tool": set(), "scope": set()}
+        self._label_values: dict[str, set[str]] = {
+            "route": set(),
+            "agent": set(),
+            "intent": set(),
+            "tool": set(),
+            "scope": set(),
+        }
         self._children: dict[tuple[Any, ...], Any] = {}
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:

@@ -180,7 +180,7 @@ def test_nothing_is_gathered_where_no_rule_is_about_conversations(
     bench = Bench(tmp_path, RULES.replace("scope: conversation, ", ""))
     talk(bench, turn(1, "look_up"))
     assert (len(bench.verdicts), bench.value("conversations_open")) == (1, 0)
-    assert bench.value("runs_unscored_total", reason="internal") == 0
+    assert bench.value("runs_unscored_total", reason="internal", route="", agent="") == 0
 
 
 def test_a_conversation_that_cannot_be_scored_is_counted_and_harms_nothing(
@@ -192,7 +192,7 @@ def test_a_conversation_that_cannot_be_scored_is_counted_and_harms_nothing(
             run.record = b"damaged"
     bench.wait(QUIET)
     assert (events(bench), bench.value("conversations_open")) == ([], 0)
-    assert bench.value("runs_unscored_total", reason="internal") == 1
+    assert bench.value("runs_unscored_total", reason="internal", route="", agent="") == 1
 
 
 def test_a_conversation_waits_for_the_texts_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

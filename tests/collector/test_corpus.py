@@ -43,7 +43,7 @@ def test_a_recorded_run_is_the_same_when_its_requests_come_backwards_and_twice(
 
 def outline(folder: Path) -> list[tuple[Any, ...]]:
     runs = [verdict.run for verdict in score_files([folder], no_rules())]
-    return sorted((run.span_id, run.agent, run.user_input, run.incomplete, repr(run.trajectory)) for run in runs)
+    return sorted((run.span_id, run.agent, run.user_input, repr(run.trajectory)) for run in runs)
 
 
 def test_limits_are_of_runs_that_exist() -> None:

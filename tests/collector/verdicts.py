@@ -7,12 +7,13 @@ from typing import Any
 
 from collector.reconstruction.reconstruct import Run
 from collector.scoring.verdict import Verdict
-from scorers import Evaluation, Outcome, Score, ToolCall, Trajectory
+from scorers import Doubt, Evaluation, Outcome, Score, ToolCall, Trajectory
+from scorers.trajectory import DoubtName
 from tests.otlp_data import TRACE, span_id
 
 
-def run_of(*tools: str, number: int = 1, **fields: Any) -> Run:
-    """A run anchored at span ``number`` whose calls are the spans after it."""
+def run_of(*tools: str, number: int = 1, doubts: Sequence[DoubtName] = (), **fields: Any) -> Run:
+    """A run anchored at span ``number`` whose calls are the spans after it; what is in doubt is about all of them."""
     calls = [ToolCall(name, span_id=span_id(number + at).hex(), step=at) for at, name in enumerate(tools, 1)]
     facts: dict[str, Any] = {
         "trace_id": TRACE,
@@ -27,8 +28,7 @@ def run_of(*tools: str, number: int = 1, **fields: Any) -> Run:
         "service": "shop",
         "dialect": "otel_genai",
         "attributes": {},
-        "trajectory": Trajectory(calls),
-        "incomplete": (),
+        "trajectory": Trajectory(calls, doubts=[Doubt(name, range(len(calls))) for name in doubts]),
         "call_span_ids": tuple(span_id(number + at) for at, _ in enumerate(tools, 1)),
         "started_by": None,
     }
@@ -43,16 +43,20 @@ def evaluation(
 
 
 def verdict_of(
-    *tools: str, outcomes: Sequence[Outcome] = (), label: Any = "pass", value: float | None = 1.0, **fields: Any
+    *tools: str,
+    outcomes: Sequence[Outcome] = (),
+    label: Any = "pass",
+    value: float | None = 1.0,
+    doubts: Sequence[DoubtName] = (),
+    **fields: Any,
 ) -> Verdict:
     """A verdict of rule ``weather`` on a run with these calls."""
-    run = run_of(*tools, **fields.pop("run", {}))
+    run = run_of(*tools, doubts=doubts, **fields.pop("run", {}))
     evaluations = fields.pop("evaluations", [evaluation(label, value, outcomes=tuple(outcomes))])
     return Verdict(
         run,
         **{
             "release": "root",
-            "complete": True,
             "rule": "weather",
             "digest": "d1",
             "evaluations": evaluations,

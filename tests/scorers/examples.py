@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
+from itertools import permutations
+from math import factorial
 from typing import Any
 
-from scorers import CompiledRule, ToolCall, Trajectory, load_rules
+from scorers import CompiledRule, Doubt, ToolCall, Trajectory, load_rules
 from scorers.conformance.expectation import compile_expectation
 from scorers.conformance.pattern import Pattern
+from scorers.doubts import MAX_ALTERNATIVES
 from scorers.rules.model import Expect
 
 _REFUND: dict[str, Any] = {
@@ -64,7 +68,7 @@ def rule(expect: dict[str, Any] | None = None, **keys: Any) -> CompiledRule:
     return load_rules({"rules": [{"name": "r", "match": {}, "expect": expect, **keys}]}).rules[0]
 
 
-def run(*calls: Any, steps: list[int] | None = None, unsure: tuple[int, ...] = (), complete: bool = True) -> Trajectory:
+def run(*calls: Any, steps: list[int] | None = None, doubts: Sequence[Doubt] = ()) -> Trajectory:
     """A run of names, (name, arguments) pairs or calls, each a step of its own unless ``steps`` is given."""
     made = []
     for at, call in enumerate(calls):
@@ -74,7 +78,14 @@ def run(*calls: Any, steps: list[int] | None = None, unsure: tuple[int, ...] = (
         else:
             name, arguments = call if isinstance(call, tuple) else (call, None)
             made.append(ToolCall(name, arguments, step=step))
-    return Trajectory(made, complete=complete, unsure_steps=frozenset(unsure))
+    return Trajectory(made, doubts=doubts)
+
+
+def any_order(*places: int) -> Doubt:
+    """Nothing orders the calls at these places; as recorded runs have it, more orders than are tried are not listed."""
+    few = factorial(len(places)) <= MAX_ALTERNATIVES
+    orders = tuple(tuple((at,) for at in order) for order in permutations(places)) if few else ()
+    return Doubt("uncertain_order", places, orders=orders)
 
 
 def pattern(expect: dict[str, Any]) -> Pattern:

@@ -9,10 +9,22 @@ from typing import Any
 
 import pytest
 
-from scorers import SCORERS, RuleContext, RuleError, RuleSet, Score, ToolCall, load_rules, parse_rules, score_rule
+from scorers import (
+    SCORERS,
+    Doubt,
+    RuleContext,
+    RuleError,
+    RuleSet,
+    Score,
+    ToolCall,
+    Trajectory,
+    load_rules,
+    parse_rules,
+    score_rule,
+)
 from scorers.evaluation import digest
 from scorers.rules.parsing import format_path
-from tests.scorers.examples import refund_file, rule, run
+from tests.scorers.examples import any_order, refund_file, rule, run
 
 HAPPY = run(("lookup_order", {"order_id": "ord_7"}), "check_inventory", "check_policy", "refund_card")
 
@@ -110,7 +122,7 @@ def test_a_scorer_that_raises_gives_an_error_and_disturbs_no_other(broken_scorer
 
     error, native = compiled.evaluate(run("a"))
 
-    assert (error.score.value, error.score.label, error.counted) == (None, "error", False)
+    assert (error.score.value, error.score.label) == (None, "error")
     assert error.score.details == {"error.type": "LookupError"}
     assert (error.version, error.primary) == ("broken", True)
     assert native.score.label == "pass"
@@ -128,18 +140,21 @@ def test_a_run_too_entangled_to_search_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trajectory", "label", "counted"),
+    ("trajectory", "label", "value"),
     [
-        (run("a", "b"), "pass", True),
-        (run("a"), "fail", True),
-        (run("a", "b", complete=False), "pass", False),
-        (run("a", "b", steps=[0, 0], unsure=(0,)), "ambiguous", False),
+        (run("a", "b"), "pass", 1.0),
+        (run("a"), "fail", 2 / 3),
+        (run("a", "b", doubts=[Doubt("missing_span")]), "incomplete", 1.0),
+        (run("a", "b", steps=[0, 0], doubts=[any_order(0, 1)]), "ambiguous", 1.0),
+        (run("x", doubts=[Doubt("missing_span")]), "fail", 0.0),  # extra, whatever is missing
     ],
 )
-def test_what_counts_for_or_against_an_agent(trajectory: Any, label: str, *, counted: bool) -> None:
+def test_only_what_every_possible_run_would_get_is_a_pass_or_a_fail(
+    trajectory: Trajectory, label: str, value: float
+) -> None:
     (evaluation,) = rule({"sequence": ["a", "b"]}).evaluate(trajectory)
 
-    assert (evaluation.score.label, evaluation.counted, evaluation.complete) == (label, counted, trajectory.complete)
+    assert (evaluation.score.label, evaluation.score.value) == (label, value)
 
 
 @pytest.mark.parametrize(("bar", "label"), [(0.4, "pass"), (0.5, "pass"), (0.6, "fail")])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scorers import CompiledRule, ToolCall, Trajectory, load_rules
+from scorers import CompiledRule, Doubt, ToolCall, Trajectory, load_rules
+from scorers.trajectory import DoubtName
 from tests.scorers.examples import refund_file, rule, run
 
 NAMES = ["lookup_order", "check_policy", "refund_card", "delete_x", "log_x", "", "\ud800", "a\x00b", "x" * 5_000]
@@ -35,12 +36,17 @@ calls = st.builds(
     executed=st.booleans(),
     step=st.integers(-2, 4),
 )
-trajectories = st.builds(
-    Trajectory,
-    calls=st.lists(calls, max_size=8),
-    complete=st.booleans(),
-    unsure_steps=st.frozensets(st.integers(-2, 4), max_size=2),
-)
+
+
+def trajectory(made: list[ToolCall], names: list[DoubtName]) -> Trajectory:
+    """A run all of whose calls are in doubt."""
+    places = range(len(made))
+    backwards = [[at] for at in reversed(places)]
+    return Trajectory(made, doubts=[Doubt(name, places, orders=[[places], backwards]) for name in names])
+
+
+doubts = st.lists(st.sampled_from(get_args(DoubtName)), max_size=2)
+trajectories = st.builds(trajectory, st.lists(calls, max_size=8), doubts)
 
 SYSTEMS = [
     "trajectory", "adk", "agentevals_lc", "axion", "azure_tne", "deepeval", "evalite", "mlflow_exact", "ragas_accuracy",

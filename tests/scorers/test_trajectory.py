@@ -20,11 +20,11 @@ def test_missing_arguments_differ_from_empty_ones() -> None:
 
 
 def test_a_run_may_have_no_calls() -> None:
-    assert Trajectory() == Trajectory((), complete=True, unsure_steps=frozenset())
+    assert Trajectory() == Trajectory((), None, ())
 
 
 def test_runs_are_immutable() -> None:
     with pytest.raises(FrozenInstanceError):
-        Trajectory().complete = False  # type: ignore[misc]
+        Trajectory().doubts = ()  # type: ignore[misc]
     with pytest.raises(AttributeError):
         ToolCall("a").name = "b"  # type: ignore[misc]

@@ -202,7 +202,7 @@ def submit(verdicts: Sequence[Verdict], judge: Judge, **config: Any) -> tuple[li
 def to_judge(number: int, questions: int = 1) -> Verdict:
     run = run_of(agent_span(), tool_span(f"tool_{number}"))
     judge = RuleJudge("counting", CountingScorer(questions), "1", False, 1.0, 0.5)
-    return Verdict(run, "root", True, rule="any", judges=[judge])
+    return Verdict(run, "root", rule="any", judges=[judge])
 
 
 @pytest.mark.parametrize(("questions", "label"), [(MAX_QUESTIONS, "pass"), (MAX_QUESTIONS + 1, "error")])

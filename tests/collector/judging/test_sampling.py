@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
 from collector.judging.sampling import is_sampled, not_judgeable
 from collector.scoring.verdict import Verdict
-from scorers import Evaluation
+from scorers import Doubt, Evaluation
 from scorers.evaluation import RuleJudge
 from scorers.registry import JUDGES
 from scorers.score import Label, Score
 from tests.builders import agent_span, run_of, span_id, tool_span
 
 
-def verdict(number: int = 1, *labels: Label, complete: bool = True, revision: int = 0) -> Verdict:
+def verdict(number: int = 1, *labels: Label, doubts: Sequence[Doubt] = (), revision: int = 0) -> Verdict:
     trace_id = number.to_bytes(16, "big")
     run = run_of(agent_span(), tool_span("search"))
     run.trace_id, run.span_id = trace_id, span_id(number)
+    run.trajectory = replace(run.trajectory, doubts=doubts)
     evaluations = [Evaluation("trajectory", Score(None, label, "so"), "1", at == 0) for at, label in enumerate(labels)]
-    return Verdict(run, "root", complete, revision, "any", "digest", evaluations)
+    return Verdict(run, "root", revision, "any", "digest", evaluations)
 
 
 def judge(rate: float) -> RuleJudge:
@@ -56,5 +60,9 @@ def test_runs_of_one_trace_are_sampled_independently() -> None:
 
 def test_incomplete_and_revised_runs_are_not_judgeable() -> None:
     assert not_judgeable(verdict()) is None
-    assert not_judgeable(verdict(complete=False)) == "incomplete"
+    assert not_judgeable(verdict(1, "incomplete", doubts=[Doubt("uncertain_owner", (0,))])) == "incomplete"
+    assert (
+        not_judgeable(verdict(doubts=[Doubt("missing_anchor")])) == "incomplete"
+    )  # a rule with no scorer but the judge
+    assert not_judgeable(verdict(1, "ambiguous", doubts=[Doubt("uncertain_order", (0,))])) is None
     assert not_judgeable(verdict(revision=1)) == "revised"

@@ -28,7 +28,7 @@ def test_the_nearest_agent_and_tool_are_found_across_other_spans() -> None:
     above = tree.ancestors_of(span_id(7))
     assert above.agent is not None
     assert above.tool is not None
-    assert (above.agent.span_id, above.tool.span_id, above.complete) == (span_id(1), span_id(4), True)
+    assert (above.agent.span_id, above.tool.span_id, above.missing) == (span_id(1), span_id(4), b"")
     assert tree.ancestors_of(span_id(4)).tool is None
 
 
@@ -39,15 +39,15 @@ def test_an_agent_hides_the_tool_that_started_it() -> None:
 
 
 def test_a_missing_local_parent_is_awaited_a_remote_one_is_not() -> None:
-    assert not ancestry(genai_span(2, 1)).ancestors_of(span_id(2)).complete
-    assert ancestry(genai_span(2, 1, remote=True)).ancestors_of(span_id(2)).complete
-    assert not ancestry(genai_span(3, 2), unread={2: 1}).ancestors_of(span_id(3)).complete
-    assert ancestry(genai_span(2, 0)).ancestors_of(span_id(2)).complete
+    assert ancestry(genai_span(2, 1)).ancestors_of(span_id(2)).missing == span_id(1)
+    assert not ancestry(genai_span(2, 1, remote=True)).ancestors_of(span_id(2)).missing
+    assert ancestry(genai_span(3, 2), unread={2: 1}).ancestors_of(span_id(3)).missing == span_id(1)
+    assert not ancestry(genai_span(2, 0)).ancestors_of(span_id(2)).missing
 
 
 def test_siblings_of_one_missing_parent_may_differ() -> None:
     tree = ancestry(genai_span(2, 1), genai_span(3, 1, remote=True))
-    assert (tree.ancestors_of(span_id(2)).complete, tree.ancestors_of(span_id(3)).complete) == (False, True)
+    assert (tree.ancestors_of(span_id(2)).missing, tree.ancestors_of(span_id(3)).missing) == (span_id(1), b"")
 
 
 def test_cycles_terminate() -> None:

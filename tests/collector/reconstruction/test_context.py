@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collector.model.span import Resource
 from collector.reconstruction.reconstruct import ContextSettings
-from tests.builders import agent_span, model_span, run_of, runs_of, span, tool_span, user
+from tests.builders import agent_span, doubts, model_span, run_of, runs_of, span, tool_span, user
 
 
 def test_route_and_intent_come_from_above_the_agent() -> None:
@@ -47,8 +47,9 @@ def test_a_server_span_below_a_client_of_another_service_has_the_route() -> None
     run = run_of(
         span("POST /chat", 2, 9, kind=2, remote=True, attributes={"http.route": "/chat"}),
         agent_span("helper", 3, 2),
+        tool_span("search", number=4, parent=3),
     )
-    assert (run.route, run.incomplete) == ("/chat", ())
+    assert (run.route, doubts(run)) == ("/chat", [])
 
 
 def test_attributes_for_rules_are_short_and_plain() -> None:

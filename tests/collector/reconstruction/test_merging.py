@@ -12,6 +12,7 @@ from tests.builders import (
     MS,
     agent_span,
     called,
+    doubts,
     model_span,
     result,
     run_of,
@@ -165,7 +166,7 @@ def test_the_last_requests_of_a_run_that_has_not_ended_are_in_progress() -> None
     )
     assert called(run) == ["a", "(lost)", "b"] or called(run) == ["(lost)", "a", "b"]
     assert run.trajectory.calls[-1].status == "unset"
-    assert run.incomplete == ("missing_parent", "missing_anchor", "missing_execution")
+    assert set(doubts(run)) == {"missing_anchor", "missing_span", "uncertain_execution"}
 
 
 @pytest.mark.parametrize("traced", [True, False])

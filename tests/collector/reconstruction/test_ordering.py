@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from math import factorial
+from typing import Any, NamedTuple
 
 import pytest
 
+from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Resource
 from collector.reconstruction.drafts import DraftCall
-from collector.reconstruction.ordering import assign_steps
+from collector.reconstruction.ordering import MAX_COMPARED, MAX_ORDERS, assign_steps
 from collector.reconstruction.reconstruct import ContextSettings
 from tests.builders import agent_span, called, model_span, run_of, runs_of, span, steps, tool_span
 
@@ -20,10 +22,20 @@ def call(name: str, start: int, end: int, turn: int = -1, position: int = 0, **m
     return DraftCall(name, None, None, None, "unset", None, start, end, name.encode(), True, turn, position, **more)
 
 
-def order(*calls: DraftCall, skew: int = 0) -> tuple[list[str], list[int], frozenset[int]]:
+class Arranged(NamedTuple):
+    names: list[str]
+    steps: list[int]
+    doubts: list[list[str]]
+    """The orders that each step in doubt may have had: "a<b" one after the other, "a|b" at the same time."""
+
+
+def order(*calls: DraftCall, skew: int = 0, **more: Any) -> Arranged:
     arranged = list(calls)
-    unsure = assign_steps(arranged, skew)
-    return [one.name for one in arranged], [one.step for one in arranged], unsure
+    unordered = assign_steps(arranged, skew, **more)
+    doubts = [
+        ["<".join("|".join(one.name for one in unit) for unit in each) for each in step.orders] for step in unordered
+    ]
+    return Arranged([one.name for one in arranged], [one.step for one in arranged], doubts)
 
 
 def test_calls_are_in_order_of_start_not_of_end_or_arrival() -> None:
@@ -53,12 +65,46 @@ def test_calls_of_one_response_share_a_step_even_if_they_ran_in_sequence() -> No
 
 
 def test_ties_are_broken_by_the_position_in_the_response() -> None:
-    names, found, _ = order(call("b", JS, JS + 9, 0, 1), call("a", JS, JS + 9, 0, 0))
-    assert (names, found) == (["a", "b"], [0, 0])
+    found = order(call("b", JS, JS + 9, 0, 1), call("a", JS, JS + 9, 0, 0))
+    assert found == (["a", "b"], [0, 0], [])
 
 
-def test_an_unbroken_tie_is_concurrent() -> None:
-    assert order(call("a", JS + 1, JS + 2), call("b", JS + 1, JS + 2))[1] == [0, 0]
+def test_equal_starts_order_nothing() -> None:
+    tie = order(call("a", JS + 1, JS + 2), call("b", JS + 1, JS + 2), call("c", JS + 9, JS + 10))
+    assert (tie.steps, tie.doubts) == ([0, 0, 1], [["a<b", "b<a"]])
+
+
+@pytest.mark.parametrize("missing", [{"start": 0, "end": 0}, {"start": 0, "end": 5}], ids=str)
+def test_missing_times_order_nothing(missing: dict[str, int]) -> None:
+    found = order(call("a", 10, 20), call("b", **missing))
+    assert (found.steps, sorted(found.doubts[0])) == ([0, 0], ["a<b", "b<a"])
+    assert order(call("a", 10, 20, 0), call("b", **missing, turn=1))[1:] == ([0, 1], [])
+
+
+def test_a_clock_set_back_during_a_call_leaves_the_time_between_its_end_and_its_start() -> None:
+    assert order(call("a", 50, 5), call("b", 10, 20), call("c", 60, 70)) == (["a", "b", "c"], [0, 0, 1], [])
+
+
+def test_turns_order_what_the_clocks_contradict() -> None:
+    assert order(call("b", 1, 2, 1), call("a", 5, 6, 0)) == (["a", "b"], [0, 1], [])
+
+
+def test_turns_of_one_run_order_nothing_in_another() -> None:
+    assert order(call("b", 1, 2, 1), call("a", 5, 6, 0, run=1)) == (["b", "a"], [0, 1], [])
+
+
+def test_where_nothing_tells_which_turn_came_first_the_clocks_order() -> None:
+    assert order(call("b", 1, 2, 1), call("a", 5, 6, 0), turns_are_ordered=False) == (["b", "a"], [0, 1], [])
+
+
+def test_calls_of_one_answer_stay_together_whatever_else_is_in_doubt() -> None:
+    found = order(call("a", 9, 10, 0), call("b", 20, 21, 0), call("c", 0, 0))
+    assert (found.steps, sorted(found.doubts[0])) == ([0, 0, 0], ["a|b<c", "c<a|b"])
+
+
+def test_what_contradicts_itself_has_no_order() -> None:
+    circle = order(call("a", 1, 2, 1), call("b", 5, 6, enclosing_id=b"a"), call("c", 9, 10, 0, enclosing_id=b"b"))
+    assert (circle.steps, circle.doubts) == ([0, 0, 0], [[]])
 
 
 def test_turns_order_a_tie() -> None:
@@ -82,7 +128,7 @@ def test_a_call_inside_another_comes_after_it() -> None:
     assert order(outer, call("beside", 5, 90), inner)[1] == [0, 0, 0]
 
 
-@pytest.mark.parametrize(("skew", "expected"), [(0, ([0, 1], frozenset())), (5_000_000, ([0, 0], frozenset({0})))])
+@pytest.mark.parametrize(("skew", "expected"), [(0, ([0, 1], [])), (5_000_000, ([0, 0], [["a<b", "b<a"]]))])
 def test_starts_on_two_hosts_closer_than_the_skew_have_no_order(skew: int, expected: Any) -> None:
     here, there = Resource({"host.name": "a"}), Resource({"host.name": "b"})
     calls = call("a", 1, 1_000_000, resource=here), call("b", 2_000_001, 3_000_000, resource=there)
@@ -93,26 +139,51 @@ def test_turns_and_nesting_order_calls_of_two_hosts() -> None:
     here, there = Resource({"host.name": "a"}), Resource({"host.name": "b"})
     by_turn = call("a", 1, 1_000_000, 0, resource=here), call("b", 2_000_001, 3_000_000, 1, resource=there)
     nested = call("a", 1, 9_000_000, resource=here), call("b", 2_000_001, 3_000_000, resource=there, enclosing_id=b"a")
-    assert order(*by_turn, skew=5_000_000)[1:] == ([0, 1], frozenset())
-    assert order(*nested, skew=5_000_000)[1:] == ([0, 1], frozenset())
+    assert order(*by_turn, skew=5_000_000)[1:] == ([0, 1], [])
+    assert order(*nested, skew=5_000_000)[1:] == ([0, 1], [])
 
 
 def test_two_resources_of_one_host_have_one_clock() -> None:
     here, too = Resource({"host.name": "a", "service.name": "x"}), Resource({"host.name": "a", "service.name": "y"})
     assert order(call("a", 1, 2, resource=here), call("b", 3, 4, resource=too), skew=5_000_000)[1:] == (
         [0, 1],
-        frozenset(),
+        [],
     )
 
 
-def test_unsure_steps_reach_the_trajectory() -> None:
+def test_a_clock_that_contradicts_the_span_around_its_calls_orders_nothing_between_hosts() -> None:
+    here, there = Resource({"host.name": "a"}), Resource({"host.name": "b"})
+    anchor = GenAISpan(b"anchor", b"", 1, 1_000, Role.AGENT, "test", here, False)
+    own, late = call("a", 10, 20, resource=here), call("b", 500, 600, resource=there)
+    ahead = call("b", 5_000, 6_000, resource=there), call("c", 7_000, 8_000, resource=there)
+    assert order(own, late, anchor=anchor).doubts == []
+    found = order(own, *ahead, anchor=anchor)
+    assert (found.steps, sorted(found.doubts[0])) == ([0, 0, 0], ["a<b<c", "b<a<c", "b<c<a"])
+
+
+def test_calls_compared_in_pairs_are_bounded() -> None:
+    few = [call(f"c{at:02}", at + 1, at + 2) for at in range(MAX_COMPARED - 1)]
+    tie = call("x", 1, 2)
+    assert order(*few, tie).doubts == [["c00<x", "x<c00"]]
+    assert order(*few, tie, call("y", 900, 901)).doubts == [[]]
+
+
+def test_orders_that_are_handed_on_are_bounded() -> None:
+    ties = [call(name, 5, 6) for name in "abcdef"]
+    assert len(order(*ties[:5]).doubts[0]) == factorial(5) <= MAX_ORDERS < factorial(6)
+    assert order(*ties) == ([*"abcdef"], [0] * 6, [[]])
+
+
+def test_what_is_in_doubt_reaches_the_trajectory() -> None:
     run = run_of(
         agent_span(),
         tool_span("a", number=2, at=1, lasting=1, resource=Resource({"host.name": "a"})),
         tool_span("b", number=3, at=4, lasting=1, resource=Resource({"host.name": "b"})),
         settings=ContextSettings(skew_ns=10_000_000),
     )
-    assert run.trajectory.unsure_steps == frozenset({0})
+    (doubt,) = run.trajectory.doubts
+    assert (doubt.name, doubt.calls) == ("uncertain_order", (0, 1))
+    assert doubt.orders == (((0,), (1,)), ((1,), (0,)))
 
 
 def test_responses_without_content_still_make_turns() -> None:
@@ -125,6 +196,8 @@ def test_responses_without_content_still_make_turns() -> None:
         tool_span("c", number=7, at=40, lasting=5),
     )
     assert steps(run) == [0, 0, 1]
+    (doubt,) = run.trajectory.doubts  # the response asked for both, or it was called once more in between
+    assert doubt.orders == (((0,), (1,)),)
 
 
 def test_calls_inside_the_request_that_runs_them_itself_are_in_no_turn() -> None:

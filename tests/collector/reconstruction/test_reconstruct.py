@@ -59,7 +59,6 @@ def shown(runs: list[Run]) -> list[Any]:
             run.agent,
             run.route,
             run.user_input,
-            run.incomplete,
             run.trajectory,
             run.call_span_ids,
         )
@@ -71,7 +70,7 @@ def test_a_whole_trace() -> None:
     travel, policy = runs_of(*EVENTFUL)
     assert (travel.agent, called(travel)) == ("travel", ["(gone)", "ask", "mail"])
     assert (policy.agent, called(policy)) == ("policy", ["look", "note"])
-    assert (travel.route, travel.user_input, travel.incomplete, travel.service) == ("/chat", "go", (), "shop")
+    assert (travel.route, travel.user_input, travel.service) == ("/chat", "go", "shop")
     assert [call.step for call in policy.trajectory.calls] == [0, 0]
     assert policy.trajectory.calls[0].status == "error"
 
@@ -122,20 +121,24 @@ def test_the_runs_of_a_trace_as_one_trajectory() -> None:
     assert spans == tuple(call.span_id and bytes.fromhex(call.span_id) for call in trajectory.calls)
 
 
-def test_a_conversation_is_in_order_of_its_traces_and_incomplete_if_one_is() -> None:
+def test_a_conversation_is_in_order_of_its_traces_and_in_doubt_where_one_is() -> None:
     (first,) = runs_of(agent_span(), tool_span("a", at=1))
-    (second,) = runs_of(agent_span(parent=9, at=5_000), tool_span("b", at=5_001))
+    (second,) = runs_of(tool_span("b", at=5_001, parent=9))
     trajectory, _ = join_runs([second, first])
-    assert ([call.name for call in trajectory.calls], trajectory.complete) == (["a", "b"], False)
+    assert [call.name for call in trajectory.calls] == ["a", "b"]
+    assert {doubt.name for doubt in trajectory.doubts} == {"missing_anchor", "missing_span"}
 
 
-def test_unsure_steps_stay_unsure_when_joined() -> None:
+def test_what_is_in_doubt_about_calls_stays_in_doubt_when_joined() -> None:
     spans = [
         tool_span("a", number=2, at=1, lasting=1, resource=Resource({"host.name": "a"})),
         tool_span("b", number=3, at=4, lasting=1, resource=Resource({"host.name": "b"})),
     ]
-    trajectory, _ = join_runs([run_of(agent_span(), *spans)])
-    assert trajectory.unsure_steps == {call.step for call in trajectory.calls} == {0}
+    before = run_of(agent_span(at=-2_000), tool_span("z", at=-1_500))
+    trajectory, _ = join_runs([run_of(agent_span(), *spans), before])
+    (doubt,) = trajectory.doubts
+    assert [(call.name, call.step) for call in trajectory.calls] == [("z", 0), ("a", 1), ("b", 1)]
+    assert (doubt.name, doubt.calls, doubt.orders) == ("uncertain_order", (1, 2), (((1,), (2,)), ((2,), (1,))))
 
 
 def test_joining_no_runs() -> None:

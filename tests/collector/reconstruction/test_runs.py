@@ -9,6 +9,7 @@ from tests.builders import (
     EPOCH,
     agent_span,
     called,
+    doubts,
     log,
     model_span,
     run_of,
@@ -117,11 +118,11 @@ def test_without_an_agent_the_root_is_the_run() -> None:
         span("handler", 2, 1),
         tool_span("search", number=3, parent=2, at=5),
     )
-    assert (run.span_id, run.agent, run.route, run.incomplete, called(run)) == (
+    assert (run.span_id, run.agent, run.route, doubts(run), called(run)) == (
         span_id(1),
         None,
         "/chat",
-        (),
+        [],
         ["search"],
     )
 
@@ -129,8 +130,7 @@ def test_without_an_agent_the_root_is_the_run() -> None:
 def test_without_agent_and_root_the_earliest_span_is_the_run() -> None:
     run = run_of(tool_span("b", number=3, parent=9, at=5), tool_span("a", number=2, parent=9, at=1))
     assert (run.span_id, called(run)) == (span_id(2), ["a", "b"])
-    assert run.incomplete == ("missing_parent", "missing_anchor")
-    assert not run.trajectory.complete
+    assert doubts(run) == ["missing_anchor", "missing_span"]
 
 
 def test_calls_without_an_agent_beside_agents_are_a_run_of_their_own() -> None:
@@ -164,9 +164,11 @@ def test_an_agent_without_calls_is_a_run_without_calls() -> None:
     assert called(run_of(agent_span(), model_span())) == []
 
 
-def test_a_missing_local_parent_makes_a_run_incomplete_a_remote_one_does_not() -> None:
-    assert run_of(agent_span(parent=9)).incomplete == ("missing_parent",)
-    assert run_of(agent_span(parent=9, remote=True)).incomplete == ()
+def test_above_an_agent_a_missing_span_may_carry_the_route_and_was_no_call_of_its() -> None:
+    tool = tool_span("a")
+    assert doubts(run_of(agent_span(parent=9), tool)) == ["unknown_route"]
+    assert doubts(run_of(agent_span(parent=9, remote=True), tool)) == ["missing_remote_parent"]
+    assert doubts(run_of(agent_span(parent=9, attributes={"http.route": "/chat"}), tool)) == []
 
 
 def test_log_events_are_part_of_their_model_request() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -17,11 +17,16 @@ from collector.reconstruction.judged_run import judged_run
 from collector.reconstruction.reconstruct import Run
 from collector.scoring.conversations import collect, conversations_of, read, restore, write
 from collector.scoring.verdict import Verdict
-from scorers import FoundIntent, ToolCall, Trajectory
+from scorers import Doubt, FoundIntent, ToolCall, Trajectory
+from scorers.trajectory import DoubtName
 from tests.collector.verdicts import run_of
 from tests.otlp_data import TRACE, span_id
 
 KEY = ConversationKey("blue", "shop", "c-1")
+DOUBTS = [
+    Doubt("missing_anchor", (), "its root"),
+    Doubt("uncertain_order", (0, 1), "\ud800", (((0,), (1,)), ((1,), (0,)))),
+]
 
 
 def again(run: Run, resource: bytes = b"res") -> Run:
@@ -37,12 +42,12 @@ def again(run: Run, resource: bytes = b"res") -> Run:
 def test_everything_of_a_run_comes_back() -> None:
     calls = [
         ToolCall("a", {"n": 1, "deep": [{"x": None}]}, "id", "error", "Timeout", 5, 9, span_id(2).hex(), step=0),
-        ToolCall("b", None, executed=False, step=1, arguments_text="not read"),
+        ToolCall("b", None, executed=False, step=1, arguments_text="not read", known_by="request"),
     ]
     run = run_of(
         parent_span_id=span_id(8), conversation_id="c-1", route="/x", intent="refund", user_input="Größe\ud800",
-        response_id="r", attributes={"tier": "gold", "n": 1, "yes": True}, incomplete=("missing_anchor",), start_ns=4,
-        trajectory=Trajectory(calls, False, "Größe\ud800", frozenset({1})), call_span_ids=(span_id(2), None),
+        response_id="r", attributes={"tier": "gold", "n": 1, "yes": True}, start_ns=4,
+        trajectory=Trajectory(calls, "Größe\ud800", DOUBTS), call_span_ids=(span_id(2), None),
         started_by=span_id(9), found_intent=FoundIntent("refund", "keyword", "keyword 'back'"),
     )  # fmt: skip
     assert again(run) == run
@@ -75,6 +80,22 @@ def test_any_arguments_are_written_and_read(value: Any) -> None:
         run_of(trajectory=Trajectory([ToolCall("a", {"v": value})]), call_span_ids=(None,))
     ).trajectory.calls
     assert call.arguments is not None
+
+
+doubts = st.builds(
+    Doubt,
+    st.sampled_from(get_args(DoubtName)),
+    st.lists(st.integers(0, 3)).map(tuple),
+    st.text(),
+    st.lists(st.lists(st.lists(st.integers(0, 3)).map(tuple)).map(tuple)).map(tuple),
+)
+
+
+@given(st.lists(doubts, max_size=3))
+def test_every_doubt_is_written_and_read_as_it_was(found: list[Doubt]) -> None:
+    trajectory = again(run_of(trajectory=Trajectory([], None, found))).trajectory
+    assert trajectory.doubts == found
+    assert hash(tuple(trajectory.doubts)) == hash(tuple(found))
 
 
 def nested(depth: int) -> Any:
@@ -156,12 +177,12 @@ def test_runs_with_a_new_verdict_are_collected_with_the_resource_of_their_anchor
     trace = Trace(TRACE, 0.0, 0.0, bytearray())
     trace.hold(span_id(1), b"", Envelope(b"mine", b""))
     trace.hold(span_id(5), b"", Envelope(b"other", b""))
-    first, second, old = named(1, "c"), named(7, "c"), named(9, "c")
+    first, second, old = named(1, "c"), named(7, "c", doubts=["missing_span"]), named(9, "c")
     verdicts = [
-        Verdict(first, "root", True),
-        Verdict(first, "root", True, shadow=True),
-        Verdict(second, "root", False),
-        Verdict(first, "root", True, scope="trace"),
+        Verdict(first, "root"),
+        Verdict(first, "root", shadow=True),
+        Verdict(second, "root"),
+        Verdict(first, "root", scope="trace"),
     ]
     collected = list(collect(trace, [first, second, old], verdicts))
     assert [(run.anchor, run.complete) for run in collected] == [

@@ -12,6 +12,7 @@ from collector.model.genai_span import Content
 from collector.scoring.select_and_score import verdicts_of
 from collector.scoring.verdict import Verdict
 from scorers import FoundIntent, RuleSet, compile_rules, load_rules, parse_rules
+from scorers.trajectory import DoubtName
 from tests.collector.verdicts import run_of
 from tests.otlp_data import TRACE
 
@@ -55,22 +56,58 @@ def test_no_rule_is_a_verdict_without_evaluations() -> None:
 
 
 @pytest.mark.parametrize(
-    ("incomplete", "complete"),
+    ("doubts", "complete", "label", "reason"),
     [
-        ((), True),
-        (("missing_parent",), True),
-        (("missing_anchor",), False),
-        (("missing_execution", "missing_parent"), False),
+        ([], True, "pass", None),
+        (["missing_remote_parent"], True, "pass", None),
+        (["uncertain_owner"], True, "incomplete", "uncertain_owner"),
+        (["missing_remote_parent", "missing_anchor", "missing_span"], False, "incomplete", "missing_anchor"),
+        (["uncertain_order"], True, "ambiguous", "uncertain_order"),
     ],
 )
-def test_only_what_may_hide_calls_makes_a_verdict_incomplete(incomplete: tuple[str, ...], complete: bool) -> None:
-    (verdict,) = score(rules({}), run_of("a", incomplete=incomplete))
-    assert verdict.complete is complete
+def test_a_run_without_verdict_says_which_doubt_leaves_it_undecided(
+    doubts: list[DoubtName], complete: bool, label: str, reason: str | None
+) -> None:
+    (verdict,) = score(rules({}), run_of("a", "b", doubts=doubts))
+    assert (verdict.complete, verdict.label, verdict.unscored_reason) == (complete, label, reason)
+    assert verdict.doubts == doubts
+
+
+def test_what_was_seen_may_suffice_for_a_fail() -> None:
+    (verdict,) = score(rules({"expect": {"forbid": ["a"]}}), run_of("a", doubts=["missing_span"]))
+    assert (verdict.complete, verdict.label, verdict.unscored_reason) == (False, "fail", None)
+
+
+@pytest.mark.parametrize(
+    ("match", "run", "reason"),
+    [
+        ({"route": "/chat"}, {}, "unknown_route"),
+        ({"tenant": "blue"}, {"route": "/chat"}, "unknown_route"),
+        ({"agent": "other"}, {}, None),
+        ({"route": "/chat"}, {"route": "/else"}, None),
+        ({"tenant": "blue"}, {"attributes": {"tenant.id": "green"}}, None),
+    ],
+    ids=str,
+)
+def test_no_rule_is_chosen_while_the_span_that_may_name_its_route_is_missing(
+    match: dict[str, str], run: dict[str, Any], reason: str | None
+) -> None:
+    (verdict,) = score(rules({"match": match}, {}), run_of("a", "b", doubts=["unknown_route"], **run))
+    assert (verdict.rule, verdict.unscored_reason) == ("rule-1" if reason is None else None, reason)
+
+
+def test_arguments_that_were_not_captured_are_named_where_the_rule_constrains_them() -> None:
+    sequence = [{"tool": "a", "arguments": {"city": "Oslo"}}, "b"]
+    (verdict,) = score(rules({"expect": {"sequence": sequence}}), run_of("a", "b"))
+    assert (verdict.label, verdict.doubts) == ("pass", ["unobserved_arguments"])
+    (verdict,) = score(rules({}), run_of("a", "b"))
+    assert verdict.doubts == []
 
 
 def test_a_truncated_trace_is_incomplete() -> None:
     trace = Trace(TRACE, 0.0, 0.0, bytearray(), truncated=True)
-    assert [verdict.complete for verdict in score(rules({}), run_of("a"), trace=trace)] == [False]
+    (verdict,) = score(rules({}), run_of("a", "b"), trace=trace)
+    assert (verdict.label, verdict.unscored_reason) == ("incomplete", "truncated")
 
 
 def test_a_shadow_rule_is_scored_beside_the_rule_in_force() -> None:
