@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.assembly.assembler import Assembler, Disposition, Due
-from collector.assembly.trace import Trace, TraceState
+from collector.assembly.trace import Given, Trace, TraceState
 from collector.config.model import TracesConfig
 from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Resource
@@ -91,9 +91,18 @@ def test_one_that_settled_unwhole_waits_until_it_was_idle() -> None:
     assembler = Assembler(CONFIG)
     add(assembler, genai_span(1), 0)
     assert due(assembler, 2) == [(TRACE, Due.SETTLED)]
-    assembler.wait(opened(assembler))
+    assembler.wait(opened(assembler), "incomplete")
     assert due(assembler, 29.9) == []
     assert due(assembler, 30) == [(TRACE, Due.IDLE)]
+
+
+def test_a_verdict_to_be_confirmed_waits_until_nothing_came_for_that_long() -> None:
+    assembler = Assembler(CONFIG)
+    add(assembler, genai_span(1), 0)
+    assert due(assembler, 2) == [(TRACE, Due.SETTLED)]
+    assembler.wait(opened(assembler), "confirm")
+    assert due(assembler, CONFIG.confirm - 0.1) == []
+    assert due(assembler, CONFIG.confirm) == [(TRACE, Due.CONFIRMED)]
 
 
 def test_anything_new_lets_it_settle_again() -> None:
@@ -101,7 +110,7 @@ def test_anything_new_lets_it_settle_again() -> None:
         assembler = Assembler(CONFIG)
         add(assembler, genai_span(1), 0)
         assert due(assembler, 2) == [(TRACE, Due.SETTLED)]
-        assembler.wait(opened(assembler))
+        assembler.wait(opened(assembler), "incomplete")
         news(assembler)
         assert due(assembler, 11.9) == []
         assert due(assembler, 12) == [(TRACE, Due.SETTLED)]
@@ -141,7 +150,7 @@ def test_a_late_span_of_a_scored_run_passes_and_reopens_its_trace() -> None:
     add(assembler, genai_span(1, role=Role.AGENT), 0)
     trace = opened(assembler)
     assembler.close(trace)
-    trace.record_verdict(span_id(1), 0, 0)
+    trace.record_verdict(span_id(1), Given(0))
     assert add(assembler, genai_span(2, 1), 5) is Disposition.LATE
     assert opened(assembler).state is TraceState.REOPENED
     assert due(assembler, 7) == [(TRACE, Due.SETTLED)]
@@ -152,7 +161,7 @@ def test_a_new_run_in_an_old_trace_is_held() -> None:
     add(assembler, genai_span(1, 9, role=Role.AGENT), 0)
     trace = opened(assembler)
     assembler.close(trace)
-    trace.record_verdict(span_id(1), 0, 0)
+    trace.record_verdict(span_id(1), Given(0))
     assert add(assembler, genai_span(12, 11), 50) is Disposition.HELD
     assert add(assembler, genai_span(11, 9, role=Role.AGENT), 50) is Disposition.HELD
 

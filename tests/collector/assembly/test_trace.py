@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.assembly.trace import TRANSITIONS, Trace, TraceEvent, TraceState
+from collector.assembly.trace import TRANSITIONS, Given, Trace, TraceEvent, TraceState
 from collector.otlp.lazy import Envelope
 from tests.otlp_data import span_id
 
@@ -52,6 +52,6 @@ def test_spans_drop_held_are_gone_with_what_surrounded_them() -> None:
 
 def test_verdicts_of_one_trace_are_no_others() -> None:
     first, second = opened(), opened()
-    first.record_verdict(span_id(1), 0, 7)
+    first.record_verdict(span_id(1), Given(0, 7))
 
-    assert (first.verdicts, second.verdicts) == ({span_id(1): (0, 7)}, {})
+    assert (first.verdicts, second.verdicts) == ({span_id(1): Given(0, 7)}, {})

@@ -20,7 +20,7 @@ def test_accuracy_leaves_out_what_is_neither_pass_nor_fail() -> None:
     board.addresses = ("metrics: http://here/metrics",)
     verdicts = [verdict_of("a", outcomes=("matched",))] * 3 + [
         verdict_of(label="fail", value=0.0),
-        verdict_of(complete=False),
+        verdict_of(label="incomplete"),
     ]
     for verdict in verdicts:
         board.add(verdict)

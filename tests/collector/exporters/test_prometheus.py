@@ -53,28 +53,53 @@ def test_a_pass() -> None:
         ({"label": "fail", "value": 0.5}, "fail", None),
         ({"label": "ambiguous"}, "ambiguous", "ambiguous"),
         ({"label": "error", "value": None}, "error", "error"),
-        ({"complete": False}, "incomplete", "incomplete"),
+        ({"label": "incomplete", "doubts": ["uncertain_owner", "missing_span"]}, "incomplete", "uncertain_owner"),
+        (
+            {"label": "ambiguous", "doubts": ["missing_remote_parent", "uncertain_order"]},
+            "ambiguous",
+            "uncertain_order",
+        ),
+        ({"label": "fail", "doubts": ["missing_span"]}, "fail", None),
+        ({"doubts": ["missing_remote_parent"]}, "pass", None),
         ({"shadow": True}, "shadow_pass", None),
         ({"shadow": True, "label": "fail"}, "shadow_fail", None),
         ({"revision": 1}, "revised", None),
     ],
     ids=str,
 )
-def test_only_complete_first_verdicts_of_rules_in_force_are_passes_and_fails(
+def test_only_decided_first_verdicts_of_rules_in_force_are_passes_and_fails(
     changes: dict[str, Any], label: str, unscored: str | None
 ) -> None:
-    telemetry = counted(verdict_of("a", **changes))
+    telemetry = counted(verdict_of("a", outcomes=("matched",), **changes))
     assert labels_of(telemetry) == {label: 1}
-    scored = label in ("pass", "fail", "ambiguous")
-    assert value(telemetry, "evaluation_score_count", **SERIES) == int(scored)
-    for reason in ("ambiguous", "error", "incomplete"):
-        assert value(telemetry, "runs_unscored_total", reason=reason) == int(reason == unscored)
+    decided = label in ("pass", "fail")
+    assert value(telemetry, "evaluation_score_count", **SERIES) == int(decided)
+    assert value(telemetry, "tool_calls_total", rule="weather", tool="a", outcome="matched") == int(decided)
+    assert unscored_runs(telemetry) == ({} if unscored is None else {(unscored, "", "helper"): 1})
 
 
-def test_a_run_without_a_rule() -> None:
-    telemetry = counted(verdict_of("a", rule=None, evaluations=[]))
-    assert value(telemetry, "runs_unscored_total", reason="no_rule") == 1
+def unscored_runs(telemetry: Telemetry) -> dict[tuple[str, str, str], float]:
+    (family,) = [family for family in telemetry.registry.collect() if family.name == "rightcall_runs_unscored"]
+    samples = [sample for sample in family.samples if sample.name.endswith("_total")]
+    return {(one.labels["reason"], one.labels["route"], one.labels["agent"]): one.value for one in samples}
+
+
+def test_a_run_without_a_rule_is_counted_with_its_route_and_agent() -> None:
+    telemetry = counted(verdict_of("a", rule=None, evaluations=[], run={"route": "/new", "agent": "mailer"}))
+    assert unscored_runs(telemetry) == {("no_rule", "/new", "mailer"): 1}
     assert labels_of(telemetry) == {}
+    waited = counted(verdict_of("a", rule=None, evaluations=[], is_rule_unknown=True, run={"agent": None}))
+    assert unscored_runs(waited) == {("unknown_route", "", ""): 1}
+
+
+@pytest.mark.parametrize("changes", [{}, {"scope": "trace"}, {"scope": "conversation"}], ids=str)
+def test_a_rule_whose_arguments_were_not_captured_is_counted(changes: dict[str, Any]) -> None:
+    def unobserved(*details: dict[str, Any], **more: Any) -> float:
+        verdicts = [verdict_of("a", evaluations=[evaluation(details=of)], **changes, **more) for of in details]
+        return value(counted(*verdicts), "unobserved_arguments_total", rule="weather")
+
+    assert unobserved({"unobserved": [0]}, {"unobserved": [0]}, {}) == 2
+    assert unobserved({"unobserved": [0]}, shadow=True) == unobserved({"unobserved": [0]}, revision=1) == 0
 
 
 def test_pass_and_fail_are_there_from_the_first_verdict_on() -> None:
@@ -110,6 +135,15 @@ def test_routes_that_strangers_write_are_bounded() -> None:
     }
     assert routes == {"/user/0", "/user/1", "__other__"}
     assert value(telemetry, "label_overflow_total", label="route") == 3
+
+
+def test_agents_that_strangers_name_are_bounded() -> None:
+    telemetry = Telemetry(max_label_values=2)
+    counter = VerdictCounter(telemetry)
+    for number in range(5):
+        counter.count(verdict_of(label="ambiguous", run={"agent": f"agent-{number}"}))
+    counter.flush()
+    assert {agent for _, _, agent in unscored_runs(telemetry)} == {"agent-0", "agent-1", "__other__"}
 
 
 def test_the_listener_speaks_both_formats_and_knows_one_path() -> None:

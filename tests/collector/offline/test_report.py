@@ -6,13 +6,18 @@ import json
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
+
 from collector.offline import report
-from scorers import FoundIntent
+from scorers import FoundIntent, ToolCall, Trajectory
 from tests.collector.verdicts import evaluation, verdict_of
 
 GOOD = report.row_of(verdict_of("search", "book", outcomes=("matched", "matched")))
 BAD = report.row_of(verdict_of("search", outcomes=("extra",), label="fail", value=0.5))
-PARTIAL = report.row_of(verdict_of("search", complete=False))
+WHY = "score 1.000; incomplete: its span was not received"
+PARTIAL = report.row_of(
+    verdict_of("search", evaluations=[evaluation("incomplete", explanation=WHY)], doubts=["missing_span"])
+)
 RULELESS = report.row_of(verdict_of("search", rule=None, evaluations=[]))
 ROWS = [GOOD, BAD, PARTIAL, RULELESS]
 
@@ -20,10 +25,11 @@ ROWS = [GOOD, BAD, PARTIAL, RULELESS]
 def test_a_row_has_the_fields_of_the_contract() -> None:
     assert list(GOOD) == [
         "trace_id", "span_id", "parent_span_id", "agent", "conversation_id", "route", "intent", "user_input", "dialect",
-        "complete", "release", "tool_calls", "rule", "evaluations",
+        "complete", "doubts", "release", "tool_calls", "rule", "evaluations",
     ]  # fmt: skip
     assert list(GOOD["tool_calls"][0]) == [
-        "id", "name", "arguments", "status", "error_type", "start_ns", "end_ns", "span_id", "executed", "step", "outcome",
+        "id", "name", "arguments", "status", "error_type", "start_ns", "end_ns", "span_id", "executed", "known_by", "step",
+        "outcome",
     ]  # fmt: skip
     assert list(GOOD["evaluations"][0]) == ["name", "value", "label", "explanation", "details"]
     assert RULELESS["tool_calls"][0]["outcome"] is None
@@ -68,7 +74,7 @@ def test_conversations_count_and_shadow_rules_do_not() -> None:
 
 def test_the_table_names_calls_outcomes_and_reasons() -> None:
     text = report.table(ROWS)
-    for word in ("search", "extra", "0.500", "because", "4 runs, 1 pass, 1 fail, mean score 0.750"):
+    for word in ("search", "extra", "0.500", "because", "4 runs, 1 pass, 1 fail, 1 incomplete, mean score 0.750"):
         assert word in text
 
 
@@ -78,13 +84,42 @@ def test_markdown_survives_pipes_and_newlines() -> None:
     assert lines[2] == "| helper | weather | a\\|b | trajectory | 0.000 | fail | two lines \\| one cell |"
 
 
+def test_a_run_without_verdict_is_shown_with_the_sentence_that_says_why() -> None:
+    assert (PARTIAL["complete"], PARTIAL["doubts"]) == (False, ["missing_span"])
+    assert f"| incomplete | {WHY} |" in report.markdown(ROWS)
+    for word in ("incomplete", "received"):
+        assert word in report.table(ROWS)
+    suite = ElementTree.fromstring(report.junit(ROWS))
+    assert [skipped.get("message") for skipped in suite.iter("skipped")] == [WHY]
+
+
+@pytest.mark.parametrize("label", ["incomplete", "ambiguous"])
+def test_only_what_is_decided_counts(label: Any) -> None:
+    rows = [GOOD, report.row_of(verdict_of(label=label, value=0.0))]
+    assert report.mean_score(rows) == 1.0
+    assert f"2 runs, 1 pass, 0 fail, 1 {label}, mean score 1.000" in report.markdown(rows)
+    assert ElementTree.fromstring(report.junit(rows)).get("skipped") == "1"
+
+
+def test_what_was_seen_of_an_incomplete_run_may_suffice_for_a_fail() -> None:
+    row = report.row_of(verdict_of("search", label="fail", value=0.5, doubts=["missing_span"]))
+    assert report.mean_score([GOOD, row]) == 0.75
+    assert ElementTree.fromstring(report.junit([row])).get("failures") == "1"
+
+
+def test_a_row_says_how_each_call_is_known() -> None:
+    calls = [ToolCall("a"), ToolCall("b", known_by="result", step=1)]
+    row = report.row_of(verdict_of("a", "b", run={"trajectory": Trajectory(calls)}))
+    assert [call["known_by"] for call in row["tool_calls"]] == ["span", "result"]
+
+
 def test_junit_has_a_failure_for_each_fail_and_a_skip_for_each_incomplete_run() -> None:
     suite = ElementTree.fromstring(report.junit(ROWS))
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
     assert [[child.tag for child in case] for case in suite] == [[], ["failure"], ["skipped"]]
 
 
-def test_the_mean_counts_complete_runs_and_an_error_as_nothing() -> None:
+def test_the_mean_counts_decided_runs_and_an_error_as_nothing() -> None:
     error = report.row_of(verdict_of(label="error", value=None))
     assert report.mean_score(ROWS) == 0.75
     assert report.mean_score([GOOD, error]) == 0.5

@@ -10,7 +10,7 @@ import pytest
 from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Resource
 from collector.reconstruction.drafts import DraftCall
-from collector.reconstruction.ordering import MAX_COMPARED, MAX_ORDERS, assign_steps
+from collector.reconstruction.ordering import MAX_COMPARED, MAX_ORDERS, assign_steps, contradicting_clocks
 from collector.reconstruction.reconstruct import ContextSettings
 from tests.builders import agent_span, called, model_span, run_of, runs_of, span, steps, tool_span
 
@@ -153,11 +153,14 @@ def test_two_resources_of_one_host_have_one_clock() -> None:
 
 def test_a_clock_that_contradicts_the_span_around_its_calls_orders_nothing_between_hosts() -> None:
     here, there = Resource({"host.name": "a"}), Resource({"host.name": "b"})
-    anchor = GenAISpan(b"anchor", b"", 1, 1_000, Role.AGENT, "test", here, False)
-    own, late = call("a", 10, 20, resource=here), call("b", 500, 600, resource=there)
+    around = GenAISpan(b"anchor", b"", 1, 1_000, Role.AGENT, "test", here, False)
+    own, inside = call("a", 10, 20, resource=here), call("b", 500, 600, resource=there)
     ahead = call("b", 5_000, 6_000, resource=there), call("c", 7_000, 8_000, resource=there)
-    assert order(own, late, anchor=anchor).doubts == []
-    found = order(own, *ahead, anchor=anchor)
+    assert contradicting_clocks(inside, around, 0) is None
+    assert contradicting_clocks(ahead[0], around, 5_000) is None
+    clocks = contradicting_clocks(ahead[0], around, 0)
+    assert clocks is not None
+    found = order(own, *ahead, wrong_clocks=[clocks])
     assert (found.steps, sorted(found.doubts[0])) == ([0, 0, 0], ["a<b<c", "b<a<c", "b<c<a"])
 
 

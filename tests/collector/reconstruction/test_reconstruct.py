@@ -113,7 +113,7 @@ def test_many_requests_and_executions_of_one_tool_are_joined() -> None:
 
 
 def test_the_runs_of_a_trace_as_one_trajectory() -> None:
-    trajectory, spans = join_runs(runs_of(*EVENTFUL))
+    trajectory, spans = join_runs(runs_of(*EVENTFUL), 0)
     assert [call.name for call in trajectory.calls if call.executed] == ["ask", "look", "note", "mail"]
     steps = {call.name: call.step for call in trajectory.calls}
     assert steps["ask"] < steps["look"] == steps["note"] < steps["mail"]
@@ -124,9 +124,9 @@ def test_the_runs_of_a_trace_as_one_trajectory() -> None:
 def test_a_conversation_is_in_order_of_its_traces_and_in_doubt_where_one_is() -> None:
     (first,) = runs_of(agent_span(), tool_span("a", at=1))
     (second,) = runs_of(tool_span("b", at=5_001, parent=9))
-    trajectory, _ = join_runs([second, first])
+    trajectory, _ = join_runs([second, first], 0)
     assert [call.name for call in trajectory.calls] == ["a", "b"]
-    assert {doubt.name for doubt in trajectory.doubts} == {"missing_anchor", "missing_span"}
+    assert {doubt.name for doubt in trajectory.doubts} == {"missing_anchor", "unknown_route"}
 
 
 def test_what_is_in_doubt_about_calls_stays_in_doubt_when_joined() -> None:
@@ -135,14 +135,14 @@ def test_what_is_in_doubt_about_calls_stays_in_doubt_when_joined() -> None:
         tool_span("b", number=3, at=4, lasting=1, resource=Resource({"host.name": "b"})),
     ]
     before = run_of(agent_span(at=-2_000), tool_span("z", at=-1_500))
-    trajectory, _ = join_runs([run_of(agent_span(), *spans), before])
+    trajectory, _ = join_runs([run_of(agent_span(), *spans), before], 0)
     (doubt,) = trajectory.doubts
     assert [(call.name, call.step) for call in trajectory.calls] == [("z", 0), ("a", 1), ("b", 1)]
     assert (doubt.name, doubt.calls, doubt.orders) == ("uncertain_order", (1, 2), (((1,), (2,)), ((2,), (1,))))
 
 
 def test_joining_no_runs() -> None:
-    assert join_runs([])[0].calls == []
+    assert join_runs([], 0)[0].calls == []
 
 
 # --- garbage
@@ -273,7 +273,7 @@ def test_any_spans_give_the_same_runs_in_any_order(items: list[Span | LogRecord]
     shuffle.shuffle(shuffled)
     # repr: an argument may be NaN, which is not even itself
     assert repr(shown(runs_of(*shuffled))) == repr(found)
-    join_runs(runs_of(*unique))
+    join_runs(runs_of(*unique), 0)
 
 
 @given(st.lists(spans() | log_records(), max_size=8))

@@ -130,7 +130,7 @@ def test_without_an_agent_the_root_is_the_run() -> None:
 def test_without_agent_and_root_the_earliest_span_is_the_run() -> None:
     run = run_of(tool_span("b", number=3, parent=9, at=5), tool_span("a", number=2, parent=9, at=1))
     assert (run.span_id, called(run)) == (span_id(2), ["a", "b"])
-    assert doubts(run) == ["missing_anchor", "missing_span"]
+    assert doubts(run) == ["missing_anchor", "unknown_route"]
 
 
 def test_calls_without_an_agent_beside_agents_are_a_run_of_their_own() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.results.evaluation_events import evaluation_events
+from scorers import Doubt, ToolCall, Trajectory
 from tests.collector.verdicts import evaluation, verdict_of
 from tests.otlp_data import TRACE, span_id, values_of
 
@@ -34,6 +35,22 @@ def test_one_event_an_evaluation_with_everything_that_is_known() -> None:
     }
     assert values_of(second)["gen_ai.evaluation.name"] == "evalite"
     assert values_of(second)["log.record.uid"] != uid
+
+
+def test_an_event_says_what_is_in_doubt_and_which_calls_have_no_span_to_annotate() -> None:
+    calls = [
+        ToolCall("a"),
+        ToolCall("b", known_by="result"),
+        ToolCall("c", known_by="request"),
+        ToolCall("d", known_by="request", executed=False),
+    ]
+    trajectory = Trajectory(calls, doubts=[Doubt("missing_span"), Doubt("uncertain_owner", (1,))])
+    verdict = verdict_of(*"abcd", label="incomplete", run={"trajectory": trajectory})
+    (raw,) = evaluation_events(verdict, 1)
+    attributes = values_of(LogRecord.FromString(raw))
+    assert attributes["rightcall.complete"] is False
+    assert attributes["rightcall.doubts"] == ["missing_span", "uncertain_owner"]
+    assert attributes["rightcall.calls_without_span"] == ["b", "c"]
 
 
 def test_the_same_evaluation_has_the_same_uid_and_a_revision_another() -> None:

@@ -64,8 +64,34 @@ def test_a_tool_that_is_the_anchor_has_both() -> None:
     assert "rightcall.outcome" in names
 
 
-def test_runs_without_rule_and_shadow_rules_write_nothing() -> None:
-    assert span_attributes([verdict_of("a", rule=None, evaluations=[]), verdict_of("a", shadow=True)]) == {}
+def test_a_shadow_rule_writes_nothing() -> None:
+    assert span_attributes([verdict_of("a", shadow=True)]) == {}
+
+
+def test_a_run_without_a_rule_says_so_and_why() -> None:
+    unmatched = verdict_of("a", rule=None, evaluations=[])
+    assert span_attributes([unmatched]) == {
+        span_id(1): (("rightcall.complete", True), ("rightcall.rule", ""), ("rightcall.unscored_reason", "no_rule"))
+    }
+    unknown = verdict_of("a", rule=None, evaluations=[], doubts=["unknown_route"], is_rule_unknown=True)
+    assert dict(span_attributes([unknown])[span_id(1)]) == {
+        "rightcall.complete": True,
+        "rightcall.rule": "",
+        "rightcall.unscored_reason": "unknown_route",
+        "rightcall.doubts": ("unknown_route",),
+    }
+
+
+def test_what_a_rule_for_the_whole_trace_says_goes_before_that_none_is_for_the_run() -> None:
+    verdicts = [verdict_of("a", rule=None, evaluations=[]), verdict_of("a", scope="trace")]
+    assert dict(span_attributes(verdicts)[span_id(1)])["rightcall.rule"] == "weather"
+
+
+def test_the_anchor_names_what_is_in_doubt() -> None:
+    verdict = verdict_of("a", label="incomplete", doubts=["missing_span", "uncertain_owner"])
+    added = dict(span_attributes([verdict])[span_id(1)])
+    assert (added["rightcall.complete"], added["rightcall.doubts"]) == (False, ("missing_span", "uncertain_owner"))
+    assert "rightcall.doubts" not in dict(span_attributes([verdict_of("a")])[span_id(1)])
 
 
 def test_calls_that_have_no_span_are_passed_over() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from collector.assembly.trace import Trace
 from collector.model.genai_span import Content
-from collector.scoring.select_and_score import verdicts_of
+from collector.scoring.select_and_score import Scoring
 from collector.scoring.verdict import Verdict
 from scorers import FoundIntent, RuleSet, compile_rules, load_rules, parse_rules
 from scorers.trajectory import DoubtName
@@ -25,7 +25,11 @@ def rules(*written: dict[str, Any], **sections: Any) -> RuleSet:
 
 
 def score(rule_set: RuleSet, *runs: Any, trace: Trace | None = None) -> list[Verdict]:
-    return verdicts_of(trace or Trace(TRACE, 0.0, 0.0, bytearray()), runs, rule_set, "root")
+    trace = trace or Trace(TRACE, 0.0, 0.0, bytearray())
+    scored = Scoring(rule_set).verdicts_of(trace, runs, "root")
+    for anchor, given in scored.given.items():
+        trace.record_verdict(anchor, given)
+    return scored.verdicts
 
 
 def names(verdicts: list[Verdict]) -> list[str | None]:
