@@ -11,9 +11,9 @@ from pathlib import Path
 from tests import recorded
 from tests.truth.changes import FAMILIES
 from tests.truth.recording import Recording, load
-from tests.truth.trial import Result, try_changes
+from tests.truth.trial import Result, is_told, try_changes
 
-COLUMNS = ("tried", "right", "unsure", "no verdict", "wrong", "wrong pass", "wrong fail", "told later")
+COLUMNS = ("tried", "right", "unsure", "no verdict", "wrong", "wrong pass", "wrong fail", "told", "revised")
 
 
 def table(results: Iterable[Result]) -> str:
@@ -25,7 +25,8 @@ def table(results: Iterable[Result]) -> str:
         family[result.worth] += 1
         if result.worth == "wrong":
             family["wrong pass" if result.truth == "fail" else "wrong fail"] += 1
-            family["told later"] += result.healed
+            family["told"] += is_told(result)
+            family["revised"] += result.healed
     lines = [f"| what happened to the trace | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
     lines += [
         f"| {name} | {' | '.join(str(counts[name][column] or '') for column in COLUMNS)} |" for name in sorted(counts)
@@ -64,7 +65,10 @@ def main() -> None:
             results.append(result)
             if options.verbose and result.worth == "wrong":
                 what = f"{result.change.family}, {result.change.label}"
-                print(f"{result.recording.name}: {what}: {result.rule}, truly {result.truth}: {result.explanation}")
+                told = "told" if is_told(result) else "untold"
+                print(
+                    f"{told} {result.recording.name}: {what}: {result.rule}, truly {result.truth}: {result.explanation}"
+                )
     print(table(results))
 
 

@@ -14,7 +14,7 @@ from collector.telemetry.metrics import Telemetry
 from scorers import load_rules
 from tests.sinks import ManualClock
 from tests.truth.changes import Change, none
-from tests.truth.recording import Recording, requests
+from tests.truth.recording import Recording, requests, texts
 
 TRACES = {"settle": 1, "confirm": 3, "idle_timeout": 3, "max_duration": 600}
 _STEP = 0.25  # seconds between two looks at what is due
@@ -176,3 +176,20 @@ def _result(item: Recording, change: Change, kind: str, truth: str, verdicts: Se
         worth = "right"
     explanation = next((one.score.explanation for verdict in [*wrong, *first] for one in verdict.evaluations), "")
     return Result(item, change, kind, truth, worth, explanation, healed)
+
+
+def is_told(result: Result) -> bool:
+    """Whether the rest of the trace tells of the call in the lost span: by its id, by a message, or by a span below it."""
+    lost = result.change.lost
+    if lost is None:
+        return True
+    rest = [row.span for row in result.recording.spans if row.span.span_id != lost.span_id]
+    if any(span.parent_span_id == lost.span_id for span in rest):
+        return True
+    ids = [value for key, value in texts(lost).items() if key.endswith(_CALL_IDS) and value]
+    written = [span.SerializeToString() for span in rest]
+    written += [row.record.SerializeToString() for row in result.recording.logs]
+    return any(one.encode() in text for one in ids for text in written)
+
+
+_CALL_IDS = ("tool.call.id", "tool_call.id", "toolCall.id", "tool.call_id", "tool_call_id", "tool.id")

@@ -1,0 +1,54 @@
+"""Recorded runs that lost evidence: no confident verdict is wrong where the rest of the trace tells of what is missing.
+
+A sample of ``python -m tests.truth``, which tries every change of every recording.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import recorded
+from tests.truth.changes import FAMILIES
+from tests.truth.recording import load
+from tests.truth.trial import Result, is_told, try_changes
+
+SAMPLE = (
+    "js-ai6-seq", "js-openai-otel-parallel", "py-google-adk-native-fail", "py-langgraph-official-multi",
+    "py-openai-agents-official-multi", "py-openai-sdk-official-chat-multi", "py-pydantic-ai-native-v5-multi",
+    "py-strands-native-fail",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
+    folder = tmp_path_factory.mktemp("recordings")
+    recorded.unpack(folder)
+    return [result for name in SAMPLE for result in _try(folder / name)]
+
+
+def _try(folder: Path) -> list[Result]:
+    item = load(folder)
+    return try_changes(item, [change for family in FAMILIES.values() for change in family(item)])
+
+
+@pytest.mark.parametrize("family", ["late", "loss", "repeated", "scope", "skew", "times", "content"])
+def test_no_confident_verdict_is_wrong(results: list[Result], family: str) -> None:
+    tried = [result for result in results if result.change.family.startswith(family)]
+    wrong = [result for result in tried if result.worth == "wrong" and is_told(result)]
+    assert tried
+    assert [(one.recording.name, one.change.label, one.rule, one.explanation) for one in wrong] == []
+
+
+def test_certainty_is_not_bought_with_silence(results: list[Result]) -> None:
+    untouched = [result for result in results if result.change.family == "repeated"]
+    assert all(result.worth == "right" for result in untouched)
+    lost = [result for result in results if result.change.family == "loss: one tool span"]
+    assert sum(result.worth == "right" for result in lost) >= 0.7 * len(lost)
+
+
+def test_a_fail_that_a_late_span_heals_is_never_given(results: list[Result]) -> None:
+    late = [result for result in results if result.change.family.startswith("late") and result.truth == "pass"]
+    assert late
+    assert [result.change.label for result in late if result.worth == "wrong"] == []
