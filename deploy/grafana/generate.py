@@ -197,8 +197,25 @@ ACCURACY: Sequence[Panel] = (
     ),
     Panel(
         "Runs without a verdict, by reason",
-        "no_rule: none matches. incomplete: spans are missing. ambiguous: order of calls unknown. error: a scorer failed.",
+        "no_rule: none matches. error: a scorer failed. Others: the doubt that leaves the run undecided.",
         [Query("sum by (reason) (rate(rightcall_runs_unscored_total[$__rate_interval]))", "{{reason}}")],
+        unit="cps",
+    ),
+    Panel(
+        "Runs without a verdict, by route and agent",
+        "Whose runs they are.",
+        [
+            Query(
+                "topk(10, sum by (route, agent) (rate(rightcall_runs_unscored_total[$__rate_interval])))",
+                "{{route}} {{agent}}",
+            )
+        ],
+        unit="cps",
+    ),
+    Panel(
+        "Runs with arguments that were not captured",
+        "Their rule constrains arguments, and matched by the tool's name alone: wrong arguments would pass.",
+        [Query("sum by (rule) (rate(rightcall_unobserved_arguments_total[$__rate_interval]))", "{{rule}}")],
         unit="cps",
     ),
     Panel(

@@ -32,7 +32,7 @@ CONVERSATIONS = {"name": "talks", "scope": "conversation", "expect": {"max_calls
 JUDGED = {
     "name": "judged",
     "match": {"route": "/judged"},
-    "expect": {"sequence": ["search"]},
+    "expect": {"sequence": [{"tool": "search", "arguments": {"query": "Rome"}}]},  # which nobody captures
     "scorers": ["trajectory", {"system": "mastra_llm", "sample_rate": 1}],
 }
 RULES = yaml.safe_load((DEPLOY / "config" / "rules.yaml").read_text("utf-8"))
@@ -78,7 +78,7 @@ def sink() -> Iterator[OtlpSink]:
 @pytest.fixture(scope="module")
 def collector(sink: OtlpSink) -> Iterator[CollectorProcess]:
     exporter = {"endpoint": sink.endpoint, "tls": {"insecure": True}}
-    traces = {"settle": "300ms", "idle_timeout": "2s"}
+    traces = {"settle": "300ms", "confirm": "600ms", "idle_timeout": "2s"}
     sections = {"conversations": {"idle_timeout": "1s"}, "spool": {"path": "spool", "max_size_mib": 16}}
     with JudgeServer(lambda _: says('{"evaluations": []}')) as server:
         judge = {"endpoint": server.endpoint, "model": "small"}
@@ -124,10 +124,11 @@ def odd_traffic(collector: CollectorProcess, number: int) -> None:
         data.tool(2, 1, "search", trace_id=trace),
         data.agent(1, trace_id=trace, rightcall__route="/unknown", gen_ai__input__messages=words, **talk),
     ).SerializeToString()
-    scored = collector.metric('rightcall_runs_unscored_total{reason="no_rule"}')
+    series = 'rightcall_runs_unscored_total{agent="helper",reason="no_rule",route="/unknown"}'
+    scored = collector.metric(series)
     post(collector, request)
     post(collector, request)
-    wait_for(lambda: collector.metric('rightcall_runs_unscored_total{reason="no_rule"}') > scored)
+    wait_for(lambda: collector.metric(series) > scored)
     post(collector, data.traces(data.tool(3, 1, "search", trace_id=trace)).SerializeToString())
     judged_traffic(collector, number)
     post(collector, data.traces(data.span(9, 1, trace_id=trace, gen_ai__odd="?"), scope="new-sdk").SerializeToString())
