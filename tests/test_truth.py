@@ -16,7 +16,7 @@ from tests.truth.trial import Result, is_told, try_changes
 
 SAMPLE = (
     "js-ai6-seq", "js-openai-otel-parallel", "py-google-adk-native-fail", "py-langgraph-official-multi",
-    "py-openai-agents-official-multi", "py-openai-sdk-official-chat-multi", "py-pydantic-ai-native-v5-multi",
+    "py-openai-agents-official-stream-multi", "py-openai-sdk-official-chat-fail", "py-pydantic-ai-native-v5-multi",
     "py-strands-native-fail",
 )  # fmt: skip
 
