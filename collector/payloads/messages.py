@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Final, Literal
 
 from collector.payloads.refusals import is_refusal
@@ -183,6 +184,8 @@ class ToldCall:
     id: str | None
     name: str
     arguments: Any
+    turn: int = 0
+    """Calls of one turn are told before the results of any of them."""
     status: ResultStatus | None = None
     """None if the input holds no result."""
 
@@ -190,7 +193,8 @@ class ToldCall:
 def told_calls(messages: object) -> list[ToldCall]:
     """Returns the tool calls in a model's input since the user's last message, in order, with what became of each.
 
-    Bounded in nodes, depth and calls. A result without the id of a call belongs to the first one that has none yet.
+    Bounded in nodes, depth and calls. A result without the id of a call belongs to the first one that has none yet. A
+    call that one message holds twice, in two formats, counts once.
     """
     calls: list[ToldCall] = []
     stack: list[tuple[object, bool, int]] = [(parse_any(messages), False, 0)]
@@ -203,7 +207,7 @@ def told_calls(messages: object) -> list[ToldCall]:
             if result is not None:
                 _settle(calls, result)
             elif (request := _call_in(node, listed)) is not None:
-                calls.append(ToldCall(request.id, request.name, request.arguments))
+                _add(calls, request)
             else:
                 if name_of(node.get("role")) in _USER_ROLES and not _contains_results(node):
                     calls.clear()
@@ -221,6 +225,15 @@ def told_calls(messages: object) -> list[ToldCall]:
             elif not isinstance(parsed := parse_any(node), str):
                 stack.append((parsed, listed, depth + 1))
     return calls
+
+
+def _add(calls: list[ToldCall], request: ToolCallPart) -> None:
+    turn = calls[-1].turn if calls else 0
+    newest = list(takewhile(lambda call: call.turn == turn, reversed(calls)))
+    if request.id is not None and any(call.id == request.id and call.status is None for call in newest):
+        return
+    turn += any(call.status is not None for call in newest)
+    calls.append(ToldCall(request.id, request.name, request.arguments, turn))
 
 
 def _may_nest_exchange(value: object) -> bool:

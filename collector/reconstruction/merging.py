@@ -6,23 +6,31 @@ lack, replace executions in dialects that record none, and yield calls that neve
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import ResultStatus
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import DraftCall, RunSpans, latest_start
-from collector.reconstruction.requested_calls import RequestedCall, ToldResults, in_causal_order, requested_calls
+from collector.reconstruction.requested_calls import (
+    MAX_CANDIDATES,
+    RequestedCall,
+    ToldResults,
+    calls_of,
+    in_causal_order,
+    requested_calls,
+)
 from scorers.trajectory import Status
 
-MAX_CANDIDATES: Final = 64
-"""With how many unmatched requests of one tool an execution is compared."""
 
+def merge_calls(run: RunSpans, others: Sequence[RunSpans] = ()) -> list[DraftCall]:
+    """Returns the calls of ``run``: executions in order of start, then calls that no span shows.
 
-def merge_calls(run: RunSpans) -> list[DraftCall]:
-    """Returns the calls of ``run``: executions in order of start, then calls that were only requested."""
+    ``others`` are the other runs of the trace, which may share its messages.
+    """
     calls = [_merge_execution(spans) for spans in run.executions]
     for disputed in run.disputed:
         for spans in disputed.executions:
@@ -36,22 +44,92 @@ def merge_calls(run: RunSpans) -> list[DraftCall]:
         requested = requested_calls(models)
         if calls and requested:
             _match(calls, requested)
-        elif calls:
+        told = ToldResults(models, requested)
+        if _may_lack_requests(run, models, requested):
+            requested += _unrequested(run, others, told, calls, requested)
+        if calls and not requested:
             _assign_responses(calls, models)
-        calls += _without_span(run, models, requested)
-        run.has_unrecorded_calls = any(_is_unrecorded(model, models, run) for model in models)
+        calls += _without_span(run, models, requested, told)
+        run.has_unrecorded_calls |= _has_unrecorded_calls(run, models, requested)
     return calls
 
 
-def _is_unrecorded(model: GenAISpan, models: Sequence[GenAISpan], run: RunSpans) -> bool:
-    """Whether a model requested tools, and neither its output nor a span of a tool that ran then says which."""
-    if model.finish != "tool_calls" or model.output is not None:
+def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:
+    """Whether the inputs of models may tell of calls that neither outputs nor spans show; else they are not parsed."""
+    if all(model.history is None for model in models):
         return False
-    next_start = min([other.start_ns for other in models if other.start_ns > model.end_ns], default=None)
-    return not any(
-        model.start_ns <= spans[0].start_ns and (next_start is None or spans[0].start_ns <= next_start)
-        for spans in run.executions
+    return (
+        not run.executions
+        or any(request.execution is None for request in requested)
+        or not all(model.has_output for model in models[:-1])
+        or (models[0].history is not None and models[0].user_input is None)  # it was told results already
     )
+
+
+def _unrequested(
+    run: RunSpans,
+    others: Sequence[RunSpans],
+    told: ToldResults,
+    calls: Iterable[DraftCall],
+    requested: Iterable[RequestedCall],
+) -> list[RequestedCall]:
+    """Returns the calls that models were told results of, and no recorded output of the run requested."""
+    found = told.unrequested()
+    matched = {id(request.execution): request for request in requested if request.execution is not None}
+    for call in calls if found else ():
+        if id(call) in matched:
+            call.turn = matched[id(call)].turn
+    _match([call for call in calls if id(call) not in matched], found)
+    if found and others:
+        known = [call for other in others for call in calls_of(other)]
+        found = [one for one in found if one.execution is not None or not _is_among(one, known)]
+        if run.parent is None and any(one.execution is None for one in found):
+            for other in others:  # after a handoff both agents are told the same
+                other.has_unrecorded_calls |= other.parent is None
+    return found
+
+
+def _is_among(request: RequestedCall, known: Iterable[tuple[str | None, str]]) -> bool:
+    return any(
+        request.name == name if request.id is None or call_id is None else request.id == call_id
+        for call_id, name in known
+    )
+
+
+def _has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]) -> bool:
+    """Whether a model must have requested tools, and neither messages nor a span of a tool that ran then says which."""
+    if models[-1].finish != "tool_calls" and all(model.output is not None for model in models[:-1]):
+        return False
+    told = {request.model.span_id for request in requested if request.is_recorded}
+    telling = {request.model.span_id for request in requested if not request.is_recorded}
+    told |= {model.span_id for model, later in pairwise(models) if later.span_id in telling}
+    began = sorted(
+        [spans[0].start_ns for spans in run.executions]
+        + [child.anchor.start_ns for child in run.children if child.anchor is not None]
+    )
+    silent: list[tuple[GenAISpan, GenAISpan | None]] = []
+    is_reliable = True
+    for model, later in zip(models, [*models[1:], None], strict=True):
+        if _any_within(began, model.start_ns, None if later is None else later.start_ns):
+            # Some providers give the same reason whether tools are requested or not.
+            is_reliable = is_reliable and model.finish == "tool_calls"
+        elif model.span_id not in told:
+            silent.append((model, later))
+    return any(
+        model.finish == "tool_calls"
+        or (later is not None and bool(run.executions) and not is_reliable and _is_followed(model, later))
+        for model, later in silent
+    )
+
+
+def _is_followed(model: GenAISpan, later: GenAISpan) -> bool:
+    """Whether the model was asked again after an answer that was not captured."""
+    return not model.has_output and model.status != "error" and model.end_ns <= later.start_ns
+
+
+def _any_within(starts: Sequence[int], first: int, last: int | None) -> bool:
+    at = bisect_left(starts, first)
+    return at < len(starts) and (last is None or starts[at] <= last)
 
 
 def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
@@ -139,33 +217,44 @@ def _assign_responses(calls: Iterable[DraftCall], models: Iterable[GenAISpan]) -
             call.response = turn
 
 
-def _without_span(run: RunSpans, models: Sequence[GenAISpan], requests: Iterable[RequestedCall]) -> Iterator[DraftCall]:
+def _without_span(
+    run: RunSpans, models: Sequence[GenAISpan], requests: Iterable[RequestedCall], told: ToldResults
+) -> Iterator[DraftCall]:
     """Calls that no span shows, each with the evidence for it; and of those that spans show, what never ran."""
     starts = [model.start_ns for model in models]
     agents = [child.anchor for child in run.children if child.anchor is not None and child.started_by is None]
-    told = ToldResults(models)
     for request in requests:
         if request.execution is not None:
             if request.result_status == "refused" and request.execution.status != "ok":
                 request.execution.executed = False
             continue
-        model = request.model
-        following = bisect_right(starts, model.start_ns)
-        answered = following < len(starts)
-        # Nobody timed it: it began when the model had answered, at the latest when the model was asked again.
-        start_ns = min(model.end_ns, starts[following]) if answered else model.end_ns
+        following = bisect_right(starts, request.model.start_ns)
+        answered = not request.is_recorded or following < len(starts)
         call = DraftCall(
-            request.name, request.id, request.arguments, request.arguments_text, "unset", None, start_ns, 0, None,
-            True, request.turn, request.position,
+            request.name, request.id, request.arguments, request.arguments_text, "unset", None,
+            _latest_start(request, models, following), 0, None, True, request.turn, request.position,
         )  # fmt: skip
-        call.resource = model.resource
+        call.resource = request.model.resource
         agent = next((agent for agent in agents if agent.name == request.name), None)
         if agent is not None:  # an agent given to another as a tool, with no span for the tool
             agents.remove(agent)
             call.start_ns, call.status = agent.start_ns, agent.status
         else:
             _weigh(call, run, request, told.status(request), answered=answered)
+            if request.model is models[0] and not request.is_recorded and call.doubt is None:
+                call.doubt, call.evidence = (
+                    "uncertain_owner",
+                    "the first recorded request to a model tells of it already",
+                )
         yield call
+
+
+def _latest_start(request: RequestedCall, models: Sequence[GenAISpan], following: int) -> int:
+    """Returns when a call began that nobody timed: when the model had answered, at the latest when it was asked again."""
+    if not request.is_recorded:
+        return request.model.start_ns if request.turn >= 0 else 0
+    end_ns = request.model.end_ns
+    return min(end_ns, models[following].start_ns) if following < len(models) else end_ns
 
 
 def _weigh(
@@ -186,9 +275,10 @@ def _weigh(
         call.executed = "missing_anchor" in run.incomplete
         if call.executed or any(spans[0].name == call.name for spans in run.executions):
             _doubt(call, "the model asked for it last, and neither its span nor its result was seen")
-    elif run.anchor is not None and run.anchor.status == "error":
+    elif run.anchor is None or run.anchor.status == "error":
         call.executed = False
-    elif request.turn > 0 or run.anchor is None:
+        _doubt(call, "the run was interrupted after the model asked for it")
+    elif request.turn > 0:
         _doubt(call, "the model asked for it last, and was told no result")
 
 

@@ -73,7 +73,7 @@ def reconstruct(
     spans = index_spans(genai_spans)
     ancestry = Ancestry(spans, parents)
     groups = group_runs(spans, ancestry)
-    drafts = [merge_calls(run_spans) for run_spans in groups]
+    drafts = [merge_calls(run, [other for other in groups if other is not run]) for run in groups]
     lost = _unexplained(ancestry, groups, drafts)
     runs: list[Run] = []
     user_input: str | None = None

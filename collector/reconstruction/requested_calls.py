@@ -1,17 +1,22 @@
-"""The tool calls that the models of one run requested, and the status of the results they received.
+"""The tool calls that the models of one run requested, and what the models were told of them.
 
 A request seen twice counts once: in nested client spans, under one response id, in an output that repeats earlier ones.
+Ids are those of one turn: a model may use them again in the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import ResultStatus, ToldCall, ToolCallPart, told_calls, tool_call_parts
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
+
+MAX_CANDIDATES: Final = 64
+"""With how many requests of one tool a call without a known id is compared."""
 
 
 @dataclass(slots=True)
@@ -25,34 +30,43 @@ class RequestedCall:
     turn: int
     position: int
     model: GenAISpan
+    """The request whose output it is in; if that was not recorded, the one that tells of it."""
     execution: DraftCall | None = None
     """The execution that it was matched with."""
     result_status: ResultStatus | None = None
     """The status of its result in a later request to the model; None if no result of that request failed."""
+    is_recorded: bool = True
+    """An output was recorded that holds it; else only a later input tells of it."""
 
 
 def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
     """Returns the calls requested by ``models``, which are sorted by start."""
     requested: list[RequestedCall] = []
     by_id: dict[str, RequestedCall] = {}
-    response_ids: set[str] = set()
+    responses: dict[str, list[RequestedCall]] = {}
     outer: list[RequestedCall] = []
     turn = 0
     for model in models:
-        if model.output is None or model.response_id in response_ids:
+        if model.output is None:
             continue
         calls = [_requested_call(part, model, turn, index) for index, part in enumerate(tool_call_parts(model.output))]
         if not calls:
             continue
-        if model.response_id is not None:
-            response_ids.add(model.response_id)
+        same_response = responses.setdefault(model.response_id, calls) if model.response_id is not None else calls
+        if (
+            same_response is not calls
+            and _are_equal(calls, same_response)
+            and not _is_later(calls[0], same_response[0])
+        ):
+            continue
         if outer and model.end_ns <= outer[0].model.end_ns and _are_equal(calls, outer):  # a client inside a client
             for known, repeated in zip(outer, calls, strict=True):
                 known.id = known.id or repeated.id
             continue
         outer = calls
         turn += 1
-        requested += [call for call in calls if _is_new(call, by_id)]
+        is_cumulative = any(call.id is not None and call.id not in by_id for call in calls)
+        requested += [call for call in calls if _is_new(call, by_id, is_cumulative=is_cumulative)]
     _set_result_statuses(models, requested)
     return requested
 
@@ -68,20 +82,38 @@ def _are_equal(calls: Sequence[RequestedCall], others: Sequence[RequestedCall]) 
     )
 
 
-def _is_new(call: RequestedCall, by_id: dict[str, RequestedCall]) -> bool:
+def _is_new(call: RequestedCall, by_id: dict[str, RequestedCall], *, is_cumulative: bool) -> bool:
     if call.id is None:
         return True
     known = by_id.setdefault(call.id, call)
-    return known is call or not _are_equal([call], [known])
+    if known is call:
+        return True
+    if _are_equal([call], [known]) and (is_cumulative or not _is_later(call, known)):
+        return False
+    by_id[call.id] = call
+    return True
+
+
+def _is_later(call: RequestedCall, known: RequestedCall) -> bool:
+    """Whether the same words are another call: the model had been told more when it requested it.
+
+    A request that is sent again because it failed has the input of the first.
+    """
+    model, before = call.model, known.model
+    if model.start_ns < before.end_ns:
+        return False
+    if model.history is not None:
+        return before.history is None or len(model.history) > len(before.history)
+    return model.tool_results is not None and model.tool_results != before.tool_results
 
 
 def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[RequestedCall]) -> None:
     """Set the statuses of results: by call id, or by position among the calls requested last if no id is known, because
     results have other ids than requests, or none."""
-    by_id = {call.id: call for call in requested if call.id is not None}
     by_model: dict[bytes, list[RequestedCall]] = {}
     for call in requested:
         by_model.setdefault(call.model.span_id, []).append(call)
+    by_id: dict[str, RequestedCall] = {}
     newest: list[RequestedCall] = []
     for model in models:
         if model.tool_results:
@@ -92,6 +124,7 @@ def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[Reques
                 if found is not None:
                     found.result_status = status
         newest = by_model.get(model.span_id, newest)
+        by_id.update({call.id: call for call in newest if call.id is not None})
 
 
 def in_causal_order(models: Sequence[GenAISpan]) -> tuple[list[GenAISpan], bool]:
@@ -109,31 +142,114 @@ def in_causal_order(models: Sequence[GenAISpan]) -> tuple[list[GenAISpan], bool]
 
 
 class ToldResults:
-    """The results of tool calls in the inputs of a run's models, which are sorted by start; parsed only if asked for."""
+    """What the inputs of a run's models, which are sorted by start, tell of its calls; parsed only if asked for.
 
-    def __init__(self, models: Sequence[GenAISpan]) -> None:
+    An input holds the calls since the user's last message. It is compared with the requests before it from the end,
+    because its beginning may have been left out.
+    """
+
+    def __init__(self, models: Sequence[GenAISpan], requests: Sequence[RequestedCall]) -> None:
         self._models = models
-        self._parsed: dict[bytes, list[ToldCall]] = {}
+        self._index = {model.span_id: index for index, model in enumerate(models)}
+        self._requests = list(requests)
+        self._statuses: dict[int, ResultStatus] | None = None
+        self._places: dict[int, _Place] = {}
 
     def status(self, request: RequestedCall) -> ResultStatus | None:
         """Returns the status of a call's result in the first later input that holds it, None if none does."""
-        if request.result_status is not None:
-            return request.result_status
-        for model in self._models:
-            if model.history is None or by_start(model) <= by_start(request.model):
-                continue
-            calls = [call for call in self._calls(model) if call.status is not None]
-            same = [call for call in calls if request.id is not None and call.id == request.id] or [
-                call for call in calls if call.name == request.name and (call.id is None or request.id is None)
-            ]
-            if same:
-                return same[0].status
-        return None
+        return request.result_status or self._read().get(id(request))
 
-    def _calls(self, model: GenAISpan) -> list[ToldCall]:
-        if model.span_id not in self._parsed:
-            self._parsed[model.span_id] = told_calls(model.history)
-        return self._parsed[model.span_id]
+    def unrequested(self) -> list[RequestedCall]:
+        """Returns the calls with a result that no recorded output requested, and numbers the turns of all anew.
+
+        The turn is -1 where nothing tells whether such a call came before or after another of the run.
+        """
+        self._read()
+        found = [request for request in self._requests if not request.is_recorded]
+        if found:
+            places = [
+                self._places.get(id(one), (self._index[one.model.span_id], 1, one.turn)) for one in self._requests
+            ]
+            turns = {place: turn for turn, place in enumerate(sorted(set(places) - {_ANYWHERE}))}
+            for request, place in zip(self._requests, places, strict=True):
+                request.turn = turns.get(place, -1)
+        return found
+
+    def _read(self) -> Mapping[int, ResultStatus]:
+        if self._statuses is None:
+            self._statuses = {}
+            for model in self._models:
+                if model.history is not None:
+                    self._compare(model, told_calls(model.history), self._statuses)
+        return self._statuses
+
+    def _compare(self, model: GenAISpan, told: Sequence[ToldCall], statuses: dict[int, ResultStatus]) -> None:
+        before = [request for request in self._requests if by_start(request.model) < by_start(model)]
+        matched = _matches(told, before)
+        for call, known in zip(told, matched, strict=True):
+            if known is not None and call.status is not None:
+                statuses.setdefault(id(known), call.status)
+        places = self._places_in(model, told, before, matched)
+        for at, call in enumerate(told):
+            if matched[at] is None and call.status is not None:
+                arguments, text = parse_arguments(call.arguments)
+                found = RequestedCall(call.id, call.name, arguments, text, -1, at, model, None, call.status, False)
+                self._places[id(found)] = places[at]
+                self._requests.append(found)
+
+    def _places_in(
+        self,
+        model: GenAISpan,
+        told: Sequence[ToldCall],
+        before: Sequence[RequestedCall],
+        matched: Sequence[RequestedCall | None],
+    ) -> list[_Place]:
+        """Returns the place of each told call's turn: before the request that tells of it, or that of the next call told.
+
+        It is unknown if the run requested other calls meanwhile, in another conversation.
+        """
+        same = {id(request) for request in matched}
+        foreign = [self._index[one.model.span_id] for one in before if one.is_recorded and id(one) not in same]
+        places: list[_Place] = []
+        previous = -1
+        known = [self._index[one.model.span_id] if one is not None and one.is_recorded else None for one in matched]
+        for at, call in enumerate(told):
+            following = next((index for index in known[at:] if index is not None), self._index[model.span_id])
+            is_unsure = any(previous < index < following for index in foreign)
+            places.append(_ANYWHERE if is_unsure else (following, 0, call.turn))
+            if (index := known[at]) is not None:
+                previous = index
+        return places
+
+
+_Place = tuple[int, int, int]
+"""Sort key of a turn: index of a request to the model; 0 for turns just before it, 1 for its own; number."""
+_ANYWHERE: Final[_Place] = (-1, 0, 0)
+
+
+def _matches(told: Sequence[ToldCall], requests: Sequence[RequestedCall]) -> list[RequestedCall | None]:
+    """Returns the request of each told call: by id, or by name where ids are missing or others, the last with the last."""
+    ids = {request.id for request in requests} - {None}
+    told_ids = {call.id for call in told} - {None}
+    by_id: dict[tuple[str | None, str], list[RequestedCall]] = {}
+    by_name: dict[str, list[RequestedCall]] = {}
+    for request in requests:
+        if request.id in told_ids:
+            by_id.setdefault((request.id, request.name), []).append(request)
+        else:
+            by_name.setdefault(request.name, []).append(request)
+    found: list[RequestedCall | None] = []
+    for call in reversed(told):
+        if call.id in ids:
+            same = by_id.get((call.id, call.name))
+            found.append(same.pop() if same else None)
+            continue
+        candidates = by_name.get(call.name, [])
+        arguments, _ = parse_arguments(call.arguments)
+        near = range(len(candidates) - 1, max(-1, len(candidates) - 1 - MAX_CANDIDATES), -1)
+        place = next((at for at in near if candidates[at].arguments == arguments), len(candidates) - 1)
+        found.append(candidates.pop(place) if candidates else None)
+    return found[::-1]
 
 
 def belongs_to(spans: RunSpans, run: RunSpans) -> bool:
@@ -151,3 +267,10 @@ def _requested_ids(models: Sequence[GenAISpan]) -> set[str | None]:
 
 def _told_ids(models: Iterable[GenAISpan]) -> set[str | None]:
     return {call.id for model in models if model.history is not None for call in told_calls(model.history)} - {None}
+
+
+def calls_of(run: RunSpans) -> list[tuple[str | None, str]]:
+    """Returns id and name of each call that a run's models requested or its spans show."""
+    requested = requested_calls(sorted(run.models, key=by_start))
+    executed = [(spans[0].call_id, spans[0].name or "") for spans in run.executions]
+    return [*executed, *((call.id, call.name) for call in requested)]
