@@ -312,20 +312,10 @@ class Pipeline:
             self._assembler.postpone(trace, self._clock.now() + wait)
         else:
             scored = self._score(trace, runs, due.release)
-            if due is Due.SETTLED and self._confirms and scored is not None and self._may_change(scored):
+            if due is Due.SETTLED and self._confirms and scored is not None and scored.may_change(self._rules):
                 self._assembler.wait(trace, "confirm")
             else:
                 self._finish(trace, runs, scored, started)
-
-    def _may_change(self, scored: Scored) -> bool:
-        """Whether spans still on their way, or that of a caller in another process, could change a verdict."""
-        return scored.may_change() or any(
-            doubt.name == "missing_remote_parent"
-            and verdict.revision == 0
-            and self._rules.matches_by("route", verdict.scope)
-            for verdict in scored.verdicts
-            for doubt in verdict.run.trajectory.doubts
-        )
 
     def _wait_for_texts(self, runs: list[Run]) -> float:
         """The user's words first: which rule looks at which arguments may depend on the intent they show."""
@@ -381,7 +371,7 @@ class Pipeline:
                 self._telemetry.scoring_seconds.observe(now - started)
                 spans, events = self._results.of_trace(trace, verdicts)
                 collected = list(collect(trace, runs, verdicts)) if self._collects_runs else []
-                self._record(trace, scored)
+                self._output.record(trace, scored.given)
         except Exception:  # noqa: BLE001 - as in _score
             self._report_unscored(trace)
             verdicts, events, collected, scored = [], [], [], None
@@ -400,14 +390,6 @@ class Pipeline:
         self._output.count(verdicts)
         if collected:
             self._conversation_pipeline.add(collected, now)
-
-    def _record(self, trace: Trace, scored: Scored) -> None:
-        """Record what was given, and count what it revises."""
-        for anchor, given in scored.given.items():
-            before = trace.verdicts.get(anchor)
-            if before is not None:
-                self._telemetry.child(self._telemetry.verdict_revisions, before.label or "unknown", given.label).inc()
-            trace.record_verdict(anchor, given)
 
 
 def _context_last(item: tuple[int, bytes, GenAISpan]) -> bool:

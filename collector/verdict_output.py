@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from collector.assembly.trace import Given, Trace
 from collector.clock import Clock
 from collector.delivery.hold import HeldExport, HoldQueue
 from collector.judging.queue import JudgeQueue
@@ -33,6 +34,14 @@ class VerdictOutput:
         self._telemetry, self._results, self._hold_queue, self._clock = telemetry, results, hold_queue, clock
         self._judge_queue, self._on_verdict = judge_queue, on_verdict
         self._counter = VerdictCounter(telemetry)
+
+    def record(self, trace: Trace, given: Mapping[bytes, Given]) -> None:
+        """Record in a trace the verdicts that were given, and count those that revise an earlier one."""
+        for anchor, verdict in given.items():
+            before = trace.verdicts.get(anchor)
+            if before is not None:
+                self._telemetry.child(self._telemetry.verdict_revisions, before.label or "unknown", verdict.label).inc()
+            trace.record_verdict(anchor, verdict)
 
     def count(self, verdicts: Iterable[Verdict]) -> None:
         """Count the verdicts and hand them to the listener."""

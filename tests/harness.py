@@ -21,6 +21,9 @@ from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.sinks import ManualClock
 
+GIVEN_AT_ONCE = {"confirm": 0.0}
+"""A fail does not wait for spans that could change it, except in tests of that."""
+
 WEATHER_RULES = """
 rules:
   - name: weather
@@ -52,6 +55,7 @@ class Bench:
         self.clock, self.telemetry = ManualClock(), Telemetry()
         self.queue = SendingQueue(SendingQueueConfig())
         self.verdicts: list[Verdict] = []
+        config["traces"] = {**GIVEN_AT_ONCE, **config.get("traces", {})}
         settings = Config.model_validate(config)
         self.pipeline = Pipeline(
             settings, load_rules([path]), self.telemetry, self.queue, self.clock, self.verdicts.append,
@@ -82,7 +86,7 @@ class Life:
     def __init__(
         self, folder: Path, rules: str = ROUTED_RULES, conversations: dict[str, Any] | None = None, **traces: Any
     ) -> None:
-        self.folder, self.config = folder, {"traces": traces, "conversations": conversations or {}}
+        self.folder, self.config = folder, {"traces": {**GIVEN_AT_ONCE, **traces}, "conversations": conversations or {}}
         (folder / "rules.yaml").write_text(rules)
         self.clock = ManualClock()
         self.sent: list[tuple[str, bytes]] = []

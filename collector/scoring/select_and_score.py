@@ -27,12 +27,15 @@ class Scored(NamedTuple):
     verdicts: list[Verdict]
     given: dict[bytes, Given]
 
-    def may_change(self) -> bool:
-        """Whether a span still on its way could change a first verdict: a pass is given at once, all else is confirmed."""
+    def may_change(self, rules: RuleSet) -> bool:
+        """Whether a span still on its way could change a first verdict: any but a pass, or the rule that gave it."""
+        first = [verdict for verdict in self.verdicts if verdict.revision == 0]
+        if any(evaluation.score.label != "pass" for verdict in first for evaluation in verdict.evaluations):
+            return True
         return any(
-            verdict.revision == 0 and evaluation.score.label != "pass"
-            for verdict in self.verdicts
-            for evaluation in verdict.evaluations
+            doubt.name == "missing_remote_parent" and rules.matches_by("route", verdict.scope)
+            for verdict in first
+            for doubt in verdict.run.trajectory.doubts
         )
 
 

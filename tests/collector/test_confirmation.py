@@ -10,6 +10,7 @@ from tests import otlp_data as data
 from tests.harness import Bench
 
 SETTLE, CONFIRM = 2.0, 6.0
+WAITING = {"settle": SETTLE, "confirm": CONFIRM}
 FORBIDS = """
 rules:
   - {name: safe, match: {agent: helper}, expect: {forbid: [send_email]}}
@@ -24,7 +25,7 @@ WEATHER, EMAIL, RUN = data.tool(2, 1, "get_weather", 0.1), data.tool(3, 1, "send
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+    return Bench(tmp_path, traces=WAITING)
 
 
 def labels(bench: Bench) -> list[tuple[int, str]]:
@@ -70,14 +71,14 @@ def test_whatever_arrives_starts_the_wait_anew(bench: Bench) -> None:
 
 
 def test_without_a_time_to_confirm_a_fail_is_given_as_soon_as_a_pass(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, traces={"confirm": 0})
+    bench = Bench(tmp_path, traces={})
     bench.send(WEATHER, RUN)
     bench.wait(SETTLE + 0.5)
     assert labels(bench) == [(0, "fail")]
 
 
 def test_a_verdict_that_a_late_span_revises_is_counted_as_one(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, FORBIDS)
+    bench = Bench(tmp_path, FORBIDS, traces=WAITING)
     bench.send(WEATHER, RUN)
     bench.wait(SETTLE + 0.5)
     bench.send(EMAIL)
@@ -89,7 +90,7 @@ def test_a_verdict_that_a_late_span_revises_is_counted_as_one(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("remember", "revision"), [(2, 1), (0, 0)])
 def test_a_run_sent_again_after_its_trace_was_evicted_from_memory(tmp_path: Path, remember: int, revision: int) -> None:
-    bench = Bench(tmp_path, traces={"remember": remember})
+    bench = Bench(tmp_path, traces={**WAITING, "remember": remember})
     bench.send(WEATHER, EMAIL, RUN)
     bench.wait(SETTLE + 0.5)
     for number in range(1, 4):
@@ -103,7 +104,7 @@ def test_a_run_sent_again_after_its_trace_was_evicted_from_memory(tmp_path: Path
 
 
 def test_it_is_known_of_a_bounded_number_of_runs_that_they_were_scored(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, traces={"remember": 1})
+    bench = Bench(tmp_path, traces={**WAITING, "remember": 1})
     for number in range(1, 60):
         trace_id = number.to_bytes(16)
         bench.send(data.tool(2, 1, "get_weather", trace_id=trace_id), data.tool(3, 1, "send_email", 0.2, trace_id))
@@ -117,7 +118,7 @@ def test_it_is_known_of_a_bounded_number_of_runs_that_they_were_scored(tmp_path:
 
 
 def test_a_run_whose_route_may_be_on_its_way_is_not_scored_by_another_rule(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, ROUTED)
+    bench = Bench(tmp_path, ROUTED, traces=WAITING)
     inside = data.agent(1, parent=9), data.tool(2, 1, "get_weather", 0.1)
     bench.send(*inside)
     bench.wait(CONFIRM + 1)
@@ -128,7 +129,7 @@ def test_a_run_whose_route_may_be_on_its_way_is_not_scored_by_another_rule(tmp_p
 
 
 def test_a_run_whose_route_never_came_is_left_unscored_until_it_does(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, ROUTED)
+    bench = Bench(tmp_path, ROUTED, traces=WAITING)
     bench.send(data.agent(1, parent=9), data.tool(2, 1, "get_weather", 0.1))
     bench.wait(31)
     assert [(verdict.rule, verdict.doubts) for verdict in bench.verdicts] == [(None, ["unknown_route"])]
@@ -138,7 +139,7 @@ def test_a_run_whose_route_never_came_is_left_unscored_until_it_does(tmp_path: P
 
 
 def test_a_caller_in_another_process_is_waited_for_as_long_as_a_fail(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, ROUTED.replace("{sequence: []}", "{max_calls: 5}"))
+    bench = Bench(tmp_path, ROUTED.replace("{sequence: []}", "{max_calls: 5}"), traces=WAITING)
     run = data.agent(1, parent=9)
     run.flags = 0x301
     bench.send(run, WEATHER)
