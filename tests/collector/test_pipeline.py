@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector import pipeline
 from collector.config.model import Config, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError
@@ -21,6 +20,7 @@ from collector.otlp import lazy
 from collector.pipeline import Pipeline
 from collector.scoring import embeddings
 from collector.scoring.rule_files import load_rules
+from collector.scoring.select_and_score import Scoring
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
@@ -89,7 +89,7 @@ def test_verdicts_are_counted(bench: Bench) -> None:
 
 def test_what_a_bad_run_lacks_and_adds(bench: Bench) -> None:
     bench.send(data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "delete_all", at=0.2), data.agent(1))
-    bench.wait(3)
+    bench.wait(7)
     spans = {span.span_id: data.values_of(span) for span in bench.out()}
     anchor = spans[data.span_id(1)]
     assert anchor["gen_ai.evaluation.score.label"] == "fail"
@@ -113,13 +113,19 @@ def test_metrics_and_logs_pass_through(bench: Bench, signal: Any) -> None:
     assert [(sent.signal, sent.payload) for sent in bench.queue.pending()] == [(signal, request)]
 
 
-def test_a_run_without_a_rule_is_sent_on_unchanged_and_counted(bench: Bench) -> None:
-    spans = (data.tool(2, 1, "x"), data.agent(1, name="stranger"))
-    bench.send(*spans)
+def test_a_run_without_a_rule_says_so_on_its_anchor_and_is_counted(bench: Bench) -> None:
+    tool, agent = data.tool(2, 1, "x"), data.agent(1, name="stranger")
+    bench.send(tool, agent)
     bench.wait(3)
-    assert [span.SerializeToString() for span in bench.out()] == [span.SerializeToString() for span in spans]
+    first, anchor = bench.out()
+    assert first == tool
+    assert data.values_of(anchor) == data.values_of(agent) | {
+        "rightcall.complete": True,
+        "rightcall.rule": "",
+        "rightcall.unscored_reason": "no_rule",
+    }
     assert bench.out("logs") == []
-    assert bench.value("runs_unscored_total", reason="no_rule") == 1
+    assert bench.value("runs_unscored_total", reason="no_rule", route="", agent="stranger") == 1
 
 
 def test_a_run_whose_anchor_never_comes_is_released_idle_and_not_counted(bench: Bench, tmp_path: Path) -> None:
@@ -131,7 +137,8 @@ def test_a_run_whose_anchor_never_comes_is_released_idle_and_not_counted(bench: 
     (span,) = bench.out()
     assert data.values_of(span)["rightcall.complete"] is False
     assert bench.value("runs_total", release="idle") == 1
-    assert bench.value("runs_unscored_total", reason="incomplete") == 1
+    assert data.values_of(span)["rightcall.doubts"] == ["missing_anchor", "unknown_route"]
+    assert bench.value("runs_unscored_total", reason="missing_anchor", route="", agent="") == 1
     assert data.values_of(bench.out("logs")[0])["rightcall.complete"] is False
 
 
@@ -186,7 +193,7 @@ def test_a_caller_in_the_same_process_is_waited_for(bench: Bench) -> None:
 
 def test_a_late_call_revises_the_event_and_counts_once(bench: Bench) -> None:
     bench.send(data.tool(2, 1, "get_weather", at=0.1), data.agent(1))
-    bench.wait(3)
+    bench.wait(7)
     assert bench.verdicts[0].evaluations[0].score.label == "fail"
     bench.send(data.tool(3, 1, "send_email", at=0.2))
     assert data.span_id(3) in [span.span_id for span in bench.out()], "late spans are passed on at once"
@@ -265,7 +272,7 @@ def test_an_attribute_that_is_none_is_kept_and_does_no_harm(bench: Bench) -> Non
     key = good.index(b"rightcall.rule")
     broken = good[: key - 1] + b"\x7f" + good[key:]
     bench.pipeline.receive("traces", _with_span(broken), "grpc")
-    bench.wait(3)
+    bench.wait(31)
     assert bench.value("runs_unscored_total", reason="internal", route="", agent="") == 0
     assert any(broken[-20:] in sent.payload for sent in bench.queue.pending())
 
@@ -318,7 +325,7 @@ def test_a_bug_in_a_scorer_costs_the_verdict_and_nothing_else(bench: Bench, monk
     def broken(*_: object) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(pipeline, "verdicts_of", broken)
+    monkeypatch.setattr(Scoring, "verdicts_of", broken)
     bench.send(*GOOD_RUN)
     bench.wait(3)
     assert len(bench.out()) == 4
@@ -339,7 +346,9 @@ def test_scoring_is_cut_short_when_its_budget_is_spent(bench: Bench, tmp_path: P
     queue = SendingQueue(SendingQueueConfig())
     target = Pipeline(Config(), load_rules([tmp_path / "rules.yaml"]), Telemetry(), queue, clock, verdicts.append)
     for number in range(3):
-        request = data.traces(data.agent(1, trace_id=bytes([number + 1]) * 16))
+        trace_id = bytes([number + 1]) * 16
+        calls = [data.tool(2, 1, "get_weather", 0.1, trace_id), data.tool(3, 1, "send_email", 0.2, trace_id)]
+        request = data.traces(*calls, data.agent(1, trace_id=trace_id))
         target.receive("traces", request.SerializeToString(), "grpc")
     clock.seconds += 3
     for released in (1, 2, 3):
@@ -351,6 +360,8 @@ def test_scoring_is_cut_short_when_its_budget_is_spent(bench: Bench, tmp_path: P
 CONDITIONAL = {
     "runs_unscored": "a run without a verdict",
     "intents": "rules with intents",
+    "unobserved_arguments": "a rule that constrains arguments",
+    "verdict_revisions": "a late span that changes a verdict",
     "receiver_refused_spans": "a refused request",
     "exporter_sent_spans": "an exporter",
     "exporter_send_failed_spans": "a request given up on",

@@ -55,7 +55,7 @@ class JudgeBench:
         path = folder / "rules.yaml"
         path.write_text(rules)
         section = {"endpoint": endpoint, "model": "small", "timeout": "5s", "max_concurrency": 1, **judge}
-        settings = Config.model_validate({"judge": section, **config})
+        settings = Config.model_validate({"judge": section, "traces": {"confirm": "0s"}, **config})
         assert settings.judge is not None
         self.clock, self.telemetry = ManualClock(), Telemetry()
         self.queue = SendingQueue(SendingQueueConfig())
