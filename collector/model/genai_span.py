@@ -98,6 +98,13 @@ class GenAISpan:
     """AGENT and OTHER: the attributes from which route and intent are taken, and that rules may match."""
     content: Content | None = None
     """Set only if a judge may be asked about the run."""
+    scope: str = ""
+    """The name of the instrumentation library that wrote the span."""
+
+    @property
+    def instrumentation(self) -> tuple[str, str]:
+        """Who recorded the span: two of these may record one call, or one run, at once."""
+        return self.scope, self.dialect
 
     @property
     def annotatable(self) -> bool:
@@ -119,6 +126,7 @@ def genai_span_of(span: Span, role: Role, dialect: str) -> GenAISpan:
     genai_span = GenAISpan(
         span.span_id, span.parent_span_id, span.start_ns, span.end_ns, role, dialect, span.resource, has_remote_parent(span)
     )  # fmt: skip
+    genai_span.scope = span.scope.name
     error_type = span.attributes.get(semconv.ERROR_TYPE)
     if span.status == STATUS_ERROR or error_type is not None:
         genai_span.status = "error"

@@ -42,6 +42,8 @@ class RunSpans:
     """Spans below missing ones: they belong to this run or to another."""
     turns_are_ordered: bool = True
     """False if nothing tells which of its model requests came first."""
+    repeated: set[bytes] = field(default_factory=set)
+    """Span ids of executions that may be other executions of the run, recorded by a second instrumentation."""
     has_unrecorded_calls: bool = False
     """A model requested tools, and nothing records which."""
 

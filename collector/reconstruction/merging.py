@@ -33,9 +33,15 @@ def merge_calls(run: RunSpans, others: Sequence[RunSpans] = ()) -> list[DraftCal
     """
     calls = [_merge_execution(spans) for spans in run.executions]
     for disputed in run.disputed:
-        for spans in disputed.executions:
-            calls.append(call := _merge_execution(spans))
+        for call in merge_calls(disputed):
+            call.turn = call.response = -1
             call.doubt, call.evidence = "uncertain_owner", "it is below a span that was not received"
+            calls.append(call)
+    if run.repeated:
+        for call in calls:
+            if call.span_id in run.repeated:
+                call.doubt = "uncertain_duplicate"
+                call.evidence = "another instrumentation recorded one like it at the same time"
     if run.enclosing:
         for call in calls:
             call.enclosing_id = run.enclosing.get(call.span_id or b"")

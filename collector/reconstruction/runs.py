@@ -2,25 +2,36 @@
 
 A run is an agent span and its subtree. A tool execution belongs to the nearest agent above it, whatever steps, chains and
 model spans are in between. An execution directly below another of the same tool, with no agent between, is the same call
-recorded again (framework > MCP client > MCP server). An agent span directly inside one of the same name, or without a
-name, is a wrapper of the same run. Spans without an agent form one more run, anchored at the trace's root or at the
-earliest span.
+recorded again (framework > MCP client > MCP server). A run that only contains one agent span of the same name, or without
+a name, is that agent's wrapper. Spans without an agent form one more run, anchored at the trace's root or at the earliest
+span. What two instrumentations recorded counts once (`duplicates`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from collector.model.genai_span import GenAISpan, Role
+from collector.payloads.messages import tool_call_parts
 from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.drafts import RunSpans, by_start
-from collector.reconstruction.requested_calls import belongs_to
+from collector.reconstruction.duplicates import (
+    absorb_calls,
+    absorb_models,
+    is_nested_call,
+    merge_repeated_calls,
+    repeated_runs,
+    without_repeated_models,
+)
+from collector.reconstruction.requested_calls import belongs_to, requested_calls
 
+MAX_WRAPPERS: Final = 64
+"""How many further agent spans of one run are searched for its context."""
 HANDOFF_NS: Final = 5_000_000
-"""How long before an agent's run the span of the handoff to it may end."""
-MAX_NAMESAKES: Final = 64
-"""With how many agents of the same name an idle agent is compared."""
+"""How long before or after the start of an agent's run the span of the handoff to it may end."""
 
 
 def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpans]:
@@ -31,12 +42,19 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
         if span.role is Role.AGENT and span.span_id not in run_of:
             _open_run(span, ancestry, run_of, found)
     calls: dict[bytes, list[GenAISpan]] = {}
-    agentless = _adopt(_assign(spans, ancestry, run_of, calls), found)
-    for run in found if agentless is None else (*found, agentless):
-        if run.enclosing or run.started_by is not None:
-            _use_outermost_ids(run, calls)
+    orphans = _assign(spans, ancestry, run_of, calls)
     if len(found) > 1:
-        found = _without_duplicates(_without_workflows(found))
+        found = _without_wrapped(_unite_repeated(found))
+    root = spans.get(ancestry.root() or b"")
+    agentless = _adopt(orphans, found, has_root=root is not None and root.role is not Role.AGENT)
+    if found and agentless is not None:
+        _reclaim(agentless, found)
+    for run in found if agentless is None else (*found, agentless):
+        _merge_repeated(run, calls)
+    for run in found if agentless is None else (*found, agentless):
+        _use_outermost_ids(run, calls)
+    if len(found) > 1:
+        found = _without_handoffs(_without_workflows(found))
     if agentless is not None and _is_run(agentless, bool(found)):
         _set_anchor(agentless, spans, ancestry)
         if agentless.anchor is None or agentless.anchor.role is not Role.SESSION:  # its calls are in other traces too
@@ -73,15 +91,19 @@ def _assign(
     return agentless
 
 
-def _adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans]) -> RunSpans | None:
+def _adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_root: bool) -> RunSpans | None:
     """Give what is below a missing span to the run that it belongs to. Returns the spans that belong to no agent's run.
 
-    Where nothing tells which run it is, each that was under way counts the calls as in doubt.
+    Where nothing tells which run it is, each that was under way counts the calls as in doubt. Without agents it is the
+    root's, unless several spans are missing: each may have been an agent.
     """
-    agentless: RunSpans | None = None
+    agentless = orphans.get(b"")
+    unowned: list[tuple[bytes, RunSpans]] = []
     for missing, spans in orphans.items():
-        owners = [run for run in runs if belongs_to(spans, run)] if missing else []
-        possible = [run for run in runs if _is_under_way(run, spans)] if missing and len(owners) != 1 else []
+        if not missing:
+            continue
+        owners = [run for run in runs if belongs_to(spans, run)]
+        possible = [run for run in runs if _is_under_way(run, spans)] if len(owners) != 1 else []
         if len(owners) == 1:
             owners[0].adopted.add(missing)
             _join(owners[0], spans)
@@ -90,11 +112,48 @@ def _adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans]) -> RunSp
                 run.adopted.add(missing)
                 run.disputed.append(spans)
         else:
-            agentless = agentless or RunSpans(None, b"")
+            unowned.append((missing, spans))
+    if not unowned:
+        return agentless
+    is_disputed = has_root and len(unowned) + (agentless is not None) > 1
+    agentless = agentless or RunSpans(None, b"")
+    for missing, spans in unowned:
+        if is_disputed and not belongs_to(spans, agentless):
+            agentless.adopted.add(missing)
+            agentless.disputed.append(spans)
+        else:
             _join(agentless, spans)
-            if missing:
-                agentless.incomplete, agentless.missing_ancestor = ("missing_parent",), missing
+            agentless.incomplete, agentless.missing_ancestor = ("missing_parent",), missing
     return agentless
+
+
+def _reclaim(agentless: RunSpans, runs: Sequence[RunSpans]) -> None:
+    """Take from ``agentless`` what is a run's: recorded there by another instrumentation, or requested by its models."""
+    if len({span.instrumentation for span in _members(agentless)}.union(*(map(_recorded_by, runs)))) > 1:
+        absorb_calls(runs, agentless)
+        absorb_models(runs, agentless)
+    if not any(call[0].call_id for call in agentless.executions):
+        return
+    owners: dict[str, list[RunSpans]] = {}
+    for run in runs:
+        ids = {call.id for call in requested_calls(sorted(run.models, key=by_start)) if call.id is not None}
+        for call_id in ids:
+            owners.setdefault(call_id, []).append(run)
+    remaining: list[list[GenAISpan]] = []
+    for call in agentless.executions:
+        requesters = owners.get(call[0].call_id or "", ())
+        (requesters[0].executions if len(requesters) == 1 else remaining).append(call)
+    agentless.executions = remaining
+
+
+def _members(run: RunSpans) -> Iterator[GenAISpan]:
+    yield from run.models
+    for call in run.executions:
+        yield call[0]
+
+
+def _recorded_by(run: RunSpans) -> set[tuple[str, str]]:
+    return {span.instrumentation for span in _members(run)}
 
 
 def _join(run: RunSpans, spans: RunSpans) -> None:
@@ -114,7 +173,11 @@ def _is_under_way(run: RunSpans, spans: RunSpans) -> bool:
 
 def _is_run(agentless: RunSpans, has_agents: bool) -> bool:
     """Whether spans without an agent are a run: beside agents, a model request without tool calls is none."""
-    return bool(agentless.executions) or not has_agents or any(model.output is not None for model in agentless.models)
+    return (
+        bool(agentless.executions or agentless.disputed)
+        or not has_agents
+        or any(model.output is not None and tool_call_parts(model.output) for model in agentless.models)
+    )
 
 
 def _open_run(agent: GenAISpan, ancestry: Ancestry, run_of: dict[bytes, RunSpans], found: list[RunSpans]) -> None:
@@ -127,10 +190,6 @@ def _open_run(agent: GenAISpan, ancestry: Ancestry, run_of: dict[bytes, RunSpans
     for inner in reversed(nested.values()):
         ancestors = ancestry.ancestors_of(inner.span_id)
         parent = None if ancestors.agent is None else run_of.get(ancestors.agent.span_id)
-        if parent is not None and ancestors.tool is None and _is_wrapped(inner, parent):
-            parent.wrappers.append(inner)
-            run_of[inner.span_id] = parent
-            continue
         run_of[inner.span_id] = run = RunSpans(inner, inner.span_id, parent)
         found.append(run)
         if parent is not None:
@@ -141,8 +200,93 @@ def _open_run(agent: GenAISpan, ancestry: Ancestry, run_of: dict[bytes, RunSpans
             run.incomplete, run.missing_ancestor = ("missing_parent",), ancestors.missing
 
 
-def _is_wrapped(inner: GenAISpan, outer: RunSpans) -> bool:
-    return inner.name is None or (outer.anchor is not None and inner.name == outer.anchor.name)
+def _unite_repeated(found: list[RunSpans]) -> list[RunSpans]:
+    """Returns ``found`` with the runs that two instrumentations recorded as one."""
+    kept_as: dict[int, RunSpans] = {}
+    for kept, absorbed in repeated_runs(found):
+        _unite(kept, absorbed)
+        kept_as[id(absorbed)] = kept
+        if kept.parent is None and absorbed.parent is not kept:
+            kept.parent, kept.started_by = absorbed.parent, absorbed.started_by
+    return _relinked(found, kept_as) if kept_as else found
+
+
+def _without_wrapped(found: list[RunSpans]) -> list[RunSpans]:
+    """Returns ``found`` without the agent spans that are another span of the same run.
+
+    One of the same name, or without a name, directly inside another is, if either does nothing. If the outer one contains
+    several that do, it is a workflow, or calls itself.
+    """
+    kept_as: dict[int, RunSpans] = {}
+    children = Counter(id(run.parent) for run in found)
+    for inner in reversed(found):  # inner runs come last
+        outer = None if inner.parent is None else _kept(inner.parent, kept_as)
+        if outer is None or outer is inner or inner.started_by is not None or not _is_wrapped(inner, outer):
+            continue
+        if _is_idle(inner) and not children[id(inner)]:
+            children[id(outer)] -= 1
+        elif _is_idle(outer) and children[id(outer)] == 1:
+            children[id(outer)] = children[id(inner)]
+        else:
+            continue
+        _unite(outer, inner)
+        kept_as[id(inner)] = outer
+    return _relinked(found, kept_as) if kept_as else found
+
+
+def _unite(kept: RunSpans, absorbed: RunSpans) -> None:
+    """Make the spans of ``absorbed`` spans of ``kept``."""
+    inner = [*([] if absorbed.anchor is None else [absorbed.anchor]), *absorbed.wrappers]
+    kept.wrappers = [*kept.wrappers, *inner][:MAX_WRAPPERS]
+    kept.models = [*kept.models, *absorbed.models] if kept.models else absorbed.models
+    kept.enclosing = {**kept.enclosing, **absorbed.enclosing} if kept.enclosing else absorbed.enclosing
+    if kept.executions and absorbed.executions:
+        kept.executions = sorted([*kept.executions, *absorbed.executions], key=lambda call: by_start(call[0]))
+    else:
+        kept.executions = kept.executions or absorbed.executions
+
+
+def _kept(run: RunSpans, kept_as: Mapping[int, RunSpans]) -> RunSpans:
+    """Returns the run whose spans those of ``run`` are now."""
+    while (kept := kept_as.get(id(run))) is not None:
+        run = kept
+    return run
+
+
+def _relinked(found: Sequence[RunSpans], kept_as: dict[int, RunSpans]) -> list[RunSpans]:
+    """Returns the runs that were kept, with the runs that they started and were started by."""
+    for run in found:  # outer runs come first, so a long chain is followed once
+        if id(run) in kept_as:
+            kept_as[id(run)] = _kept(run, kept_as)
+    runs = [run for run in found if id(run) not in kept_as]
+    for run in runs:
+        run.children = []
+        run.parent = None if run.parent is None else _kept(run.parent, kept_as)
+    _break_cycles(runs)
+    for run in runs:
+        if run.parent is not None:
+            run.parent.children.append(run)
+    return runs
+
+
+def _break_cycles(runs: Iterable[RunSpans]) -> None:
+    """Leave no run above itself: two instrumentations may disagree on which of two agents contains the other."""
+    seen: set[int] = set()
+    for run in runs:
+        path: set[int] = set()
+        above: RunSpans | None = run
+        while above is not None and id(above) not in seen:
+            seen.add(id(above))
+            path.add(id(above))
+            if above.parent is not None and id(above.parent) in path:
+                above.parent = None
+            above = above.parent
+
+
+def _is_wrapped(inner: RunSpans, outer: RunSpans) -> bool:
+    if inner.anchor is None or outer.anchor is None:
+        return False
+    return inner.anchor.name is None or inner.anchor.name == outer.anchor.name
 
 
 def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, list[GenAISpan]], run: RunSpans) -> None:
@@ -150,11 +294,11 @@ def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, li
     nested = {span.span_id: span}
     outer = ancestry.ancestors_of(span.span_id).tool
     while (
-        outer is not None and _is_same_tool(outer, span) and outer.span_id not in calls and outer.span_id not in nested
+        outer is not None and is_nested_call(outer, span) and outer.span_id not in calls and outer.span_id not in nested
     ):
         nested[outer.span_id] = outer
         outer = ancestry.ancestors_of(outer.span_id).tool
-    call = calls.get(outer.span_id) if outer is not None and _is_same_tool(outer, span) else None
+    call = calls.get(outer.span_id) if outer is not None and is_nested_call(outer, span) else None
     if call is None:
         call = []
         run.executions.append(call)
@@ -165,17 +309,26 @@ def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, li
         calls[execution.span_id] = call
 
 
-def _is_same_tool(outer: GenAISpan, inner: GenAISpan) -> bool:
-    return outer.role is Role.TOOL and outer.name == inner.name
+def _merge_repeated(run: RunSpans, calls: dict[bytes, list[GenAISpan]]) -> None:
+    """Merge what two instrumentations recorded of this run, and refer to its calls by their outermost spans."""
+    merge_repeated_calls(run)
+    if len(run.models) > 1:
+        run.models = without_repeated_models(run.models)
+    for call in run.executions:
+        if len(call) > 1:
+            calls.update((span.span_id, call) for span in call)
 
 
 def _use_outermost_ids(run: RunSpans, calls: Mapping[bytes, list[GenAISpan]]) -> None:
     """Refer to the calls that started this run, or enclose its executions, by their outermost spans."""
     if run.started_by is not None and run.started_by in calls:
         run.started_by = calls[run.started_by][0].span_id
-    for execution, outer in run.enclosing.items():
-        if outer in calls:
-            run.enclosing[execution] = calls[outer][0].span_id
+    if run.enclosing:
+        pairs = [
+            tuple(calls[span_id][0].span_id if span_id in calls else span_id for span_id in pair)
+            for pair in run.enclosing.items()
+        ]
+        run.enclosing = {execution: outer for execution, outer in pairs if execution != outer}
 
 
 def _without_workflows(found: list[RunSpans]) -> list[RunSpans]:
@@ -190,26 +343,24 @@ def _without_workflows(found: list[RunSpans]) -> list[RunSpans]:
     return runs
 
 
-def _without_duplicates(found: list[RunSpans]) -> list[RunSpans]:
-    """Returns ``found`` without agents that did nothing beside one of the same name that did: these are spans of a
-    handoff, or of a second instrumentation, for the same run."""
-    busy: dict[str | None, list[GenAISpan]] = {}
+def _without_handoffs(found: list[RunSpans]) -> list[RunSpans]:
+    """Returns ``found`` without agents that did nothing just before one of the same name started: spans of a handoff."""
+    busy: dict[str | None, list[int]] = {}
     for run in found:
         if run.anchor is not None and not _is_idle(run):
-            busy.setdefault(run.anchor.name, []).append(run.anchor)
-    return [
-        run
-        for run in found
-        if not (_is_idle(run) and any(_is_duplicate(run.anchor, other) for other in _namesakes(run, busy)))
-    ]
+            busy.setdefault(run.anchor.name, []).append(run.anchor.start_ns)
+    for starts in busy.values():
+        starts.sort()
+    return [run for run in found if not (_is_idle(run) and _is_handoff(run, busy))]
 
 
-def _namesakes(run: RunSpans, busy: Mapping[str | None, list[GenAISpan]]) -> list[GenAISpan]:
-    return [] if run.anchor is None else busy.get(run.anchor.name, [])[:MAX_NAMESAKES]
-
-
-def _is_duplicate(idle: GenAISpan | None, busy: GenAISpan) -> bool:
-    return idle is not None and busy.start_ns - HANDOFF_NS <= idle.end_ns and idle.start_ns <= busy.end_ns
+def _is_handoff(idle: RunSpans, busy: Mapping[str | None, Sequence[int]]) -> bool:
+    """Whether a busy agent of this name started when, or soon after, the idle one ended."""
+    if idle.anchor is None or idle.anchor.status == "error":
+        return False
+    starts = busy.get(idle.anchor.name, ())
+    after = bisect_left(starts, max(idle.anchor.end_ns - HANDOFF_NS, idle.anchor.start_ns))
+    return after < len(starts) and starts[after] <= idle.anchor.end_ns + HANDOFF_NS
 
 
 def _is_idle(run: RunSpans) -> bool:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from collector.reconstruction.runs import MAX_NAMESAKES
 from tests.builders import (
     EPOCH,
     agent_span,
@@ -191,12 +188,3 @@ def test_log_events_of_another_span_are_model_requests_themselves() -> None:
     run = run_of(agent_span(), log("gen_ai.choice", 1, choice, at=5), log("gen_ai.choice", 1, choice, at=5))
     assert called(run) == ["pay"]
     assert run.trajectory.calls[0].start_ns == EPOCH + 5_000_000
-
-
-@pytest.mark.parametrize(("agents", "is_dropped"), [(MAX_NAMESAKES, True), (MAX_NAMESAKES + 1, False)])
-def test_an_idle_agent_is_compared_with_a_bounded_number_of_namesakes(agents: int, is_dropped: bool) -> None:
-    spans = [agent_span("a", 9, at=(agents - 1) * 100 + 1, lasting=5)]
-    for number in range(agents):
-        spans.append(agent_span("a", 10 + 2 * number, at=number * 100, lasting=10))
-        spans.append(tool_span("get", {}, 11 + 2 * number, 10 + 2 * number, at=number * 100 + 1, lasting=1))
-    assert len(runs_of(*spans)) == (agents if is_dropped else agents + 1)

@@ -1,0 +1,270 @@
+"""What two instrumentations recorded of one trace: the same runs, calls and model requests, each once.
+
+Two libraries that observe the same framework leave two spans of each call, with ids and times of their own. Spans are
+compared only where a trace has spans of more than one instrumentation, or one call id twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from collector.model.genai_span import GenAISpan, Role
+from collector.payloads.messages import tool_call_parts
+from collector.payloads.values import Arguments, parse_arguments
+from collector.reconstruction.drafts import RunSpans, by_start
+
+MAX_COMPARED: Final = 64
+"""With how many spans that start next a span is compared."""
+_SEPARATORS: Final = ("_", ".", "-", "/", ":")
+_T = TypeVar("_T")
+
+
+# --- calls --------------------------------------------------------------------------------------------------------------
+
+
+def is_nested_call(outer: GenAISpan, inner: GenAISpan) -> bool:
+    """Whether an execution directly below another is the same call, recorded on its way."""
+    if outer.role is not Role.TOOL:
+        return False
+    return outer.name == inner.name or (is_same_tool(outer, inner) and _agreement([outer], [inner]) is not None)
+
+
+def is_same_tool(one: GenAISpan, other: GenAISpan) -> bool:
+    """Whether two spans name the same tool: frameworks put the name of its server before that of an MCP tool."""
+    if one.name == other.name:
+        return True
+    if one.name is None or other.name is None:
+        return False
+    name, other_name = one.name.strip(), other.name.strip()
+    return (
+        name == other_name
+        or (_is_mcp(other) and _is_prefixed(name, other_name))
+        or (_is_mcp(one) and _is_prefixed(other_name, name))
+    )
+
+
+def _is_mcp(span: GenAISpan) -> bool:
+    return span.dialect == "mcp" or "mcp" in span.scope
+
+
+def _is_prefixed(long: str, short: str) -> bool:
+    return len(long) > len(short) + 1 and long.endswith(short) and long[: -len(short)].endswith(_SEPARATORS)
+
+
+def merge_repeated_calls(run: RunSpans) -> None:
+    """Merge the executions of ``run`` that two instrumentations recorded, and note those that may be such."""
+    if len(run.executions) < 2:
+        return
+    if len({call[0].instrumentation for call in run.executions}) < 2 and not _has_repeated_ids(run.executions):
+        return
+    calls = sorted(run.executions, key=lambda call: by_start(call[0]))
+    for one, other in _best_pairs(calls, _likeness, lambda call: call[0]):
+        if _likeness(one, other) is None:  # one of them was merged with a third
+            continue
+        first, second = (other, one) if _is_mcp(one[0]) and not _is_mcp(other[0]) else (one, other)
+        one[:] = first + second
+        other.clear()
+    run.executions = [call for call in calls if call]
+    run.repeated = {other[0].span_id for _, other in _best_pairs(run.executions, _doubtful, lambda call: call[0])}
+
+
+def _has_repeated_ids(calls: Iterable[Sequence[GenAISpan]]) -> bool:
+    ids = [call[0].call_id for call in calls if call[0].call_id is not None]
+    return len(set(ids)) < len(ids)
+
+
+def absorb_calls(runs: Iterable[RunSpans], others: RunSpans) -> None:
+    """Merge executions of ``others`` that another instrumentation recorded as executions of ``runs`` into those."""
+    known = {id(call): call for run in runs for call in run.executions}
+    calls = sorted([*known.values(), *others.executions], key=lambda call: by_start(call[0]))
+    for one, other in _best_pairs(calls, _likeness, lambda call: call[0]):
+        kept, absorbed = (one, other) if id(one) in known else (other, one)
+        if id(kept) in known and id(absorbed) not in known and _likeness(kept, absorbed) is not None:
+            kept += absorbed
+            absorbed.clear()
+    others.executions = [call for call in others.executions if call]
+
+
+def _likeness(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> tuple[int, ...] | None:
+    """How sure it is that two executions are the same call, the surest least; None if nothing says so."""
+    if not one or not other or not _may_be_one_call(one, other):
+        return None
+    ids, other_ids = _ids(one), _ids(other)
+    has_same_id = not ids.isdisjoint(other_ids)
+    is_another = _instrumentations(one).isdisjoint(_instrumentations(other))
+    if not has_same_id and (not is_another or (ids and other_ids)):
+        return None
+    agreement = _agreement(one, other)
+    if agreement is None and not (has_same_id and is_another):
+        return None
+    return (not has_same_id, agreement or 0, _distance(one[0], other[0]))
+
+
+def _doubtful(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> tuple[int, ...] | None:
+    """As `_likeness`, of calls whose arguments differ: each library may have written them in its own way."""
+    ids, other_ids = _ids(one), _ids(other)
+    if (ids and other_ids) or not _may_be_one_call(one, other):
+        return None
+    is_another = _instrumentations(one).isdisjoint(_instrumentations(other))
+    return (_distance(one[0], other[0]),) if is_another and _agreement(one, other) is None else None
+
+
+def _may_be_one_call(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> bool:
+    return is_same_tool(one[0], other[0]) and _overlap(one[0], other[0], of_longer=False) >= 0.5
+
+
+def _ids(call: Iterable[GenAISpan]) -> set[str]:
+    return {span.call_id for span in call if span.call_id is not None}
+
+
+def _instrumentations(call: Iterable[GenAISpan]) -> set[tuple[str, str]]:
+    return {span.instrumentation for span in call}
+
+
+def _agreement(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> int | None:
+    """0 if the arguments are the same, 1 if they may be, None if they differ."""
+    arguments, text = _arguments(one)
+    others, other_text = _arguments(other)
+    if arguments is None or others is None:
+        bare, values = (text, others) if arguments is None else (other_text, arguments)
+        return 0 if bare is not None and values is not None and bare in values.values() else 1
+    if arguments == others:
+        return 0
+    small, large = sorted((arguments, others), key=len)  # defaults may be filled in
+    return 1 if small and all(key in large and large[key] == value for key, value in small.items()) else None
+
+
+def _arguments(call: Sequence[GenAISpan]) -> tuple[Arguments, str | None]:
+    parsed = [parse_arguments(span.arguments) for span in call]
+    return next((one for one in parsed if one[0] is not None), parsed[0])
+
+
+# --- runs ---------------------------------------------------------------------------------------------------------------
+
+
+def repeated_runs(runs: Sequence[RunSpans]) -> Iterator[tuple[RunSpans, RunSpans]]:
+    """Yields pairs of runs that are one, recorded by two instrumentations: the one to keep, and the other."""
+    anchored = [(run, run.anchor) for run in runs if run.anchor is not None]
+    if len({anchor.instrumentation for _, anchor in anchored}) < 2:
+        return
+    anchored.sort(key=lambda pair: by_start(pair[1]))
+    recorded_by = {id(run): {anchor.instrumentation} for run, anchor in anchored}
+    group: dict[int, RunSpans] = {id(run): run for run, _ in anchored}
+    for (one, _), (other, _) in _best_pairs(anchored, _run_likeness, lambda pair: pair[1]):
+        kept, absorbed = _head(one, group), _head(other, group)
+        if kept is absorbed or not recorded_by[id(kept)].isdisjoint(recorded_by[id(absorbed)]):
+            continue
+        if _is_inside(kept, absorbed) or (_is_idle(kept) and not _is_idle(absorbed) and not _is_inside(absorbed, kept)):
+            kept, absorbed = absorbed, kept
+        recorded_by[id(kept)] |= recorded_by[id(absorbed)]
+        group[id(absorbed)] = kept
+        yield kept, absorbed
+
+
+def _head(run: RunSpans, group: dict[int, RunSpans]) -> RunSpans:
+    while group[id(run)] is not run:
+        run = group[id(run)]
+    return run
+
+
+def _run_likeness(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAISpan]) -> tuple[int, ...] | None:
+    (run, anchor), (other_run, other_anchor) = one, other
+    if anchor.name != other_anchor.name and None not in (anchor.name, other_anchor.name):
+        return None
+    if anchor.instrumentation == other_anchor.instrumentation or _overlap(anchor, other_anchor, of_longer=True) < 0.8:
+        return None
+    if _is_inside(other_run, run) and (other_run.started_by is not None or other_run.parent is not run):
+        return None
+    if run.executions and other_run.executions:
+        first = ((a, b) for a in run.executions[:MAX_COMPARED] for b in other_run.executions[:MAX_COMPARED])
+        if not any(_likeness(a, b) is not None for a, b in first):
+            return None
+    return (_distance(anchor, other_anchor),)
+
+
+def _is_inside(run: RunSpans, other: RunSpans) -> bool:
+    above = run.parent
+    for _ in range(MAX_COMPARED):
+        if above is None or above is other:
+            break
+        above = above.parent
+    return above is other
+
+
+def _is_idle(run: RunSpans) -> bool:
+    return not run.executions and not run.models
+
+
+# --- model requests -------------------------------------------------------------------------------------------------------
+
+
+def without_repeated_models(models: Sequence[GenAISpan]) -> list[GenAISpan]:
+    """Returns ``models`` without those whose tool calls another instrumentation recorded too."""
+    if len({model.instrumentation for model in models if model.output is not None}) < 2:
+        return list(models)
+    dropped: set[bytes] = set()
+    speaking = sorted([model for model in models if model.output is not None], key=by_start)
+    for one, other in _best_pairs(speaking, _model_likeness, lambda model: model):
+        if one.span_id not in dropped and other.span_id not in dropped and _called(one) and _called(other):
+            dropped.add(other.span_id)
+    return [model for model in models if model.span_id not in dropped]
+
+
+def _called(model: GenAISpan) -> list[str]:
+    return [] if model.output is None else [part.name for part in tool_call_parts(model.output)]
+
+
+def absorb_models(runs: Iterable[RunSpans], others: RunSpans) -> None:
+    """Leave out the requests of ``others`` that another instrumentation recorded as requests of ``runs``."""
+    owner = {model.span_id: run for run in runs for model in run.models}
+    models = sorted([model for run in runs for model in run.models] + others.models, key=by_start)
+    absorbed: dict[bytes, GenAISpan] = {}
+    for one, other in _best_pairs(models, _model_likeness, lambda model: model):
+        kept, repeated = (one, other) if one.span_id in owner else (other, one)
+        if kept.span_id in owner and repeated.span_id not in owner and repeated.span_id not in absorbed:
+            absorbed[repeated.span_id] = repeated
+            if kept.output is None and repeated.output is not None:
+                owner[kept.span_id].models.append(repeated)
+    others.models = [model for model in others.models if model.span_id not in absorbed]
+
+
+def _model_likeness(one: GenAISpan, other: GenAISpan) -> tuple[int, ...] | None:
+    if one.instrumentation == other.instrumentation or _overlap(one, other, of_longer=True) < 0.8:
+        return None
+    calls, other_calls = _called(one), _called(other)
+    return (_distance(one, other),) if not calls or not other_calls or calls == other_calls else None
+
+
+# --- any of them --------------------------------------------------------------------------------------------------------
+
+
+def _best_pairs(
+    items: Sequence[_T], likeness: Callable[[_T, _T], tuple[int, ...] | None], span_of: Callable[[_T], GenAISpan]
+) -> list[tuple[_T, _T]]:
+    """Returns the pairs of ``items``, which are sorted by start, that are alike, the most alike first."""
+    found: list[tuple[tuple[int, ...], int, _T, _T]] = []
+    for at, one in enumerate(items):
+        end = span_of(one).end_ns
+        for other in items[at + 1 : at + 1 + MAX_COMPARED]:
+            if span_of(other).start_ns > end:
+                break
+            rank = likeness(one, other)
+            if rank is not None:
+                found.append((rank, len(found), one, other))
+    found.sort(key=lambda pair: pair[:2])
+    return [(one, other) for _, _, one, other in found]
+
+
+def _distance(one: GenAISpan, other: GenAISpan) -> int:
+    return abs(one.start_ns - other.start_ns) + abs(one.end_ns - other.end_ns)
+
+
+def _overlap(one: GenAISpan, other: GenAISpan, *, of_longer: bool) -> float:
+    """Which part of the longer, or of the shorter, of two spans the other one covers; negative if they are apart."""
+    if not one.start_ns or not other.start_ns:
+        return -1.0
+    common = min(one.end_ns, other.end_ns) - max(one.start_ns, other.start_ns)
+    lengths = one.end_ns - one.start_ns, other.end_ns - other.start_ns
+    length = max(lengths) if of_longer else min(lengths)
+    return common / length if length > 0 else 1.0 if common == 0 else -1.0
