@@ -219,7 +219,7 @@ def _without_wrapped(found: list[RunSpans]) -> list[RunSpans]:
     """
     kept_as: dict[int, RunSpans] = {}
     children = Counter(id(run.parent) for run in found)
-    for inner in reversed(found):  # inner runs come last
+    for inner in found:  # outer runs come first
         outer = None if inner.parent is None else _kept(inner.parent, kept_as)
         if outer is None or outer is inner or inner.started_by is not None or not _is_wrapped(inner, outer):
             continue

@@ -138,7 +138,7 @@ def turns(truth: Truth) -> dict[int, tuple[str, int]]:
     for index, want in enumerate(truth["tool_calls"]):
         form = canonical(want.get("model_arguments", want["arguments"]))
         for place, (turn, call) in enumerate(requested):
-            if call["name"] == want["name"] and canonical(call["arguments"]) == form:
+            if call["name"] in (want["name"], name_in(want)) and canonical(call["arguments"]) == form:
                 found[index] = turn
                 del requested[place]
                 break

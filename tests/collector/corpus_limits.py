@@ -8,8 +8,6 @@ _NO_CALLS = "the instrumentation records neither tool spans nor tool calls in me
 _NO_ARGUMENTS = "no span and no message holds arguments"
 _NO_INPUT = "no span holds the user's text"
 _NO_INNER_AGENT = "the inner agent has no span that distinguishes it from a step"
-_SEEN_TWICE = "one call seen by two instrumentations is counted twice"
-_BY_MCP = "one call seen by the framework and by the MCP SDK is counted twice"
 _APART = "two instrumentations record the run as two traces, and nothing connects them"
 _DENIED = "a call that a human denied counts as executed, one that he approved may count twice"
 _DENIED_TWICE = "a call that a human denied counts as executed, and all are seen by two instrumentations"
@@ -55,181 +53,39 @@ LIMITS: dict[str, tuple[frozenset[str], str]] = {
         ("py-haystack-oi-multi", _ALL, "the instrumentor does not know Haystack 3: two spans and nothing else"),
         (
             "py-langchain-apart-openinference+official-fail",
-            (
-                *_ALL,
-                "runs",
-            ),
+            (*_ALL, "runs"),
             _APART,
         ),
         (
             "py-langchain-apart-openinference+official-multi",
-            (
-                *_ALL,
-                "runs",
-            ),
+            (*_ALL, "runs"),
             _APART,
-        ),
-        (
-            "py-langchain-openinference+official-equal",
-            (
-                *_ALL,
-                "runs",
-            ),
-            _SEEN_TWICE,
-        ),
-        (
-            "py-langchain-openinference+official-fail",
-            (
-                *_ALL,
-                "runs",
-            ),
-            _SEEN_TWICE,
-        ),
-        (
-            "py-langchain-openinference+official-multi",
-            (
-                *_ALL,
-                "runs",
-            ),
-            _SEEN_TWICE,
-        ),
-        (
-            "py-langchain-openinference+official-nested",
-            (
-                *_ALL,
-                "runs",
-            ),
-            _SEEN_TWICE,
-        ),
-        ("py-langchain-openinference+openllmetry-equal", _ALL, _SEEN_TWICE),
-        ("py-langchain-openinference+openllmetry-fail", _ALL, _SEEN_TWICE),
-        ("py-langchain-openinference+openllmetry-multi", _ALL, _SEEN_TWICE),
-        (
-            "py-langchain-openinference+openllmetry-nested",
-            (
-                *_ALL,
-                "runs",
-            ),
-            _SEEN_TWICE,
         ),
         ("py-langgraph-legacy-tl-nested", ("nesting",), _NO_INNER_AGENT),
         ("py-langgraph-loong-nested", ("nesting",), _NO_INNER_AGENT),
         ("py-langgraph-splunk-nested", ("nesting",), _NO_INNER_AGENT),
-        ("py-llama-index-official+openinference-equal", _ALL, _SEEN_TWICE),
-        ("py-llama-index-official+openinference-fail", _ALL, _SEEN_TWICE),
-        ("py-llama-index-official+openinference-multi", _ALL, _SEEN_TWICE),
-        (
-            "py-llama-index-official+openinference-nested",
-            (
-                *_ALL,
-                "runs",
-            ),
-            _SEEN_TWICE,
-        ),
         ("py-llama-index-tl-nested", ("nesting",), _NO_INNER_AGENT),
         ("py-mcp-fastmcp-fail", ("arguments",), _NO_ARGUMENTS),
         ("py-mcp-native-fail", ("arguments",), _NO_ARGUMENTS),
         ("py-mcp-oi-multi", _ALL, "the instrumentation propagates context and records no span"),
         (
             "py-openai-agents-apart-openinference+openllmetry-fail",
-            (
-                *_ALL,
-                "runs",
-            ),
+            (*_ALL, "runs"),
             _APART,
         ),
         (
             "py-openai-agents-apart-openinference+openllmetry-multi",
-            (
-                *_ALL,
-                "runs",
-            ),
+            (*_ALL, "runs"),
             _APART,
         ),
         ("py-openai-agents-logfire-approval", _ALL, _DENIED),
-        ("py-openai-agents-mcp-openinference-equal", _ALL, _BY_MCP),
-        ("py-openai-agents-mcp-openinference-fail", _ALL, _BY_MCP),
-        ("py-openai-agents-mcp-openinference-multi", _ALL, _BY_MCP),
         ("py-openai-agents-openinference+logfire-approval", _ALL, _DENIED_TWICE),
-        ("py-openai-agents-openinference+logfire-equal", _ALL, _SEEN_TWICE),
-        ("py-openai-agents-openinference+logfire-fail", _ALL, _SEEN_TWICE),
-        ("py-openai-agents-openinference+logfire-multi", _ALL, _SEEN_TWICE),
-        ("py-openai-agents-openinference+logfire-nested", _ALL, _SEEN_TWICE),
         ("py-openai-agents-openinference+openllmetry-approval", _ALL, _DENIED_TWICE),
-        (
-            "py-openai-agents-openinference+openllmetry-equal",
-            (
-                *_ALL,
-                "runs",
-            ),
-            _SEEN_TWICE,
-        ),
-        (
-            "py-openai-agents-openinference+openllmetry-fail",
-            (
-                *_ALL,
-                "runs",
-            ),
-            _SEEN_TWICE,
-        ),
-        (
-            "py-openai-agents-openinference+openllmetry-multi",
-            (
-                *_ALL,
-                "runs",
-            ),
-            _SEEN_TWICE,
-        ),
-        (
-            "py-openai-agents-openinference+openllmetry-nested",
-            (
-                *_ALL,
-                "nesting",
-                "runs",
-            ),
-            _SEEN_TWICE,
-        ),
         ("py-openai-agents-openinference-approval", _ALL, _DENIED),
         ("py-openai-agents-openllmetry+logfire-approval", _ALL, _DENIED_TWICE),
-        (
-            "py-openai-agents-openllmetry+logfire-equal",
-            (
-                *_ALL,
-                "runs",
-            ),
-            _SEEN_TWICE,
-        ),
-        (
-            "py-openai-agents-openllmetry+logfire-fail",
-            (
-                *_ALL,
-                "runs",
-            ),
-            _SEEN_TWICE,
-        ),
-        (
-            "py-openai-agents-openllmetry+logfire-multi",
-            (
-                *_ALL,
-                "runs",
-            ),
-            _SEEN_TWICE,
-        ),
-        (
-            "py-openai-agents-openllmetry+logfire-nested",
-            (
-                *_ALL,
-                "nesting",
-                "runs",
-            ),
-            _SEEN_TWICE,
-        ),
         ("py-openai-agents-openllmetry-approval", _ALL, _DENIED),
         ("py-openai-sdk-legacy-tl-responses-fail", ("errors",), "tool results are not recorded"),
         ("py-openai-sdk-officialnocontent-chat-nested", ("names", "errors", "order"), _NO_CALLS),
-        ("py-pydantic-ai-mcp-native-equal", _ALL, _BY_MCP),
-        ("py-pydantic-ai-mcp-native-fail", _ALL, _BY_MCP),
-        ("py-pydantic-ai-mcp-native-multi", _ALL, _BY_MCP),
         ("py-smolagents-official-multi", _ALL, _NO_CALLS),
         ("py-smolagents-official-nested", (*_ALL, "user_input"), _NO_CALLS),
     )

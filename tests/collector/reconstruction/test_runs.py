@@ -188,3 +188,81 @@ def test_log_events_of_another_span_are_model_requests_themselves() -> None:
     run = run_of(agent_span(), log("gen_ai.choice", 1, choice, at=5), log("gen_ai.choice", 1, choice, at=5))
     assert called(run) == ["pay"]
     assert run.trajectory.calls[0].start_ns == EPOCH + 5_000_000
+
+
+def test_idle_agents_beside_a_busy_one_of_the_same_name_are_runs() -> None:
+    runs = runs_of(
+        span("POST", 9, lasting=600),
+        *(agent_span("worker", number, 9, at=10, lasting=500) for number in (1, 2, 3, 4)),
+        tool_span("a", {}, 5, 1, at=20),
+        tool_span("a", {}, 6, 2, at=20),
+    )
+    assert sorted(called(run) for run in runs) == [[], [], ["a"], ["a"]]
+
+
+def test_an_agent_that_calls_itself_is_several_runs() -> None:
+    runs = runs_of(
+        agent_span("research", 1),
+        tool_span("a", {}, 2, 1, at=5),
+        agent_span("research", 3, 1, at=100, lasting=400),
+        tool_span("b", {}, 4, 3, at=120),
+        agent_span("research", 5, 1, at=100, lasting=400),
+        tool_span("c", {}, 6, 5, at=120),
+    )
+    assert [called(run) for run in runs] == [["a"], ["b"], ["c"]]
+    assert [run.parent_span_id for run in runs] == [None, span_id(1), span_id(1)]
+
+
+def test_an_unnamed_agent_inside_one_that_calls_tools_itself_is_a_run() -> None:
+    unnamed = span("invoke_agent", 3, 1, 100, 300, attributes={"gen_ai.operation.name": "invoke_agent"})
+    main, inner = runs_of(
+        agent_span("main", 1), tool_span("a", {}, 2, 1, at=10), unnamed, tool_span("b", {}, 4, 3, at=150)
+    )
+    assert (main.agent, called(main), called(inner)) == ("main", ["a"], ["b"])
+
+
+def test_a_step_that_its_framework_calls_an_agent_is_no_run() -> None:
+    run = run_of(agent_span("bot", 1), agent_span("bot", 2, 1, at=1, lasting=1), tool_span("a", {}, 3, 1, at=5))
+    assert called(run) == ["a"]
+
+
+def test_many_spans_of_one_agent_inside_one_another_are_one_run() -> None:
+    chain = [agent_span("bot", number, number - 1) for number in range(1, 2001)]
+    run = run_of(*chain, tool_span("a", {}, 3000, 2000, at=5))
+    assert (run.span_id, called(run)) == (span_id(1), ["a"])
+
+
+def test_a_model_request_beside_an_agent_that_only_talks_of_tools_is_no_run() -> None:
+    output = '[{"role": "assistant", "parts": [{"type": "text", "content": "A title for tool use"}]}]'
+    title = model_span(number=3, parent=9, at=60, attributes={"gen_ai.output.messages": output})
+    assert len(runs_of(span("POST", 9), agent_span("a", 1, 9), tool_span("x", {}, 2, 1), title)) == 1
+
+
+def test_calls_outside_the_agent_that_requested_them_are_its_calls() -> None:
+    run = run_of(
+        span("POST", 9, lasting=1100),
+        agent_span("bot", 1, 9),
+        model_span([("c1", "a", {})], 2, at=10, lasting=50),
+        tool_span("a", {}, 3, 9, at=100, call_id="c1"),
+        model_span(number=4, at=200),
+    )
+    assert (run.agent, called(run), run.trajectory.doubts) == ("bot", ["a"], [])
+
+
+def test_calls_below_several_missing_spans_may_be_of_several_runs() -> None:
+    run = run_of(span("POST", 9, lasting=1100), tool_span("a", {}, 2, 7, at=100), tool_span("b", {}, 3, 8, at=100.5))
+    assert called(run) == ["a", "b"]
+    assert sorted((doubt.name, doubt.calls) for doubt in run.trajectory.doubts if doubt.calls[:1]) == [
+        ("uncertain_owner", (0,)),
+        ("uncertain_owner", (1,)),
+    ]
+
+
+def test_calls_that_only_messages_tell_of_below_a_missing_span_are_in_doubt() -> None:
+    run = run_of(
+        agent_span("bot", 1),
+        tool_span("a", {}, 2, 1, at=10),
+        model_span([("c2", "b", {})], 3, 7, at=100),
+        model_span(number=4, parent=7, at=200),
+    )
+    assert [doubt.name for doubt in run.trajectory.doubts if doubt.calls] == ["uncertain_owner"]

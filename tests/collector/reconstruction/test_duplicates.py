@@ -1,0 +1,206 @@
+"""One call that two instrumentations record is one call, and a run that they record is one run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import agent_span, called, model_span, run_of, runs_of, span, span_id, tool_span
+
+
+def second_tool(name: str, arguments: Any, number: int, parent: int, at: float, lasting: float, **more: Any) -> Span:
+    """A tool execution as another library records it."""
+    text = json.dumps(arguments) if isinstance(arguments, Mapping) else arguments
+    attributes = {"openinference.span.kind": "TOOL", "tool.name": name}
+    if text is not None:
+        attributes["input.value"] = text
+    return span(name, number, parent, at, lasting, attributes=attributes, scope="second", **more)
+
+
+def second_agent(name: str, number: int, parent: int, at: float, lasting: float) -> Span:
+    attributes = {"openinference.span.kind": "AGENT", "agent.name": name}
+    return span(name, number, parent, at, lasting, attributes=attributes, scope="second")
+
+
+def mcp_call(name: str, number: int, parent: int, at: float, lasting: float, arguments: Any = None) -> Span:
+    attributes = {"mcp.method.name": "tools/call", "gen_ai.tool.name": name}
+    if arguments is not None:
+        attributes["gen_ai.tool.call.arguments"] = json.dumps(arguments)
+    return span(f"tools/call {name}", number, parent, at, lasting, attributes=attributes)
+
+
+def test_sibling_spans_of_two_instrumentations_are_one_call_with_what_both_record() -> None:
+    run = run_of(
+        agent_span(),
+        second_tool("search", {"q": 1}, 2, 1, at=10, lasting=50),
+        tool_span("search", number=3, at=10.2, lasting=49.5, call_id="c1"),
+    )
+    (call,) = run.trajectory.calls
+    assert (call.id, call.arguments, call.span_id, run.trajectory.doubts) == ("c1", {"q": 1}, span_id(2).hex(), [])
+
+
+@pytest.mark.parametrize("second", [{"q": 1}, "1", None])
+def test_arguments_may_be_written_in_another_way(second: Any) -> None:
+    run = run_of(
+        agent_span(),
+        tool_span("search", {"q": "1"} if second == "1" else {"q": 1}, 2, at=10, lasting=50),
+        second_tool("search", second, 3, 1, at=10.2, lasting=49.5),
+    )
+    assert called(run) == ["search"]
+
+
+def test_parallel_calls_of_one_tool_stay_apart_by_their_arguments() -> None:
+    run = run_of(
+        agent_span(),
+        tool_span("search", {"q": 1}, 2, at=10, lasting=50),
+        tool_span("search", {"q": 2}, 3, at=10.3, lasting=50),
+        second_tool("search", {"q": 2}, 4, 1, at=10.1, lasting=50),
+        second_tool("search", {"q": 1}, 5, 1, at=10.4, lasting=50),
+    )
+    assert [call.arguments for call in run.trajectory.calls] == [{"q": 1}, {"q": 2}]
+
+
+def test_equal_calls_at_once_are_as_many_as_one_instrumentation_records() -> None:
+    run = run_of(
+        agent_span(),
+        tool_span("roll", {}, 2, at=10, lasting=50),
+        tool_span("roll", {}, 3, at=11, lasting=50),
+        second_tool("roll", {}, 4, 1, at=10.1, lasting=50),
+        second_tool("roll", {}, 5, 1, at=11.1, lasting=50),
+    )
+    assert called(run) == ["roll", "roll"]
+
+
+def test_equal_calls_of_one_instrumentation_are_two() -> None:
+    assert called(
+        run_of(agent_span(), tool_span("roll", {}, 2, at=10, lasting=50), tool_span("roll", {}, 3, at=10, lasting=50))
+    ) == ["roll", "roll"]
+
+
+def test_equal_calls_with_two_ids_are_two() -> None:
+    run = run_of(
+        agent_span(),
+        tool_span("roll", {}, 2, at=10, lasting=50, call_id="c1"),
+        tool_span("roll", {}, 3, at=10, lasting=50, call_id="c2", scope="second"),
+    )
+    assert called(run) == ["roll", "roll"]
+
+
+def test_calls_one_after_the_other_are_two() -> None:
+    run = run_of(
+        agent_span(), tool_span("roll", {}, 2, at=10, lasting=50), second_tool("roll", {}, 3, 1, at=70, lasting=50)
+    )
+    assert called(run) == ["roll", "roll"]
+
+
+def test_a_call_exported_twice_under_other_span_ids_is_one() -> None:
+    first = tool_span("pay", {"n": 1}, 2, at=10, lasting=50, call_id="c1")
+    again = tool_span("pay", {"n": 1}, 3, at=10, lasting=50, call_id="c1")
+    retried = tool_span("pay", {"n": 1}, 4, at=70, lasting=50, call_id="c1")
+    assert called(run_of(agent_span(), first, again)) == ["pay"]
+    assert called(run_of(agent_span(), first, retried)) == ["pay", "pay"]
+
+
+def test_records_with_other_arguments_at_the_same_time_may_be_one_call() -> None:
+    run = run_of(
+        agent_span(),
+        tool_span("search", {"q": 1}, 2, at=10, lasting=50),
+        second_tool("search", {"query": "one"}, 3, 1, at=10.2, lasting=49.5),
+    )
+    assert called(run) == ["search", "search"]
+    assert [(doubt.name, doubt.calls) for doubt in run.trajectory.doubts] == [("uncertain_duplicate", (1,))]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mcp__github__search", "github_search", "github.search", "github-search", "github/search", "GitHub:search"],
+)
+def test_an_mcp_tool_is_the_same_under_the_name_of_its_server(name: str) -> None:
+    inside = run_of(
+        agent_span(),
+        tool_span(name, {"q": 1}, 2, at=10, lasting=50),
+        mcp_call("search", 3, 2, at=12, lasting=40),
+        mcp_call("search", 4, 3, at=14, lasting=30),
+    )
+    beside = run_of(
+        agent_span(), tool_span(name, {"q": 1}, 2, at=10, lasting=50), mcp_call("search", 3, 1, at=12, lasting=40)
+    )
+    assert (called(inside), called(beside)) == ([name], [name])
+
+
+def test_another_mcp_tool_inside_a_tool_is_another_call() -> None:
+    research = run_of(agent_span(), tool_span("research", {}, 2, lasting=50), mcp_call("search", 3, 2, 12, 20))
+    deep = run_of(
+        agent_span(), tool_span("deep_search", {"q": 1}, 2, lasting=50), mcp_call("search", 3, 2, 12, 20, {"term": "x"})
+    )
+    assert called(research) == ["research", "search"]
+    assert called(deep) == ["deep_search", "search"]
+
+
+def test_two_trees_of_one_run_are_one_run() -> None:
+    run = run_of(
+        span("POST", 9, lasting=1100),
+        agent_span("bot", 1, 9),
+        tool_span("search", {"q": 1}, 2, at=10, lasting=50),
+        second_agent("bot", 3, 9, at=0.5, lasting=999),
+        second_tool("search", {"q": 1}, 4, 3, at=10.2, lasting=49.5),
+        second_tool("note", {}, 5, 3, at=80, lasting=5),
+    )
+    assert (run.span_id, called(run)) == (span_id(1), ["search", "note"])
+
+
+def test_an_inner_run_that_two_instrumentations_record_stays_inside() -> None:
+    outer, inner = runs_of(
+        span("POST", 9, lasting=1100),
+        agent_span("boss", 1, 9),
+        tool_span("ask", {}, 2, at=10, lasting=500),
+        agent_span("clerk", 3, 2, at=20, lasting=400),
+        tool_span("look", {}, 4, 3, at=30, lasting=50),
+        span("flat", 10, 9, lasting=1000),
+        second_agent("boss", 5, 10, at=0.5, lasting=999),
+        second_tool("ask", {}, 6, 10, at=10.2, lasting=499),
+        second_agent("clerk", 7, 10, at=20.2, lasting=399),
+        second_tool("look", {}, 8, 10, at=30.2, lasting=49),
+    )
+    assert [(run.agent, called(run)) for run in (outer, inner)] == [("boss", ["ask"]), ("clerk", ["look"])]
+    assert (inner.parent_span_id, inner.started_by) == (outer.span_id, span_id(2))
+
+
+def test_parallel_agents_of_two_instrumentations_that_call_other_tools_are_two_runs() -> None:
+    runs = runs_of(
+        agent_span("worker", 1),
+        tool_span("a", {}, 2, 1, at=10),
+        second_agent("worker", 3, 0, at=0.5, lasting=999),
+        second_tool("b", {}, 4, 3, at=10, lasting=10),
+    )
+    assert [called(run) for run in runs] == [["a"], ["b"]]
+
+
+def test_agents_of_two_instrumentations_at_other_times_are_two_runs() -> None:
+    runs = runs_of(agent_span("worker", 1, lasting=100), second_agent("worker", 2, 0, at=50, lasting=100))
+    assert len(runs) == 2
+
+
+def test_a_model_request_that_two_instrumentations_record_asks_once() -> None:
+    asked = [{"role": "assistant", "parts": [{"type": "tool_call", "name": "pay", "arguments": {}}]}]
+    again = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps(asked)}
+    run = run_of(
+        agent_span(),
+        model_span([(None, "pay", {})], 2, at=10, lasting=50),
+        span("chat", 3, 1, 10.5, 50, attributes=again, scope="second"),
+        model_span(number=4, at=100),
+    )
+    assert called(run) == ["pay"]
+
+
+def test_many_calls_at_once_are_compared_with_a_bounded_number_of_others() -> None:
+    spans = [tool_span("roll", {}, 10 + number, at=10, lasting=50) for number in range(70)]
+    far = second_tool("roll", {}, 200, 1, at=10.5, lasting=50)
+    assert len(called(run_of(agent_span(), *spans, far))) == 70
+    spans = [tool_span("other", {}, 10 + number, at=10.1, lasting=50) for number in range(70)]
+    first = tool_span("roll", {}, 2, at=10, lasting=50)
+    assert len(called(run_of(agent_span(), first, *spans, far))) == 72
