@@ -10,14 +10,14 @@ span. What two instrumentations recorded counts once (`duplicates`).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from collector.model.genai_span import GenAISpan, Role
 from collector.payloads.messages import tool_call_parts
 from collector.reconstruction.ancestry import Ancestry
-from collector.reconstruction.drafts import RunSpans, by_start
+from collector.reconstruction.drafts import RunSpans, by_start, latest_start
 from collector.reconstruction.duplicates import (
     absorb_calls,
     absorb_models,
@@ -214,36 +214,47 @@ def _unite_repeated(found: list[RunSpans]) -> list[RunSpans]:
 def _without_wrapped(found: list[RunSpans]) -> list[RunSpans]:
     """Returns ``found`` without the agent spans that are another span of the same run.
 
-    One of the same name, or without a name, directly inside another is, if either does nothing. If the outer one contains
-    several that do, it is a workflow, or calls itself.
+    One of the same name, or without a name, directly inside another may be: if it does nothing; or if the outer one does
+    nothing itself and contains no second one, or only unnamed ones one after the other, its turns. Else the outer one is
+    a workflow, or calls itself.
     """
-    kept_as: dict[int, RunSpans] = {}
-    children = Counter(id(run.parent) for run in found)
+    parents = {id(run.parent) for run in found}
+    idle = {id(run) for run in found if _is_idle(run)}
+    nested: dict[int, list[RunSpans]] = {}
+    names: dict[int, str | None] = {}
     for inner in found:  # outer runs come first
-        outer = None if inner.parent is None else _kept(inner.parent, kept_as)
-        if outer is None or outer is inner or inner.started_by is not None or not _is_wrapped(inner, outer):
-            continue
-        if _is_idle(inner) and not children[id(inner)]:
-            children[id(outer)] -= 1
-        elif _is_idle(outer) and children[id(outer)] == 1:
-            children[id(outer)] = children[id(inner)]
-        else:
-            continue
-        _unite(outer, inner)
-        kept_as[id(inner)] = outer
+        name = None if inner.anchor is None else inner.anchor.name
+        outer_name = names.get(id(inner.parent))
+        if inner.parent is not None and inner.started_by is None and name in (None, outer_name):
+            nested.setdefault(id(inner.parent), []).append(inner)
+            name = outer_name
+        names[id(inner)] = name
+    kept_as: dict[int, RunSpans] = {}
+    for outer in found:
+        inner_runs = nested.get(id(outer), ())
+        busy = [inner for inner in inner_runs if id(inner) not in idle or id(inner) in parents]
+        is_wrapper = id(outer) in idle and (len(busy) == 1 or _are_turns(busy))
+        kept = kept_as.get(id(outer), outer)
+        for inner in inner_runs:
+            if is_wrapper or (id(inner) in idle and id(inner) not in parents):
+                _unite(kept, inner)
+                kept_as[id(inner)] = kept
     return _relinked(found, kept_as) if kept_as else found
+
+
+def _are_turns(runs: Sequence[RunSpans]) -> bool:
+    """Whether the agent spans of these runs have no names and follow one another."""
+    anchors = [run.anchor for run in runs if run.anchor is not None and run.anchor.name is None]
+    return len(anchors) == len(runs) and all(
+        latest_start(later.start_ns) >= earlier.end_ns for earlier, later in pairwise(anchors)
+    )
 
 
 def _unite(kept: RunSpans, absorbed: RunSpans) -> None:
     """Make the spans of ``absorbed`` spans of ``kept``."""
     inner = [*([] if absorbed.anchor is None else [absorbed.anchor]), *absorbed.wrappers]
-    kept.wrappers = [*kept.wrappers, *inner][:MAX_WRAPPERS]
-    kept.models = [*kept.models, *absorbed.models] if kept.models else absorbed.models
-    kept.enclosing = {**kept.enclosing, **absorbed.enclosing} if kept.enclosing else absorbed.enclosing
-    if kept.executions and absorbed.executions:
-        kept.executions = sorted([*kept.executions, *absorbed.executions], key=lambda call: by_start(call[0]))
-    else:
-        kept.executions = kept.executions or absorbed.executions
+    kept.wrappers += inner[: MAX_WRAPPERS - len(kept.wrappers)]
+    _join(kept, absorbed)
 
 
 def _kept(run: RunSpans, kept_as: Mapping[int, RunSpans]) -> RunSpans:
@@ -263,6 +274,8 @@ def _relinked(found: Sequence[RunSpans], kept_as: dict[int, RunSpans]) -> list[R
         run.children = []
         run.parent = None if run.parent is None else _kept(run.parent, kept_as)
     _break_cycles(runs)
+    for run in {id(kept): kept for kept in kept_as.values()}.values():
+        run.executions.sort(key=lambda call: by_start(call[0]))
     for run in runs:
         if run.parent is not None:
             run.parent.children.append(run)
@@ -281,12 +294,6 @@ def _break_cycles(runs: Iterable[RunSpans]) -> None:
             if above.parent is not None and id(above.parent) in path:
                 above.parent = None
             above = above.parent
-
-
-def _is_wrapped(inner: RunSpans, outer: RunSpans) -> bool:
-    if inner.anchor is None or outer.anchor is None:
-        return False
-    return inner.anchor.name is None or inner.anchor.name == outer.anchor.name
 
 
 def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, list[GenAISpan]], run: RunSpans) -> None:

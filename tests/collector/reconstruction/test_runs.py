@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collector.model.span import Span
 from tests.builders import (
     EPOCH,
     agent_span,
@@ -266,3 +267,29 @@ def test_calls_that_only_messages_tell_of_below_a_missing_span_are_in_doubt() ->
         model_span(number=4, parent=7, at=200),
     )
     assert [doubt.name for doubt in run.trajectory.doubts if doubt.calls] == ["uncertain_owner"]
+
+
+def turn(number: int, at: float) -> Span:
+    return span("invoke_agent", number, 1, at, 50, attributes={"gen_ai.operation.name": "invoke_agent"})
+
+
+def test_unnamed_agents_one_after_the_other_are_turns_of_the_one_around_them() -> None:
+    run = run_of(
+        agent_span("bot", 1),
+        turn(2, 10),
+        tool_span("a", {}, 3, 2, at=20),
+        turn(4, 60),
+        tool_span("b", {}, 5, 4, at=70),
+    )
+    assert (run.agent, called(run)) == ("bot", ["a", "b"])
+
+
+def test_unnamed_agents_at_once_are_runs() -> None:
+    runs = runs_of(
+        agent_span("bot", 1),
+        turn(2, 10),
+        tool_span("a", {}, 3, 2, at=20),
+        turn(4, 30),
+        tool_span("b", {}, 5, 4, at=70),
+    )
+    assert [called(run) for run in runs] == [["a"], ["b"]]
