@@ -174,7 +174,7 @@ def test_a_reopened_trace_is_known_after_a_restart_however_many_closed_since(tmp
     life.send(TOOLS[0], data.agent(1))
     life.settle(6)
     for trace_id in (b"2" * 16, b"3" * 16):
-        life.send(data.agent(1, trace_id=trace_id))
+        life.send(data.tool(2, 1, "get_weather", trace_id=trace_id), data.agent(1, trace_id=trace_id))
     life.wait(2)
     life.send(TOOLS[1])
     life.wait(3)
@@ -208,7 +208,8 @@ def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
 def test_a_trace_evicted_before_its_tombstone_is_written_leaves_none(tmp_path: Path) -> None:
     life = Life(tmp_path, remember=1)
     for number in range(3):
-        life.send(data.agent(1, trace_id=bytes([number + 1]) * 16))
+        trace_id = bytes([number + 1]) * 16
+        life.send(data.tool(2, 1, "get_weather", trace_id=trace_id), data.agent(1, trace_id=trace_id))
     life.settle()
     assert life.rows() == (0, 1)
     life.close()
