@@ -64,8 +64,10 @@ def _read_agent(span: Span, name: str) -> GenAISpan:
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    request = get(_REQUEST)
-    genai_span = model_span_of(span, NAME, get(_RESPONSE), None if request in _EMPTY else request)
+    request, response = get(_REQUEST), get(_RESPONSE)
+    genai_span = model_span_of(
+        span, NAME, None if response in _EMPTY else response, None if request in _EMPTY else request
+    )
     genai_span.agent = name_of(get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(get(_SESSION))
     return genai_span

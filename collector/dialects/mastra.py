@@ -12,8 +12,8 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
 from collector.model.span import Span
-from collector.payloads.messages import may_contain_tool_calls
-from collector.payloads.refusals import is_refusal
+from collector.payloads.messages import ToolResult, may_contain_tool_calls
+from collector.payloads.refusals import Refusal, is_refusal
 from collector.payloads.values import first_name, first_value, name_of
 
 NAME: Final = "mastra"
@@ -48,8 +48,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = first_value(span.attributes, (semconv.TOOL_CALL_ARGUMENTS, _TOOL_INPUT, _INPUT))
     result = get(semconv.TOOL_CALL_RESULT, get(_OUTPUT))
-    if type(result) is str and is_refusal(result):  # arguments that fail the schema leave a span with status OK
-        genai_span.status, genai_span.refused = "error", True
+    if type(result) is str and is_refusal(result, genai_span.name):  # such a span has status OK
+        genai_span.status, genai_span.refusal = "error", Refusal()
     return genai_span
 
 
@@ -71,7 +71,7 @@ def _read_model(span: Span, output_key: str) -> GenAISpan:
     genai_span = genai_span_of(span, Role.MODEL, NAME)
     genai_span.output = output
     if type(output) is str and output.startswith('{"error"') and is_refusal(output):
-        genai_span.tool_results = ((None, "refused"),)
+        genai_span.tool_results = (ToolResult(None, True, Refusal()),)
     return genai_span
 
 

@@ -22,8 +22,8 @@ from collector.model.genai_span import (
     set_output,
 )
 from collector.model.span import LogRecord, Span, SpanEvent
-from collector.payloads.messages import result_status
-from collector.payloads.refusals import is_refusal
+from collector.payloads.messages import tool_result
+from collector.payloads.refusals import find_refusal
 from collector.payloads.values import first_name, name_of, parse_any
 
 NAME: Final = "otel_genai"
@@ -59,7 +59,8 @@ def _read_tool(span: Span) -> GenAISpan:
     if get(_STRANDS_STATUS) == "error":
         genai_span.status = "error"
         result = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
-        genai_span.refused = genai_span.refused or (type(result) is str and is_refusal(result))
+        if type(result) is str:
+            genai_span.refusal = genai_span.refusal or find_refusal(result)
     return genai_span
 
 
@@ -164,9 +165,9 @@ def _read_user_message(genai_span: GenAISpan, record: LogRecord, body: Mapping[s
 
 
 def _read_tool_message(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
-    status = result_status(body.get("content"))
-    if status != "ok":
-        genai_span.tool_results = ((first_name(body, ("id", "tool_call_id")), status),)
+    result = tool_result(first_name(body, ("id", "tool_call_id")), body.get("content"))
+    if result.failed or result.refusal:
+        genai_span.tool_results = (result,)
 
 
 _LOG_READERS: Final[Mapping[str, Callable[[GenAISpan, LogRecord, Mapping[str, Any]], None]]] = {

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from collector.model import semconv
 from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, Resource, Span
 from collector.payloads.messages import ToolResult, may_contain_tool_calls, newest_tool_results, newest_user_input
-from collector.payloads.refusals import is_refusal
+from collector.payloads.refusals import Refusal, find_refusal
 from collector.payloads.values import MAX_TEXT, name_of
 from scorers.trajectory import Status
 
@@ -76,8 +76,10 @@ class GenAISpan:
     error_type: str | None = None
     tracing: Literal["", "complete", "lossy"] = ""
     """AGENT: "complete" if every tool execution leaves a span. TOOL: "lossy" if one that fails leaves none."""
-    refused: bool = False
-    """TOOL: the framework recorded the call and ran nothing (unknown tool, invalid arguments)."""
+    refusal: Refusal | None = None
+    """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
+    is_pending: bool = False
+    """TOOL: its arguments were recorded and no result, by an instrumentation that records results."""
     agent: str | None = None
     """Name of the agent that a TOOL or MODEL span names as its own."""
     conversation_id: str | None = None
@@ -144,7 +146,8 @@ def _set_error(genai_span: GenAISpan, span: Span, error_type: str | None) -> Non
             error_type = error_type or name_of(event.attributes.get(semconv.EXCEPTION_TYPE))
             messages.append(event.attributes.get(semconv.EXCEPTION_MESSAGE))
     genai_span.error_type = error_type
-    genai_span.refused = any(type(message) is str and is_refusal(message) for message in messages)
+    refusals = (find_refusal(message) for message in messages if type(message) is str)
+    genai_span.refusal = next((refusal for refusal in refusals if refusal is not None), None)
 
 
 def model_span_of(span: Span, dialect: str, output: object, messages: object) -> GenAISpan:

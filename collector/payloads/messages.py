@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
-from collector.payloads.refusals import is_refusal
+from collector.payloads.refusals import Refusal, find_refusal, refuses
 from collector.payloads.values import MAX_TEXT, first_value, name_of, parse_any
 
 MAX_NODES: Final = 20_000
@@ -142,22 +142,51 @@ def _call_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
 
 # --- tool results ----------------------------------------------------------------------------------------------------
 
-ResultStatus = Literal["ok", "error", "refused"]
-ToolResult = tuple[str | None, ResultStatus]
-"""A tool result in a model's input: the id of its call, if it names one, and its status."""
+ResultStatus = Literal["ok", "error", "refused", "unclear"]
+"""What became of a call: "unclear" if the words of its result may be a tool's, or mean that none ran."""
+
+
+class ToolResult(NamedTuple):
+    """A tool result in a model's input."""
+
+    call_id: str | None
+    """The id of its call, if it names one."""
+    failed: bool
+    refusal: Refusal | None = None
+    """What it says of a call that did not run, if it may say so."""
+
+    def status(self, tool_name: str | None) -> ResultStatus:
+        """Returns what became of the call, which was one of this tool."""
+        refused = refuses(self.refusal, tool_name)
+        if refused == "no":
+            return "error" if self.failed else "ok"
+        return "refused" if refused == "yes" else "unclear"
+
 
 _FAILURE: Final = re.compile(r"""\W*(?:\w+(?:Error|Exception)|error|exception|traceback)\b""", re.IGNORECASE)
-_HINTS: Final = ("rror", "xception", "raceback", "ailed", "rejected", "ot found", "nvalid")
+_HINTS: Final = (
+    "rror", "xception", "raceback", "ailed", "rejected", "ot found", "nvalid", "nknown tool", "nknown function", "o such tool",
+    "o such function", "not exist", "n't exist", "navailable", "not available", "is not registered", "is not known",
+    "is not defined", "is not supported", "is undefined", "is unsupported", "is unregistered", "is unknown", " tool named",
+    " tool called", " function named", " function called", "not a valid tool", "enied", "eclined", "not approved", "anceled",
+    "ancelled", "nterrupted", "not executed", "to proceed", "did not match", "nrecognized", "too_",
+)  # fmt: skip
+"""Every failure and refusal contains one of these."""
 # smolagents 1.2x passes results to its model as messages of the user, and a failure in these words.
 _SMOLAGENTS_FAILURE: Final = re.compile(r"\bError executing tool '[^']+' with arguments ")
 
 
-def result_status(result: object) -> ResultStatus:
+def result_status(result: object, tool_name: str | None = None) -> ResultStatus:
     """Returns the status of a tool result.
 
     Messages record no status. An error flag, a text that starts like an error or an object with an ``error`` is an error;
     the messages with which frameworks refuse a call are a refusal.
     """
+    return tool_result(None, result).status(tool_name)
+
+
+def tool_result(call_id: str | None, result: object) -> ToolResult:
+    """Returns what a result says of its call. Only the outermost levels of content around its text are unwrapped."""
     value = parse_any(result)
     failed = False
     for _ in range(MAX_RESULT_DEPTH):  # content parts around the text
@@ -167,14 +196,14 @@ def result_status(result: object) -> ResultStatus:
             failed = failed or value.get("is_error") is True or value.get("isError") is True
             failed = failed or value.get("status") in ("error", "failed") or bool(value.get("error"))
             failed = failed or value.get("type") in ("error-text", "error-json")  # Vercel AI SDK
+            if value.get("type") == "execution-denied":  # Vercel AI SDK
+                return ToolResult(call_id, True, Refusal())
             value = parse_any(first_value(value, ("text", *_RESULT_VALUE_KEYS, "message", "error")))
         else:
             break
-    if isinstance(value, str):
-        if is_refusal(value):
-            return "refused"
-        failed = failed or _FAILURE.match(value[:200]) is not None
-    return "error" if failed else "ok"
+    if not isinstance(value, str):
+        return ToolResult(call_id, failed)
+    return ToolResult(call_id, failed or _FAILURE.match(value[:200]) is not None, find_refusal(value))
 
 
 @dataclass(slots=True)
@@ -221,7 +250,7 @@ def told_calls(messages: object) -> list[ToldCall]:
             stack.extend((child, listed, depth + 1) for child in reversed(node) if _may_nest_exchange(child))
         elif isinstance(node, str) and depth < MAX_DEPTH:
             if _SMOLAGENTS_FAILURE.search(node):
-                _settle(calls, (None, "error"))
+                _settle(calls, ToolResult(None, failed=True))
             elif not isinstance(parsed := parse_any(node), str):
                 stack.append((parsed, listed, depth + 1))
     return calls
@@ -243,11 +272,10 @@ def _may_nest_exchange(value: object) -> bool:
 
 
 def _settle(calls: Sequence[ToldCall], result: ToolResult) -> None:
-    call_id, status = result
-    named = [call for call in calls if call_id is not None and call.id == call_id]
+    named = [call for call in calls if result.call_id is not None and call.id == result.call_id]
     told = next((call for call in named or calls if call.status is None), None)
     if told is not None:
-        told.status = status
+        told.status = result.status(told.name)
 
 
 def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
@@ -277,8 +305,8 @@ def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
         elif isinstance(node, list) and depth < MAX_DEPTH:
             stack.extend((child, depth + 1) for child in reversed(node) if _may_contain_results(child))
         elif isinstance(node, str) and _SMOLAGENTS_FAILURE.search(node):
-            results.append((None, "error"))
-    return tuple(results) if any(status != "ok" for _, status in results) else None
+            results.append(ToolResult(None, failed=True))
+    return tuple(results) if any(result.failed or result.refusal for result in results) else None
 
 
 def _may_contain_results(value: object) -> bool:
@@ -297,7 +325,7 @@ def _result_in(node: Mapping[Any, Any]) -> ToolResult | None:
     origin = inner.get("origin")  # Haystack: the call of this result
     sources = (origin, inner, node) if isinstance(origin, Mapping) else (inner, node)
     call_id = next((found for source in sources if (found := name_of(first_value(source, _RESULT_ID_KEYS)))), None)
-    return call_id, result_status(inner)
+    return tool_result(call_id, inner)
 
 
 def _contains_results(message: Mapping[Any, Any]) -> bool:

@@ -1,38 +1,102 @@
-"""The messages with which frameworks refuse a tool call: unknown tool, arguments that do not match its schema.
+"""The messages with which frameworks and people refuse a tool call: unknown tool, wrong arguments, no permission.
 
-Some record such a call like one that ran and failed. Only the message distinguishes the two, so the messages are listed
-here with their authors; a framework that changes its message adds a line.
+Some record such a call like one that ran and failed. Only the message distinguishes the two: it is about the call, names
+its tool, and nothing else. "Tool chest not found in warehouse 3" is the answer of a tool that ran, unless that is called
+``chest``. The sentences are listed here with their authors; a framework that changes its own adds a line.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 MAX_CHARS: Final = 2_000
 """How much of a message is searched."""
+MAX_DENIAL: Final = 400
+"""Longest message that may be a person's denial; a tool's own text about denials is longer."""
 
-_REFUSALS: Final = re.compile(
+
+class Refusal(NamedTuple):
+    """What a message says of a call that did not run."""
+
+    tool: str | None = None
+    """The tool that it names."""
+    is_sure: bool = True
+    """It cannot be the answer of a tool that ran."""
+
+
+_UNNAMED: Final = re.compile(
     "|".join((
         r"MCP error -32602\b",  # MCP SDKs: unknown tool, invalid arguments
         r"Input validation error: ",  # MCP servers
         r"Tool input validation failed",  # Mastra
-        r"Tool '[^']*' not found in registry",  # Strands
-        r"\bis not a valid tool, try one of\b",  # LangGraph
         r"Received tool input did not match expected schema",  # LangChain JS
-        r"Unknown tool name: ",  # Pydantic AI
-        r"\bModel tried to call unavailable tool\b",  # Vercel AI SDK
         r"Invalid input for tool ",  # Vercel AI SDK
-        r"\bTool \S+ not found\b",  # OpenAI Agents, Mastra 0.x, Haystack
-        r"\bFunction \S+ not found\b",  # Agno, Google ADK
-        r"\b[Uu]nknown tool\b",  # smolagents, and hand-written agent loops
         r"\b[Ii]nvalid arguments for tool\b",  # MCP SDKs
         # Strands and Google ADK for JS: Zod's issues
         r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",
     ))
 )  # fmt: skip
+_NAME: Final = r"[`'\"]?([^\s`'\",;()]{1,256})"
+_ABSENT: Final = r"(?:not found|does(?: not|n't) exist|is (?:not |un)(?:available|registered|known|defined|supported))"
+_NAMED: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        # Strands, OpenAI Agents, Mastra 0.x, Haystack, Agno, Google ADK
+        rf"\b(?:tool|function) {_NAME}[`'\"]? {_ABSENT}",
+        rf"{_NAME}[`'\"]? is not a valid tool\b",  # LangGraph
+        # Pydantic AI, Vercel AI SDK, smolagents, and hand-written agent loops
+        rf"\b(?:unknown|invalid|unavailable|no such|unrecognized) (?:tool|function)(?: name| call)?:? {_NAME}",
+        rf"\bno (?:tool|function) (?:named|called) {_NAME}",
+        rf"\bfind an? (?:tool|function) (?:named|called) {_NAME}",
+        rf"^permission to (?:use|call|run) {_NAME}[`'\"]? (?:has been|was|is) denied",  # Claude Code
+        rf"\b(?:rejected|denied|declined) the (?:tool|function) call for {_NAME}",  # LangChain's human in the loop
+    )
+)
+_DENIAL: Final = re.compile(
+    # OpenAI Agents, Vercel AI SDK, LangChain; Claude Code
+    r"^\W*(?:error: )?(?:the |this |your )?(?:tool|function) (?:call|execution|use|invocation)s? [^.\n]{0,20}?"
+    r"(?:not approved|denied|rejected|declined|cancell?ed|not executed|interrupted)"
+    r"|^the user does(?:n't| not) want to proceed",
+    re.IGNORECASE,
+)
+_POSSIBLE_DENIAL: Final = re.compile(
+    r"\b(?:not approved|(?:denied|rejected|declined|cancell?ed|interrupted) by (?:the |a )?(?:user|human|operator))\b"
+    r"|\b(?:user|human) (?:has )?(?:denied|rejected|declined|cancell?ed)\b",
+    re.IGNORECASE,
+)
 
 
-def is_refusal(message: str) -> bool:
-    """Whether ``message``, a tool span's error or a tool result, means that nothing ran."""
-    return _REFUSALS.search(message, 0, MAX_CHARS) is not None
+def find_refusal(message: str) -> Refusal | None:
+    """Returns what a tool span's error or a tool result says of a call that did not run; None if it says nothing of it."""
+    if _UNNAMED.search(message, 0, MAX_CHARS) is not None:
+        return Refusal()
+    if len(message) <= MAX_DENIAL and _DENIAL.search(message) is not None:
+        return Refusal()
+    for pattern in _NAMED:
+        match = pattern.search(message, 0, MAX_CHARS)
+        if match is not None:
+            return Refusal(match[1].rstrip(".:!?"))
+    if len(message) <= MAX_DENIAL and _POSSIBLE_DENIAL.search(message) is not None:
+        return Refusal(None, is_sure=False)
+    return None
+
+
+def refuses(refusal: Refusal | None, tool_name: str | None) -> Literal["yes", "no", "maybe"]:
+    """Whether the call of this tool was refused; "maybe" if the message can be read in both ways."""
+    if refusal is None:
+        return "no"
+    if refusal.tool is not None and tool_name is not None and not _is_same(refusal.tool, tool_name):
+        return "no"
+    return "yes" if refusal.is_sure else "maybe"
+
+
+def _is_same(name: str, tool_name: str) -> bool:
+    """Whether both name one tool: frameworks put the server's name before that of an MCP tool."""
+    shorter, longer = sorted((name.lower(), tool_name.lower()), key=len)
+    return longer == shorter or (longer.endswith(shorter) and not longer[: -len(shorter)][-1].isalnum())
+
+
+def is_refusal(message: str, tool_name: str | None = None) -> bool:
+    """Whether ``message`` means for sure that a call of this tool did not run."""
+    return refuses(find_refusal(message), tool_name) == "yes"

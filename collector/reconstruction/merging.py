@@ -12,9 +12,10 @@ from itertools import pairwise
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
-from collector.payloads.messages import ResultStatus
+from collector.payloads.messages import ResultStatus, told_calls
+from collector.payloads.refusals import refuses
 from collector.payloads.values import parse_arguments
-from collector.reconstruction.drafts import DraftCall, RunSpans, latest_start
+from collector.reconstruction.drafts import DraftCall, RunSpans, by_start, latest_start
 from collector.reconstruction.requested_calls import (
     MAX_CANDIDATES,
     RequestedCall,
@@ -86,51 +87,74 @@ def _unrequested(
         if id(call) in matched:
             call.turn = matched[id(call)].turn
     _match([call for call in calls if id(call) not in matched], found)
-    if found and others:
-        known = [call for other in others for call in calls_of(other)]
-        found = [one for one in found if one.execution is not None or not _is_among(one, known)]
-        if run.parent is None and any(one.execution is None for one in found):
-            for other in others:  # after a handoff both agents are told the same
-                other.has_unrecorded_calls |= other.parent is None
-    return found
+    known = [call for other in others for call in calls_of(other)] if found else []
+    found = [one for one in found if one.execution is not None or not any(_is_same(one, call) for call in known)]
+    return _of_this_run(found, run, others)
 
 
-def _is_among(request: RequestedCall, known: Iterable[tuple[str | None, str]]) -> bool:
-    return any(
-        request.name == name if request.id is None or call_id is None else request.id == call_id
-        for call_id, name in known
-    )
+def _is_same(request: RequestedCall, call: RequestedCall | DraftCall) -> bool:
+    if request.id is not None and request.id == call.id:
+        return True
+    return request.name == call.name and (call.arguments is None or request.arguments == call.arguments)
+
+
+def _of_this_run(found: list[RequestedCall], run: RunSpans, others: Iterable[RunSpans]) -> list[RequestedCall]:
+    """Returns ``found`` without calls that were made before the run, which its first recorded request tells of as well.
+
+    Where nothing tells whether they were, calls of the run may be unrecorded.
+    """
+    first = min([request.model for request in found], key=by_start, default=None)
+    if first is None or any(by_start(model) < by_start(first) for model in run.models):
+        return found
+    earlier = [one for one in found if one.model is first and one.execution is None]
+    if not earlier:
+        return found
+    anchor = run.anchor
+    if anchor is not None and first.parent_span_id and anchor.user_input and run.parent is None:
+        if not any(call.status is not None for call in told_calls(anchor.user_input)):
+            return found  # the run began with the user's message
+    elif first.parent_span_id or others:
+        run.has_unrecorded_calls = True
+        for other in others:  # after a handoff both agents are told the same
+            other.has_unrecorded_calls |= other.parent is run.parent
+    return [one for one in found if one not in earlier]
 
 
 def _has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]) -> bool:
     """Whether a model must have requested tools, and neither messages nor a span of a tool that ran then says which."""
     if models[-1].finish != "tool_calls" and all(model.output is not None for model in models[:-1]):
         return False
-    told = {request.model.span_id for request in requested if request.is_recorded}
     telling = {request.model.span_id for request in requested if not request.is_recorded}
-    told |= {model.span_id for model, later in pairwise(models) if later.span_id in telling}
+    told = {request.model.span_id: request.model for request in requested if request.is_recorded}
+    told |= {model.span_id: model for model, later in pairwise(models) if later.span_id in telling}
     began = sorted(
         [spans[0].start_ns for spans in run.executions]
         + [child.anchor.start_ns for child in run.children if child.anchor is not None]
     )
     silent: list[tuple[GenAISpan, GenAISpan | None]] = []
-    is_reliable = True
-    for model, later in zip(models, [*models[1:], None], strict=True):
+    answered: list[GenAISpan] = []
+    starts = [model.start_ns for model in models]
+    for index, model in enumerate(models):
+        following = max(index + 1, bisect_right(starts, model.end_ns))  # not one inside it, of another instrumentation
+        later = models[following] if following < len(models) else None
         if _any_within(began, model.start_ns, None if later is None else later.start_ns):
-            # Some providers give the same reason whether tools are requested or not.
-            is_reliable = is_reliable and model.finish == "tool_calls"
-        elif model.span_id not in told:
+            answered.append(model)
+        elif not any(one.start_ns <= model.end_ns and model.start_ns <= one.end_ns for one in told.values()):
             silent.append((model, later))
-    return any(
-        model.finish == "tool_calls"
-        or (later is not None and bool(run.executions) and not is_reliable and _is_followed(model, later))
-        for model, later in silent
-    )
+    if any(model.finish == "tool_calls" for model, _ in silent):
+        return True
+    if any(model.has_output or model.output is not None for model in models):
+        return False
+    # No output was captured. Some providers give the same reason whether tools are requested or not.
+    if all(model.finish == "tool_calls" for model in answered):
+        return False
+    gaps = [model for model, later in silent if later is not None and _is_followed(model, later)]
+    return 0 < len(gaps) <= len(answered)
 
 
 def _is_followed(model: GenAISpan, later: GenAISpan) -> bool:
-    """Whether the model was asked again after an answer that was not captured."""
-    return not model.has_output and model.status != "error" and model.end_ns <= later.start_ns
+    """Whether the model had answered when it was asked again, most likely because its answer requested tools."""
+    return model.status != "error" and model.end_ns <= later.start_ns
 
 
 def _any_within(starts: Sequence[int], first: int, last: int | None) -> bool:
@@ -147,7 +171,10 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
         outer.start_ns, outer.end_ns, outer.span_id,
     )  # fmt: skip
     call.resource = outer.resource
-    call.executed = not outer.refused
+    refused = refuses(outer.refusal, outer.name)
+    call.executed = refused != "yes"
+    if refused == "maybe":
+        _doubt(call, "its error may be a denial")
     inner_status: Status = "unset"
     for inner in spans[1:]:
         call.id = call.id or inner.call_id
@@ -231,8 +258,7 @@ def _without_span(
     agents = [child.anchor for child in run.children if child.anchor is not None and child.started_by is None]
     for request in requests:
         if request.execution is not None:
-            if request.result_status == "refused" and request.execution.status != "ok":
-                request.execution.executed = False
+            _apply_result(request.execution, request.result_status)
             continue
         following = bisect_right(starts, request.model.start_ns)
         answered = not request.is_recorded or following < len(starts)
@@ -246,13 +272,20 @@ def _without_span(
             agents.remove(agent)
             call.start_ns, call.status = agent.start_ns, agent.status
         else:
-            _weigh(call, run, request, told.status(request), answered=answered)
-            if request.model is models[0] and not request.is_recorded and call.doubt is None:
-                call.doubt, call.evidence = (
-                    "uncertain_owner",
-                    "the first recorded request to a model tells of it already",
-                )
+            status = told.status(request)
+            if status is None and told.is_discarded(request):
+                call.executed, call.known_by = False, "request"
+            else:
+                _weigh(call, run, request, status, answered=answered)
         yield call
+
+
+def _apply_result(call: DraftCall, told: ResultStatus | None) -> None:
+    """Decide by what the model was told of a call that a span shows whether it ran."""
+    if told == "refused" and call.status != "ok":
+        call.executed = False
+    elif told in ("refused", "unclear") and call.executed:
+        _doubt(call, "the messages tell of a denial or refusal, its span of an execution")
 
 
 def _latest_start(request: RequestedCall, models: Sequence[GenAISpan], following: int) -> int:
@@ -271,6 +304,8 @@ def _weigh(
     call.known_by = "request" if told is None or told == "refused" else "result"
     if told == "refused":
         call.executed = False
+    elif told == "unclear":
+        _doubt(call, "the messages tell of a failure or of a denial")
     elif told is not None:
         call.status = told
         if told == "error" and tools_have_spans and not _is_lossy(run):

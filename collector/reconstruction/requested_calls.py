@@ -6,7 +6,7 @@ Ids are those of one turn: a model may use them again in the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -117,12 +117,12 @@ def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[Reques
     newest: list[RequestedCall] = []
     for model in models:
         if model.tool_results:
-            calls: list[RequestedCall | None] = [by_id.get(call_id or "") for call_id, _ in model.tool_results]
+            calls: list[RequestedCall | None] = [by_id.get(result.call_id or "") for result in model.tool_results]
             if len(calls) == len(newest) and all(found is None for found in calls):
                 calls = [*newest]
-            for found, (_, status) in zip(calls, model.tool_results, strict=True):
+            for found, result in zip(calls, model.tool_results, strict=True):
                 if found is not None:
-                    found.result_status = status
+                    found.result_status = result.status(found.name)
         newest = by_model.get(model.span_id, newest)
         by_id.update({call.id: call for call in newest if call.id is not None})
 
@@ -159,6 +159,12 @@ class ToldResults:
         """Returns the status of a call's result in the first later input that holds it, None if none does."""
         return request.result_status or self._read().get(id(request))
 
+    def is_discarded(self, request: RequestedCall) -> bool:
+        """Whether the model was asked the same again, and this answer was never used."""
+        after = self._index[request.model.span_id] + 1
+        is_repeated = any(model.history == request.model.history for model in self._models[after : after + 1])
+        return is_repeated and request.model.history is not None and bool(self._read())
+
     def unrequested(self) -> list[RequestedCall]:
         """Returns the calls with a result that no recorded output requested, and numbers the turns of all anew.
 
@@ -184,7 +190,7 @@ class ToldResults:
         return self._statuses
 
     def _compare(self, model: GenAISpan, told: Sequence[ToldCall], statuses: dict[int, ResultStatus]) -> None:
-        before = [request for request in self._requests if by_start(request.model) < by_start(model)]
+        before = [request for request in self._requests if self._may_know(model, request.model)]
         matched = _matches(told, before)
         for call, known in zip(told, matched, strict=True):
             if known is not None and call.status is not None:
@@ -196,6 +202,10 @@ class ToldResults:
                 found = RequestedCall(call.id, call.name, arguments, text, -1, at, model, None, call.status, False)
                 self._places[id(found)] = places[at]
                 self._requests.append(found)
+
+    def _may_know(self, model: GenAISpan, other: GenAISpan) -> bool:
+        """Whether a model may be told of what ``other`` requested: an earlier request, or one inside its own span."""
+        return self._index[other.span_id] < self._index[model.span_id] or model.start_ns < other.start_ns < model.end_ns
 
     def _places_in(
         self,
@@ -269,8 +279,9 @@ def _told_ids(models: Iterable[GenAISpan]) -> set[str | None]:
     return {call.id for model in models if model.history is not None for call in told_calls(model.history)} - {None}
 
 
-def calls_of(run: RunSpans) -> list[tuple[str | None, str]]:
-    """Returns id and name of each call that a run's models requested or its spans show."""
-    requested = requested_calls(sorted(run.models, key=by_start))
-    executed = [(spans[0].call_id, spans[0].name or "") for spans in run.executions]
-    return [*executed, *((call.id, call.name) for call in requested)]
+def calls_of(run: RunSpans) -> Iterator[RequestedCall | DraftCall]:
+    """Yields the calls that a run's models requested or its spans show, so far as they identify a call."""
+    yield from requested_calls(sorted(run.models, key=by_start))
+    for spans in run.executions:
+        arguments, text = parse_arguments(spans[0].arguments)
+        yield DraftCall(spans[0].name or "", spans[0].call_id, arguments, text, "unset", None, 0, 0, spans[0].span_id)

@@ -28,11 +28,11 @@ def test_a_remote_parent_is_known_by_flags_or_else_by_the_kind(remote: bool | No
 
 def test_a_refusal_is_known_by_the_status_or_the_exception() -> None:
     words = "MCP error -32602: Tool x not found"
-    assert genai_span_of(span(status=2, message=words), Role.TOOL, "test").refused
+    assert genai_span_of(span(status=2, message=words), Role.TOOL, "test").refusal
     assert genai_span_of(
         span(status=2, events=[("exception", {"exception.message": words})]), Role.TOOL, "test"
-    ).refused
-    assert not genai_span_of(span(status=2, message="declined"), Role.TOOL, "test").refused
+    ).refusal
+    assert not genai_span_of(span(status=2, message="declined"), Role.TOOL, "test").refusal
 
 
 def test_only_missing_fields_are_filled() -> None:

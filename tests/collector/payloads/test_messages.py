@@ -15,6 +15,7 @@ from collector.payloads.messages import (
     MAX_PARTS,
     MAX_RESULT_DEPTH,
     TAIL,
+    ToolResult,
     may_contain_tool_calls,
     newest_tool_results,
     newest_user_input,
@@ -158,8 +159,8 @@ FAILED: dict[str, Any] = {
 
 @pytest.mark.parametrize("shape", FAILED)
 def test_a_failed_result_is_found_in(shape: str) -> None:
-    assert newest_tool_results(json.dumps(FAILED[shape])) == (("c1", "error"),)
-    assert newest_tool_results(FAILED[shape]) == (("c1", "error"),)
+    assert newest_tool_results(json.dumps(FAILED[shape])) == (ToolResult("c1", failed=True),)
+    assert newest_tool_results(FAILED[shape]) == (ToolResult("c1", failed=True),)
 
 
 def test_only_results_after_the_models_last_message_count() -> None:
@@ -169,7 +170,10 @@ def test_only_results_after_the_models_last_message_count() -> None:
         {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c2", "response": "ok"}]},
     )
     assert newest_tool_results(json.dumps([output, failed, output, fine])) is None
-    assert newest_tool_results(json.dumps([output, fine, failed])) == (("c2", "ok"), ("c1", "error"))
+    assert newest_tool_results(json.dumps([output, fine, failed])) == (
+        ToolResult("c2", failed=False),
+        ToolResult("c1", failed=True),
+    )
 
 
 def test_smolagents_passes_failures_as_messages_of_the_user() -> None:
@@ -179,7 +183,7 @@ def test_smolagents_passes_failures_as_messages_of_the_user() -> None:
             "parts": [{"type": "text", "content": "Error:\nError executing tool 'f' with arguments {}: no"}],
         }
     ]
-    assert newest_tool_results(json.dumps(messages)) == ((None, "error"),)
+    assert newest_tool_results(json.dumps(messages)) == (ToolResult(None, failed=True),)
 
 
 # --- the user
@@ -240,7 +244,7 @@ def test_the_parts_around_a_result_are_bounded() -> None:
 
 def test_the_parts_of_a_tools_message_are_bounded() -> None:
     failed = {"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "no"}
-    assert newest_tool_results([{"role": "tool", "content": [{}, failed]}]) == (("c1", "error"),)
+    assert newest_tool_results([{"role": "tool", "content": [{}, failed]}]) == (ToolResult("c1", failed=True),)
     assert newest_tool_results([{"role": "tool", "content": [{}] * MAX_PARTS + [failed]}]) is None
 
 

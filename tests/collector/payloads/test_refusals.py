@@ -1,28 +1,40 @@
-"""The messages with which frameworks refuse a call."""
+"""The messages with which frameworks and people refuse a call."""
 
 from __future__ import annotations
 
 import pytest
 
-from collector.payloads.refusals import MAX_CHARS, is_refusal
+from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_refusal, is_refusal, refuses
 
 
 @pytest.mark.parametrize(
     "message",
     [
-        "MCP error -32602: Tool delete_everything not found",
-        "Tool 'delete_everything' not found in registry",
-        "Error: delete_everything is not a valid tool, try one of [get_weather].",
+        "MCP error -32602: Tool drop_all not found",
+        "Tool 'drop_all' not found in registry",
+        "Error: drop_all is not a valid tool, try one of [get_weather].",
         "Error: Received tool input did not match expected schema",
-        "Unknown tool name: 'delete_everything'. Available tools: 'get_weather'",
-        "Model tried to call unavailable tool 'delete_everything'.",
-        "Tool delete_everything not found in agent travel_agent",
+        "Unknown tool name: 'drop_all'. Available tools: 'get_weather'",
+        "Model tried to call unavailable tool 'drop_all'.",
+        "Tool drop_all not found in agent travel_agent",
+        "Function drop_all not found",
+        "Tool drop_all does not exist.",
+        "No such tool: drop_all",
+        "There is no tool named `drop_all` here",
+        "Invalid tool name: drop_all",
+        "could not find a function called drop_all",
         '[\n  {\n    "expected": "string",\n    "code": "invalid_type",\n    "path": ["city"]\n  }\n]',
-        'Error in tool \'get_weather\': [\n {\n "code": "invalid_type" }]',
+        'Error in tool \'drop_all\': [\n {\n "code": "invalid_type" }]',
+        "Tool execution was not approved.",
+        "Tool call denied by user",
+        "Tool call not executed: interrupted",
+        "The user doesn't want to proceed with this tool use.",
+        "Permission to use drop_all has been denied.",
+        "User rejected the tool call for `drop_all` with id c1",
     ],
 )
 def test_refusals(message: str) -> None:
-    assert is_refusal(message)
+    assert is_refusal(message, "drop_all")
 
 
 @pytest.mark.parametrize(
@@ -32,9 +44,26 @@ def test_refusals(message: str) -> None:
         "card declined",
         "Order 42 not found",
         "the tool was not found",
+        "Tool hammer not found on shelf 3",
+        "Function hall not found on 3 May",
+        "unknown tool maker: Acme",
         "x" * (MAX_CHARS + 1) + "MCP error -32602: no",
         '[{"code": "AF12"}]',
+        "Tool call denied by user" + "." * MAX_DENIAL,
     ],
 )
 def test_failures_of_a_tool_that_ran(message: str) -> None:
-    assert not is_refusal(message)
+    assert refuses(find_refusal(message), "order") == "no"
+
+
+@pytest.mark.parametrize(
+    "message", ["The transfer was rejected by the user", "Not approved by the board: not approved"]
+)
+def test_an_answer_that_may_be_a_persons_denial_or_the_tools_own(message: str) -> None:
+    assert refuses(find_refusal(message), "transfer") == "maybe"
+
+
+def test_an_mcp_tool_may_be_named_with_its_server() -> None:
+    assert refuses(Refusal("github__search"), "mcp__github__search") == "yes"
+    assert refuses(Refusal("search"), "mcp__github__search") == "yes"
+    assert refuses(Refusal("search"), "research") == "no"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -274,3 +275,118 @@ def test_an_execution_is_compared_with_a_bounded_number_of_requests(requests: in
     requested = model_span([(f"c{number}", "get", {"n": number}) for number in range(requests)], at=1, lasting=5)
     found = calls(agent_span(), requested, tool_span("get", {"n": last}, 4, at=10, call_id=f"c{last}"))
     assert ([call_id for _, call_id, _, _, executed in found if not executed][-1] != f"c{last}") is is_matched
+
+
+# --- what only a later input tells of
+
+
+def assistant(*calls: tuple[str, str, Any]) -> dict[str, Any]:
+    parts = [{"type": "tool_call", "id": call_id, "name": name, "arguments": args} for call_id, name, args in calls]
+    return {"role": "assistant", "parts": parts}
+
+
+FIRST = [user("go"), assistant(("c1", "find", {"q": 1})), result("c1", "fine")]
+SECOND = [*FIRST, assistant(("c2", "pay", {"eur": 5})), result("c2", "fine")]
+THIRD = [*SECOND, assistant(("c3", "mail", {})), result("c3", "fine")]
+
+
+def test_a_call_whose_request_was_lost_is_told_by_a_later_input_and_keeps_its_turn() -> None:
+    run = run_of(
+        span("POST", 1, lasting=200),
+        model_span([("c1", "find", {"q": 1})], 3, at=1, lasting=5, input_messages=[user("go")]),
+        model_span([("c3", "mail", {})], 5, at=60, lasting=5, input_messages=SECOND),
+        model_span(number=6, at=90, lasting=5, input_messages=THIRD),
+    )
+    assert called(run) == ["find", "pay", "mail"]
+    assert (run.trajectory.calls[1].arguments, run.trajectory.calls[1].known_by) == ({"eur": 5}, "result")
+    assert doubts(run) == []
+
+
+def test_an_input_that_begins_with_results_may_tell_of_calls_made_before_the_run() -> None:
+    later = model_span(number=6, at=90, lasting=5, input_messages=SECOND)
+    unknown = run_of(span("POST", 1, lasting=200), later)
+    assert called(unknown) == []
+    assert "unrecorded_calls" in doubts(unknown)
+    question = {"gen_ai.input.messages": json.dumps([user("go")])}
+    assert called(run_of(agent_span(attributes=question), later)) == ["find", "pay"]
+    resumed = {"gen_ai.input.messages": json.dumps(SECOND)}
+    assert called(run_of(agent_span(attributes=resumed), later)) == []
+    assert "unrecorded_calls" not in doubts(run_of(agent_span(attributes=resumed), later))
+
+
+def test_what_another_agent_did_before_the_handoff_is_not_done_again() -> None:
+    first, second = runs_of(
+        span("POST", 1, lasting=400),
+        agent_span("one", 2, 1, at=1, lasting=60),
+        model_span([("c1", "find", {"q": 1})], 3, 2, at=2, lasting=5, input_messages=[user("go")]),
+        agent_span("two", 4, 1, at=70, lasting=90),
+        model_span([("c2", "pay", {"eur": 5})], 5, 4, at=75, lasting=5, input_messages=FIRST),
+        model_span(number=6, parent=4, at=100, lasting=5, input_messages=SECOND),
+    )
+    assert (called(first), called(second)) == (["find"], ["pay"])
+
+
+def test_an_id_used_again_in_a_later_turn_is_another_call() -> None:
+    again = [*FIRST, assistant(("c1", "find", {"q": 1})), result("c1", "fine")]
+    run = run_of(
+        span("POST", 1, lasting=200),
+        model_span([("c1", "find", {"q": 1})], 3, at=1, lasting=5, input_messages=[user("go")]),
+        model_span([("c1", "find", {"q": 1})], 4, at=30, lasting=5, input_messages=FIRST),
+        model_span(number=5, at=60, lasting=5, input_messages=again),
+    )
+    assert called(run) == ["find", "find"]
+
+
+def test_a_request_sent_again_with_the_same_input_is_one() -> None:
+    run = run_of(
+        span("POST", 1, lasting=200),
+        model_span([("c1", "find", {"q": 1})], 3, at=1, lasting=5, status=2, input_messages=[user("use a tool")]),
+        model_span([("c1", "find", {"q": 1})], 4, at=30, lasting=5, input_messages=[user("use a tool")]),
+        model_span(number=5, at=60, lasting=5, input_messages=FIRST),
+    )
+    assert called(run) == ["find"]
+
+
+def test_a_response_id_used_again_for_other_calls_is_another_response() -> None:
+    same = {"gen_ai.response.id": "r1"}
+    run = run_of(
+        span("POST", 1, lasting=200),
+        model_span([("c1", "find", {"q": 1})], 3, at=1, lasting=5, attributes=same),
+        model_span([("c2", "pay", {"eur": 5})], 4, at=30, lasting=5, attributes=same),
+        model_span(number=5, at=60, lasting=5),
+    )
+    assert called(run) == ["find", "pay"]
+
+
+def test_an_answer_that_was_never_used_made_no_call() -> None:
+    question = [user("use a tool")]
+    run = run_of(
+        span("POST", 1, lasting=200),
+        model_span([("c0", "find", {"q": 1})], 3, at=1, lasting=5, input_messages=question),
+        model_span([("c1", "find", {"q": 1})], 4, at=30, lasting=5, input_messages=question),
+        model_span(number=5, at=60, lasting=5, input_messages=FIRST),
+    )
+    assert called(run) == ["(find)", "find"]
+
+
+def test_a_denial_on_the_span_of_a_call_and_words_that_may_be_one() -> None:
+    denied = tool_span("pay", {}, at=1, status=2, message="Tool execution was not approved.")
+    assert called(run_of(agent_span(), denied)) == ["(pay)"]
+    unclear = tool_span("pay", {}, at=1, status=2, message="transfer rejected by the user")
+    assert (called(run_of(agent_span(), unclear)), doubts(run_of(agent_span(), unclear))) == (
+        ["pay"],
+        ["uncertain_execution"],
+    )
+    own = tool_span("pay", {}, at=1, status=2, message="Tool chisel not found in stock")
+    assert (called(run_of(agent_span(), own)), doubts(run_of(agent_span(), own))) == (["pay"], [])
+
+
+def test_a_model_asked_again_without_a_call_in_between_must_have_requested_one() -> None:
+    run = run_of(
+        agent_span(),
+        model_span(number=3, at=1, lasting=5),
+        tool_span("find", number=4, at=10),
+        model_span(number=5, at=30, lasting=5),
+        model_span(number=6, at=60, lasting=5),
+    )
+    assert doubts(run) == ["unrecorded_calls"]
