@@ -80,6 +80,12 @@ def agent(
     return span(number, parent, f"invoke_agent {name}", at, trace_id, **said, **values)
 
 
+def answer(number: int, parent: int, at: float = 0.0, trace_id: bytes = TRACE) -> Span:
+    """One request to a model that answered with text, and so requested no tool."""
+    values = {"gen_ai__operation__name": "chat", "gen_ai__response__finish_reasons": ["stop"]}
+    return span(number, parent, "chat", at, trace_id, **values)
+
+
 def traces(*spans: Span, service: str = "shop", scope: str = "agents") -> ExportTraceServiceRequest:
     """A request with one resource and one scope."""
     return ExportTraceServiceRequest(
