@@ -135,7 +135,7 @@ class Service:
         self._stopping.set()
 
     def reload(self) -> None:
-        """Load the rules again; where they are invalid, the old ones stay in force."""
+        """Load the rules again; if they are invalid, keep the old ones."""
         self._rules.reload(self.pipeline.set_rules)
 
     async def shutdown(self) -> None:
