@@ -111,7 +111,7 @@ def _score(options: argparse.Namespace) -> int:
     rows = [report.row_of(verdict) for verdict in score_files(options.paths, rules)]
     sys.stdout.write(report.FORMATS[options.format](rows))
     for rule, scorer in rules.judges({row["rule"] for row in rows}):
-        print(f"skipped: {scorer} of rule {rule} asks a model, which only `rightcall run` does", file=sys.stderr)
+        print(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has", file=sys.stderr)
     mean = report.mean_score(rows)
     if options.fail_under is None or (mean is not None and mean >= options.fail_under):
         return SUCCESS

@@ -24,9 +24,10 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import SpanKind
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests import otlp_data as data
-from tests.collector_process import CollectorProcess
+from tests.collector_process import CollectorProcess, send
 from tests.sinks import OtlpSink
 from tests.waiting import PATIENCE, wait_for
 
@@ -38,6 +39,10 @@ rules:
     pass: 0.9
 """
 TRACES = {"settle": "300ms", "idle_timeout": "2s"}
+SPAN_STATES = (
+    "exporter_sent_spans", "exporter_send_failed_spans", "exporter_queue_spans", "held_spans", "dropped_spans",
+)  # fmt: skip
+"""Where an accepted span can be: the right side of the equation in collector/README.md, "Metrics"."""
 OURS = ("rightcall.", "gen_ai.evaluation.")
 
 
@@ -204,6 +209,53 @@ def test_garbage_is_refused_and_counted_and_the_next_good_request_works(collecto
     for reason, count in (("decode", 3), ("unsupported", 1), ("too_large", 2)):
         series = f'rightcall_receiver_refused_spans_total{{reason="{reason}",receiver="otlp",transport="http"}}'
         assert collector.metric(series) == count
+
+
+def refuse(code: grpc.StatusCode) -> Callable[[grpc.ServicerContext], bytes]:
+    def answer(context: grpc.ServicerContext) -> bytes:
+        context.abort(code, "scripted")
+        raise AssertionError
+
+    return answer
+
+
+def test_metrics_account_for_every_accepted_span() -> None:
+    answers = [lambda _: b"", refuse(grpc.StatusCode.INVALID_ARGUMENT), refuse(grpc.StatusCode.UNAVAILABLE)]
+    open_for_long = {"settle": "1h", "idle_timeout": "1h"}
+    with OtlpSink(answers) as sink:
+        exporter = {
+            "endpoint": sink.endpoint,
+            "tls": {"insecure": True},
+            "sending_queue": {"num_consumers": 1},
+            "retry_on_failure": {"initial_interval": "1h", "max_interval": "1h", "max_elapsed_time": 0},
+        }
+        with CollectorProcess(RULES, exporter, traces=open_for_long) as collector:
+
+            def counts() -> dict[str, float]:
+                families = text_string_to_metric_families(collector.get("/metrics"))
+                samples = [sample for family in families for sample in family.samples]
+                return {
+                    name: sum(s.value for s in samples if s.name.removesuffix("_total") == f"rightcall_{name}")
+                    for name in ("receiver_accepted_spans", "resumed_spans", *SPAN_STATES)
+                }
+
+            passed_through = [data.span(number, parent=99) for number in range(1, 7)]
+            held = [data.tool(7, 1, "lookup_order"), data.tool(8, 1, "refund_card")]
+            send(collector, *passed_through[:1])
+            wait_for(lambda: counts()["exporter_sent_spans"] == 1)
+            send(collector, *passed_through[1:3])
+            wait_for(lambda: counts()["exporter_send_failed_spans"] == 2)
+            send(collector, *passed_through[3:], *held)
+            send(collector, *held[:1])
+            wait_for(lambda: sink.calls == 3 and counts()["dropped_spans"] == 1)
+
+            quiet = counts()
+            assert [quiet[name] for name in SPAN_STATES] == [1, 2, 3, 2, 1]
+            assert (
+                quiet["receiver_accepted_spans"] + quiet["resumed_spans"]
+                == sum(quiet[name] for name in SPAN_STATES)
+                == 9
+            )
 
 
 def test_rules_are_taken_up_while_it_runs_and_bad_ones_refused(sink: OtlpSink) -> None:

@@ -1,4 +1,4 @@
-"""What the sections of the configuration are made of: durations, paths, TLS, and that unknown keys are refused."""
+"""The building blocks of the configuration: durations, paths, TLS, retries, and sections that reject unknown keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 
 
 def _seconds(value: Any) -> Any:
-    """Go-style durations: "500ms", "2s", "1m30s"; a bare number is seconds."""
+    """Parse Go-style durations such as "500ms", "2s" and "1m30s"; a plain number is in seconds."""
     if not isinstance(value, str):
         return value
     parts = _DURATION.findall(value)
@@ -42,21 +42,21 @@ Duration = Annotated[
 
 
 class Section(BaseModel):
-    """A part of the configuration. Unknown keys are refused."""
+    """A section of the configuration. Unknown keys are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _beside(path: Path, info: ValidationInfo) -> Path:
-    """Relative paths are relative to the configuration file."""
+def _resolved(path: Path, info: ValidationInfo) -> Path:
+    """Resolve relative paths against the folder of the configuration file."""
     return info.context / path if info.context else path
 
 
-LocalPath = Annotated[Path, AfterValidator(_beside)]
+LocalPath = Annotated[Path, AfterValidator(_resolved)]
 
 
 class TlsConfig(Section):
-    """Client TLS. ``insecure`` sends in clear text; ``cert_file`` and ``key_file`` show who we are."""
+    """Client TLS. ``insecure`` disables it; ``cert_file`` and ``key_file`` are the client certificate, for mutual TLS."""
 
     insecure: bool = False
     ca_file: LocalPath | None = None
@@ -67,16 +67,16 @@ class TlsConfig(Section):
     @model_validator(mode="after")
     def _pair(self) -> TlsConfig:
         if (self.cert_file is None) != (self.key_file is None):
-            raise ValueError("cert_file and key_file go together")
+            raise ValueError("set both cert_file and key_file, or neither")
         return self
 
 
 class RetryConfig(Section):
-    """Back-off of the exporter: doubling from ``initial_interval`` to ``max_interval``, with jitter."""
+    """Exponential backoff with jitter: doubles from ``initial_interval`` to ``max_interval``."""
 
     enabled: bool = True
     initial_interval: Duration = 1.0
     max_interval: Duration = 30.0
     max_elapsed_time: Duration | None = Field(
-        None, description="0 retries for ever; the default is 5m in memory, for ever with a spool"
+        None, description="0 retries forever; the default is 5m in memory, forever with a spool"
     )

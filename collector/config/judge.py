@@ -1,4 +1,4 @@
-"""The section ``judge`` of the configuration: the model that rules with a judge may ask, and how much that may cost."""
+"""The section ``judge`` of the configuration: the model that judges runs, and the limits on its use."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collector.config.fields import Duration, LocalPath, RetryConfig, Section, T
 
 
 class BudgetConfig(Section):
-    """What may be asked within each minute and each UTC day, by this process. Every attempt counts, retries too.
+    """Limits on requests and tokens per minute and per UTC day, for this process. Every attempt counts, retries included.
 
-    Before a request its largest possible number of tokens is set aside; what was not used is given back.
+    A request reserves the maximum number of tokens it may use; unused ones are released afterwards.
     """
 
     requests_per_minute: int = Field(30, ge=1)
@@ -22,45 +22,45 @@ class BudgetConfig(Section):
 
 
 class JudgeRetryConfig(RetryConfig):
-    """Back-off after a failure: doubling from ``initial_interval`` to ``max_interval``, with jitter, or as the judge asks."""
+    """Exponential backoff with jitter after a failed request, unless the judge asks for a certain delay."""
 
-    max_elapsed_time: Duration = Field(60.0, description="of one question; after it the judgement failed")
+    max_elapsed_time: Duration = Field(60.0, description="per judgement; it fails when this has passed")
 
 
 class CircuitBreakerConfig(Section):
-    """After so many failures in a row nothing is asked for ``cool_down``; then one question tries whether it works again."""
+    """After this many consecutive failures no requests are sent for ``cool_down``; then one request probes the judge."""
 
     failures: int = Field(5, ge=1)
     cool_down: Duration = 30.0
 
 
 class CacheConfig(Section):
-    """Answers kept in memory: the same question to the same model is asked once. ``max_entries: 0`` keeps none."""
+    """Answers cached in memory, so that equal requests are sent once. ``max_entries: 0`` disables the cache."""
 
     max_entries: int = Field(10_000, ge=0)
     max_size_mib: int = Field(16, ge=1)
 
 
 class JudgeConfig(Section):
-    """The model that scorers such as ``mastra_llm`` ask, at any endpoint with OpenAI's chat completions API.
+    """The model that scorers such as ``mastra_llm`` use, at any endpoint with OpenAI's chat completions API.
 
-    Needs the extra ``judge``. Spans never wait for it, unless for ``hold`` so that its scores are on the agent's span.
+    Requires the extra ``judge``. Spans do not wait for it, except up to ``hold``, which puts its scores on the agent span.
     """
 
     endpoint: str = Field(description="base URL", examples=["https://api.openai.com/v1", "http://127.0.0.1:8080/v1"])
     model: str = Field(min_length=1)
     api_key: SecretStr | None = None
-    api_key_file: LocalPath | None = Field(None, description="read again when it changes")
+    api_key_file: LocalPath | None = Field(None, description="reloaded when it changes")
     headers: dict[str, str] = {}
     tls: TlsConfig = TlsConfig()
-    timeout: Duration = Field(30.0, gt=0, description="of one request, its whole answer included")
-    hold: Duration = Field(0.0, le=60, description="how long the spans of a judged run wait for their judgement")
+    timeout: Duration = Field(30.0, gt=0, description="per request, including the complete response")
+    hold: Duration = Field(0.0, le=60, description="how long the spans of a judged run are held for the judgement")
     max_concurrency: int = Field(4, ge=1, le=64)
-    queue_size: int = Field(1_000, ge=1, description="judgements waiting; further ones are skipped and counted")
-    max_tokens: int = Field(1_024, ge=16, description="of one answer")
+    queue_size: int = Field(1_000, ge=1, description="waiting judgements; further ones are skipped and counted")
+    max_tokens: int = Field(1_024, ge=16, description="per answer")
     extra_body: dict[str, Any] = Field(
         {},
-        description="further keys of each request, or others: max_completion_tokens takes the place of max_tokens",
+        description="additional keys of each request; max_completion_tokens replaces max_tokens",
         examples=[{"cache_prompt": False}],
     )
     budget: BudgetConfig = BudgetConfig()
@@ -91,5 +91,5 @@ class JudgeConfig(Section):
         if self.api_key is not None and not self.api_key.get_secret_value():
             raise ValueError("api_key is empty")
         if self.max_tokens > min(self.budget.tokens_per_minute, self.budget.tokens_per_day):
-            raise ValueError("max_tokens is above the budget's tokens: nothing could ever be asked")
+            raise ValueError("max_tokens exceeds the token budget: no request could ever be sent")
         return self

@@ -1,6 +1,6 @@
-"""The collector's configuration: what a user may write, its defaults, and its mistakes.
+"""The configuration of the collector: its schema, defaults and error messages.
 
-The words are the OpenTelemetry Collector's where it has them. Unknown keys are refused with the nearest known name.
+Keys have the names that the OpenTelemetry Collector uses, if it has them. The error for an unknown key suggests a known one.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def _host_port(value: Any) -> Any:
     host, colon, port = str(value).rpartition(":")
     if not colon or not port.isdigit() or not 0 <= int(port) <= 65535:
         raise ValueError(f"{value!r} is not host:port, such as 0.0.0.0:4317")
-    return f"{host or '0.0.0.0'}:{port}"  # noqa: S104 - ":4317" means every address, as in the Collector
+    return f"{host or '0.0.0.0'}:{port}"  # noqa: S104 - ":4317" means all addresses, as in the Collector
 
 
 def _lower(value: Any) -> Any:
-    """``INFO`` is written in the OpenTelemetry Collector's examples as often as ``info``."""
+    """Levels may be upper case, as in many examples of the OpenTelemetry Collector."""
     return value.lower() if isinstance(value, str) else value
 
 
@@ -38,7 +38,7 @@ Listen = Annotated[str, BeforeValidator(_host_port)]
 
 
 class ServerTlsConfig(Section):
-    """TLS of a listener. With ``client_ca_file`` clients must show a certificate signed by it."""
+    """TLS of a listener. With ``client_ca_file`` clients must present a certificate signed by it (mutual TLS)."""
 
     cert_file: LocalPath
     key_file: LocalPath
@@ -47,14 +47,14 @@ class ServerTlsConfig(Section):
 
 
 class BearerAuthConfig(Section):
-    """What senders must show in ``authorization: Bearer ...``. The file has one token a line, so that they can change."""
+    """The tokens accepted in ``authorization: Bearer ...``. The file has one token per line, so that tokens can be rotated."""
 
     bearer_token: SecretStr | None = None
     bearer_token_file: LocalPath | None = None
     reload_interval: Duration = 30.0
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> BearerAuthConfig:
+    def _exactly_one(self) -> BearerAuthConfig:
         if (self.bearer_token is None) == (self.bearer_token_file is None):
             raise ValueError("set exactly one of bearer_token and bearer_token_file")
         if self.bearer_token is not None and not self.bearer_token.get_secret_value():
@@ -75,7 +75,7 @@ class GrpcServerConfig(Section):
 
 
 class HttpServerConfig(Section):
-    """OTLP/HTTP listener. ``max_request_body_size_mib`` holds before and after decompression."""
+    """OTLP/HTTP listener. ``max_request_body_size_mib`` applies before and after decompression."""
 
     endpoint: Listen = "127.0.0.1:4318"
     tls: ServerTlsConfig | None = None
@@ -87,7 +87,7 @@ class HttpServerConfig(Section):
 
 
 class ProtocolsConfig(Section):
-    """The OTLP listeners; name only those wanted, ``grpc:`` alone takes the defaults."""
+    """The OTLP listeners to start; ``grpc:`` alone uses the defaults."""
 
     grpc: GrpcServerConfig | None = None
     http: HttpServerConfig | None = None
@@ -100,16 +100,16 @@ class OtlpReceiverConfig(Section):
 
 
 class ReceiversConfig(Section):
-    """Where telemetry comes in."""
+    """The receivers of telemetry."""
 
     otlp: OtlpReceiverConfig = OtlpReceiverConfig()
 
 
 class TracesConfig(Section):
-    """When a trace counts as whole, and how much of it is kept until then.
+    """When a trace is considered complete, and how much of it is kept until then.
 
-    ``settle`` is the quiet time after a trace looks whole, ``idle_timeout`` the quiet time after which it is taken as
-    it is. SDK batch processors hold spans up to 5 s, so ``idle_timeout`` must be longer than that.
+    ``settle`` is the time without new spans after which a trace that looks complete is released, ``idle_timeout`` the time
+    after which any trace is. Batch processors of SDKs delay spans up to 5 s, so ``idle_timeout`` must be longer than that.
     """
 
     settle: Duration = 2.0
@@ -117,29 +117,29 @@ class TracesConfig(Section):
     idle_timeout: Duration = 30.0
     max_duration: Duration = 600.0
     max_open: int = Field(100_000, ge=1)
-    max_spans: int = Field(10_000, ge=1, description="GenAI spans kept of one trace")
-    max_held_mib: int = Field(512, ge=1, description="bytes of spans waiting for their verdict, all traces together")
-    remember: int = Field(10_000, ge=0, description="finished traces kept to recognise late and repeated spans")
+    max_spans: int = Field(10_000, ge=1, description="GenAI spans kept per trace")
+    max_held_mib: int = Field(512, ge=1, description="size of all spans held for a verdict")
+    remember: int = Field(10_000, ge=0, description="finished traces kept to recognize late and duplicate spans")
 
 
 class ConversationsConfig(Section):
-    """When a conversation counts as over, for rules of scope ``conversation``, and how much of it is kept until then.
+    """When a conversation is considered over, for rules of scope ``conversation``, and how much of it is kept until then.
 
-    ``idle_timeout`` is the quiet time after its last run: it should be longer than a user's pauses and an agent's runs.
-    Beyond a limit the conversation quiet longest gets its verdict as it is, labelled incomplete.
+    ``idle_timeout`` is the time since its last run; it should be longer than the pauses of users and the runs of agents.
+    If a limit is exceeded, the conversation idle the longest is scored as it is, labelled incomplete.
     """
 
     idle_timeout: Duration = 300.0
-    max_duration: Duration = Field(86_400.0, description="a conversation still going on then is labelled incomplete")
+    max_duration: Duration = Field(86_400.0, description="a longer conversation is scored then, labelled incomplete")
     max_open: int = Field(10_000, ge=1)
-    max_runs: int = Field(100, ge=1, description="runs kept of one conversation")
-    max_calls: int = Field(1_000, ge=1, description="tool calls kept of one conversation")
-    max_held_mib: int = Field(64, ge=1, description="bytes of runs, all conversations together")
-    remember: int = Field(1_000, ge=0, description="conversations kept after their verdict, so that it can be revised")
+    max_runs: int = Field(100, ge=1, description="runs kept per conversation")
+    max_calls: int = Field(1_000, ge=1, description="tool calls kept per conversation")
+    max_held_mib: int = Field(64, ge=1, description="size of the runs of all conversations")
+    remember: int = Field(1_000, ge=0, description="scored conversations kept so that their verdict can be revised")
 
 
 class ContextConfig(Section):
-    """Which attributes say route and intent; the first that is present wins."""
+    """The span attributes that contain route and intent; the first one present is used."""
 
     route: list[str] = ["rightcall.route", "http.route"]
     intent: list[str] = ["rightcall.intent", "gen_ai.workflow.name"]
@@ -147,15 +147,15 @@ class ContextConfig(Section):
 
 
 class SendingQueueConfig(Section):
-    """Requests waiting to be sent. When it is full, senders are asked to slow down."""
+    """Requests waiting to be sent. If it is full, senders are asked to slow down."""
 
     queue_size: int = Field(10_000, ge=1, description="requests")
-    max_size_mib: int = Field(256, ge=1, description="in memory; a spool has a limit of its own")
+    max_size_mib: int = Field(256, ge=1, description="in memory; a spool has its own limit")
     num_consumers: int = Field(4, ge=1, le=64)
 
 
 class OtlpExporterConfig(Section):
-    """Where annotated traces, passed-through telemetry and evaluation events go.
+    """The backend for annotated traces, passed-through telemetry and evaluation events.
 
     ``endpoint`` is host:port for gRPC, or a URL with http:// or https:// for OTLP/HTTP.
     """
@@ -177,13 +177,15 @@ class PrometheusExporterConfig(Section):
 
 
 class SpoolConfig(Section):
-    """What was acknowledged and not delivered yet, on disk, so that a crash loses none of it.
+    """Stores acknowledged telemetry on disk until it is delivered, so that a crash does not lose it.
 
-    With ``fsync`` an acknowledgement survives a power cut; without, it survives the death of the process only.
+    With ``fsync`` it also survives a power failure; without, only the end of the process.
     """
 
-    path: LocalPath = Field(Path("/var/lib/rightcall"), description="a folder of its own; created where it is missing")
-    max_size_mib: int = Field(1024, ge=16, description="beyond it senders are asked to slow down")
+    path: LocalPath = Field(
+        Path("/var/lib/rightcall"), description="a folder for this collector only; created if missing"
+    )
+    max_size_mib: int = Field(1024, ge=16, description="above it senders are asked to slow down")
     fsync: bool = True
 
 
@@ -200,21 +202,21 @@ def _also_memory(schema: dict[str, Any]) -> None:
 
 
 class ExportersConfig(Section):
-    """Where results go."""
+    """The exporters of telemetry and results."""
 
     otlp: OtlpExporterConfig | None = None
     prometheus: PrometheusExporterConfig = PrometheusExporterConfig()
 
 
 class MemoryLimiterConfig(Section):
-    """Above ``limit_mib`` less ``spike_limit_mib`` senders are asked to wait; above ``limit_mib`` open traces are evicted."""
+    """Above ``limit_mib - spike_limit_mib`` senders are asked to slow down; above ``limit_mib`` open traces are evicted."""
 
-    limit_mib: int | None = Field(None, ge=64, description="resident memory of the process; unlimited where absent")
+    limit_mib: int | None = Field(None, ge=64, description="resident memory of the process; unlimited if not set")
     spike_limit_mib: int | None = Field(None, ge=1, description="a fifth of limit_mib by default")
     check_interval: Duration = 0.25
 
     def spike(self) -> int:
-        """How far the soft limit lies below the hard one, in MiB."""
+        """Returns the difference between hard and soft limit, in MiB."""
         return (self.limit_mib or 0) // 5 if self.spike_limit_mib is None else self.spike_limit_mib
 
     @model_validator(mode="after")
@@ -225,10 +227,10 @@ class MemoryLimiterConfig(Section):
 
 
 class RedactionConfig(Section):
-    """What must not leave in held spans, evaluation events and log records of agents; scoring still sees it.
+    """What is redacted in held spans, evaluation events and log records of agents before export, but not for scoring.
 
-    Values of attributes whose name matches a glob are replaced; of all other texts only what matches a pattern. With
-    ``pass_through`` spans and logs that are only passed on are redacted too, which costs parsing every one of them.
+    The values of attributes whose names match a glob are replaced; in all other strings, whatever matches a pattern. With
+    ``pass_through`` passed-through spans and logs are redacted too, at the cost of parsing each of them.
     """
 
     attributes: list[str] = Field([], examples=[["gen_ai.tool.call.arguments", "gen_ai.*.messages"]])
@@ -243,13 +245,13 @@ class AdminConfig(Section):
 
 
 class LogsConfig(Section):
-    """What the collector writes on stderr: JSON, one object a line."""
+    """The log on stderr: one JSON object per line."""
 
     level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
 
 
 class MetricsConfig(OtlpExporterConfig):
-    """Where the metrics of /metrics are sent as well, every ``interval``."""
+    """A backend to which the metrics of /metrics are also pushed, every ``interval``."""
 
     interval: Duration = Field(60.0, gt=0)
 
@@ -263,7 +265,7 @@ class TelemetryConfig(Section):
 
 
 class ServiceConfig(Section):
-    """The collector as a process."""
+    """The process."""
 
     telemetry: TelemetryConfig = TelemetryConfig()
 
@@ -286,7 +288,7 @@ class Config(Section):
 
 
 def load_config(path: Path) -> Config:
-    """Read a configuration file; relative paths in it are relative to it. Raises ConfigError with every mistake."""
+    """Read a configuration file; paths in it are relative to its folder. Raises ConfigError with every mistake."""
     document = load_yaml(path, environment())
     try:
         return Config.model_validate(_without_nulls(document.data), context=path.parent)
@@ -295,7 +297,7 @@ def load_config(path: Path) -> Config:
 
 
 def _without_nulls(data: Any) -> Any:
-    """``grpc:`` with nothing after it means its defaults, as in the OpenTelemetry Collector."""
+    """``grpc:`` without a value means its defaults, as in the OpenTelemetry Collector."""
     if isinstance(data, dict):
         return {key: {} if value is None else _without_nulls(value) for key, value in data.items()}
     return data
@@ -313,7 +315,7 @@ def _mistakes(document: Document, error: ValidationError) -> list[tuple[Where, s
 
 
 def _known_keys(where: Where) -> list[str]:
-    """The keys of the section at ``where``."""
+    """Returns the keys of the section at ``where``."""
     section: type[BaseModel] = Config
     for name in where:
         kinds = [section.model_fields[str(name)].annotation, *get_args(section.model_fields[str(name)].annotation)]

@@ -1,6 +1,6 @@
-"""YAML files as plain data that remembers its lines. The only module that reads YAML.
+"""Reads YAML files as plain data with line numbers. The only module that reads YAML.
 
-A mistake is reported as ``file:line: path: what is wrong and how to mend it``, every mistake of a file at once.
+Errors are reported as ``file:line: path: what is wrong and how to fix it``, all errors of a file at once.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ _ENVIRONMENT = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One YAML file: its data, and the line of every path in it."""
+    """The data of a YAML file, and the line number of every path in it."""
 
     path: Path
     data: Any
     lines: Mapping[Where, int]
 
     def place(self, where: Where) -> str:
-        """``file:line`` of the nearest place that exists at or above ``where``."""
+        """Returns ``file:line`` of ``where``, or of its nearest ancestor that has a line."""
         while where and where not in self.lines:
             where = where[:-1]
         return f"{self.path}:{self.lines.get(where, 1)}"
 
     def error(self, mistakes: Iterable[tuple[Where, str]]) -> ConfigError:
-        """An error with one line a mistake."""
+        """Returns an error with one line for each mistake."""
         return ConfigError(
             "\n".join(f"{self.place(where)}: {'.'.join(map(str, where)) or 'file'}: {what}" for where, what in mistakes)
         )
 
 
 def load_yaml(path: Path, environment: Mapping[str, str] | None = None) -> Document:
-    """Read one YAML file, replacing ``${env:NAME}`` and ``${env:NAME:-default}`` when an environment is given.
+    """Read a YAML file, replacing ``${env:NAME}`` and ``${env:NAME:-default}`` if an environment is given.
 
-    Raises ConfigError where the file cannot be read, is not YAML, repeats a key or names a variable that is not set.
+    Raises ConfigError if the file cannot be read, is not YAML, repeats a key or references a variable that is not set.
     """
     try:
         if path.stat().st_size > _MAX_BYTES:
@@ -68,7 +68,7 @@ def load_yaml(path: Path, environment: Mapping[str, str] | None = None) -> Docum
 
 
 class _Reader:
-    """Builds plain data from YAML nodes. Recursion is bounded by the YAML parser's own."""
+    """Builds plain data from YAML nodes. Its recursion is bounded, because the YAML parser's is."""
 
     def __init__(self, path: Path, environment: Mapping[str, str] | None) -> None:
         self.lines: dict[Where, int] = {}
@@ -95,7 +95,7 @@ class _Reader:
             key = str(self._scalars.construct_object(key_node))
             line = key_node.start_mark.line + 1
             if key in result:
-                raise ConfigError(f"{self._path}:{line}: {'.'.join(map(str, (*where, key)))}: given twice")
+                raise ConfigError(f"{self._path}:{line}: {'.'.join(map(str, (*where, key)))}: duplicate key")
             result[key] = self.read(value_node, (*where, key))
             self.lines[(*where, key)] = line
         return result
@@ -105,13 +105,13 @@ class _Reader:
         value = (self._environment or {}).get(name, default)
         if value is None:
             raise ConfigError(
-                f"{self._path}:{line}: environment variable {name} is not set; ${{env:{name}:-default}} gives a default"
+                f"{self._path}:{line}: environment variable {name} is not set; use ${{env:{name}:-default}} for a default"
             )
         return value
 
 
 def rule_paths(paths: Iterable[Path]) -> list[Path]:
-    """Every YAML file named or inside a named folder, once, in a stable order. Raises ConfigError for a missing path."""
+    """Returns each YAML file among ``paths`` or below them, once, in a stable order. Raises ConfigError for a missing path."""
     found: dict[Path, Path] = {}
     for path in paths:
         if path.is_dir():
@@ -125,19 +125,19 @@ def rule_paths(paths: Iterable[Path]) -> list[Path]:
 
 
 def _is_rule_file(inside: Path, path: Path) -> bool:
-    """Not what is hidden: a mounted ConfigMap holds each file twice, once in a folder such as ``..2026_11_21``."""
+    """Hidden paths are skipped: a mounted ConfigMap has each file twice, once in a folder such as ``..2026_11_21``."""
     return (
         path.suffix in {".yaml", ".yml"} and path.is_file() and not any(part.startswith(".") for part in inside.parts)
     )
 
 
 def nearest(key: str, known: Iterable[str]) -> str:
-    """A hint that ends the message about an unknown key."""
+    """Returns the error message for an unknown key, with the closest known key."""
     names = sorted(known)
     close = difflib.get_close_matches(key, names, n=1)
     return f"unknown key; did you mean {close[0]}?" if close else f"unknown key; known keys: {', '.join(names)}"
 
 
 def environment() -> Mapping[str, str]:
-    """The process environment, for ``load_yaml``."""
+    """Returns the environment of the process, for ``load_yaml``."""
     return os.environ

@@ -27,7 +27,9 @@ class SendingQueue:
         self._sending: set[ExportRequest] = set()
         self._bytes = 0
         self.spans = 0
-        """Spans in requests that were put and not acknowledged yet, durable or not."""
+        """Spans in requests that were put and not acknowledged or dropped yet, durable or not."""
+        self.dropped = 0
+        """Requests dropped undelivered."""
         self._ready = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -110,6 +112,14 @@ class SendingQueue:
     async def drained(self) -> None:
         """Wait until the queue is empty."""
         await self._empty.wait()
+
+    def drop_pending(self) -> None:
+        """Drop what is not delivered, once nobody sends it any more."""
+        self.dropped += len(self)
+        self._sending.clear()
+        self._waiting.clear()
+        self.spans = self._bytes = 0
+        self._empty.set()
 
     def pending(self) -> list[ExportRequest]:
         """What is not delivered: requests being sent, then waiting ones, oldest first."""

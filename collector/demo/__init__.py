@@ -1,4 +1,4 @@
-"""``rightcall demo``: replays recorded agent traffic with a real OTLP exporter into a collector of its own."""
+"""``rightcall demo``: replays recorded agent traffic with a real OTLP exporter into its own collector."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from collector.demo.scoreboard import Scoreboard
 from collector.service.serve import start
 from collector.service.service import Service
 
-_FAULTY = 0.2  # share of runs broken on purpose
+_FAULTY = 0.2  # share of runs with an injected fault
 _PAUSE = 0.25  # seconds between runs
 
 
 def demo(seconds: float | None = None) -> int:
-    """Run the demo until Ctrl-C, or for ``seconds``. Returns the exit code. Raises ConfigError when it cannot start."""
+    """Run the demo until Ctrl-C, or for ``seconds``. Returns the exit code. Raises ConfigError if it cannot start."""
     logging.basicConfig(level=logging.ERROR)  # the scoreboard shows the rest
     return asyncio.run(_demo(seconds))
 
@@ -51,7 +51,7 @@ async def _demo(seconds: float | None) -> int:
 
 
 def _screen(scoreboard: Scoreboard) -> contextlib.AbstractContextManager[object]:
-    """A live display on a terminal; elsewhere the addresses now, and the scoreboard at the end."""
+    """Returns a live display on a terminal; otherwise prints the addresses now and leaves the scoreboard to the end."""
     console = Console()
     if not console.is_terminal:
         console.print(*scoreboard.addresses, sep="\n")
@@ -60,7 +60,7 @@ def _screen(scoreboard: Scoreboard) -> contextlib.AbstractContextManager[object]
 
 
 def _config() -> Config:
-    """The defaults with short timeouts, because a replayed run is complete once sent, and with free ports."""
+    """Returns the defaults with short timeouts, because a replayed run is complete once sent, and with free ports."""
     rules = Path(str(files("collector.demo") / "rules.yaml"))
     grpc, http, metrics, admin = (f"127.0.0.1:{_free(port)}" for port in (4317, 4318, 9464, 13133))
     return Config.model_validate(
@@ -76,14 +76,14 @@ def _config() -> Config:
 
 
 def _free(port: int) -> int:
-    """Returns ``port``, or 0 (any) where it is in use."""
+    """Returns ``port``, or 0 (any) if it is in use."""
     with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
         return port
     return 0
 
 
 class _Traffic(threading.Thread):
-    """Sends one run after another until ``stop``, as an application with the OpenTelemetry SDK would."""
+    """Sends one run after another until ``stop``, like an application that uses the OpenTelemetry SDK."""
 
     def __init__(self, endpoint: str) -> None:
         super().__init__(name="demo-traffic")
@@ -99,7 +99,7 @@ class _Traffic(threading.Thread):
             self._exporter.export(replay(recording, time.time_ns(), random, fault))
 
     def stop(self) -> None:
-        """Stop after the run being sent."""
+        """Finish sending the current run, then stop."""
         self._stopped.set()
         self.join()
         self._exporter.shutdown()

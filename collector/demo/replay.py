@@ -1,7 +1,7 @@
-"""Recorded agent runs, sent again as if they happened now.
+"""Replays recorded agent runs as if they happened now.
 
-The recordings are traces of real frameworks with scripted models. Each replay gets fresh ids and times and the route an
-application would have set; some are broken on purpose, as a changed prompt or model would break them.
+The recordings are traces of real frameworks with scripted models. Each replay gets new ids and times and the route that an
+application would set; some get a fault, such as a changed prompt or model would cause.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One recorded trace: its spans, each with its resource attributes and scope."""
+    """A recorded trace: its spans, each with its resource attributes and scope."""
 
     name: str
     route: str
@@ -42,7 +42,7 @@ ROUTES: Mapping[str, str] = {
     "js-ai7-otel-fail": "/chat/pay",
 }
 
-# What a worse prompt, model or tool does to a run: the words of a route that come out differently.
+# What a worse prompt, model or tool would change in the runs of a route: (old text, new text).
 FAULTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "/chat/trip": (("book_flight", "cancel_flight"), ("Paris", "Berlin"), ("AF123", "flight one")),
     "/chat/book": (("book_flight", "hold_flight"), ("send_email", "send_fax")),
@@ -51,7 +51,7 @@ FAULTS: Mapping[str, tuple[tuple[str, str], ...]] = {
 
 
 def recordings() -> list[Recording]:
-    """The recordings shipped with the package."""
+    """Returns the recordings in the package."""
     folder = files("collector.demo") / "recordings"
     loaded = []
     for name, route in ROUTES.items():
@@ -65,14 +65,17 @@ def _spans(request: bytes) -> Iterator[tuple[Mapping[str, Any], InstrumentationS
     for resource in ExportTraceServiceRequest.FromString(request).resource_spans:
         attributes = _attributes(resource.resource.attributes)
         for scope in resource.scope_spans:
-            named = InstrumentationScope(scope.scope.name, scope.scope.version)
-            yield from ((attributes, named, span) for span in scope.spans)
+            sdk_scope = InstrumentationScope(scope.scope.name, scope.scope.version)
+            yield from ((attributes, sdk_scope, span) for span in scope.spans)
 
 
 def replay(
     recording: Recording, now_ns: int, random: Random, fault: tuple[str, str] | None = None
 ) -> list[ReadableSpan]:
-    """The recording as finished SDK spans that ended at ``now_ns``, with ``fault`` (from, to) put into its words."""
+    """Returns the recording as ended SDK spans, the last of which ended at ``now_ns``.
+
+    ``fault`` is a text and its replacement in names and attributes.
+    """
     shift = now_ns - max(span.end_time_unix_nano for _, _, span in recording.spans)
     trace_id = random.getrandbits(128)
     ids = {span.span_id: random.getrandbits(64) for _, _, span in recording.spans}
@@ -81,15 +84,15 @@ def replay(
         known = ids.get(span_id)
         return SpanContext(trace_id, known, is_remote=False, trace_flags=TraceFlags(1)) if known else None
 
-    def worded(value: Any) -> Any:
+    def with_fault(value: Any) -> Any:
         return value.replace(*fault) if fault and isinstance(value, str) else value
 
-    def finished(attributes: Mapping[str, Any], scope: InstrumentationScope, span: ProtoSpan) -> ReadableSpan:
-        own = {key: worded(value) for key, value in _attributes(span.attributes).items()}
+    def ended_span(attributes: Mapping[str, Any], scope: InstrumentationScope, span: ProtoSpan) -> ReadableSpan:
+        own = {key: with_fault(value) for key, value in _attributes(span.attributes).items()}
         if not span.parent_span_id:
             own["rightcall.route"] = recording.route
         return ReadableSpan(
-            worded(span.name),
+            with_fault(span.name),
             context(span.span_id),
             context(span.parent_span_id),
             Resource(attributes),
@@ -102,7 +105,7 @@ def replay(
             instrumentation_scope=scope,
         )
 
-    return [finished(*span) for span in recording.spans]
+    return [ended_span(*span) for span in recording.spans]
 
 
 def _attributes(items: Any) -> dict[str, Any]:

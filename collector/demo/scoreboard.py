@@ -1,4 +1,4 @@
-"""The live scoreboard: how each rule does, and why the latest runs failed."""
+"""The live scoreboard: the accuracy of each rule, and why recent runs failed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Scoreboard:
         self.runs = 0
 
     def add(self, verdict: Verdict) -> None:
-        """Take one verdict."""
+        """Count a verdict."""
         self.runs += 1
         labels = self._labels.setdefault(verdict.rule or "no rule", Counter())
         self._outcomes.update(verdict.outcomes() if verdict.rule else ())
@@ -43,15 +43,15 @@ class Scoreboard:
                 )
 
     def render(self) -> Group:
-        """The scoreboard as it stands."""
+        """Returns the current scoreboard."""
         rules = Table(
             "rule", "runs", "pass", "fail", "other", "accuracy", title="Tool-call accuracy", title_justify="left"
         )
         for rule, labels in sorted(self._labels.items()):
-            good, bad = labels["pass"], labels["fail"]
-            accuracy = f"{good / (good + bad):.1%}" if good + bad else "-"
-            other = labels.total() - good - bad
-            rules.add_row(rule, str(labels.total()), str(good), str(bad), str(other), accuracy)
+            passed, failed = labels["pass"], labels["fail"]
+            accuracy = f"{passed / (passed + failed):.1%}" if passed + failed else "-"
+            other = labels.total() - passed - failed
+            rules.add_row(rule, str(labels.total()), str(passed), str(failed), str(other), accuracy)
         calls = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.most_common())
         return Group(
             *map(Text, self.addresses),

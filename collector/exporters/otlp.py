@@ -216,6 +216,7 @@ class OtlpExporter:
             _log.info("stopped with %d requests (%d spans) waiting in the spool", len(pending), spans)
         elif pending:
             self._dropped.inc(spans)
+            self._queue.drop_pending()
             _log.error("stopped and dropped %d undelivered requests (%d spans)", len(pending), spans)
         await self._transport.close()
 

@@ -1,7 +1,7 @@
-"""Reads from spans what only a judge needs: outputs, which may hold the final response, and tool definitions.
+"""Reads from spans what only a judge needs: outputs, which may contain the final response, and tool definitions.
 
-Used only if a rule asks a judge, and parsed only when a run is judged. An open trace keeps its spans in memory, so the
-content is bounded, and definitions that every request repeats are kept once.
+Used only if a rule has a judge; the content is parsed only when a run is judged. Open traces are kept in memory, so the
+content is bounded, and definitions that every request repeats are stored once.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _ROLES: Final = frozenset({Role.AGENT, Role.MODEL, Role.OTHER})
 
 ATTRIBUTES: Final = frozenset(name for name in (*_OUTPUTS, *_TOOL_DEFINITIONS, *_REQUESTS) if not name.endswith("."))
 PREFIXES: Final = tuple(name for name in (*_OUTPUTS, *_TOOL_DEFINITIONS) if name.endswith("."))
-"""Attributes that have to be decoded beyond those of the dialects."""
+"""Attributes to decode in addition to those of the dialects."""
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """As ``dialects.read_span``, with the content that a judge needs."""
+    """Like ``dialects.read_span``, with the content that a judge needs."""
     genai_span = dialects.read_span(span)
     if genai_span is None or genai_span is IGNORED or genai_span.role not in _ROLES:
         return genai_span
@@ -46,7 +46,7 @@ def read_span(span: Span) -> GenAISpan | None:
 
 
 def read_log(record: LogRecord) -> GenAISpan | None:
-    """As ``dialects.read_log``, with the content that a judge needs."""
+    """Like ``dialects.read_log``, with the content that a judge needs."""
     genai_span = dialects.read_log(record)
     if genai_span is None:
         return None
@@ -63,7 +63,7 @@ def _with_content(genai_span: GenAISpan, output: object, definitions: object) ->
 
 
 def _first(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """Returns the first attribute that is not empty; those under a prefix together."""
+    """Returns the first attribute that is not empty; for a prefix, all attributes that start with it."""
     for name in names:
         value = attributes.get(name)
         if not value and name.endswith("."):
@@ -83,9 +83,9 @@ def _output_in_events(span: Span) -> Any:
 
 
 def _first_request(span: Span, genai_span: GenAISpan) -> Any:
-    """Returns a complete request only if it is kept as user input too, as a run's first is; later ones grow with history.
+    """Returns the request of a model span if it is also kept as user input, as the first of a run is.
 
-    Only a model's: the user controls an agent's input, and could define tools in it.
+    Later requests repeat the history. Agent spans are excluded: users control their input and could define tools in it.
     """
     request = _first(span.attributes, _REQUESTS) if genai_span.role is Role.MODEL else None
     return request if request is genai_span.user_input else None

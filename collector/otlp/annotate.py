@@ -1,4 +1,4 @@
-"""Write our findings: attributes appended to a span's bytes, evaluation events as log records."""
+"""Encodes results: attributes appended to a serialised span, evaluation events as log records."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from collector.otlp.lazy import Envelope
 
 AttributeValue = str | bool | int | float | tuple[str, ...]
 Attributes = tuple[tuple[str, AttributeValue], ...]
-"""Names and values as a tuple: most runs of a rule say the same, and what was said before is not encoded again."""
+"""Names and values. A tuple is hashable: most runs of a rule have the same attributes, whose encoding is cached."""
 
 _ONE_BYTE = 128  # lengths below this take one byte
 _INFO, _WARN = 9, 13  # SeverityNumber of an evaluation, and of one that failed to run
 
 
 def annotate(raw: bytes, attributes: Attributes) -> bytes:
-    """Append ``attributes`` to a span; one that the span already has under the same name is replaced.
+    """Returns the span with ``attributes`` appended; attributes of the same names are replaced.
 
-    Appending a field to a protobuf message is concatenation, so the span's own bytes stay as they were.
+    Appending a field to a protobuf message is concatenation, so the bytes of the span itself are unchanged.
     """
     if b"rightcall." in raw or b"gen_ai.evaluation." in raw:
         raw = _without(raw, frozenset(key.encode() for key, _ in attributes))
@@ -34,14 +34,14 @@ def log_record(
     time_ns: int,
     trace_id: bytes,
     span_id: bytes,
-    usual: Attributes,
+    shared: Attributes,
     own: Mapping[str, AttributeValue],
     *,
     failed: bool,
 ) -> bytes:
-    """An event as a serialised ``LogRecord``, joined to its span by trace and span id.
+    """Returns an event as a serialised ``LogRecord``, linked to its span by trace id and span id.
 
-    ``usual`` are the attributes it shares with other events, ``own`` those it does not.
+    ``shared`` are attributes that many events have in common (their encoding is cached), ``own`` those of this event.
     """
     record: bytes = schema.LogRecord(
         time_ns=time_ns,
@@ -52,7 +52,7 @@ def log_record(
         span_id=span_id,
         event_name=event_name.encode(),
     ).SerializeToString()
-    return record + _record_attributes(usual)
+    return record + _record_attributes(shared)
 
 
 @lru_cache(maxsize=2048)
@@ -72,7 +72,7 @@ def _record_attributes(attributes: Attributes) -> bytes:
 def _key_value(key: str, value: AttributeValue) -> bytes:
     if isinstance(value, str):
         name, text = key.encode(), value.encode()
-        if len(name) < _ONE_BYTE and len(text) < _ONE_BYTE - 2:  # nearly all are: 0a <key> 12 <value: 0a <text>>
+        if len(name) < _ONE_BYTE and len(text) < _ONE_BYTE - 2:  # nearly always: 0a <key> 12 <value: 0a <text>>
             return b"\n%c%b\x12%c\n%c%b" % (len(name), name, len(text) + 2, len(text), text)
     return KeyValue(key=key, value=_any_value(value)).SerializeToString()
 
@@ -101,7 +101,7 @@ def _without(raw: bytes, keys: frozenset[bytes]) -> bytes:
 
 
 def _key(attribute: bytes) -> bytes:
-    """The key of an attribute, b"" where the sender wrote something that is none."""
+    """Returns the key of an attribute, b"" if it is not protobuf."""
     try:
         key: bytes = schema.KeyValue.FromString(attribute).key
     except ProtobufError:
@@ -111,6 +111,6 @@ def _key(attribute: bytes) -> bytes:
 
 @lru_cache(maxsize=1024)
 def events_envelope(resource: bytes, name: str, version: str) -> Envelope:
-    """The envelope of our events: the evaluated run's own resource, our instrumentation scope."""
+    """Returns the envelope of evaluation events: the resource of the evaluated run, the collector's instrumentation scope."""
     scope = schema.Scope(name=name.encode(), version=version.encode()).SerializeToString()
     return Envelope(resource, schema.ScopeItems(scope=scope).SerializeToString())

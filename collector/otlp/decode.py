@@ -1,7 +1,7 @@
-"""One span's or log record's bytes to plain data, reading the wanted attributes only.
+"""Decodes the bytes of a span or log record to plain data, with the selected attributes only.
 
-Any bytes give a Span (LogRecord) or DecodeError, nothing else. Keys are compared as bytes; an attribute nobody wants
-is skipped without looking at its value. Invalid UTF-8 is replaced, values nested deeper than 32 levels become None.
+Any bytes give a Span (LogRecord) or DecodeError, nothing else. Keys are compared as bytes; the value of an attribute that
+is not selected is skipped unread. Invalid UTF-8 is replaced, values nested deeper than 32 levels become None.
 """
 
 from __future__ import annotations
@@ -18,62 +18,62 @@ from collector.otlp import schema
 from collector.otlp.lazy import Envelope
 
 _MAX_DEPTH = 32  # agent arguments nest a few levels; protobuf itself stops at 100
-_MAX_EVENTS = 256  # the SDKs' default limit is 128 a span
-_MAX_VALUES = 64  # remembered of one key
-_MAX_CACHED = 4096  # keys and envelopes come from senders, so what we remember of them is bounded
+_MAX_EVENTS = 256  # the default limit of SDKs is 128 per span
+_MAX_VALUES = 64  # cached per key
+_MAX_CACHED = 4096  # keys and envelopes come from senders, so the caches are bounded
 _KEY_TAG, _STRING_TAG = 0x0A, 0x0A  # of KeyValue.key and of AnyValue.string_value
 _ONE_BYTE = 128  # lengths below this take one byte
 _HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200  # span flags, opentelemetry-proto trace/v1
 
 
 @dataclass(slots=True)
-class _Wanted:
-    """A key that is wanted, and how many of its values may still be remembered."""
+class _SelectedKey:
+    """A selected key, and how many more of its values may be cached."""
 
     name: str
     values_left: int = _MAX_VALUES
 
 
-class _Keys(dict[bytes, _Wanted | None]):
-    """Key as it stands on the wire to what is known of it, None for one nobody wants. Bounded."""
+class _Keys(dict[bytes, _SelectedKey | None]):
+    """A bounded cache from an encoded key to its `_SelectedKey`, None if the key is not selected."""
 
     def __init__(self, attributes: Iterable[str] | None, prefixes: Iterable[str] = ()) -> None:
         super().__init__()
         self._exact, self._prefixes = None if attributes is None else frozenset(attributes), tuple(prefixes)
         self.known: dict[bytes, tuple[str, str]] = {}
-        """The first few texts of each key, by the whole attribute as it stands on the wire: names and kinds repeat."""
+        """Name and value by encoded attribute, for the first few strings of each key: names and kinds repeat."""
 
-    def __missing__(self, key: bytes) -> _Wanted | None:
+    def __missing__(self, key: bytes) -> _SelectedKey | None:
         text = key.decode("utf-8", "replace")
-        is_wanted = self._exact is None or text in self._exact or text.startswith(self._prefixes)
-        wanted = _Wanted(text) if is_wanted else None
+        is_selected = self._exact is None or text in self._exact or text.startswith(self._prefixes)
+        selected = _SelectedKey(text) if is_selected else None
         if len(self) < _MAX_CACHED and len(key) < _ONE_BYTE:
-            self[key] = wanted
-        return wanted
+            self[key] = selected
+        return selected
 
 
 class Decoder:
     """Decodes spans and log records.
 
-    ``attributes`` are wanted keys, ``prefixes`` beginnings of wanted keys; of the scopes in ``whole_scopes`` every
-    attribute is wanted.
+    Selects the keys in ``attributes``, keys that start with one of ``prefixes``, and every attribute of the scopes in
+    ``whole_scopes``.
     """
 
     def __init__(
         self, attributes: Iterable[str], prefixes: Iterable[str] = (), whole_scopes: Iterable[str] = ()
     ) -> None:
-        self._wanted, self._everything = _Keys(attributes, prefixes), _Keys(None)
+        self._selected, self._all = _Keys(attributes, prefixes), _Keys(None)
         self._whole_scopes = frozenset(whole_scopes)
         self._envelopes: dict[Envelope, tuple[Resource, Scope]] = {}
         self._parent = b""
 
     def spans(self, raws: Iterable[bytes], envelope: Envelope) -> list[Span | None]:
-        """Decode spans of one scope, None for each that is not protobuf. Raises DecodeError when the scope is not."""
+        """Decode the spans of one scope; None for each that is not protobuf. Raises DecodeError if the scope is not."""
         try:
             resource, scope = self._resource_and_scope(envelope)
         except ProtobufError as error:
             raise DecodeError(f"a resource or scope is not protobuf: {error}") from None
-        keys = self._everything if scope.name in self._whole_scopes else self._wanted
+        keys = self._all if scope.name in self._whole_scopes else self._selected
         spans: list[Span | None] = []
         for raw in raws:
             try:
@@ -87,7 +87,7 @@ class Decoder:
         events, flags, status = span.events, span.flags, span.status
         code, message = _status(status) if status else (0, "")
         parent = span.parent_span_id
-        if parent == self._parent:  # siblings come together, and an open trace keeps the id of each one's parent
+        if parent == self._parent:  # siblings arrive together: share the id that an open trace keeps of each
             parent = self._parent
         self._parent = parent
         return Span(
@@ -117,7 +117,7 @@ class Decoder:
                 record.span_id,
                 record.event_name.decode("utf-8", "replace"),
                 record.time_ns or record.observed_ns,
-                _attributes(record.attributes, self._wanted),
+                _attributes(record.attributes, self._selected),
                 _any_value(record.body, 0),
                 resource,
                 scope,
@@ -141,10 +141,10 @@ class Decoder:
 
 
 def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
-    """The wanted attributes. The hot loop: one turn an attribute.
+    """Returns the selected attributes. A hot loop: one iteration per attribute.
 
-    Nearly all are a short key with a short text: 0a <length> <key> 12 <length> 0a <length> <text>. The lengths are
-    checked; an item in another order of fields has a key that nobody wants, or goes the long way.
+    Nearly all have a short key and a short string: 0a <length> <key> 12 <length> 0a <length> <string>. The lengths are
+    checked; an item with another field order has a key that is not selected, or is parsed in full.
     """
     found: dict[str, Any] = {}
     known = keys.known
@@ -154,22 +154,22 @@ def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
             continue
         try:
             end = item[1] + 2
-            wanted = keys[item[2:end]]
-            if wanted is None and item[0] == _KEY_TAG and item[1] < _ONE_BYTE:
+            selected = keys[item[2:end]]
+            if selected is None and item[0] == _KEY_TAG and item[1] < _ONE_BYTE:
                 continue
             text = item[end + 4 :]
-            if wanted and len(text) == item[end + 3] == item[end + 1] - 2 and item[end + 2] == _STRING_TAG:
-                value = found[wanted.name] = text.decode()
-                if wanted.values_left and len(item) < _ONE_BYTE and len(known) < _MAX_CACHED:
-                    wanted.values_left -= 1
-                    known[item] = wanted.name, value
+            if selected and len(text) == item[end + 3] == item[end + 1] - 2 and item[end + 2] == _STRING_TAG:
+                value = found[selected.name] = text.decode()
+                if selected.values_left and len(item) < _ONE_BYTE and len(known) < _MAX_CACHED:
+                    selected.values_left -= 1
+                    known[item] = selected.name, value
                 continue
         except (IndexError, UnicodeDecodeError):
             pass
         pair = schema.KeyValue.FromString(item)
-        wanted = keys[pair.key]
-        if wanted is not None:
-            found[wanted.name] = _any_value(pair.value, 0)
+        selected = keys[pair.key]
+        if selected is not None:
+            found[selected.name] = _any_value(pair.value, 0)
     return found
 
 

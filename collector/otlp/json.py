@@ -1,7 +1,7 @@
-"""OTLP/JSON to protobuf bytes, after which a request is like any other.
+"""Converts OTLP/JSON to protobuf bytes, so that the rest of the collector sees one encoding.
 
-OTLP's JSON differs from protobuf's own: ids are hex, not base64. The rest (lowerCamelCase keys, 64-bit integers as
-string or number, enums as integers, unknown fields ignored) is what protobuf's JSON parser takes, and it does the work.
+OTLP/JSON differs from the JSON mapping of protobuf in its ids: hex, not base64. The rest (lowerCamelCase keys, 64-bit
+integers as string or number, enums as integers, unknown fields ignored) is left to protobuf's JSON parser.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _REQUESTS: dict[Signal, type[Message]] = {
     "logs": ExportLogsServiceRequest,
     "metrics": ExportMetricsServiceRequest,
 }
-# Where a request of each signal is recognised by, for files that do not say.
+# The key that identifies the signal of a request, for files without that information.
 _TOP_LEVEL: dict[str, Signal] = {"resourceSpans": "traces", "resourceLogs": "logs", "resourceMetrics": "metrics"}
 _ID_FIELDS = frozenset({"traceId", "spanId", "parentSpanId"})
 _MAX_DEPTH = 96  # protobuf's own limit is 100 levels
 
 
 def to_protobuf(signal: Signal, body: bytes | str) -> bytes:
-    """Translate one JSON request to protobuf. Raises DecodeError with what is wrong."""
+    """Convert a JSON request to protobuf. Raises DecodeError with the reason."""
     return _serialize(signal, load(body))
 
 
@@ -49,7 +49,7 @@ def load(body: bytes | str) -> dict[str, Any]:
 
 
 def any_signal(document: dict[str, Any]) -> Iterator[tuple[Signal, bytes]]:
-    """Translate a document that may hold requests of any signal, as collectors' file exporters write them."""
+    """Convert a document that may contain requests of any signal, as the Collector's file exporter writes them."""
     for key, signal in _TOP_LEVEL.items():
         if key in document:
             yield signal, _serialize(signal, {key: document[key]})
@@ -66,7 +66,7 @@ def _serialize(signal: Signal, document: dict[str, Any]) -> bytes:
 
 
 def _ids_to_base64(document: Any) -> None:
-    """Rewrite hex ids in place, without recursion: the depth is the sender's choice."""
+    """Rewrite hex ids in place, without recursion: senders choose the depth."""
     pending: list[tuple[Any, int]] = [(document, 0)]
     while pending:
         node, depth = pending.pop()

@@ -1,8 +1,8 @@
-"""Split an OTLP request without decoding its spans, and put requests together again from raw spans.
+"""Splits OTLP requests without decoding their spans, and builds requests from raw spans.
 
-A span that is not about agents costs a slice, a few comparisons and a substring search; it leaves as the bytes that
-came in. Trace id, span id and parent id sit at fixed offsets when the encoder writes fields in order, as all known ones
-do: the tags are checked, and a span whose tags differ is parsed properly instead.
+A span that has nothing to do with agents costs a slice, a few comparisons and a substring search, and is forwarded as the
+bytes that were received. Trace id, span id and parent id are at fixed offsets if the encoder writes fields in order, as all
+known ones do: the tags are checked, and a span with other tags is parsed instead.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from google.protobuf.message import DecodeError as ProtobufError
 from collector.errors import DecodeError
 from collector.otlp import schema
 
-# How an encoder that writes fields in order begins a span that has a parent and no trace state:
-#   0a 10 <trace id> 12 08 <span id> 22 08 <parent span id> 2a <size of the name> <name> 30 <kind>
+# The start of a span with a parent and without trace state, as written by an encoder that writes fields in order:
+#   0a 10 <trace id> 12 08 <span id> 22 08 <parent span id> 2a <length of the name> <name> 30 <kind>
 _TRACE_TAG, _SPAN_TAG, _PARENT_TAG, _NAME_TAG, _KIND_TAG = b"\n\x10", b"\x12\x08", b'"\x08', 0x2A, 0x30
 _unpack_ids = struct.Struct("2s16s2s8s2s8s").unpack_from
 _NAME = 38  # offset of the name's tag
-_MAX_SHORT = 127  # sizes up to this take one byte
+_MAX_SHORT = 127  # lengths up to this take one byte
 _NO_PARENT = bytes(8)
-# How it ends one that has flags: 85 01 <four bytes, lowest first>. Bit 0x100 says that bit 0x200 is set: whether the
-# parent is remote. Without it, the kind decides.
+# The end of one with flags: 85 01 <four bytes, little-endian>. If bit 0x100 is set, bit 0x200 tells whether the parent is
+# remote; otherwise the kind decides.
 _FLAGS_TAG, _LOCAL_END = b"\x85\x01", b"\x01\0\0"
 _HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200
 _REMOTE_KINDS = frozenset({2, 5})  # server and consumer: called by another process
-_COMMONEST = b"gen_ai.operation.name"  # in nearly every span that matters; the longer, the faster it is looked for
+_MOST_COMMON = b"gen_ai.operation.name"  # in nearly every GenAI span; a longer needle is found faster
 _MAX_KNOWN_SCOPES = 4096
 
 
 class Envelope(NamedTuple):
-    """What surrounds spans in a request: resource and scope with their schema URLs, serialised without their items."""
+    """The resource and scope of spans in a request, with their schema URLs, serialised without their items."""
 
     resource: bytes
     scope: bytes
@@ -43,7 +43,7 @@ class Envelope(NamedTuple):
 
 @dataclass(slots=True)
 class ScopeSpans:
-    """The spans of one scope: all of them raw, and the indexes of those worth decoding."""
+    """The raw spans of one scope, and the indexes of those to decode."""
 
     envelope: Envelope
     spans: list[bytes]
@@ -52,7 +52,7 @@ class ScopeSpans:
 
 @dataclass(slots=True)
 class Split:
-    """One request, split. ``links`` has for each trace the ids of span, parent, span, parent, ... (zero: no parent)."""
+    """A split request. ``links`` maps each trace id to the ids of span, parent, span, parent, ... (zeros: no parent)."""
 
     scopes: list[ScopeSpans] = field(default_factory=list)
     links: dict[bytes, list[bytes]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Split:
 
 
 def iter_scopes(raw: bytes) -> Iterable[tuple[Envelope, Sequence[bytes]]]:
-    """Yield each scope of a request of any signal as its envelope and its raw items. Raises DecodeError."""
+    """Yield the envelope and the raw items of each scope of a request of any signal. Raises DecodeError."""
     try:
         for resource in map(schema.ResourceItems.FromString, schema.Request.FromString(raw).resources):
             scopes = list(resource.scopes)
@@ -75,27 +75,27 @@ def iter_scopes(raw: bytes) -> Iterable[tuple[Envelope, Sequence[bytes]]]:
 
 
 def check(raw: bytes) -> None:
-    """Raise DecodeError unless ``raw`` has the shape of a request."""
+    """Raise DecodeError if ``raw`` does not have the structure of a request."""
     for _ in iter_scopes(raw):
         pass
 
 
 class SpanFilter:
-    """Tells which spans are worth decoding: those that hold a marker, and all of certain scopes.
+    """Selects the spans to decode: those that contain a marker, and all spans of certain scopes.
 
-    The cost hardly grows with the number of markers: the commonest is looked for in every span, the others in all the
+    The cost hardly grows with the number of markers: the most common one is searched for in every span, the others in all
     remaining spans at once, by one linear-time automaton.
     """
 
     def __init__(self, markers: Iterable[bytes], scopes: Iterable[str] = ()) -> None:
-        self._markers = re2.compile(b"|".join(re2.escape(marker) for marker in (_COMMONEST, *markers)))
+        self._markers = re2.compile(b"|".join(re2.escape(marker) for marker in (_MOST_COMMON, *markers)))
         self._scopes = frozenset(scope.encode() for scope in scopes)
         self._known: dict[bytes, bool] = {}
 
     def find(self, envelope: Envelope, spans: Sequence[bytes], others: Sequence[int]) -> Iterable[int]:
-        """Which of the spans at ``others`` are worth decoding, though the commonest marker is not in them.
+        """Returns which of the spans at ``others``, none of which contains the most common marker, to decode.
 
-        Raises DecodeError where the envelope's scope is not protobuf.
+        Raises DecodeError if the scope in the envelope is not protobuf.
         """
         if self._is_whole(envelope.scope):
             return others
@@ -117,31 +117,31 @@ class SpanFilter:
 
 
 def split(raw: bytes, span_filter: SpanFilter) -> Split:
-    """Split a trace request. A span is wanted when it is of interest, has no parent, or one in another process.
+    """Split a trace request. A span is to be decoded if the filter selects it, or if it has no parent or a remote one.
 
-    Raises DecodeError where the request is not protobuf; a span that is not is wanted, and decoding it will tell.
+    Raises DecodeError if the request is not protobuf. A span that is not is left to the decoder, which rejects it.
     """
     result = Split()
     for envelope, items in iter_scopes(raw):
         spans = list(items)
-        wanted, others = _look(spans, result.links)
+        wanted, others = _classify(spans, result.links)
         found = span_filter.find(envelope, spans, others)
         result.scopes.append(ScopeSpans(envelope, spans, sorted([*wanted, *found]) if found else wanted))
         result.span_count += len(spans)
     return result
 
 
-def _look(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[list[int], list[int]]:
-    """The indexes of spans that have the commonest marker, or no parent in their own process; and of all others.
+def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[list[int], list[int]]:
+    """Returns the indexes of spans with the most common marker or without a local parent, and those of all others.
 
-    Adds every span's parent link to ``links``. The hot loop: one turn a span.
+    Adds the parent link of every span to ``links``. A hot loop: one iteration per span.
     """
     wanted, others = [], []
     for index, span in enumerate(spans):
         try:
             trace_tag, trace_id, span_tag, span_id, parent_tag, parent_id = _unpack_ids(span)
             in_order = trace_tag == _TRACE_TAG and span_tag == _SPAN_TAG and parent_tag == _PARENT_TAG
-            is_wanted = _COMMONEST in span or (
+            is_wanted = _MOST_COMMON in span or (
                 span[-3:] != _LOCAL_END
                 and (
                     span[-3] == 3
@@ -151,12 +151,12 @@ def _look(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[list
                 )
                 and _has_remote_parent(span)
             )
-        except (struct.error, IndexError, ProtobufError):  # shorter than what is looked at, or no span
+        except (struct.error, IndexError, ProtobufError):  # too short, or not a span
             in_order = False
         if not in_order:
             try:
                 trace_id, span_id, parent_id, is_remote = _parse_ids(span)
-                is_wanted = is_remote or _COMMONEST in span
+                is_wanted = is_remote or _MOST_COMMON in span
             except ProtobufError:
                 wanted.append(index)
                 continue
@@ -173,7 +173,7 @@ def _look(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[list
 
 
 def _has_remote_parent(span: bytes) -> bool:
-    """Whether the parent of a span in order is in another process: by its flags where they say so, else by its kind."""
+    """Returns whether a span with fields in order has a remote parent: by its flags if they tell, otherwise by its kind."""
     end = span[-6:]
     if end.startswith(_FLAGS_TAG) and end[3] & (_HAS_IS_REMOTE >> 8):
         return bool(end[3] & (_IS_REMOTE >> 8))
@@ -184,20 +184,20 @@ def _has_remote_parent(span: bytes) -> bool:
 
 
 def _parse_ids(raw: bytes) -> tuple[bytes, bytes, bytes, bool]:
-    """Trace id, span id, parent span id, and whether the parent is remote, of a span in any order of fields."""
+    """Returns trace id, span id, parent span id, and whether the parent is remote. Fields may be in any order."""
     span = schema.Span.FromString(raw)
     remote = bool(span.flags & _IS_REMOTE) if span.flags & _HAS_IS_REMOTE else span.kind in _REMOTE_KINDS
     return span.trace_id, span.span_id[:8].ljust(8, b"\0"), span.parent_span_id[:8].ljust(8, b"\0"), remote
 
 
 def parent_links(packed: bytes) -> dict[bytes, bytes]:
-    """Read links joined to one string, 16 bytes a span: span id to parent span id, b"" for a root."""
-    parents = {packed[at : at + 8]: packed[at + 8 : at + 16] for at in range(0, len(packed), 16)}
+    """Returns parent span id by span id, b"" for a root, from concatenated links of 16 bytes each."""
+    parents = {packed[start : start + 8]: packed[start + 8 : start + 16] for start in range(0, len(packed), 16)}
     return {span: b"" if parent == _NO_PARENT else parent for span, parent in parents.items()}
 
 
 def join(groups: Iterable[tuple[Envelope, Sequence[bytes]]]) -> bytes:
-    """Put a request together: items of one envelope stay together, scopes of one resource share it, order is kept."""
+    """Build a request: items of one envelope stay together, scopes of one resource share it, order is preserved."""
     resources: dict[bytes, Any] = {}
     for envelope, items in groups:
         resource = resources.get(envelope.resource)

@@ -1,7 +1,7 @@
-"""Message types that share OTLP's wire format but keep what we do not read as bytes.
+"""Message types with the wire format of OTLP that leave what the collector does not read as bytes.
 
 A nested message and a ``bytes`` field look the same on the wire, so a schema that declares ``repeated bytes spans``
-parses a real request and leaves every span as it came in. Unknown fields survive re-serialisation, so fields of newer
+parses a real request and leaves every span as it was received. Unknown fields survive re-serialisation, so fields of newer
 OTLP versions pass through. Strings are declared ``bytes`` too: invalid UTF-8 in an attribute must not fail a request.
 Field numbers are those of opentelemetry-proto 1.9 (trace/v1, logs/v1, common/v1).
 """
@@ -25,7 +25,7 @@ _BYTES, _INT32, _FIXED32, _FIXED64, _BOOL, _INT64, _DOUBLE = (
 _ONE, _MANY = descriptor_pb2.FieldDescriptorProto.LABEL_OPTIONAL, descriptor_pb2.FieldDescriptorProto.LABEL_REPEATED
 
 _MESSAGES: dict[str, tuple[tuple[str, int, Any, Any], ...]] = {
-    # The three levels of a request, alike for traces, logs and metrics: items of a scope, scopes of a resource.
+    # The three levels of a request, the same for traces, logs and metrics: resources, their scopes, the items of a scope.
     "Request": (("resources", 1, _BYTES, _MANY),),
     "ResourceItems": (("resource", 1, _BYTES, _ONE), ("scopes", 2, _BYTES, _MANY)),
     "ScopeItems": (("scope", 1, _BYTES, _ONE), ("items", 2, _BYTES, _MANY)),

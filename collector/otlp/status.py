@@ -1,4 +1,4 @@
-"""The one table between our errors and what OTLP says to a sender or hears from a backend.
+"""Maps the collector's errors to OTLP statuses for senders, and reads the responses of backends.
 
 Source: the OTLP specification 1.9, "OTLP/gRPC Response", "OTLP/HTTP Response" and "Failures". A gRPC
 RESOURCE_EXHAUSTED may be retried only when it carries RetryInfo; an HTTP error body is a ``google.rpc.Status``.
@@ -58,19 +58,19 @@ RETRYABLE_HTTP = frozenset({429, 502, 503, 504})
 
 
 def grpc_code(error: CollectorError) -> grpc.StatusCode:
-    """The gRPC code that answers ``error``."""
+    """Returns the gRPC status code for ``error``."""
     return next(code for kind, code, _ in _STATUSES if isinstance(error, kind))
 
 
 def http_status(error: CollectorError) -> int:
-    """The HTTP status that answers ``error``."""
+    """Returns the HTTP status code for ``error``."""
     if isinstance(error, UnsupportedError):
         return error.http_status
     return next(status for kind, _, status in _STATUSES if isinstance(error, kind))
 
 
 def status_message(error: CollectorError) -> Status:
-    """The ``google.rpc.Status`` that answers ``error``, with RetryInfo where the sender should wait."""
+    """Returns the ``google.rpc.Status`` for ``error``, with RetryInfo if the sender should wait."""
     status = Status(code=grpc_code(error).value[0], message=str(error))
     if isinstance(error, RefusedError):
         info = RetryInfo()
@@ -80,7 +80,7 @@ def status_message(error: CollectorError) -> Status:
 
 
 def http_body(error: CollectorError, *, as_json: bool) -> bytes:
-    """The body of an HTTP refusal, in the request's own encoding."""
+    """Returns the body of an HTTP error response, in the encoding of the request."""
     status = status_message(error)
     return json_format.MessageToJson(status, indent=None).encode() if as_json else status.SerializeToString()
 
@@ -99,19 +99,19 @@ def _response(signal: Signal, rejected: Rejected) -> Message:
 
 
 def partial_success(signal: Signal, rejected: Rejected) -> bytes:
-    """The response to a request of which some was rejected."""
+    """Returns the response to a request that was partly rejected."""
     return _response(signal, rejected).SerializeToString()
 
 
 def success_body(signal: Signal, rejected: Rejected, *, as_json: bool) -> bytes:
-    """The body of an HTTP 200, in the request's own encoding; ``partial_success`` is set only when it says something."""
+    """Returns the body of an HTTP 200, in the encoding of the request; ``partial_success`` is set only if needed."""
     if as_json:
         return json_format.MessageToJson(_response(signal, rejected), indent=None).encode()
     return partial_success(signal, rejected)
 
 
 def rejected_items(signal: Signal, response: bytes) -> Rejected:
-    """What a backend rejected for good, from its response; nothing where it answers something else than OTLP."""
+    """Returns what a backend rejected permanently according to its response; nothing if the response is not OTLP."""
     kind, count = _RESPONSES[signal]
     try:
         partial = kind.FromString(response).partial_success  # type: ignore[attr-defined]
@@ -121,7 +121,7 @@ def rejected_items(signal: Signal, response: bytes) -> Rejected:
 
 
 def retry_delay(status_details: bytes) -> float | None:
-    """Seconds a backend asked us to wait, from the ``grpc-status-details-bin`` trailer; None where it did not."""
+    """Returns the delay in seconds that a backend asked for in the ``grpc-status-details-bin`` trailer, None if it did not."""
     try:
         status = Status.FromString(status_details)
     except ProtobufError:
@@ -135,7 +135,10 @@ def retry_delay(status_details: bytes) -> float | None:
 
 
 def retry_after(header: str | None, now: float) -> float | None:
-    """Seconds a backend asked us to wait in an HTTP ``Retry-After``, seconds or date; ``now`` is Unix seconds."""
+    """Returns the delay in seconds from an HTTP ``Retry-After`` (seconds or a date), None if there is none it can read.
+
+    ``now`` is Unix time in seconds.
+    """
     if not header:
         return None
     if header.isascii() and header.isdigit():

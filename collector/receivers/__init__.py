@@ -1,1 +1,1 @@
-"""Receivers listen, check sizes and encodings, hand requests on as bytes and answer the sender in OTLP's words."""
+"""Receivers listen, enforce sizes and encodings, pass requests on as bytes, and respond as OTLP specifies."""

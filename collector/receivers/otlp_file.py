@@ -1,7 +1,7 @@
-"""OTLP from files: protobuf requests (``.pb``), JSON requests (``.json``) and JSON lines (``.jsonl``), each maybe ``.gz``.
+"""Reads OTLP from files: protobuf (``.pb``), JSON (``.json``) and JSON lines (``.jsonl``), optionally with ``.gz``.
 
-JSON lines are what the OpenTelemetry Collector's file exporter writes. A file that cannot be read raises InputError;
-a folder with no such file in or below it too.
+JSON lines are what the OpenTelemetry Collector's file exporter writes. Raises InputError for a file that cannot be read,
+and for a folder with no such file in or below it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class InputError(RightcallError):
 
 
 def trace_sets(path: Path) -> Iterator[list[Path]]:
-    """The files at ``path``, one list for each set of traces: a file is a set, and so is each folder with files."""
+    """Yield the files at ``path``, one list for each set of traces: a file is a set, and so is each folder with files."""
     if path.is_file():
         yield [path]
         return
@@ -33,12 +33,12 @@ def trace_sets(path: Path) -> Iterator[list[Path]]:
     folders = [path, *sorted(item for item in path.rglob("*") if item.is_dir())]
     sets = [files for folder in folders if (files := sorted(item for item in folder.iterdir() if _is_otlp(item)))]
     if not sets:
-        raise InputError(f"{path}: holds no {', '.join(_SUFFIXES)} file")
+        raise InputError(f"{path}: contains no {', '.join(_SUFFIXES)} file")
     yield from sets
 
 
 def read_file(path: Path) -> Iterator[tuple[Signal, bytes]]:
-    """The requests in a file as protobuf. Raises InputError with file and, for JSON lines, line."""
+    """Yield the requests in a file as protobuf. Raises InputError, which names the file and, for JSON lines, the line."""
     body = _content(path)
     kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     try:
@@ -80,5 +80,5 @@ def _is_otlp(path: Path) -> bool:
 
 
 def _signal_of(path: Path) -> Signal:
-    """Protobuf does not say its signal: the file's name does, traces where it says nothing."""
+    """Returns the signal that the file name contains, traces if none: a protobuf request does not identify its own."""
     return next((signal for signal in SIGNALS if signal in path.name), "traces")

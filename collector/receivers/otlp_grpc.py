@@ -1,7 +1,7 @@
-"""OTLP/gRPC receiver: raw bytes in, no stubs, no deserializer.
+"""OTLP/gRPC receiver: takes raw bytes, without stubs or a deserializer.
 
-Configuration: ``receivers.otlp.protocols.grpc``. Refuses what the pipeline refuses, with OTLP's codes; a message above
-``max_recv_msg_size_mib`` is refused by gRPC itself with RESOURCE_EXHAUSTED and no RetryInfo, which tells senders to drop it.
+Configuration: ``receivers.otlp.protocols.grpc``. Errors are returned with the status codes of OTLP. A message larger than
+``max_recv_msg_size_mib`` is refused by gRPC itself with RESOURCE_EXHAUSTED without RetryInfo, so senders drop it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _SERVICES: dict[Signal, str] = {
     "logs": "opentelemetry.proto.collector.logs.v1.LogsService",
     "metrics": "opentelemetry.proto.collector.metrics.v1.MetricsService",
 }
-_MAX_METADATA = 16 << 10  # bytes of headers, as the HTTP listener allows
+_MAX_METADATA = 16 << 10  # bytes of headers, as for the HTTP listener
 
 
 class OtlpGrpcReceiver:
-    """Serves the three OTLP services and hands each request to ``intake``."""
+    """Serves the three OTLP services and passes each request to ``intake``."""
 
     def __init__(self, config: GrpcServerConfig, intake: Intake, grace: float = 5.0) -> None:
         self._config, self._intake, self._grace = config, intake, grace
@@ -40,7 +40,7 @@ class OtlpGrpcReceiver:
         self.port = 0
 
     async def start(self) -> None:
-        """Listen. Raises ConfigError when the address cannot be had."""
+        """Listen. Raises ConfigError if the address cannot be used."""
         options = [
             ("grpc.max_receive_message_length", self._config.max_recv_msg_size_mib << 20),
             ("grpc.max_concurrent_streams", self._config.max_concurrent_streams),
@@ -48,12 +48,13 @@ class OtlpGrpcReceiver:
             ("grpc.max_metadata_size", _MAX_METADATA),
             ("grpc.absolute_max_metadata_size", _MAX_METADATA),
             ("grpc.server_handshake_timeout_ms", 10_000),
-            ("grpc.keepalive_time_ms", 60_000),  # detects peers that vanished and frees their half-sent messages
+            ("grpc.keepalive_time_ms", 60_000),  # detects dead peers and frees their partial messages
             ("grpc.so_reuseport", 0),  # two collectors on one port would split traces between them
         ]
         server = grpc.aio.server(options=options)
         for signal in SIGNALS:
-            # On the wire a stream of one message is a unary call; served as a stream, the message waits for the token.
+            # On the wire a unary call is a stream of one message; served as a stream, the token is checked before the message
+            # is read.
             method = grpc.stream_unary_rpc_method_handler(self._handler(signal))
             server.add_generic_rpc_handlers(
                 (grpc.method_handlers_generic_handler(_SERVICES[signal], {"Export": method}),)
@@ -69,14 +70,14 @@ class OtlpGrpcReceiver:
         tls = self._config.tls
         if tls is None:
             return server.add_insecure_port(self._config.endpoint)
-        server_context(tls)  # says what is wrong with the files, which gRPC would only log at the first connection
+        server_context(tls)  # raises for unusable files, which gRPC would only log at the first connection
         files = WatchedFiles([tls.cert_file, tls.key_file, tls.client_ca_file], tls.reload_interval, time.monotonic)
         mutual = tls.client_ca_file is not None
-        credentials = grpc.dynamic_ssl_server_credentials(_certificates(tls), _reloader(tls, files), mutual)  # type: ignore[arg-type]  # None is fine, grpcio documents
+        credentials = grpc.dynamic_ssl_server_credentials(_certificates(tls), _reloader(tls, files), mutual)  # type: ignore[arg-type]  # grpcio documents that None is allowed
         return server.add_secure_port(self._config.endpoint, credentials)
 
     async def shutdown(self) -> None:
-        """Stop accepting; running requests get their answer."""
+        """Stop accepting requests; those in progress are completed."""
         server, self._server = self._server, None
         if server is not None:
             await server.stop(self._grace)
@@ -94,7 +95,7 @@ class OtlpGrpcReceiver:
         return export
 
     async def _read(self, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
-        """The message. Raises TooSlowError at the time limit: half a message occupies memory while it is waited for."""
+        """Returns the message. Raises TooSlowError after ``read_timeout``: a partial message occupies memory."""
         try:
             async with asyncio.timeout(self._config.read_timeout):
                 message: Any = await context.read()
@@ -106,7 +107,7 @@ class OtlpGrpcReceiver:
 
 
 def _trailers(error: CollectorError) -> tuple[tuple[str, bytes], ...]:
-    """RetryInfo, without which a sender may not retry RESOURCE_EXHAUSTED."""
+    """Returns the RetryInfo without which a sender must not retry RESOURCE_EXHAUSTED."""
     if isinstance(error, RefusedError):
         return (("grpc-status-details-bin", status.status_message(error).SerializeToString()),)
     return ()
@@ -118,14 +119,14 @@ def _authorization(context: grpc.aio.ServicerContext[Any, Any]) -> str | None:
 
 
 def _certificates(config: ServerTlsConfig) -> grpc.ServerCertificateConfiguration:
-    """What the files hold now. Raises ConfigError."""
+    """Returns the current contents of the files. Raises ConfigError."""
     pair = (read_file(config.key_file, "tls.key_file"), read_file(config.cert_file, "tls.cert_file"))
     authorities = read_file(config.client_ca_file, "tls.client_ca_file") if config.client_ca_file is not None else None
     return grpc.ssl_server_certificate_configuration([pair], authorities)
 
 
 def _reloader(config: ServerTlsConfig, files: WatchedFiles) -> Callable[[], grpc.ServerCertificateConfiguration | None]:
-    """Asked by gRPC before each handshake: None where nothing changed."""
+    """Returns the function that gRPC calls before each handshake; it returns None if nothing changed."""
 
     def reload() -> grpc.ServerCertificateConfiguration | None:
         if not files.changed():
@@ -134,7 +135,7 @@ def _reloader(config: ServerTlsConfig, files: WatchedFiles) -> Callable[[], grpc
             server_context(config)
             return _certificates(config)
         except ConfigError as error:
-            _log.error("the new certificate cannot be used, the old one stays in force: %s", error)
+            _log.error("the new certificate cannot be used, keeping the old one: %s", error)
             return None
 
     return reload

@@ -1,8 +1,8 @@
-"""OTLP/HTTP receiver: protobuf and JSON, gzip, on the specification's paths.
+"""OTLP/HTTP receiver: protobuf and JSON, optionally gzip, on the paths of the specification.
 
-Configuration: ``receivers.otlp.protocols.http``. The body limit holds before and after decompression (413), a body that
-does not arrive in ``read_timeout`` is refused (408), unknown paths, methods, types and encodings get 404, 405 and 415.
-Every refusal is a ``google.rpc.Status`` in the encoding of the request.
+Configuration: ``receivers.otlp.protocols.http``. The body limit applies before and after decompression (413), a body that
+does not arrive within ``read_timeout`` is refused (408), unknown paths, methods, types and encodings get 404, 405 and 415.
+The body of an error response is a ``google.rpc.Status`` in the encoding of the request.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from collector.transport.http_server import HttpServer, Receive, Scope, Send, re
 
 _PATHS: dict[str, Signal] = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
-_GZIP = 16 + zlib.MAX_WBITS  # zlib's way to say: expect a gzip header
-_OFF_LOOP = 256 << 10  # bytes from which decompressing or parsing would hold up other requests
+_GZIP = 16 + zlib.MAX_WBITS  # makes zlib expect a gzip header
+_OFF_LOOP = 256 << 10  # bytes; decompressing or parsing more would delay other requests
 
 
 class OtlpHttpReceiver(HttpServer):
-    """Serves /v1/traces, /v1/logs and /v1/metrics and hands each request to ``intake``."""
+    """Serves /v1/traces, /v1/logs and /v1/metrics and passes each request to ``intake``."""
 
     def __init__(self, config: HttpServerConfig, intake: Intake) -> None:
         super().__init__(config.endpoint, config.max_connections, config.read_header_timeout, config.tls)
@@ -43,7 +43,7 @@ class OtlpHttpReceiver(HttpServer):
         self._tokens = BearerTokens(config.auth, time.monotonic)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         content_type = headers.get(b"content-type", "").partition(";")[0].strip().lower()
         as_json = content_type == _JSON
@@ -51,8 +51,8 @@ class OtlpHttpReceiver(HttpServer):
             body = await self._take(scope, headers, content_type, receive)
         except CollectorError as error:
             self._intake.refuse("http", error)
-            refusal = status.http_body(error, as_json=as_json)
-            await respond(send, status.http_status(error), refusal, _JSON if as_json else _PROTOBUF, _headers(error))
+            error_body = status.http_body(error, as_json=as_json)
+            await respond(send, status.http_status(error), error_body, _JSON if as_json else _PROTOBUF, _headers(error))
             return
         await respond(send, 200, body(as_json), _JSON if as_json else _PROTOBUF)
 
@@ -80,7 +80,7 @@ class OtlpHttpReceiver(HttpServer):
         return lambda as_json: status.success_body(signal, rejected, as_json=as_json)
 
     async def _read(self, headers: dict[bytes, str], receive: Receive) -> bytes:
-        """The body as sent. Stops reading at the size limit and at the time limit."""
+        """Returns the body as sent. Stops reading at the size limit and at the time limit."""
         too_large = TooLargeError(f"the body is larger than {self._config.max_request_body_size_mib} MiB")
         length = headers.get(b"content-length", "")
         if length.isdigit() and int(length) > self._limit:
@@ -91,7 +91,7 @@ class OtlpHttpReceiver(HttpServer):
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise DecodeError("the sender hung up before the end of the body")
+                        raise DecodeError("the sender closed the connection before the end of the body")
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     more = message.get("more_body", False)
@@ -103,7 +103,7 @@ class OtlpHttpReceiver(HttpServer):
 
 
 def gunzip(body: bytes, limit: int) -> bytes:
-    """Decompress at most ``limit`` bytes. Raises TooLargeError beyond it, DecodeError where it is not gzip."""
+    """Returns the decompressed body. Raises TooLargeError beyond ``limit`` bytes, DecodeError if it is not gzip."""
     unzip = zlib.decompressobj(_GZIP)
     try:
         plain = unzip.decompress(body, limit + 1)
@@ -112,12 +112,12 @@ def gunzip(body: bytes, limit: int) -> bytes:
     if len(plain) > limit:
         raise TooLargeError(f"the body is larger than {limit >> 20} MiB after decompression")
     if not unzip.eof:
-        raise DecodeError("the body is not gzip: it ends early")
+        raise DecodeError("the gzip body is truncated")
     return plain
 
 
 async def _off_loop(body: bytes, work: Callable[[], bytes]) -> bytes:
-    """Do the work here when it is small, else on a thread, so that other requests go on."""
+    """Do the work inline if the body is small, otherwise in a thread, so that it does not block other requests."""
     return work() if len(body) < _OFF_LOOP else await asyncio.to_thread(work)
 
 

@@ -56,7 +56,7 @@ class Embeddings:
         self._lock = Lock()
 
     def __call__(self, text: str) -> Sequence[float]:
-        """Returns the vector of a text, 384 numbers; an empty text has one too."""
+        """Returns the vector of a text, 384 numbers; an empty text also has one."""
         text = text[:_MAX_TEXT]
         vector = self._cached(text)
         if vector is None:
@@ -88,7 +88,7 @@ class _Model:
     def __init__(self, folder: Path) -> None:
         # Matrices this small gain nothing from threads, and the collector uses one core anyway.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is first imported, here
-        from safetensors.numpy import load_file  # noqa: PLC0415 - of an extra
+        from safetensors.numpy import load_file  # noqa: PLC0415 - from an extra
         from tokenizers import Tokenizer  # noqa: PLC0415
 
         for name in ("model.safetensors", "tokenizer.json"):
@@ -114,44 +114,44 @@ class _Model:
         unit = mean / max(float((mean * mean).sum()) ** 0.5, 1e-12)
         return tuple(unit.tolist())
 
-    def _layer(self, state: NDArray[Any], at: str) -> NDArray[Any]:
-        attended = self._dense(self._attention(state, f"{at}.attention.self"), f"{at}.attention.output.dense")
-        state = self._norm(state + attended, f"{at}.attention.output.LayerNorm")
-        wide = _gelu(self._dense(state, f"{at}.intermediate.dense"))
-        return self._norm(state + self._dense(wide, f"{at}.output.dense"), f"{at}.output.LayerNorm")
+    def _layer(self, state: NDArray[Any], prefix: str) -> NDArray[Any]:
+        attended = self._dense(self._attention(state, f"{prefix}.attention.self"), f"{prefix}.attention.output.dense")
+        state = self._norm(state + attended, f"{prefix}.attention.output.LayerNorm")
+        intermediate = _gelu(self._dense(state, f"{prefix}.intermediate.dense"))
+        return self._norm(state + self._dense(intermediate, f"{prefix}.output.dense"), f"{prefix}.output.LayerNorm")
 
-    def _attention(self, state: NDArray[Any], at: str) -> NDArray[Any]:
+    def _attention(self, state: NDArray[Any], prefix: str) -> NDArray[Any]:
         count, width = state.shape
         query, key, value = (
-            self._dense(state, f"{at}.{part}").reshape(count, _HEADS, width // _HEADS).transpose(1, 0, 2)
+            self._dense(state, f"{prefix}.{part}").reshape(count, _HEADS, width // _HEADS).transpose(1, 0, 2)
             for part in ("query", "key", "value")
         )
         scores = query @ key.transpose(0, 2, 1) / (width // _HEADS) ** 0.5
         attended: NDArray[Any] = (_softmax(scores) @ value).transpose(1, 0, 2).reshape(count, width)
         return attended
 
-    def _dense(self, state: NDArray[Any], at: str) -> NDArray[Any]:
-        result: NDArray[Any] = state @ self._weights[f"{at}.weight"].T + self._weights[f"{at}.bias"]
+    def _dense(self, state: NDArray[Any], prefix: str) -> NDArray[Any]:
+        result: NDArray[Any] = state @ self._weights[f"{prefix}.weight"].T + self._weights[f"{prefix}.bias"]
         return result
 
-    def _norm(self, state: NDArray[Any], at: str) -> NDArray[Any]:
+    def _norm(self, state: NDArray[Any], prefix: str) -> NDArray[Any]:
         centred = state - state.mean(axis=-1, keepdims=True)
-        spread = ((centred * centred).mean(axis=-1, keepdims=True) + _NORM_EPSILON) ** 0.5
-        normed: NDArray[Any] = centred / spread * self._weights[f"{at}.weight"] + self._weights[f"{at}.bias"]
+        deviation = ((centred * centred).mean(axis=-1, keepdims=True) + _NORM_EPSILON) ** 0.5
+        normed: NDArray[Any] = centred / deviation * self._weights[f"{prefix}.weight"] + self._weights[f"{prefix}.bias"]
         return normed
 
 
 def _softmax(scores: NDArray[Any]) -> NDArray[Any]:
-    import numpy as np  # noqa: PLC0415 - of an extra
+    import numpy as np  # noqa: PLC0415 - from an extra
 
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    shares: NDArray[Any] = powers / powers.sum(axis=-1, keepdims=True)
-    return shares
+    probabilities: NDArray[Any] = powers / powers.sum(axis=-1, keepdims=True)
+    return probabilities
 
 
 def _gelu(state: NDArray[Any]) -> NDArray[Any]:
     """x * Phi(x); the error function by Abramowitz and Stegun 7.1.26, to 1.5e-7."""
-    import numpy as np  # noqa: PLC0415 - of an extra
+    import numpy as np  # noqa: PLC0415 - from an extra
 
     size = np.abs(state) * 0.5**0.5
     t = 1.0 / (1.0 + 0.3275911 * size)

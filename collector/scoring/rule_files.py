@@ -1,4 +1,4 @@
-"""Rule files: read, checked, compiled; every mistake of every file with its line."""
+"""Loads, validates and compiles rule files; reports every mistake in every file with its line."""
 
 from __future__ import annotations
 
@@ -15,25 +15,28 @@ from scorers import CompiledRule, RuleError, RuleFile, RuleSet, compile_rules, p
 
 @dataclass(frozen=True, slots=True)
 class LoadedRules:
-    """The rules in force, and the files they came from with a digest of each."""
+    """Compiled rules, and name and digest of each file they were loaded from."""
 
     set: RuleSet
     files: Sequence[tuple[str, str]] = ()
 
     @property
     def attributes(self) -> frozenset[str]:
-        """The span attributes some rule looks at."""
+        """The span attributes that rules match on."""
         return frozenset(key for rule in self.set.rules for key in rule.rule.match.attributes)
 
     def judges(self, names: Container[str]) -> Iterator[tuple[str, str]]:
-        """Of the rules with these names: rule and scorer, for each scorer that asks a model."""
+        """Yield rule and scorer for each scorer of the named rules that uses a judge."""
         for rule in self.set.rules:
             if rule.rule.name in names:
                 yield from ((rule.rule.name, judge.name) for judge in rule.judges)
 
 
 def load_rules(paths: Iterable[Path]) -> LoadedRules:
-    """Read rule files; first match wins across them, in the order of the paths. Raises ConfigError with every mistake."""
+    """Load rule files. Rules are matched in the order of the paths; the first match wins. Raises ConfigError.
+
+    The error lists every mistake in every file.
+    """
     mistakes, compiled, intents, files = [], [], [], []
     for path in paths:
         try:
@@ -54,8 +57,8 @@ def load_rules(paths: Iterable[Path]) -> LoadedRules:
 
 
 def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
-    """Load rule files and run their own tests; a report, and whether all is well. Raises ConfigError as ``load_rules``."""
-    from scorers.rule_tests import run_tests  # noqa: PLC0415 - a running collector tests nothing
+    """Load rule files and run their tests. Returns a report, and whether all tests passed. Raises ConfigError."""
+    from scorers.rule_tests import run_tests  # noqa: PLC0415 - a running collector does not need it
 
     paths = list(paths)
     rules = load_rules(paths)
@@ -68,11 +71,11 @@ def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
         lines.append(f"{path}: {len(file.rules)} rules, {len(results) - len(failures)} of {len(results)} tests pass")
         lines += [f"{path}: {failure.text}" for failure in failures]
         lines += [
-            f"{path}: {scorer} of rule {rule} asks a model, which only `rightcall run` does: it is not tested"
+            f"{path}: {scorer} of rule {rule} needs a judge, which only `rightcall run` has: not tested"
             for rule, scorer in rules.judges({rule.name for rule in file.rules})
         ]
         if embeddings.installed() is None and any(intent.examples for intent in file.intents):
-            lines.append(f"{path}: the examples of its intents are not read: {embeddings.MISSING}")
+            lines.append(f"{path}: the examples of its intents are ignored: {embeddings.MISSING}")
     return "\n".join(lines) or "no rule files", passed
 
 
@@ -85,10 +88,10 @@ def _parse(document: Document) -> RuleFile:
 
 def _compile(document: Document, file: RuleFile) -> list[CompiledRule]:
     embed = embeddings.installed()
-    only_examples = [at for at, i in enumerate(file.intents) if i.examples and not (i.keywords or i.regex)]
+    only_examples = [index for index, i in enumerate(file.intents) if i.examples and not (i.keywords or i.regex)]
     if embed is None and only_examples:
-        told = f"nothing but examples shows this intent, and {embeddings.MISSING}"
-        raise document.error((("intents", at, "examples"), told) for at in only_examples)
+        message = f"this intent has only examples, and {embeddings.MISSING}"
+        raise document.error((("intents", index, "examples"), message) for index in only_examples)
     try:
         return compile_rules(file, embed=embed)
     except RuleError as error:

@@ -42,7 +42,7 @@ class RuleReload:
                 use(self.load())
         except ConfigError as error:
             self._telemetry.rules_reload_failures.inc()
-            _log.error("the new rules are invalid, the old ones stay in force:\n%s", error)
+            _log.error("the new rules are invalid, keeping the old ones:\n%s", error)
         else:
             _log.info("rules reloaded")
 

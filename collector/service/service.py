@@ -23,6 +23,7 @@ from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.results.redaction import Redaction
 from collector.scoring.embedding_queue import EmbeddingQueue
 from collector.scoring.embeddings import installed
+from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 from collector.service.admission import Admission
 from collector.service.health import AdminServer, Health
@@ -49,8 +50,18 @@ class Service:
         self.telemetry = Telemetry(config.exporters.prometheus.max_label_values)
         self._rules = RuleReload(config, self.telemetry, self._tracing)
         rules = self._rules.load()
-        otlp = config.exporters.otlp
-        self._spool = _open_spool(config, self.telemetry)
+        file = SpoolFile(config.spool.path, fsync=config.spool.fsync) if config.spool is not None else None
+        try:
+            self._build(rules, file, on_verdict)
+        except BaseException:
+            if file is not None:
+                file.close()
+            raise
+
+    def _build(self, rules: LoadedRules, file: SpoolFile | None, on_verdict: Callable[[Verdict], None] | None) -> None:
+        config, otlp = self._config, self._config.exporters.otlp
+        max_bytes = config.spool.max_size_mib << 20 if config.spool is not None else 0
+        self._spool = Spool(file, max_bytes, self.telemetry) if file is not None else None
         queue = self._queue = SendingQueue(otlp.sending_queue, self._spool) if otlp else None
         self.judge_queue = self._build_judge_queue()
         self._embedding = EmbeddingQueue(found) if (found := installed()) is not None else None
@@ -124,7 +135,7 @@ class Service:
         self._stopping.set()
 
     def reload(self) -> None:
-        """Load the rules again; where they are invalid, the old ones stay in force."""
+        """Load the rules again; if they are invalid, keep the old ones."""
         self._rules.reload(self.pipeline.set_rules)
 
     async def shutdown(self) -> None:
@@ -146,7 +157,8 @@ class Service:
                     await self._spool.stored()
             attributes["rightcall.requests"] = len(self._queue) if self._queue is not None else 0
             await _shut_down([*self._exporters, *self._stores])
-            attributes["rightcall.requests.left"] = len(self._queue) if self._queue is not None else 0
+            left = len(self._queue) + self._queue.dropped if self._queue is not None else 0
+            attributes["rightcall.requests.left"] = left
         await _shut_down(self._servers)
 
     async def _settle(self) -> None:
@@ -158,13 +170,6 @@ class Service:
         while True:
             pause = min(self.pipeline.advance(), _MAX_PAUSE)
             await asyncio.sleep(pause)
-
-
-def _open_spool(config: Config, telemetry: Telemetry) -> Spool | None:
-    if config.spool is None:
-        return None
-    file = SpoolFile(config.spool.path, fsync=config.spool.fsync)
-    return Spool(file, config.spool.max_size_mib << 20, telemetry)
 
 
 async def _shut_down(parts: list[Component]) -> None:

@@ -99,7 +99,7 @@ class BearerTokens:
             try:
                 self._tokens = self._read(self._config)
             except ConfigError as error:
-                _log.error("the new tokens cannot be used, the old ones stay in force: %s", error)
+                _log.error("the new tokens cannot be used, keeping the old ones: %s", error)
         shown = authorization or ""
         token = shown[len(_SCHEME) :].strip().encode("utf-8", "surrogateescape")
         known = [hmac.compare_digest(token, own) for own in self._tokens]  # all of them, whichever matches

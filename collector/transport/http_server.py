@@ -158,7 +158,7 @@ async def _reload(context: ssl.SSLContext, tls: ServerTlsConfig) -> None:
                 if tls.client_ca_file is not None:
                     context.load_verify_locations(tls.client_ca_file)
             except ConfigError as error:
-                _log.error("the new certificate cannot be used, the old one stays in force: %s", error)
+                _log.error("the new certificate cannot be used, keeping the old one: %s", error)
 
 
 async def respond(

@@ -17,20 +17,21 @@ from tests.bench.load import EPOCH, RULES, SPANS_PER_REQUEST, attribute, request
 from tests.bench.sink import PROBE, Sink
 from tests.collector_process import CollectorProcess
 
-_TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+EXPORT_TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _POOL = 150
 _IN_FLIGHT = 4
 
 
-def _stream() -> Iterator[bytes]:
-    """Requests without end, with trace ids that never come twice."""
+def endless_requests() -> Iterator[bytes]:
+    """Yield requests forever; no trace id is repeated."""
     pool = requests(_POOL)
     for epoch in itertools.count(1):
         fresh = epoch.to_bytes(8, "big")
         yield from (raw.replace(EPOCH, fresh) for raw in pool)
 
 
-def _collector(sink: Sink, spool: str | dict[str, Any], rules: str = RULES, **more: Any) -> CollectorProcess:
+def collector_to(sink: Sink, spool: str | dict[str, Any], rules: str = RULES, **more: Any) -> CollectorProcess:
+    """Returns a collector that exports to ``sink``; enter it to start it."""
     exporter = {"endpoint": f"127.0.0.1:{sink.port}", "tls": {"insecure": True}}
     return CollectorProcess(rules, exporter, traces={"settle": "1s", "idle_timeout": "10s"}, spool=spool, **more)
 
@@ -40,22 +41,23 @@ def _cpu_seconds(collector: CollectorProcess) -> float:
     return float(times.user + times.system)
 
 
-def _rss_mib(collector: CollectorProcess) -> float:
+def rss_mib(collector: CollectorProcess) -> float:
+    """Returns the resident memory of the collector in MiB."""
     return float(psutil.Process(collector.pid).memory_info().rss) / (1 << 20)
 
 
 def throughput(seconds: float = 20.0, spool: str | dict[str, Any] = "memory") -> dict[str, float]:
-    """Spans per CPU-second of the collector process at full load; also its memory idle and after, and time to ready."""
-    with Sink() as sink, _collector(sink, spool) as collector:
+    """Measure a collector at full load: spans per CPU-second and per second, memory idle and after, time to ready."""
+    with Sink() as sink, collector_to(sink, spool) as collector:
         time.sleep(1)
-        idle = _rss_mib(collector)
-        stream = _stream()
+        idle = rss_mib(collector)
+        stream = endless_requests()
         _send(collector.grpc, stream, 3.0)  # warm caches and connections
         time.sleep(3)
         spans_before, cpu_before = sink.counts()[0], _cpu_seconds(collector)
-        begun = time.monotonic()
+        started = time.monotonic()
         sent = _send(collector.grpc, stream, seconds)
-        sending = time.monotonic() - begun
+        sending = time.monotonic() - started
         time.sleep(4)  # let held spans settle and leave
         spans, events, _ = sink.counts()
         cpu = _cpu_seconds(collector) - cpu_before
@@ -65,30 +67,33 @@ def throughput(seconds: float = 20.0, spool: str | dict[str, Any] = "memory") ->
             "delivered_share": (spans - spans_before) / sent,
             "events": events,
             "idle_rss_mib": idle,
-            "loaded_rss_mib": _rss_mib(collector),
+            "loaded_rss_mib": rss_mib(collector),
             "ready_seconds": collector.ready_seconds,
         }
 
 
 def _send(port: int, stream: Iterator[bytes], seconds: float) -> int:
-    """Send as fast as the collector accepts; returns the number of spans."""
+    """Send as fast as the collector accepts. Returns the number of spans."""
     until, sent = time.monotonic() + seconds, 0
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        export = channel.unary_unary(_TRACES, None, None)
+        export = channel.unary_unary(EXPORT_TRACES, None, None)
         in_flight: set[Any] = set()
         while time.monotonic() < until:
             in_flight.add(export.future(next(stream), timeout=30))
             if len(in_flight) >= _IN_FLIGHT:
-                done, in_flight = _some(in_flight)
+                done, in_flight = _wait_for_some(in_flight)
                 sent += SPANS_PER_REQUEST * done
         while in_flight:
-            done, in_flight = _some(in_flight)
+            done, in_flight = _wait_for_some(in_flight)
             sent += SPANS_PER_REQUEST * done
     return sent
 
 
-def _some(in_flight: set[Any]) -> tuple[int, set[Any]]:
-    """Wait for the oldest call, since answers come in order; returns how many are done, and the rest. Raises if refused."""
+def _wait_for_some(in_flight: set[Any]) -> tuple[int, set[Any]]:
+    """Wait for the oldest call, since responses come in order. Returns how many calls are done, and the others.
+
+    Raises grpc.RpcError if a call failed.
+    """
     first = next(iter(in_flight))
     first.result()
     rest = {future for future in in_flight if not future.done()}
@@ -98,46 +103,46 @@ def _some(in_flight: set[Any]) -> tuple[int, set[Any]]:
 def latency(
     rate: float, seconds: float = 15.0, spool: str | dict[str, Any] = "memory", **more: Any
 ) -> dict[str, float]:
-    """Milliseconds a pass-through span takes to the sink while ``rate`` spans a second of the mix flow.
+    """Measure how many milliseconds a pass-through span takes to the sink at a load of ``rate`` spans per second.
 
-    ``more`` are other rules, or further sections of the configuration.
+    ``more`` are other rules, or additional sections of the configuration.
     """
     with (
         Sink() as sink,
-        _collector(sink, spool, **more) as collector,
+        collector_to(sink, spool, **more) as collector,
         grpc.insecure_channel(f"127.0.0.1:{collector.grpc}") as channel,
     ):
-        stream, export = _stream(), channel.unary_unary(_TRACES, None, None)
-        left: dict[int, int] = {}
-        begun = time.monotonic()
+        stream, export = endless_requests(), channel.unary_unary(EXPORT_TRACES, None, None)
+        sent_at: dict[int, int] = {}
+        started = time.monotonic()
         period, number = SPANS_PER_REQUEST / rate, 0
         with concurrent.futures.ThreadPoolExecutor(1) as prober:
-            probing = prober.submit(_probe, collector.grpc, seconds, left)
-            while (at := begun + number * period) < begun + seconds:
+            probing = prober.submit(_probe, collector.grpc, seconds, sent_at)
+            while (at := started + number * period) < started + seconds:
                 time.sleep(max(0.0, at - time.monotonic()))
                 export.future(next(stream), timeout=30)
                 number += 1
             probing.result()
         time.sleep(1)
         arrived = sink.counts()[2]
-        taken = sorted((arrived[probe] - at) / 1e6 for probe, at in left.items() if probe in arrived)
+        latencies = sorted((arrived[probe] - at) / 1e6 for probe, at in sent_at.items() if probe in arrived)
         return {
-            "probes": len(left),
-            "probes_lost": len(left) - len(taken),
-            "p50_ms": taken[len(taken) // 2],
-            "p99_ms": taken[int(len(taken) * 0.99)],
+            "probes": len(sent_at),
+            "probes_lost": len(sent_at) - len(latencies),
+            "p50_ms": latencies[len(latencies) // 2],
+            "p99_ms": latencies[int(len(latencies) * 0.99)],
         }
 
 
-def _probe(port: int, seconds: float, left: dict[int, int]) -> None:
+def _probe(port: int, seconds: float, sent_at: dict[int, int]) -> None:
     random, until = Random(7), time.monotonic() + seconds
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        export = channel.unary_unary(_TRACES, None, None)
+        export = channel.unary_unary(EXPORT_TRACES, None, None)
         for number in itertools.count():
             if time.monotonic() >= until:
                 return
             span = Span(trace_id=random.randbytes(16), span_id=random.randbytes(8), parent_span_id=random.randbytes(8))
             span.attributes.append(attribute(f"{PROBE.decode()}{number:08d}", 1))
-            left[number] = time.monotonic_ns()
+            sent_at[number] = time.monotonic_ns()
             export(request([span]), timeout=30)
             time.sleep(0.01)

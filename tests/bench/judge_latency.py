@@ -1,4 +1,4 @@
-"""What a judge does to the latency of spans: ``python -m tests.bench.judge_latency [SPANS_PER_SECOND]`` prints a line each.
+"""The effect of a judge on the latency of spans: ``python -m tests.bench.judge_latency [SPANS_PER_SECOND]`` prints a line each.
 
 Every run is judged (``sample_rate: 1``), mostly with an unlimited budget, by a judge that answers, hangs, fails or is
 unreachable.
@@ -42,14 +42,14 @@ def judged_rules() -> str:
     return yaml.safe_dump(rules)
 
 
-def measure(name: str, rate: float, endpoint: str, **settings: Any) -> None:
-    """Print one line."""
-    judge = {"endpoint": endpoint, "model": "m", "timeout": "5s", "cache": {"max_entries": 0}, **settings}
+def measure(name: str, rate: float, endpoint: str, **judge_config: Any) -> None:
+    """Measure with one kind of judge, and print a line."""
+    judge = {"endpoint": endpoint, "model": "m", "timeout": "5s", "cache": {"max_entries": 0}, **judge_config}
     show(name, latency(rate, rules=judged_rules(), judge=judge))
 
 
 def show(name: str, found: dict[str, float]) -> None:
-    """One line of the table."""
+    """Print a line of the table."""
     print(
         f"{name:<16} p50 {found['p50_ms']:6.2f} ms   p99 {found['p99_ms']:6.2f} ms   lost {found['probes_lost']}",
         flush=True,
@@ -57,7 +57,7 @@ def show(name: str, found: dict[str, float]) -> None:
 
 
 def main() -> None:
-    """Measure all of them."""
+    """Measure every kind of judge."""
     rate = float(sys.argv[1]) if len(sys.argv) > 1 else _RATE
     show("no judge", latency(rate))
     with socket.create_server(("127.0.0.1", 0)) as closed:

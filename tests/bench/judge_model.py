@@ -33,7 +33,7 @@ _SKIPS = ("incomplete", "revised", "unjudgeable", "too_long", "budget", "queue_f
 
 
 def rules(*scorers: str) -> str:
-    """Returns one rule in use and the others as shadow rules, so that each scorer has its own metrics."""
+    """Returns one active rule and the others as shadow rules, so that each scorer has its own metrics."""
     judges = [
         {
             "name": scorer,
@@ -56,7 +56,7 @@ def judge_recorded(model: SmallModel, count: int) -> None:
         traces = {"settle": "1s", "idle_timeout": "6s"}
         judge = model.judge(retry_on_failure={"enabled": False})
         with CollectorProcess(rules(*SCORERS), exporter, traces=traces, judge=judge) as collector:
-            begun = time.monotonic()
+            started = time.monotonic()
             for name in names:
                 for files in trace_sets(Path(folder) / name):
                     for file in files:
@@ -64,8 +64,8 @@ def judge_recorded(model: SmallModel, count: int) -> None:
                             post(collector.http, signal, request)
             wait_for(lambda: not collector.metric("rightcall_traces_open"), 0.5, _LONG)
             wait_for(lambda: not collector.metric("rightcall_judge_queue_size"), 0.5, _LONG)
-            time.sleep(1)  # the last event leaves
-            report_recorded(collector, sink, time.monotonic() - begun)
+            time.sleep(1)  # until the last event is exported
+            report_recorded(collector, sink, time.monotonic() - started)
 
 
 def post(port: int, signal: Signal, body: bytes) -> None:
@@ -87,19 +87,19 @@ def report_recorded(collector: CollectorProcess, sink: OtlpSink, seconds: float)
         of_scorer = [event for event in events if event["gen_ai.evaluation.name"] == scorer]
         labels = Counter(str(event["gen_ai.evaluation.score.label"]) for event in of_scorer)
         errors = Counter(str(event["error.type"]) for event in of_scorer if "error.type" in event)
-        asked, broken = (
+        valid, invalid = (
             int(collector.metric(f'rightcall_judge_requests_total{{outcome="{outcome}",rule="{scorer}"}}'))
             for outcome in ("ok", "invalid")
         )
         lost = errors["judge_invalid"]
-        repaired = broken - 2 * lost
+        repaired = invalid - 2 * lost
         skipped = {
             reason: count
             for reason in _SKIPS
             if (count := collector.metric(f'rightcall_judge_skipped_total{{reason="{reason}",rule="{scorer}"}}'))
         }
         print(
-            f"{scorer}: {len(of_scorer)} judged {dict(labels)}; answers usable at once {asked - repaired},"
+            f"{scorer}: {len(of_scorer)} judged {dict(labels)}; valid answers at once {valid - repaired},"
             f" after a repair {repaired}, never {lost}; errors {dict(errors)}; skipped {skipped}"
         )
 
@@ -107,8 +107,8 @@ def report_recorded(collector: CollectorProcess, sink: OtlpSink, seconds: float)
 async def judge_injected(model: SmallModel, scorer: str) -> None:
     """Judge each wrong run with and without each injection; print where the label changed."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = model.judge(retry_on_failure={"enabled": False})
-        async with judging(Path(folder), rules=rules(scorer), **settings) as (bench, _):
+        judge_config = model.judge(retry_on_failure={"enabled": False})
+        async with judging(Path(folder), rules=rules(scorer), **judge_config) as (bench, _):
             plain: dict[str, object] = {}
             changes: Counter[tuple[str, str]] = Counter()
             for number, (run, place, name) in enumerate(every_case(), 1):

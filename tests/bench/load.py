@@ -1,4 +1,4 @@
-"""The reference mix: traces of 13 spans (8 HTTP client, 4 tools, 1 agent), about 360 bytes a span, 512 spans a request."""
+"""The reference mix: traces of 13 spans (8 HTTP client, 4 tools, 1 agent), about 360 bytes per span, 512 spans per request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 SPANS_PER_REQUEST = 512
 SPANS_PER_TRACE = 13
-EPOCH = b"EPOCH000"  # half of every trace id; replaced on each round, so that no trace id comes twice
+EPOCH = b"EPOCH000"  # half of every trace id; replaced in each round, so that no trace id is repeated
 _TOOLS = ("lookup_order", "check_policy", "check_inventory", "refund_card")
 _RESOURCE = Resource(
     attributes=[
@@ -40,14 +40,14 @@ rules:
 
 
 def attribute(key: str, value: str | int) -> KeyValue:
-    """One span attribute."""
+    """Returns a span attribute."""
     return KeyValue(
         key=key, value=AnyValue(string_value=value) if isinstance(value, str) else AnyValue(int_value=value)
     )
 
 
 def requests(count: int, seed: int = 1) -> list[bytes]:
-    """``count`` serialised requests; traces run on from one request to the next, as batch processors cut them."""
+    """Returns ``count`` serialised requests; traces continue in the next request, as batch processors split them."""
     random, spans, made = Random(seed), list[Span](), list[bytes]()
     clock = 1_700_000_000_000_000_000
     while len(made) < count:
@@ -60,7 +60,7 @@ def requests(count: int, seed: int = 1) -> list[bytes]:
 
 
 def request(spans: list[Span]) -> bytes:
-    """One serialised request of one resource and scope."""
+    """Returns a serialised request with one resource and scope."""
     scope = ScopeSpans(scope=InstrumentationScope(name="support-agent", version="1.4.2"), spans=spans)
     return ExportTraceServiceRequest(
         resource_spans=[ResourceSpans(resource=_RESOURCE, scope_spans=[scope])]
@@ -68,7 +68,7 @@ def request(spans: list[Span]) -> bytes:
 
 
 def trace(random: Random, start: int) -> list[Span]:
-    """One agent run that follows the rule: HTTP calls first, the agent span last, as exporters send them."""
+    """Returns an agent run that satisfies the rule: HTTP calls first, the agent span last, as exporters send them."""
     trace_id, agent = EPOCH + random.randbytes(8), random.randbytes(8)
     spans = [_http(random, trace_id, agent, start + index) for index in range(8)]
     spans += [_tool(random, trace_id, agent, start + index * 1000, name) for index, name in enumerate(_TOOLS)]

@@ -1,6 +1,6 @@
 """An outage of the backend under load: ``python -m tests.bench.outage [SECONDS]`` prints /metrics once a second.
 
-The reference mix at a steady rate into a collector with a spool, its limits the defaults. After twenty seconds the backend
+Sends the reference mix at a constant rate to a collector with a spool and default limits. After twenty seconds the backend
 refuses everything for ``SECONDS`` (60); the run ends when the queue is empty again. Every acknowledged span should arrive.
 """
 
@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from tests.bench.end_to_end import _collector, _rss_mib, _stream
+from tests.bench.end_to_end import collector_to, endless_requests, rss_mib
 from tests.bench.load import SPANS_PER_REQUEST
 from tests.bench.sink import Sink
 from tests.bench.soak import RATE, Sender
@@ -33,22 +33,22 @@ def main() -> None:
     """Run from the command line."""
     outage = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
     stop = threading.Event()
-    with Sink() as sink, _collector(sink, {"path": "spool"}) as collector:
-        sender = Sender(collector.grpc, _stream(), SPANS_PER_REQUEST, RATE / SPANS_PER_REQUEST, stop)
+    with Sink() as sink, collector_to(sink, {"path": "spool"}) as collector:
+        sender = Sender(collector.grpc, endless_requests(), SPANS_PER_REQUEST, RATE / SPANS_PER_REQUEST, stop)
         sender.start()
         print("| s | backend | RSS MiB | " + " | ".join(_COLUMNS) + " |")
-        begun, there = time.monotonic(), True
-        while (passed := time.monotonic() - begun) < _BEFORE + outage + _AFTER or _queue(collector) > 10:
-            if there and _BEFORE <= passed < _BEFORE + outage:
-                sink.go_away()
-                there = False
-            elif not there and passed >= _BEFORE + outage:
-                sink.come_back()
-                there = True
-            if passed > _BEFORE + outage + _AFTER:
+        started, is_up = time.monotonic(), True
+        while (elapsed := time.monotonic() - started) < _BEFORE + outage + _AFTER or _queue(collector) > 10:
+            if is_up and _BEFORE <= elapsed < _BEFORE + outage:
+                sink.go_down()
+                is_up = False
+            elif not is_up and elapsed >= _BEFORE + outage:
+                sink.come_up()
+                is_up = True
+            if elapsed > _BEFORE + outage + _AFTER:
                 stop.set()
-            _row(collector, passed, there)
-            time.sleep(max(0.0, begun + int(passed) + 1 - time.monotonic()))
+            _row(collector, elapsed, is_up)
+            time.sleep(max(0.0, started + int(elapsed) + 1 - time.monotonic()))
         stop.set()
         sender.join()
         wait_for(lambda: collector.metric(_COLUMNS["open"]) + _queue(collector) == 0, 0.5, patience=120.0)
@@ -60,12 +60,12 @@ def _queue(collector: CollectorProcess) -> float:
     return collector.metric(_COLUMNS["queue"])
 
 
-def _row(collector: CollectorProcess, passed: float, there: bool) -> None:
+def _row(collector: CollectorProcess, elapsed: float, is_up: bool) -> None:
     series = dict(line.rsplit(" ", 1) for line in collector.get("/metrics").splitlines() if not line.startswith("#"))
     values = {name: float(series.get(key, 0)) for name, key in _COLUMNS.items()}
     values["spool MiB"] /= 1 << 20
     cells = " | ".join(f"{value:,.0f}" for value in values.values())
-    print(f"| {passed:.0f} | {'there' if there else 'away'} | {_rss_mib(collector):.0f} | {cells} |", flush=True)
+    print(f"| {elapsed:.0f} | {'up' if is_up else 'down'} | {rss_mib(collector):.0f} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

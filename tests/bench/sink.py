@@ -20,12 +20,12 @@ _SERVICES = ("trace.v1.TraceService", "logs.v1.LogsService", "metrics.v1.Metrics
 def _serve(pipe: Connection) -> None:
     counts = dict.fromkeys(_SERVICES, 0)
     arrived: dict[int, int] = {}
-    away, lock = threading.Event(), threading.Lock()
+    down, lock = threading.Event(), threading.Lock()
 
     def handler(service: str) -> Any:
         def export(request: bytes, context: grpc.ServicerContext) -> bytes:
-            if away.is_set():
-                context.abort(grpc.StatusCode.UNAVAILABLE, "away")
+            if down.is_set():
+                context.abort(grpc.StatusCode.UNAVAILABLE, "down")
             now = time.monotonic_ns()
             if service.startswith("trace") and (at := request.find(PROBE)) >= 0:
                 arrived[int(request[at + len(PROBE) : at + len(PROBE) + 8])] = now
@@ -45,37 +45,37 @@ def _serve(pipe: Connection) -> None:
     while (command := pipe.recv()) != "stop":
         if command == "counts":
             pipe.send((counts[_SERVICES[0]], counts[_SERVICES[1]], dict(arrived)))
-        elif command == "away":
-            away.set()
+        elif command == "down":
+            down.set()
         else:
-            away.clear()
+            down.clear()
     server.stop(0)
 
 
 class Sink:
-    """The backend's handle; use as a context manager."""
+    """Controls the backend; use as a context manager."""
 
     def __enter__(self) -> Sink:
         context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._pipe, child_pipe = context.Pipe()
+        self._process = context.Process(target=_serve, args=(child_pipe,), daemon=True)
         self._process.start()
         self.port: int = self._pipe.recv()
         return self
 
     def counts(self) -> tuple[int, int, dict[int, int]]:
-        """Spans, events, and the arrival time of each probe in monotonic nanoseconds."""
+        """Returns the number of spans and of events, and the arrival time of each probe in monotonic nanoseconds."""
         self._pipe.send("counts")
         answer: tuple[int, int, dict[int, int]] = self._pipe.recv()
         return answer
 
-    def go_away(self) -> None:
-        """Refuse everything with UNAVAILABLE until ``come_back``."""
-        self._pipe.send("away")
+    def go_down(self) -> None:
+        """Refuse everything with UNAVAILABLE until ``come_up``."""
+        self._pipe.send("down")
 
-    def come_back(self) -> None:
+    def come_up(self) -> None:
         """Accept everything again."""
-        self._pipe.send("back")
+        self._pipe.send("up")
 
     def __exit__(self, *_: object) -> None:
         self._pipe.send("stop")

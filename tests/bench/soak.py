@@ -1,8 +1,8 @@
 """Hostile load for a long time: ``python -m tests.bench.soak [MINUTES] [OUTAGE_SECONDS]`` prints a line every ten seconds.
 
-The reference mix at a steady rate, and beside it traces that never complete, traces of 100,000 spans, one trace id forever,
-and routes, tools and agents whose names never come twice. After a fifth of the time the backend goes away for a while.
-Memory should stay flat, open traces bounded, and every acknowledged span should arrive.
+Sends the reference mix at a constant rate, and at the same time traces that never complete, traces of 100,000 spans, one
+trace id forever, and routes, tools and agents with ever new names. After a fifth of the time the backend is down for a
+while. Memory should stay flat, open traces bounded, and every acknowledged span should arrive.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 import grpc
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.bench.end_to_end import _TRACES, _rss_mib, _stream
+from tests.bench.end_to_end import EXPORT_TRACES, endless_requests, rss_mib
 from tests.bench.load import RULES, SPANS_PER_REQUEST, attribute, request
 from tests.bench.sink import Sink
 from tests.collector_process import CollectorProcess
 from tests.waiting import wait_for
 
-RATE = 26_000  # spans a second of the reference mix: half of what a busy two-core machine takes
+RATE = 26_000  # spans per second of the reference mix: half of what a busy two-core machine accepts
 _HUGE = 100_000
 _QUEUE = 'rightcall_exporter_queue_size{exporter="otlp"}'
 _LOST = ("rightcall_exporter_send_failed_spans_total", "rightcall_dropped_spans_total")
@@ -44,13 +44,13 @@ def _tool(choice: Random, trace_id: bytes, tool: str) -> Span:
 
 
 def never_complete(choice: Random) -> Iterator[bytes]:
-    """Tools whose agent never comes."""
+    """Tool spans whose agent span never arrives."""
     while True:
         yield request([_tool(choice, choice.randbytes(16), "lookup_order") for _ in range(50)])
 
 
 def huge(choice: Random) -> Iterator[bytes]:
-    """Traces of a hundred thousand spans, every tenth a tool's."""
+    """Traces of a hundred thousand spans, every tenth of which is a tool span."""
     while True:
         trace_id = choice.randbytes(16)
         for _ in range(_HUGE // 500):
@@ -107,7 +107,7 @@ class Sender(threading.Thread):
     def run(self) -> None:
         due = time.monotonic()
         with grpc.insecure_channel(f"127.0.0.1:{self._port}") as channel:
-            export = channel.unary_unary(_TRACES, None, None)
+            export = channel.unary_unary(EXPORT_TRACES, None, None)
             while not self._stop_event.is_set():
                 body = next(self._requests)
                 while not self._sent(export, body) and not self._stop_event.wait(0.2):
@@ -137,7 +137,7 @@ def main() -> None:
         ) as collector:
             choice, port = Random(3), collector.grpc
             senders = [
-                Sender(port, _stream(), SPANS_PER_REQUEST, RATE / SPANS_PER_REQUEST, stop),
+                Sender(port, endless_requests(), SPANS_PER_REQUEST, RATE / SPANS_PER_REQUEST, stop),
                 Sender(port, never_complete(choice), 50, 10, stop),
                 Sender(port, huge(choice), 500, 2, stop),
                 Sender(port, one_forever(choice), 4, 5, stop),
@@ -151,17 +151,17 @@ def _watch(
 ) -> None:
     for sender in senders:
         sender.start()
-    begun, away, back = time.monotonic(), seconds / 5, seconds / 5 + outage
-    paused = False
-    while (passed := time.monotonic() - begun) < seconds:
+    started, outage_start, outage_end = time.monotonic(), seconds / 5, seconds / 5 + outage
+    is_down = False
+    while (elapsed := time.monotonic() - started) < seconds:
         time.sleep(_EVERY)
-        if not paused and away <= passed < back:
-            sink.go_away()
-            paused = True
-        elif paused and passed >= back:
-            sink.come_back()
-            paused = False
-        _line(collector, senders, passed, paused)
+        if not is_down and outage_start <= elapsed < outage_end:
+            sink.go_down()
+            is_down = True
+        elif is_down and elapsed >= outage_end:
+            sink.come_up()
+            is_down = False
+        _line(collector, senders, elapsed, is_down)
     stop.set()
     for sender in senders:
         sender.join()
@@ -173,7 +173,7 @@ def _watch(
     print(f"{acknowledged:,} spans acknowledged, {sink.counts()[0]:,} arrived, exit {code}")
 
 
-def _line(collector: CollectorProcess, senders: list[Sender], passed: float, paused: bool) -> None:
+def _line(collector: CollectorProcess, senders: list[Sender], elapsed: float, is_down: bool) -> None:
     figures = {
         "open": collector.metric("rightcall_traces_open"),
         "queue": collector.metric(_QUEUE),
@@ -184,8 +184,8 @@ def _line(collector: CollectorProcess, senders: list[Sender], passed: float, pau
     }
     shown = ", ".join(f"{name} {value:,.0f}" for name, value in figures.items())
     sent, refused = sum(s.acknowledged for s in senders), sum(s.refused for s in senders)
-    when = f"{passed:6.0f} s{' (backend away)' if paused else ''}"
-    print(f"{when}: RSS {_rss_mib(collector):.0f} MiB, acknowledged {sent:,}, refused {refused}, {shown}", flush=True)
+    when = f"{elapsed:6.0f} s{' (backend down)' if is_down else ''}"
+    print(f"{when}: RSS {rss_mib(collector):.0f} MiB, acknowledged {sent:,}, refused {refused}, {shown}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Where the time goes: the pipeline in this process, timed stage by stage, and the memory of open traces."""
+"""Times the stages of the pipeline in this process, and measures the memory of open traces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.bench.load import RULES, SPANS_PER_REQUEST, requests
 REST = "decode, assemble and other"
 _REQUESTS = 60
 
-# Stage name, and the function that does it, in the module that calls it.
+# Name of the stage, and its function in the module that calls it.
 _STAGES: tuple[tuple[str, Any, str], ...] = (
     ("split", lazy, "split"),
     ("join", lazy, "join"),
@@ -40,7 +40,7 @@ _STAGES: tuple[tuple[str, Any, str], ...] = (
 
 
 def shares(requests_sent: int = _REQUESTS) -> dict[str, float]:
-    """Share of each stage in the pipeline's own time, without gRPC; timing itself is part of ``other``."""
+    """Returns the share of each stage in the time of the pipeline, without gRPC; the timing itself is in ``other``."""
     spent: dict[str, float] = {}
     with _timed(spent):
         total = _run(requests_sent)
@@ -49,12 +49,12 @@ def shares(requests_sent: int = _REQUESTS) -> dict[str, float]:
 
 
 def microseconds_per_span() -> float:
-    """CPU of the pipeline alone, without gRPC."""
+    """Returns the CPU time of the pipeline, without gRPC."""
     return _run(_REQUESTS) / (_REQUESTS * SPANS_PER_REQUEST) * 1e6
 
 
 def bytes_per_open_trace() -> float:
-    """Memory of an open trace beyond the bytes of its held spans."""
+    """Returns the memory of an open trace without the bytes of its held spans."""
     raw = requests(_REQUESTS)
     target = _pipeline(lambda: 0.0)
     for request in raw[:5]:
@@ -76,7 +76,7 @@ def bytes_per_open_trace() -> float:
 def _run(count: int) -> float:
     raw, clock = requests(count), [0.0]
     target = _pipeline(lambda: clock[0])
-    begun = time.process_time()
+    started = time.process_time()
     for request in raw:
         target.receive("traces", request, "bench")
         clock[0] += 0.01
@@ -84,8 +84,8 @@ def _run(count: int) -> float:
         _discard(target)
     clock[0] += 10
     target.advance(budget=60.0)
-    spent = time.process_time() - begun
-    assert len(target._assembler) <= 1  # the last trace may be cut in two
+    spent = time.process_time() - started
+    assert len(target._assembler) <= 1  # the last trace may be incomplete
     return spent
 
 
@@ -109,7 +109,7 @@ def _rules() -> LoadedRules:
 
 @contextmanager
 def _timed(spent: dict[str, float]) -> Iterator[None]:
-    """Replace each stage by itself with a stopwatch around it."""
+    """Wrap each stage in a stopwatch."""
     originals = [(module, name, getattr(module, name)) for _, module, name in _STAGES]
     for stage, module, name in _STAGES:
         setattr(module, name, _stopwatch(stage, getattr(module, name), spent))
@@ -122,11 +122,11 @@ def _timed(spent: dict[str, float]) -> Iterator[None]:
 
 def _stopwatch(stage: str, work: Callable[..., Any], spent: dict[str, float]) -> Callable[..., Any]:
     def timed(*arguments: Any, **options: Any) -> Any:
-        begun = time.process_time()
+        started = time.process_time()
         result = work(*arguments, **options)
         if stage == "events":
             result = list(result)
-        spent[stage] = spent.get(stage, 0.0) + time.process_time() - begun
+        spent[stage] = spent.get(stage, 0.0) + time.process_time() - started
         return result
 
     return timed

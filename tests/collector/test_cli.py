@@ -129,17 +129,19 @@ def test_score_asks_no_model_and_says_so(folder: Path, capsys: pytest.CaptureFix
     (folder / "rules.yaml").write_text(JUDGED)
     assert main(["score", "--rules", str(folder / "rules.yaml"), "--format", form, str(folder)]) == 0
     told = capsys.readouterr()
-    assert told.err == "skipped: meaning of rule weather asks a model, which only `rightcall run` does\n"
+    assert told.err == "skipped: meaning of rule weather needs a judge, which only `rightcall run` has\n"
     assert "meaning" not in told.out
 
 
-def test_check_tests_no_model_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_that_scorers_with_a_judge_are_not_tested(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "rules.yaml").write_text(JUDGED)
     assert main(["check", str(folder / "rules.yaml")]) == 0
     told = capsys.readouterr().out
     assert "1 of 1 tests pass" in told
-    assert "meaning of rule weather asks a model, which only `rightcall run` does: it is not tested" in told
-    assert "mastra_llm of rule unused asks a model" in told
+    assert "meaning of rule weather needs a judge, which only `rightcall run` has: not tested" in told
+    assert "mastra_llm of rule unused needs a judge" in told
 
 
 def test_check_validates_the_options_of_a_judge(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

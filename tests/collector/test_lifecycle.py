@@ -18,6 +18,7 @@ import trustme
 import collector
 from collector.component import Component
 from collector.config.model import Config
+from collector.errors import ConfigError
 from collector.scoring.embedding_queue import EmbeddingQueue
 from collector.scoring.embeddings import Embeddings
 from collector.service.service import Service
@@ -184,6 +185,20 @@ def test_a_part_that_cannot_stop_does_not_keep_the_others_running(
 
     check(scenario)
     assert "error while stopping Failing" in caplog.text
+
+
+def test_a_service_that_cannot_be_built_closes_its_spool(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.touch()
+    http = {"auth": {"bearer_token_file": tokens}}
+    config = Config.model_validate({"spool": {"path": tmp_path}, "receivers": {"otlp": {"protocols": {"http": http}}}})
+    with pytest.raises(ConfigError, match="holds no token") as refused:
+        Service(config)
+    tokens.write_text("one")
+    second = Service(config)._spool  # the traceback in ``refused`` keeps the first service alive, not its lock
+    assert refused.traceback
+    assert second is not None
+    second._file.close()
 
 
 def test_a_service_whose_start_is_cancelled_stops_its_parts(config: Config) -> None:

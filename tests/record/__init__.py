@@ -1,10 +1,10 @@
-"""Record real agent frameworks anew: ``python -m tests.record NAME [-o FOLDER]``; without a name, lists the names.
+"""Records real agent frameworks: ``python -m tests.record NAME [-o FOLDER]``; without a name, lists the names.
 
-Each recording is a folder as in ``tests/corpus``: the OTLP requests of the framework's own instrumentation, and what really
-happened, written down by the tools themselves. The framework runs unchanged in a virtual environment of its own, made by uv
-for this one recording; its model is a script behind a server on loopback.
+Each recording is a folder as in ``tests/corpus``: the OTLP requests of the instrumentation, and what really happened, logged
+by the tools themselves. The framework runs unmodified in its own virtual environment, which uv creates for the recording;
+its model is a script behind a server on loopback.
 
-A new version of a framework is recorded by changing its pin in ``recordings.py``. A new framework is a line there and a
-script in ``frameworks/``. A name with ``+`` is a framework under several instrumentations at once. What names the machine is
-left out: folders in stack traces, attributes of host and process.
+To record a new version of a framework, change its pin in ``recordings.py``. A new framework needs an entry there and a
+script in ``frameworks/``. A name with ``+`` means several instrumentations at once. Whatever identifies the machine is
+removed: folders in stack traces, attributes of host and process.
 """

@@ -1,4 +1,4 @@
-"""``python -m tests.record NAME [-o FOLDER]``: record, and say whether the collector reads it as it happened."""
+"""``python -m tests.record NAME [-o FOLDER]``: record, and report whether the collector reads it exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.record.recordings import RECORDINGS, EnvironmentMissingError, record
 
 
 def main() -> int:
-    """0 where all is read exactly, 1 where something differs, 2 where nothing could be recorded."""
+    """Returns 0 if everything is read exactly, 1 if something differs, 2 if nothing could be recorded."""
     parser = argparse.ArgumentParser(prog="python -m tests.record", description=__doc__)
     parser.add_argument("name", nargs="?", choices=[*RECORDINGS, "all"], metavar="NAME")
     parser.add_argument("-o", "--output", type=Path, default=Path("recordings"), metavar="FOLDER")

@@ -1,4 +1,4 @@
-"""Put recordings into ``tests/corpus``: ``python -m tests.record.archive FOLDER...``. Equal recordings give equal bytes."""
+"""Adds recordings to ``tests/corpus``: ``python -m tests.record.archive FOLDER...``. Equal recordings give equal bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MTIME = 1795219200  # 2026-11-21; every file has the same
 
 
 def add(folders: Sequence[Path], archive: Path = recorded.ARCHIVE) -> None:
-    """Add recordings to the archive, in place of those of the same names."""
+    """Add recordings to the archive; those of the same names are replaced."""
     with TemporaryDirectory() as scratch:
         corpus = Path(scratch)
         if archive.exists():
@@ -29,7 +29,7 @@ def add(folders: Sequence[Path], archive: Path = recorded.ARCHIVE) -> None:
 
 
 def _tar(folder: Path) -> bytes:
-    """All files below a folder: sorted, without owners and times."""
+    """Returns a tar archive of all files below a folder: sorted, without owners and times."""
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w", format=tarfile.GNU_FORMAT) as tar:
         for path in [folder, *sorted(folder.rglob("*"))]:

@@ -1,4 +1,4 @@
-"""A small HTTP server on loopback: one function from a POST request to its answer."""
+"""A small HTTP server on loopback, whose responses to POST requests come from a function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Answer = tuple[int, str, bytes]
 
 
 class LoopbackServer:
-    """Listens on a free port of 127.0.0.1 while it is entered. ``answer`` is given path and decompressed body."""
+    """Context manager that listens on a free port of 127.0.0.1. ``answer`` is called with path and decompressed body."""
 
     def __init__(self, answer: Callable[[str, bytes], Answer]) -> None:
         lock = threading.Lock()
@@ -27,12 +27,12 @@ class LoopbackServer:
                 if self.headers.get("content-encoding") == "gzip":
                     body = gzip.decompress(body)
                 with lock:
-                    status, content_type, answered = answer(self.path, body)
+                    status, content_type, response_body = answer(self.path, body)
                 self.send_response(status)
                 self.send_header("content-type", content_type)
-                self.send_header("content-length", str(len(answered)))
+                self.send_header("content-length", str(len(response_body)))
                 self.end_headers()
-                self.wfile.write(answered)
+                self.wfile.write(response_body)
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the standard library's name
                 pass

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible model that answers from a script: chat completions and responses, whole or streamed."""
+"""An OpenAI-compatible model that answers from a script: chat completions and responses, complete or streamed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ScriptedModel:
         self.requests: list[dict[str, Any]] = []
 
     def answer(self, path: str, body: bytes) -> HttpAnswer:
-        """The answer to a POST request."""
+        """Returns the response to a POST request."""
         shape = _SHAPES.get(path.removesuffix("/"))
         if shape is None:
             return _error(404, f"no such endpoint: {path}")
@@ -67,7 +67,7 @@ def _completion(answer: Answer, number: int, model: str) -> dict[str, Any]:
 
 
 def _completion_events(answer: dict[str, Any]) -> Iterator[str]:
-    """The text in one chunk, every call in another, how it ended and its usage in further ones."""
+    """Yield the text in one chunk, each call in another, then the finish reason and the usage."""
     (choice,) = answer["choices"]
     text = {key: value for key, value in choice["message"].items() if key != "tool_calls"}
     calls = [{"tool_calls": [{"index": at, **call}]} for at, call in enumerate(choice["message"].get("tool_calls", ()))]
@@ -89,8 +89,8 @@ def _response(answer: Answer, number: int, model: str) -> dict[str, Any]:
         message = {"type": "message", "role": "assistant", "content": [part]}
         output.append({"id": f"msg_{number}", "status": "completed", **message})
     for at, call in enumerate(answer.calls):
-        asked = {"call_id": call.id, "name": call.name, "arguments": json.dumps(call.arguments)}
-        output.append({"id": f"fc_{number}_{at}", "type": "function_call", "status": "completed", **asked})
+        fields = {"call_id": call.id, "name": call.name, "arguments": json.dumps(call.arguments)}
+        output.append({"id": f"fc_{number}_{at}", "type": "function_call", "status": "completed", **fields})
     return {
         "id": f"resp_{number}",
         "object": "response",
@@ -118,7 +118,7 @@ def _response(answer: Answer, number: int, model: str) -> dict[str, Any]:
 
 
 def _response_events(answer: dict[str, Any]) -> Iterator[str]:
-    """Begun, every item when it is whole, completed."""
+    """Yield the start, each complete item, and the end of the response."""
     events: list[dict[str, Any]] = [{"type": "response.created", "response": {**answer, "status": "in_progress"}}]
     for at, item in enumerate(answer["output"]):
         events.append({"type": "response.output_item.added", "output_index": at, "item": item})

@@ -1,4 +1,4 @@
-"""An OTLP/HTTP receiver that keeps every request as a file, numbered in the order in which they came."""
+"""An OTLP/HTTP receiver that writes every request to a file, numbered in order of arrival."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PROTOBUF = "application/x-protobuf"
 
 
 class RequestFiles:
-    """Writes traces as ``request-NNN.pb`` and logs as ``request-NNN-logs.pb``; metrics are taken and thrown away.
+    """Writes traces as ``request-NNN.pb`` and logs as ``request-NNN-logs.pb``; metrics are accepted and discarded.
 
-    What names this machine is removed: ``replaced`` maps folders to what is written in their place.
+    Whatever identifies the machine is removed: ``replaced`` maps folders to their replacements.
     """
 
     def __init__(self, folder: Path, replaced: Mapping[str, str]) -> None:
@@ -24,7 +24,7 @@ class RequestFiles:
         self._count = 0
 
     def answer(self, path: str, body: bytes) -> Answer:
-        """The answer to a POST request: an empty export response."""
+        """Returns the response to a POST request: an empty export response."""
         if path in _SUFFIXES:
             self._count += 1
             file = self._folder / f"request-{self._count:03}{_SUFFIXES[path]}.pb"

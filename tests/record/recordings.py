@@ -242,8 +242,8 @@ def _run(python: Path, recording: Recording, name: str, scenario: str, target: P
     if done.returncode:
         raise RuntimeError(f"{name} {scenario} failed\n{done.stderr[-4000:]}")
     truth = target / "truth.json"
-    noted = json.loads(truth.read_text()) | {"llm_http_requests": len(model.requests)}
-    truth.write_text(json.dumps(noted, indent=1, ensure_ascii=False) + "\n")
+    complete = json.loads(truth.read_text()) | {"llm_http_requests": len(model.requests)}
+    truth.write_text(json.dumps(complete, indent=1, ensure_ascii=False) + "\n")
 
 
 def _folders(python: Path) -> dict[str, str]:

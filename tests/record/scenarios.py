@@ -1,4 +1,4 @@
-"""What a recorded agent is asked, what its scripted model answers, and the tools it has. Standard library only.
+"""The scenarios of recordings: user input, scripted answers of the model, and tools. Standard library only.
 
 Imported on both sides: by the model server, and inside a framework's own environment.
 """
@@ -15,16 +15,16 @@ AGENT, INNER_AGENT = "travel_agent", "policy_agent"
 INSTRUCTIONS = "You help travellers. Use the tools."
 
 _WORK_SECONDS = 0.05
-"""How long a tool works, so that calls a framework runs at once do overlap."""
+"""How long a tool takes, so that calls that a framework runs in parallel do overlap."""
 
 
 class CardDeclinedError(Exception):
-    """What the card tool raises the first time."""
+    """Raised by the card tool on its first call."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A tool call that the model asks for."""
+class RequestedCall:
+    """A tool call that the model requests."""
 
     id: str
     name: str
@@ -33,22 +33,22 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer of the model to an agent: calls, or text that ends the run."""
+    """An answer of the model to an agent: calls, or text that ends the run."""
 
-    calls: Sequence[Asked] = ()
+    calls: Sequence[RequestedCall] = ()
     text: str | None = None
     agent: str = AGENT
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One conversation turn of a user, from question to last answer."""
+    """One turn of a conversation, from user input to final answer."""
 
     user_input: str
     answers: Sequence[Answer]
     tools: Sequence[Callable[..., str]] = field(repr=False)
     inner_tools: Sequence[Callable[..., str]] = field(default=(), repr=False)
-    """The tools of the inner agent, which the outer one runs by its tool ``ask_policy_agent``."""
+    """The tools of the inner agent, which the outer one runs with its tool ``ask_policy_agent``."""
 
 
 def get_weather(city: str, unit: str = "celsius") -> str:
@@ -63,8 +63,8 @@ def book_flight(flight_id: str, passenger: str, price: float, tags: list[str]) -
     return f"{flight_id} is booked for {passenger} at {price}, {', '.join(tags)}"
 
 
-def card_of_two_tries() -> Callable[[int, float], str]:
-    """A tool that fails when it is first called, and then no more."""
+def card_declined_once() -> Callable[[int, float], str]:
+    """Returns a tool that fails on its first call only."""
     tries = iter((False, True))
 
     def charge_card(order_id: int, amount: float) -> str:
@@ -78,7 +78,7 @@ def card_of_two_tries() -> Callable[[int, float], str]:
 
 
 def dice() -> Callable[[int], str]:
-    """A tool whose equal calls have different results."""
+    """Returns a tool whose equal calls have different results."""
     rolls = iter((3, 5, 3))
 
     def roll_dice(sides: int) -> str:
@@ -114,14 +114,14 @@ def delete_account(user_id: str) -> str:
 
 
 APPROVALS = {"issue_refund": True, "delete_account": False}
-"""The tools that run only when a human approves, and whether he does."""
+"""The tools that need human approval, and whether it is given."""
 
 _FLIGHT = {"flight_id": "AF123", "passenger": "Ada Lovelace", "price": 199.5, "tags": ["window", "végétarien"]}
 _CHARGE = {"order_id": 42, "amount": 10.5}
 
 
 def scenarios(tool_prefix: str = "") -> dict[str, Scenario]:
-    """All scenarios by name, with tools that have not been called yet; the model puts the prefix before a tool's name."""
+    """Returns all scenarios by name, with tools not called yet; ``tool_prefix`` precedes tool names in the model's calls."""
     found = _scenarios()
     for name, scenario in found.items():
         answers = [
@@ -138,10 +138,10 @@ def _scenarios() -> dict[str, Scenario]:
             "What is the weather in Paris and London? Then book flight AF123 for Ada Lovelace.",
             (
                 Answer((
-                    Asked("call_w1", "get_weather", {"city": "Paris"}),
-                    Asked("call_w2", "get_weather", {"city": "London", "unit": "fahrenheit"}),
+                    RequestedCall("call_w1", "get_weather", {"city": "Paris"}),
+                    RequestedCall("call_w2", "get_weather", {"city": "London", "unit": "fahrenheit"}),
                 )),
-                Answer((Asked("call_b1", "book_flight", _FLIGHT),), "Mild in both; booking now."),
+                Answer((RequestedCall("call_b1", "book_flight", _FLIGHT),), "Mild in both; booking now."),
                 Answer(text="Done, AF123 is booked."),
             ),
             (get_weather, book_flight),
@@ -149,17 +149,17 @@ def _scenarios() -> dict[str, Scenario]:
         "fail": Scenario(
             "Charge the card for order 42, 10.50 EUR. Retry once if it fails.",
             (
-                Answer((Asked("call_c1", "charge_card", _CHARGE),)),
-                Answer((Asked("call_c2", "charge_card", _CHARGE),)),
+                Answer((RequestedCall("call_c1", "charge_card", _CHARGE),)),
+                Answer((RequestedCall("call_c2", "charge_card", _CHARGE),)),
                 Answer(text="Charged after one retry."),
             ),
-            (card_of_two_tries(),),
+            (card_declined_once(),),
         ),
         "equal": Scenario(
             "Roll two dice at once, then another.",
             (
-                Answer((Asked("call_d1", "roll_dice", {"sides": 6}), Asked("call_d2", "roll_dice", {"sides": 6}))),
-                Answer((Asked("call_d3", "roll_dice", {"sides": 6}),)),
+                Answer([RequestedCall(name, "roll_dice", {"sides": 6}) for name in ("call_d1", "call_d2")]),
+                Answer((RequestedCall("call_d3", "roll_dice", {"sides": 6}),)),
                 Answer(text="The dice are rolled."),
             ),
             (dice(),),
@@ -167,10 +167,10 @@ def _scenarios() -> dict[str, Scenario]:
         "nested": Scenario(
             "Ask the policy agent about refunds, then mail the answer to ada@example.com.",
             (
-                Answer((Asked("call_a1", "ask_policy_agent", {"question": "What is the policy for refunds?"}),)),
-                Answer((Asked("call_p1", "lookup_policy", {"topic": "refunds"}),), agent=INNER_AGENT),
+                Answer((RequestedCall("call_a1", "ask_policy_agent", {"question": "What is the policy for refunds?"}),)),
+                Answer((RequestedCall("call_p1", "lookup_policy", {"topic": "refunds"}),), agent=INNER_AGENT),
                 Answer(text="Refunds within 30 days.", agent=INNER_AGENT),
-                Answer((Asked("call_m1", "send_mail", {"to": "ada@example.com", "body": "Refunds within 30 days."}),)),
+                Answer((RequestedCall("call_m1", "send_mail", {"to": "ada@example.com", "body": "Refunds within 30 days."}),)),
                 Answer(text="The policy is mailed."),
             ),
             (send_mail,),
@@ -180,8 +180,8 @@ def _scenarios() -> dict[str, Scenario]:
             "Refund order 42, 10.50 EUR, and delete the account u-7.",
             (
                 Answer((
-                    Asked("call_r1", "issue_refund", _CHARGE),
-                    Asked("call_x1", "delete_account", {"user_id": "u-7"}),
+                    RequestedCall("call_r1", "issue_refund", _CHARGE),
+                    RequestedCall("call_x1", "delete_account", {"user_id": "u-7"}),
                 )),
                 Answer(text="Refunded; the account stays."),
             ),

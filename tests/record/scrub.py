@@ -1,4 +1,4 @@
-"""Removes from OTLP requests what names the machine on which they were recorded."""
+"""Removes from OTLP requests what identifies the machine on which they were recorded."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 _REQUESTS: dict[str, type[Message]] = {"/v1/traces": ExportTraceServiceRequest, "/v1/logs": ExportLogsServiceRequest}
-_OF_THE_MACHINE = ("host.", "os.", "process.", "service.instance.")
-"""Resource attributes that are dropped, by the beginning of their keys."""
+_MACHINE_PREFIXES = ("host.", "os.", "process.", "service.instance.")
+"""Prefixes of the resource attributes that are dropped."""
 
 
 def scrubbed(path: str, body: bytes, replaced: Mapping[str, str]) -> bytes:
-    """The request without attributes of host and process, each text of ``replaced`` exchanged for another, longest first."""
+    """Returns the request without attributes of host and process, with the texts in ``replaced`` replaced, longest first."""
     request = _REQUESTS[path]()
     request.ParseFromString(body)
     _scrub(request, sorted(replaced.items(), key=lambda item: -len(item[0])))
@@ -24,7 +24,7 @@ def scrubbed(path: str, body: bytes, replaced: Mapping[str, str]) -> bytes:
 
 def _scrub(message: Message, replaced: list[tuple[str, str]]) -> None:
     if isinstance(message, Resource):
-        kept = [attribute for attribute in message.attributes if not attribute.key.startswith(_OF_THE_MACHINE)]
+        kept = [attribute for attribute in message.attributes if not attribute.key.startswith(_MACHINE_PREFIXES)]
         del message.attributes[:]
         message.attributes.extend(kept)
     for field, value in message.ListFields():

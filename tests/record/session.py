@@ -1,6 +1,6 @@
-"""The inside of a recording: run by the framework's own interpreter, once for each scenario. Standard library and OTLP only.
+"""Runs in the interpreter of the framework, once for each scenario. Imports the standard library and OTLP only.
 
-A framework's script calls `record` with two functions: one switches its instrumentation on, the other asks an agent.
+The script of a framework calls `record` with two functions: one enables its instrumentation, the other runs an agent.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tests.record.truth import TruthLog
 
 Tools = Sequence[Callable[..., str]]
 Ask = Callable[[str, str, Tools], str]
-"""Asks the agent of this name, with these tools; returns its last answer."""
+"""Runs the agent with this name, user input and tools. Returns its final answer."""
 
 
 def own_provider(service: str) -> TracerProvider:
-    """The tracer provider of an application that exports over OTLP/HTTP."""
+    """Returns the tracer provider of an application that exports over OTLP/HTTP."""
     provider = TracerProvider(resource=Resource.create({"service.name": service}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
@@ -42,9 +42,9 @@ def record(
     has_agents: bool = True,
     make_provider: Callable[[str], TracerProvider] = own_provider,
 ) -> None:
-    """Run the scenario named on the command line and write ``truth.json``. Fails where the agent ends otherwise.
+    """Run the scenario named on the command line and write ``truth.json``. Exits with an error if the agent ends differently.
 
-    The command line is NAME SCENARIO FOLDER; addresses come from the variables that SDKs know.
+    The command line is NAME SCENARIO FOLDER; addresses come from the standard variables of the SDKs.
     """
     name, scenario_name, folder = sys.argv[1:]
     recording = RECORDINGS[name]

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from tests.record.model_server import EVENTS, ScriptedModel
-from tests.record.scenarios import Answer, Asked
+from tests.record.scenarios import Answer, RequestedCall
 
 SCRIPT = (
-    Answer((Asked("call_1", "lookup", {"order": 7}), Asked("call_2", "lookup", {"order": 8})), "looking"),
+    Answer(
+        (RequestedCall("call_1", "lookup", {"order": 7}), RequestedCall("call_2", "lookup", {"order": 8})), "looking"
+    ),
     Answer(text="two orders"),
 )
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"

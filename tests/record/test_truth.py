@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.record.scenarios import Answer, Asked, Scenario, card_of_two_tries, get_weather, scenarios
+from tests.record.scenarios import Answer, RequestedCall, Scenario, card_declined_once, get_weather, scenarios
 from tests.record.truth import TruthLog, parallel_groups
 from tests.waiting import PATIENCE
 
@@ -20,7 +20,7 @@ def test_a_watched_tool_looks_like_the_tool() -> None:
     assert (watched.__name__, watched.__doc__) == ("get_weather", get_weather.__doc__)
 
 
-def test_arguments_are_those_received_and_those_asked_for() -> None:
+def test_arguments_are_those_received_and_those_requested() -> None:
     log, scenario = TruthLog(), scenarios()["multi"]
     weather = log.watch(get_weather)
     assert weather("London", unit="fahrenheit") == "London: 18 degrees fahrenheit"
@@ -31,9 +31,9 @@ def test_arguments_are_those_received_and_those_asked_for() -> None:
     assert (second["model_arguments"], second["call_id"], second["seq"]) == ({"city": "Paris"}, "call_w1", 1)
 
 
-def test_a_failure_is_noted_and_raised() -> None:
+def test_a_failure_is_logged_and_raised() -> None:
     log, scenario = TruthLog(), scenarios()["fail"]
-    charge = log.watch(card_of_two_tries())
+    charge = log.watch(card_declined_once())
     with pytest.raises(Exception, match="card declined"):
         charge(42, 10.5)
     charge(42, 10.5)
@@ -53,8 +53,8 @@ def test_calls_that_meet_are_a_group() -> None:
     watched = log.watch(meet)
     with ThreadPoolExecutor(2) as workers:
         assert sorted(workers.map(watched, [1, 2])) == ["1", "2"]
-    asked = Answer((Asked("a", "meet", {"place": 1}), Asked("b", "meet", {"place": 2})))
-    truth = log.truth(Scenario("meet", (asked, Answer(text="met")), (meet,)), {}, [])
+    answer = Answer((RequestedCall("a", "meet", {"place": 1}), RequestedCall("b", "meet", {"place": 2})))
+    truth = log.truth(Scenario("meet", (answer, Answer(text="met")), (meet,)), {}, [])
     assert truth["parallel_groups"] == [[0, 1]]
     assert truth["final_output"] == "met"
 
@@ -68,7 +68,7 @@ def test_a_call_that_did_not_run_was_rejected() -> None:
     assert "runs" not in truth
 
 
-def test_a_renamed_tool_is_found_in_what_the_model_asked_for() -> None:
+def test_a_renamed_tool_is_matched_with_the_requested_call() -> None:
     log, scenario = TruthLog("mcp_travel__"), scenarios("mcp_travel__")["multi"]
     log.watch(get_weather)("Paris")
     (call,) = log.truth(scenario, {}, [])["tool_calls"]
@@ -94,5 +94,5 @@ def test_the_turns_of_an_inner_agent_are_its_own() -> None:
 )
 def test_only_calls_that_overlap_are_a_group(times: list[tuple[int, int]], groups: list[list[int]]) -> None:
     calls: list[dict[str, Any]] = [{"start_ns": s, "end_ns": e, "call_id": str(at)} for at, (s, e) in enumerate(times)]
-    answer = Answer([Asked(str(at), "t", {}) for at in range(len(times))])
+    answer = Answer([RequestedCall(str(at), "t", {}) for at in range(len(times))])
     assert parallel_groups(calls, [answer]) == groups

@@ -1,4 +1,4 @@
-"""What really happened in a recorded run, written down inside the tools. Standard library only."""
+"""Logs what really happened in a recorded run, from inside the tools. Standard library only."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
-from tests.record.scenarios import AGENT, Answer, Asked, Scenario
+from tests.record.scenarios import AGENT, Answer, RequestedCall, Scenario
 
 
 class TruthLog:
-    """Wraps tools so that every call of theirs is noted, with what the function received and when it ran."""
+    """Wraps tools to log every call, with its arguments and times."""
 
     def __init__(self, tool_prefix: str = "") -> None:
         self._prefix = tool_prefix
         self._calls: list[dict[str, Any]] = []
 
     def watch(self, tool: Callable[..., str]) -> Callable[..., str]:
-        """The tool, noting its calls; it looks like the tool to whoever inspects it."""
+        """Returns a wrapper that logs calls and has the signature of the tool."""
         signature = inspect.signature(tool)
 
         @functools.wraps(tool)
@@ -49,10 +49,10 @@ class TruthLog:
     def truth(
         self, scenario: Scenario, described: Mapping[str, Any], packages: Sequence[str], runs: int = 1
     ) -> dict[str, Any]:
-        """The shape of ``tests/corpus``: calls in order of start, which ran at once, and what the model asked for.
+        """Returns the truth in the format of ``tests/corpus``: calls by start time, which ran in parallel, what was requested.
 
-        ``runs`` is how often an agent was asked. It is left out where a human denied a call: whether a run that waits for him
-        and goes on is one run or two is a matter of definition.
+        ``runs`` is the number of agent runs. It is left out if a human denied a call: whether a run that waits for approval
+        and continues is one run or two is a matter of definition.
         """
         calls = sorted(self._calls, key=lambda call: int(call["start_ns"]))
         turns: dict[str, list[dict[str, Any]]] = {}
@@ -60,12 +60,12 @@ class TruthLog:
             calls_of_turn = [{"name": c.name, "arguments": c.arguments, "id": c.id} for c in answer.calls]
             turn = {"text": answer.text, "calls": calls_of_turn}
             turns.setdefault("main" if answer.agent == AGENT else answer.agent, []).append(turn)
-        asked = [call for answer in scenario.answers for call in answer.calls]
+        requested = [call for answer in scenario.answers for call in answer.calls]
         for seq, call in enumerate(calls):
-            call |= {"seq": seq, **_request_of(call, asked)}
+            call |= {"seq": seq, **_request_of(call, requested)}
         rejected = [
             {"name": call.name, "arguments": call.arguments, "call_id": call.id, "why": "a human denied it"}
-            for call in asked
+            for call in requested
         ]
         groups = parallel_groups(calls, scenario.answers)
         return {
@@ -80,25 +80,25 @@ class TruthLog:
         }
 
 
-def _request_of(call: Mapping[str, Any], asked: list[Asked]) -> dict[str, Any]:
-    """What the model asked for in this call; taken from ``asked``. Empty where it asked for nothing like it."""
-    for at, request in enumerate(asked):
+def _request_of(call: Mapping[str, Any], requested: list[RequestedCall]) -> dict[str, Any]:
+    """Returns what the model requested with this call, and removes it from ``requested``; empty if nothing matches."""
+    for index, request in enumerate(requested):
         if (
             request.name == call.get("reported_name", call["name"])
             and request.arguments.items() <= call["arguments"].items()
         ):
-            del asked[at]
+            del requested[index]
             return {"model_arguments": request.arguments, "call_id": request.id}
     return {}
 
 
 def parallel_groups(calls: Sequence[Mapping[str, Any]], answers: Sequence[Answer]) -> list[list[int]]:
-    """Places of calls that one answer asked for and that did run at the same time."""
+    """Returns the indexes of calls that were requested in one answer and did run in parallel."""
     groups = []
     for answer in answers:
-        wanted = {call.id for call in answer.calls}
-        members = [at for at, call in enumerate(calls) if call.get("call_id") in wanted]
-        latest_start = max((calls[at]["start_ns"] for at in members), default=0)
-        if len(members) > 1 and all(calls[at]["end_ns"] > latest_start for at in members):
+        ids = {call.id for call in answer.calls}
+        members = [index for index, call in enumerate(calls) if call.get("call_id") in ids]
+        latest_start = max((calls[index]["start_ns"] for index in members), default=0)
+        if len(members) > 1 and all(calls[index]["end_ns"] > latest_start for index in members):
             groups.append(members)
     return groups

@@ -39,7 +39,7 @@ def test_defaults_are_conservative(tmp_path: Path) -> None:
         ("max_token: 5", "max_tokens"),
         ("budget: {request_per_day: 5}", "requests_per_day"),
         ("budget: {requests_per_day: 0}", "greater than or equal to 1"),
-        ("max_tokens: 999, budget: {tokens_per_day: 100}", "nothing could ever be asked"),
+        ("max_tokens: 999, budget: {tokens_per_day: 100}", "no request could ever be sent"),
         ("timeout: 0s", "greater than 0"),
         ("tls: {insecure: true}", "begins with http://"),
     ],

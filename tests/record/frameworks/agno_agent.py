@@ -12,6 +12,6 @@ from tests.record.session import Tools
 
 
 def ask(name: str, user_input: str, tools: Tools) -> str:
-    """Ask the agent; Agno itself tells the model of a tool that fails."""
+    """Ask the agent; Agno reports a failed tool to the model itself."""
     agent = Agent(name=name, model=OpenAIChat(id=MODEL), instructions=INSTRUCTIONS, tools=list(tools))
     return str(agent.run(user_input).content)

@@ -21,7 +21,7 @@ def instrument(provider: TracerProvider) -> None:
 
 
 def ask(name: str, user_input: str, tools: Tools) -> str:
-    """Ask a crew of one; CrewAI itself tells the model of a tool that fails."""
+    """Ask a crew of one; CrewAI reports a failed tool to the model itself."""
     agent = Agent(
         role=name,
         goal="Help travellers",

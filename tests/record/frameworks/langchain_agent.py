@@ -13,7 +13,7 @@ from tests.record.session import Tools
 
 
 def ask(name: str, user_input: str, tools: Tools) -> str:
-    """Ask the agent; a tool that fails is told to the model, which may try again."""
+    """Ask the agent; a failed tool is reported to the model, which may try again."""
     failures = ToolRetryMiddleware(max_retries=0, on_failure=lambda error: f"Error: {error}")
     agent = create_agent(
         ChatOpenAI(model=MODEL), list(tools), system_prompt=INSTRUCTIONS, name=name, middleware=[failures]

@@ -24,7 +24,7 @@ def instrument(provider: TracerProvider) -> None:
 
 
 def ask(name: str, user_input: str, tools: Tools) -> str:
-    """Ask the agent; LlamaIndex itself tells the model of a tool that fails."""
+    """Ask the agent; LlamaIndex reports a failed tool to the model itself."""
     model = OpenAI(model=MODEL, api_base=os.environ["OPENAI_BASE_URL"])
     agent = FunctionAgent(name=name, llm=model, system_prompt=INSTRUCTIONS, tools=list(tools))
 

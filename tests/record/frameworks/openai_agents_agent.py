@@ -12,7 +12,7 @@ from tests.record.session import Tools
 
 
 def ask(name: str, user_input: str, tools: Tools) -> str:
-    """Ask the agent, and a human where a tool needs it; the SDK itself tells the model of a tool that fails."""
+    """Ask the agent, and a human where a tool needs it; the SDK reports a failed tool to the model itself."""
     offered = [function_tool(tool, needs_approval=tool.__name__ in APPROVALS) for tool in tools]
     model = OpenAIResponsesModel(MODEL, AsyncOpenAI())  # an inner agent has an event loop of its own, so also a client
     agent = Agent(name=name, instructions=INSTRUCTIONS, model=model, tools=offered)

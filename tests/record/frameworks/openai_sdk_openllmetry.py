@@ -32,7 +32,7 @@ def ask(name: str, user_input: str, tools: Tools) -> str:
     def run(call: Any) -> str:
         try:
             return by_name[call.function.name](**json.loads(call.function.arguments))
-        except Exception as error:  # noqa: BLE001 - whatever a tool raises is told to the model
+        except Exception as error:  # noqa: BLE001 - whatever a tool raises is reported to the model
             return f"Error: {error}"
 
     tracer = trace.get_tracer("shop")
