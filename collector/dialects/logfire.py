@@ -22,6 +22,7 @@ _INPUT: Final = "input"
 _ERROR: Final = "error"
 _GROUP: Final = "group_id"
 _RESPONSE: Final = "response"
+_OUTPUT: Final = "output"
 _RAW_INPUT: Final = "raw_input"
 
 _TOOL_SPAN: Final = "Function: "
@@ -61,6 +62,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(_NAME))
     genai_span.arguments = get(_INPUT)
+    genai_span.is_pending = _INPUT in span.attributes and get(_OUTPUT) == "null" and get(_ERROR) is None
     if get(_ERROR) is not None:
         genai_span.status = "error"
     return genai_span
@@ -78,7 +80,7 @@ DIALECT: Final = Dialect(
     scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE),
     read_span=read_span,
     attributes=frozenset(
-        {_NAME, _INPUT, _ERROR, _GROUP, _RESPONSE, _RAW_INPUT, semconv.OPERATION_NAME, semconv.ERROR_TYPE}
+        {_NAME, _INPUT, _OUTPUT, _ERROR, _GROUP, _RESPONSE, _RAW_INPUT, semconv.OPERATION_NAME, semconv.ERROR_TYPE}
     ),
     whole_scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE),
     output_attributes=(_RESPONSE, "final_result"),

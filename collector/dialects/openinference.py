@@ -83,6 +83,9 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = _arguments(get(_INPUT))
     if genai_span.arguments is None:
         genai_span.arguments = _unless_schema(get(_TOOL_PARAMETERS))
+    genai_span.is_pending = (
+        _INPUT in span.attributes and _OUTPUT not in span.attributes and genai_span.status != "error"
+    )
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     return genai_span

@@ -85,6 +85,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.tracing = "lossy" if span.scope.name in _LOSSY_SCOPES else ""
     recorded = get(semconv.TOOL_CALL_ARGUMENTS)
     genai_span.arguments, envelope_id = _unwrap(get(_INPUT) if recorded is None else recorded)
+    genai_span.is_pending = recorded is not None and get(semconv.TOOL_CALL_RESULT, output) is None
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(_RESULT_CALL_ID, output)
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
@@ -194,8 +195,8 @@ DIALECT: Final = Dialect(
     markers=(b"traceloop.span.kind",),
     attributes=frozenset({
         _CREW_TASK, _ENTITY_NAME, _INPUT, _OUTPUT, semconv.OPERATION_NAME, semconv.AGENT_NAME, semconv.TOOL_NAME,
-        semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES,
-        semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, semconv.ERROR_TYPE,
+        semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_RESULT, semconv.CONVERSATION_ID,
+        semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, semconv.ERROR_TYPE,
     }),
     prefixes=(_ASSOCIATION, *_MESSAGE_PREFIXES),
     output_attributes=("gen_ai.completion.", _OUTPUT, "gen_ai.task.output", "crewai.crew.result"),

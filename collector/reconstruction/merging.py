@@ -57,8 +57,18 @@ def merge_calls(run: RunSpans, others: Sequence[RunSpans] = ()) -> list[DraftCal
         if calls and not requested:
             _assign_responses(calls, models)
         calls += _without_span(run, models, requested, told)
+        _doubt_pending(calls, run, models)
         run.has_unrecorded_calls |= _has_unrecorded_calls(run, models, requested)
     return calls
+
+
+def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[GenAISpan]) -> None:
+    """Mark the calls that wait for a human's approval: their spans hold no result, and the model was not asked again."""
+    pending = {spans[0].span_id for spans in run.executions if spans[-1].is_pending}
+    for call in calls if pending else ():
+        if call.span_id in pending and call.executed and call.start_ns > models[-1].start_ns:
+            call.executed = False
+            _doubt(call, "its span holds no result, and the model was not told one")
 
 
 def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:

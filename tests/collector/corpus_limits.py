@@ -9,8 +9,7 @@ _NO_ARGUMENTS = "no span and no message holds arguments"
 _NO_INPUT = "no span holds the user's text"
 _NO_INNER_AGENT = "the inner agent has no span that distinguishes it from a step"
 _APART = "two instrumentations record the run as two traces, and nothing connects them"
-_DENIED = "a call that a human denied counts as executed, one that he approved may count twice"
-_DENIED_TWICE = "a call that a human denied counts as executed, and all are seen by two instrumentations"
+_DENIED = "the run after the approval left no span, only the one before it"
 
 LIMITS: dict[str, tuple[frozenset[str], str]] = {
     name: (frozenset(what), why)
@@ -78,12 +77,7 @@ LIMITS: dict[str, tuple[frozenset[str], str]] = {
             (*_ALL, "runs"),
             _APART,
         ),
-        ("py-openai-agents-logfire-approval", _ALL, _DENIED),
-        ("py-openai-agents-openinference+logfire-approval", _ALL, _DENIED_TWICE),
-        ("py-openai-agents-openinference+openllmetry-approval", _ALL, _DENIED_TWICE),
         ("py-openai-agents-openinference-approval", _ALL, _DENIED),
-        ("py-openai-agents-openllmetry+logfire-approval", _ALL, _DENIED_TWICE),
-        ("py-openai-agents-openllmetry-approval", _ALL, _DENIED),
         ("py-openai-sdk-legacy-tl-responses-fail", ("errors",), "tool results are not recorded"),
         ("py-openai-sdk-officialnocontent-chat-nested", ("names", "errors", "order"), _NO_CALLS),
         ("py-smolagents-official-multi", _ALL, _NO_CALLS),

@@ -390,3 +390,15 @@ def test_a_model_asked_again_without_a_call_in_between_must_have_requested_one()
         model_span(number=6, at=60, lasting=5),
     )
     assert doubts(run) == ["unrecorded_calls"]
+
+
+@pytest.mark.parametrize("output", [None, "done"])
+def test_a_call_that_waits_for_approval_has_a_span_without_result_and_has_not_run(output: str | None) -> None:
+    tool = {"openinference.span.kind": "TOOL", "tool.name": "pay", "input.value": '{"eur": 5}'}
+    if output is not None:
+        tool["output.value"] = output
+    asked = model_span([("c1", "pay", {"eur": 5})], 3, at=1, lasting=5)
+    spans = [agent_span(), asked, span("pay", 4, 1, 10, attributes=tool, status=1)]
+    pending = run_of(*spans)
+    assert (called(pending), doubts(pending)) == ((["pay"], []) if output else (["(pay)"], ["uncertain_execution"]))
+    assert called(run_of(*spans, model_span(number=5, at=60))) == ["pay"]
