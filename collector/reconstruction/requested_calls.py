@@ -241,18 +241,21 @@ def _matches(told: Sequence[ToldCall], requests: Sequence[RequestedCall]) -> lis
     """Returns the request of each told call: by id, or by name where ids are missing or others, the last with the last."""
     ids = {request.id for request in requests} - {None}
     told_ids = {call.id for call in told} - {None}
-    by_id: dict[tuple[str | None, str], list[RequestedCall]] = {}
+    by_id: dict[str | None, list[RequestedCall]] = {}
     by_name: dict[str, list[RequestedCall]] = {}
     for request in requests:
         if request.id in told_ids:
-            by_id.setdefault((request.id, request.name), []).append(request)
+            by_id.setdefault(request.id, []).append(request)
         else:
             by_name.setdefault(request.name, []).append(request)
     found: list[RequestedCall | None] = []
     for call in reversed(told):
         if call.id in ids:
-            same = by_id.get((call.id, call.name))
-            found.append(same.pop() if same else None)
+            same = by_id.get(call.id, [])  # a framework may have changed the name
+            named = next((one for one in reversed(same) if one.name == call.name), same[-1] if same else None)
+            if named is not None:
+                same.remove(named)
+            found.append(named)
             continue
         candidates = by_name.get(call.name, [])
         arguments, _ = parse_arguments(call.arguments)

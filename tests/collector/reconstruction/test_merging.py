@@ -402,3 +402,13 @@ def test_a_call_that_waits_for_approval_has_a_span_without_result_and_has_not_ru
     pending = run_of(*spans)
     assert (called(pending), doubts(pending)) == ((["pay"], []) if output else (["(pay)"], ["uncertain_execution"]))
     assert called(run_of(*spans, model_span(number=5, at=60))) == ["pay"]
+
+
+def test_a_call_told_under_another_name_with_the_same_id_is_one() -> None:
+    renamed = [user("go"), assistant(("c1", "Find it", {"q": 1})), result("c1", "fine")]
+    run = run_of(
+        span("POST", 1, lasting=200),
+        model_span([("c1", "find_it", {"q": 1})], 3, at=1, lasting=5, input_messages=[user("go")]),
+        model_span(number=5, at=60, lasting=5, input_messages=renamed),
+    )
+    assert called(run) == ["find_it"]
