@@ -14,7 +14,7 @@ from collector.payloads.messages import tool_call_parts
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start
 
-MAX_COMPARED: Final = 64
+MAX_COMPARED: Final = 32
 """With how many spans that start next a span is compared."""
 _SEPARATORS: Final = ("_", ".", "-", "/", ":")
 _T = TypeVar("_T")

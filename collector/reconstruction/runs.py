@@ -379,6 +379,8 @@ def _set_anchor(agentless: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry:
     anchor = None if root is None else spans.get(root)
     if root is not None and (anchor is None or anchor.role is not Role.AGENT):
         agentless.anchor, agentless.anchor_id = anchor, root
+        if anchor is not None and anchor.role is Role.TOOL and not anchor.remote_parent:
+            agentless.incomplete = (*agentless.incomplete, "missing_anchor")  # whoever called it is in another trace
     else:
         earliest = min([*agentless.models, *(call[0] for call in agentless.executions)], key=by_start)
         agentless.anchor_id = earliest.span_id[:8]

@@ -293,3 +293,7 @@ def test_unnamed_agents_at_once_are_runs() -> None:
         tool_span("b", {}, 5, 4, at=70),
     )
     assert [called(run) for run in runs] == [["a"], ["b"]]
+
+
+def test_a_tool_that_is_the_root_of_its_trace_is_not_all_of_a_run() -> None:
+    assert doubts(run_of(tool_span("a", {}, 1, 0))) == ["missing_anchor"]
