@@ -37,8 +37,7 @@ def turn(number: int, *tools: str, conversation: str = "c-1", agent: str = "help
     calls = [data.tool(2 + n, 1, name, at + 0.1 * (n + 1), trace_id) for n, name in enumerate(tools)]
     said = {"gen_ai__conversation__id": conversation, **values}
     if not tools:  # the model answered by itself
-        chat = {"gen_ai__operation__name": "chat", "gen_ai__response__finish_reasons": "stop"}
-        calls = [data.span(2, 1, "chat", at + 0.1, trace_id, **chat)]
+        calls = [data.answer(2, 1, at + 0.1, trace_id)]
     return [*calls, data.agent(1, name=agent, at=at, trace_id=trace_id, **said)]
 
 

@@ -30,8 +30,7 @@ def recorded(example: Example) -> list[Span]:
         "gen_ai__input__messages": json.dumps(asked),
         "gen_ai__output__messages": json.dumps(answered),
     }
-    answered = {"gen_ai__operation__name": "chat", "gen_ai__response__finish_reasons": "stop"}
-    return [*tools, data.span(9, 1, "chat", 0.9, **answered), data.agent(1, **attributes)]
+    return [*tools, data.answer(9, 1, at=0.9), data.agent(1, **attributes)]
 
 
 def rules(example: Example) -> str:

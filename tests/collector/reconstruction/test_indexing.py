@@ -6,6 +6,7 @@ from copy import copy
 
 from collector.model.genai_span import Role
 from collector.model.span import LogRecord, Span
+from collector.payloads.messages import ToolResult
 from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.reconstruct import ContextSettings, reconstruct
 from tests.builders import TRACE, agent_span, genai_spans, log, model_span, span_id, tool_span
@@ -25,7 +26,7 @@ def test_repeated_spans_and_events_count_once() -> None:
     once, twice = index_spans(genai_spans(ITEMS)), index_spans(genai_spans(ITEMS * 2))
     assert list(once) == [span_id(1), span_id(2), span_id(3), span_id(4)]
     assert twice == once
-    assert once[span_id(4)].tool_results == (("c1", "error"),)
+    assert once[span_id(4)].tool_results == (ToolResult("c1", failed=True),)
     assert once[span_id(4)].user_input == "again"
 
 
@@ -39,7 +40,11 @@ def test_the_given_spans_are_not_modified() -> None:
 def test_an_event_without_its_span_is_a_model_request_of_its_own() -> None:
     events = genai_spans([FAILED])
     (model,) = index_spans(events).values()
-    assert (model.role, model.parent_span_id, model.tool_results) == (Role.MODEL, span_id(4), (("c1", "error"),))
+    assert (model.role, model.parent_span_id, model.tool_results) == (
+        Role.MODEL,
+        span_id(4),
+        (ToolResult("c1", failed=True),),
+    )
     assert (events[0].role, events[0].span_id) == (Role.EVENT, span_id(4))
 
 

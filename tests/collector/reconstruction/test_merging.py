@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from collector.reconstruction.merging import MAX_CANDIDATES
+from collector.reconstruction.requested_calls import MAX_CANDIDATES
 from tests.builders import (
     EPOCH,
     MS,
