@@ -36,7 +36,8 @@ def merge_calls(run: RunSpans, others: Sequence[RunSpans] = ()) -> list[DraftCal
     for disputed in run.disputed:
         for call in merge_calls(disputed):
             call.turn = call.response = -1
-            call.doubt, call.evidence = "uncertain_owner", "it is below a span that was not received"
+            if call.executed and call.doubt is None:  # else what is in doubt already is tried both ways
+                call.doubt, call.evidence = "uncertain_owner", "it is below a span that was not received"
             calls.append(call)
     if run.repeated:
         for call in calls:
