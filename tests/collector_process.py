@@ -1,4 +1,4 @@
-"""``rightcall run`` in a process of its own, as a user starts it."""
+"""``rightcall run`` in a separate process, as users start it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.waiting import PATIENCE, wait_for
 
 
 def free_port() -> int:
-    """A port nobody listens on, below those the system gives to clients, so that nobody takes it meanwhile."""
+    """Returns an unused port below the ephemeral range, so that no client connection takes it in the meantime."""
     while True:
         port = random.randrange(15_000, 30_000)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -35,9 +35,8 @@ def free_port() -> int:
 class CollectorProcess:
     """A collector on free ports with ``rules``, exporting to ``exporter``; use as a context manager.
 
-    ``grpc`` and ``http`` are further settings of the receivers, ``sections`` of the configuration.
-
-    ``ready_seconds`` is how long it took to be ready, ``log`` what it wrote on stderr, ``pid`` its process.
+    ``grpc`` and ``http`` are additional keys of the receivers, ``sections`` of the configuration. ``ready_seconds`` is the time
+    until it was ready, ``log`` its stderr, ``pid`` its process id.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class CollectorProcess:
 
     def start(self) -> None:
         """Start the process and wait until it is ready."""
-        begun = time.monotonic()
+        started = time.monotonic()
         command = [sys.executable, "-m", "collector", "run", "--config", str(self._config)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(command, stderr=log)
@@ -87,7 +86,7 @@ class CollectorProcess:
         wait_for(lambda: self._process.poll() is not None or self._is_ready(), 0.01)
         if self._process.poll() is not None:
             raise RuntimeError(f"the collector did not start:\n{self.log}")
-        self.ready_seconds = time.monotonic() - begun
+        self.ready_seconds = time.monotonic() - started
 
     def _is_ready(self) -> bool:
         try:
@@ -97,11 +96,11 @@ class CollectorProcess:
 
     @property
     def log(self) -> str:
-        """What it wrote so far."""
+        """Its stderr so far."""
         return self._log.read_text()
 
     def get(self, path: str, port: int | None = None, accept: str = "text/plain") -> str:
-        """Fetch a page from the metrics listener, or from ``port``."""
+        """Returns a page of the metrics listener, or of the listener on ``port``."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{port or self.metrics_port}{path}", headers={"accept": accept}
         )
@@ -109,7 +108,7 @@ class CollectorProcess:
             return str(answer.read().decode())
 
     def metric(self, series: str) -> float:
-        """The value of one series, written as /metrics writes it; 0 where there is none."""
+        """Returns the value of a series, named as on /metrics; 0 if there is none."""
         for line in self.get("/metrics").splitlines():
             name, _, value = line.rpartition(" ")
             if name == series:
@@ -134,7 +133,7 @@ class CollectorProcess:
         self.close()
 
     def close(self) -> None:
-        """Kill it where it still runs, and remove its files."""
+        """Kill it if it still runs, and remove its files."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
@@ -145,7 +144,7 @@ _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
 def send(process: CollectorProcess, *spans: Span) -> grpc.StatusCode:
-    """Send spans over gRPC; the status of the answer."""
+    """Send spans over gRPC. Returns the status code."""
     with grpc.insecure_channel(f"127.0.0.1:{process.grpc}") as channel:
         try:
             channel.unary_unary(_EXPORT, None, None)(data.traces(*spans).SerializeToString(), timeout=PATIENCE)

@@ -1,7 +1,7 @@
-"""Mutated real requests against the whole pipeline, which dies now and then and comes back from its spool:
-``python -m tests.fuzz [COUNT] [SEED]`` prints what came of them.
+"""Fuzzes the whole pipeline with mutated real requests; now and then it crashes and recovers from its spool.
 
-Every request gives verdicts or a CollectorError; any other exception is a bug and stops the run with the seed that repeats it.
+``python -m tests.fuzz [COUNT] [SEED]`` prints the outcomes. A request may only succeed or raise CollectorError; any other
+exception is a bug and stops the run, with the seed that reproduces it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from collector.telemetry.metrics import Telemetry
 from tests import recorded
 
 _LIMIT = 64 << 20
-_LARGEST = 40_000  # bytes of a request worth mutating: more of them in the same time
+_LARGEST = 40_000  # bytes of the largest request that is mutated, so that more fit into the same time
 _WRITE, _CRASH = 50, 2_000  # requests between transactions, and between crashes
 RULES = """
 rules:
@@ -61,7 +61,7 @@ def _splice(choice: random.Random, raw: bytes) -> bytes:
 
 
 def _lengths(choice: random.Random, raw: bytes) -> bytes:
-    """Wrong lengths where nested messages begin."""
+    """Corrupt the lengths of nested messages."""
     changed = bytearray(raw)
     for at in [at for at, byte in enumerate(raw[:-1]) if byte == 0x0A][: choice.randint(1, 50)]:
         if choice.random() < 0.1:
@@ -70,7 +70,7 @@ def _lengths(choice: random.Random, raw: bytes) -> bytes:
 
 
 def _texts(choice: random.Random, raw: bytes) -> bytes:
-    """Valid requests whose texts lie: same length, other content."""
+    """Replace texts, which may make the content malformed."""
     for old, new in choice.sample(_SWAPS, 3):
         raw = raw.replace(old, new)
     return raw
@@ -85,7 +85,7 @@ _MUTATIONS: tuple[Mutation, ...] = (_flip, _cut, _splice, _lengths, _texts, lamb
 
 
 class Target:
-    """A pipeline with a spool, and a clock that goes on a little with each request."""
+    """A pipeline with a spool, and a clock that advances a little with each request."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "rules.yaml").write_text(RULES)
@@ -105,7 +105,7 @@ class Target:
         self.pipeline = Pipeline(*parts, user_input=True, spool=self._spool)
 
     def write(self) -> None:
-        """What the spool's writer and an exporter with a quick backend do."""
+        """Do what the writer of the spool and an exporter with a fast backend do."""
         change, callbacks = self._spool._pending, self._spool._callbacks
         self._spool._pending, self._spool._callbacks = Change(), []
         self._file.apply(change)
@@ -116,7 +116,7 @@ class Target:
         self._queue._bytes = 0
 
     def crash(self) -> None:
-        """Die, and come back from the spool: all of it can be read, and every open trace is known, open or as finished."""
+        """Crash and recover from the spool: every record can be read, and every open trace is still known, open or closed."""
         self.write()
         before = self.pipeline._assembler.open_traces()
         self._file.close()
@@ -130,7 +130,7 @@ class Target:
         return self.telemetry.registry.get_sample_value(series, labels) or 0.0
 
     def take(self, signal: Signal, body: bytes, as_json: bool, zipped: bool) -> None:
-        """What a receiver does with a body."""
+        """Do what a receiver does with a body."""
         self.seconds += 0.01
         try:
             plain = gunzip(body, _LIMIT) if zipped else body
@@ -138,16 +138,16 @@ class Target:
         except CollectorError as error:
             self.outcomes[type(error).__name__] += 1
         else:
-            self.outcomes["taken"] += 1
+            self.outcomes["accepted"] += 1
         self.pipeline.advance(budget=60.0)
 
     def internal(self) -> float:
-        """Runs that could not be rebuilt because of an exception: bugs."""
+        """Returns the number of runs that could not be reconstructed because of an exception: bugs."""
         return self._value("rightcall_runs_unscored_total", reason="internal", route="", agent="")
 
 
 def corpus(folder: Path) -> list[tuple[Signal, bytes, bool]]:
-    """Bodies of recorded requests: signal, body, whether it is JSON."""
+    """Returns the recorded requests: signal, body, whether it is JSON."""
     recorded.unpack(folder)
     found: list[tuple[Signal, bytes, bool]] = []
     for path in sorted(folder.rglob("request-*")):
@@ -159,14 +159,14 @@ def corpus(folder: Path) -> list[tuple[Signal, bytes, bool]]:
 
 
 def fuzz(count: int, seed: int, folder: Path) -> Target:
-    """Send ``count`` mutated requests; raises whatever the pipeline should not have."""
+    """Send ``count`` mutated requests. Raises any unexpected exception of the pipeline."""
     target, bodies = Target(folder), corpus(folder)
     for number in range(count):
         choice = random.Random(seed * 1_000_003 + number)
         signal, body, as_json = choice.choice(bodies)
         zipped = choice.random() < 0.02
         if choice.random() < 0.02:
-            signal, as_json = "metrics", False  # a body that is not what the path says
+            signal, as_json = "metrics", False  # a body of another signal than the path
         mutated = choice.choice(_MUTATIONS)(choice, gzip.compress(body, 1) if zipped else body)
         try:
             target.take(signal, mutated, as_json, zipped)
@@ -186,10 +186,10 @@ def fuzz(count: int, seed: int, folder: Path) -> Target:
 def main() -> None:
     """Run from the command line."""
     count, seed = (int(sys.argv[at]) if len(sys.argv) > at else default for at, default in ((1, 100_000), (2, 1)))
-    begun = time.monotonic()
+    started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         target = fuzz(count, seed, Path(folder))
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - started
     print(f"{count:,} requests in {seconds:.0f} s, {dict(target.outcomes)}, {target.internal():.0f} internal errors")
     sys.exit(1 if target.internal() else 0)
 

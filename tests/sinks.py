@@ -1,4 +1,4 @@
-"""Where tests let things end: a real OTLP backend, a recording intake, a clock moved by hand."""
+"""Test doubles at the edges: a real OTLP backend, a recording intake, a manual clock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SERVICES: dict[Signal, str] = {
 
 
 class ManualClock(Clock):
-    """Time that passes when a test says so, or when something sleeps; ``slept`` are those sleeps, in seconds."""
+    """Time that passes when a test advances it, or when something sleeps; ``slept`` has those sleeps, in seconds."""
 
     def __init__(self, jitter: float = 0.5) -> None:
         super().__init__(self._now, self._wall_ns, self._sleep, lambda: jitter)
@@ -42,7 +42,7 @@ class ManualClock(Clock):
 
 
 class RecordingIntake:
-    """Takes every request, or answers each as told."""
+    """Accepts every request, or responds with ``answer``."""
 
     def __init__(self, answer: Rejected | CollectorError | None = None) -> None:
         self.received: list[tuple[Signal, bytes, str]] = []
@@ -60,7 +60,7 @@ class RecordingIntake:
 
 
 class OtlpSink:
-    """An OTLP/gRPC backend that keeps what it gets; ``answers`` are given in turn before it takes everything."""
+    """An OTLP/gRPC backend that records requests; it gives ``answers`` in turn, then accepts everything."""
 
     def __init__(self, answers: Iterable[Callable[[grpc.ServicerContext], bytes]] = (), port: int = 0) -> None:
         self.requests: dict[Signal, list[bytes]] = {"traces": [], "logs": [], "metrics": []}

@@ -1,4 +1,4 @@
-"""The main job as a user runs it: the real OpenTelemetry SDK in front, a real OTLP backend behind, real sockets between."""
+"""The whole product as users run it: a real OpenTelemetry SDK, a collector process, a real OTLP backend."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ EXPORTERS: dict[str, Callable[[CollectorProcess], SpanExporter]] = {
 
 
 class Recorder(SpanExporter):
-    """Keeps what an exporter was given, so that it can be compared with what arrived."""
+    """Records the spans that an exporter is given, to compare them with those that arrive."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
@@ -111,7 +111,7 @@ class Recorder(SpanExporter):
 
 
 def agent_run(exporter: SpanExporter, tools: tuple[str, ...]) -> bytes:
-    """One agent run behind an HTTP route, with the SDK; says its trace id."""
+    """Make an agent run behind an HTTP route with the SDK. Returns its trace id."""
     provider = TracerProvider(resource=Resource({"service.name": "shop"}))
     provider.add_span_processor(BatchSpanProcessor(exporter))
     tracer = provider.get_tracer("agents", "1.0")
@@ -121,12 +121,12 @@ def agent_run(exporter: SpanExporter, tools: tuple[str, ...]) -> bytes:
         agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "support"}
         with tracer.start_as_current_span("invoke_agent support", attributes=agent):
             for tool in tools:
-                said = {
+                attributes = {
                     "gen_ai.operation.name": "execute_tool",
                     "gen_ai.tool.name": tool,
                     "gen_ai.tool.call.arguments": "{}",
                 }
-                with tracer.start_as_current_span(f"execute_tool {tool}", attributes=said):
+                with tracer.start_as_current_span(f"execute_tool {tool}", attributes=attributes):
                     tracer.start_span("GET", kind=SpanKind.CLIENT, attributes={"http.response.status_code": 200}).end()
     provider.shutdown()
     return server.get_span_context().trace_id.to_bytes(16, "big")
@@ -145,8 +145,8 @@ def test_every_span_arrives_once_scored_and_otherwise_unchanged(
     wait_for(lambda: len(arrived()) >= len(recorder.sent) and any(r.trace_id == trace_id for r in sink.records()))
     spans = arrived()
     assert sorted(span.span_id for span in spans) == sorted(recorder.sent)
-    touched = {span.name for span in spans if span.SerializeToString() != recorder.sent[span.span_id]}
-    assert touched == {"invoke_agent support", "execute_tool lookup_order", "execute_tool refund_card"}
+    changed = {span.name for span in spans if span.SerializeToString() != recorder.sent[span.span_id]}
+    assert changed == {"invoke_agent support", "execute_tool lookup_order", "execute_tool refund_card"}
     for span in spans:
         kept = [item for item in span.attributes if not item.key.startswith(OURS)]
         del span.attributes[:]
@@ -158,7 +158,7 @@ def test_every_span_arrives_once_scored_and_otherwise_unchanged(
     assert data.values_of(event)["gen_ai.evaluation.score.value"] == 1.0
 
 
-def test_metrics_tell_pass_from_fail_with_exemplars(sink: OtlpSink, collector: CollectorProcess) -> None:
+def test_metrics_count_failures_with_exemplars(sink: OtlpSink, collector: CollectorProcess) -> None:
     trace_id = agent_run(EXPORTERS["grpc"](collector), ("refund_card", "delete_order"))
     series = (
         'rightcall_evaluations_total{intent="",label="fail",route="/chat/refund",rule="refund",scorer="trajectory"}'
@@ -180,7 +180,7 @@ def post(collector: CollectorProcess, body: bytes, content_type: str = "applicat
         return error.code
 
 
-def test_garbage_is_refused_and_counted_and_the_next_good_request_works(collector: CollectorProcess) -> None:
+def test_garbage_is_refused_and_counted_and_the_next_valid_request_works(collector: CollectorProcess) -> None:
     noise = random.Random(3)
     good = data.traces(data.span(1)).SerializeToString()
     answers = {
@@ -193,7 +193,7 @@ def test_garbage_is_refused_and_counted_and_the_next_good_request_works(collecto
         ),
     }
     assert answers == {"random": 400, "truncated": 400, "type": 415, "gzip bomb": 413, "deep json": 400}
-    with socket.create_connection(("127.0.0.1", collector.http)) as raw:  # 100 MB announced: refused before it is read
+    with socket.create_connection(("127.0.0.1", collector.http)) as raw:  # 100 MB: refused before they are read
         raw.sendall(
             b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\ncontent-length: 104857600\r\n\r\n"
         )
@@ -258,7 +258,7 @@ def test_metrics_account_for_every_accepted_span() -> None:
             )
 
 
-def test_rules_are_taken_up_while_it_runs_and_bad_ones_refused(sink: OtlpSink) -> None:
+def test_rules_are_reloaded_while_it_runs_and_invalid_ones_rejected(sink: OtlpSink) -> None:
     with CollectorProcess(RULES, {"endpoint": sink.endpoint, "tls": {"insecure": True}}, traces=TRACES) as collector:
         collector.rules.write_text(RULES.replace("expect:", "expct:"))
         collector.signal(signal.SIGHUP)
@@ -281,7 +281,7 @@ def test_sigterm_drains_and_exits_0(sink: OtlpSink) -> None:
         assert any(record.trace_id == trace_id for record in sink.records())
 
 
-def test_a_port_in_use_is_a_sentence_and_exit_code_2(collector: CollectorProcess) -> None:
+def test_a_port_in_use_is_one_error_message_and_exit_code_2(collector: CollectorProcess) -> None:
     listener = {"protocols": {"http": {"endpoint": f"127.0.0.1:{collector.http}"}}}
     second = CollectorProcess(RULES, None, receivers={"otlp": listener})
     with pytest.raises(RuntimeError, match=f"cannot listen on 127.0.0.1:{collector.http}: Address already in use"):

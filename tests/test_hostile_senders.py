@@ -1,4 +1,4 @@
-"""A running collector against senders who mean harm: bombs, noise on every listener, texts that blow up regexes."""
+"""A running collector against malicious senders: gzip bombs, garbage on every listener, inputs for slow regexes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def collector(sink: OtlpSink) -> Iterator[CollectorProcess]:
 
 
 def peak_mib(process: CollectorProcess) -> int:
-    """The most memory the process ever had."""
+    """Returns the peak resident memory of the process."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
     assert found
     return int(found[1]) >> 10
@@ -69,24 +69,24 @@ def by_grpc(process: CollectorProcess, request: bytes, compression: grpc.Compres
 
 def by_http(process: CollectorProcess, request: bytes, **headers: str) -> int:
     url = f"http://127.0.0.1:{process.http}/v1/traces"
-    asked = urllib.request.Request(url, request, {"content-type": "application/x-protobuf", **headers})
+    post = urllib.request.Request(url, request, {"content-type": "application/x-protobuf", **headers})
     try:
-        with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(post, timeout=PATIENCE) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
 
 
-def test_gzip_bombs_are_refused_before_they_are_unpacked(collector: CollectorProcess) -> None:
+def test_gzip_bombs_are_refused_before_they_are_decompressed(collector: CollectorProcess) -> None:
     before = peak_mib(collector)
     assert by_grpc(collector, BOMB, grpc.Compression.Gzip) == "RESOURCE_EXHAUSTED"
     assert by_http(collector, gzip.compress(BOMB, 1), **{"content-encoding": "gzip"}) == 413
     assert peak_mib(collector) - before < 4 * LIMIT_MIB
-    works(collector)
+    check_listeners(collector)
 
 
-def works(process: CollectorProcess) -> None:
-    """Every listener takes good requests."""
+def check_listeners(process: CollectorProcess) -> None:
+    """Check that every listener accepts valid requests."""
     request = data.traces(data.span(1, parent=9)).SerializeToString()
     assert by_grpc(process, request) == "OK"
     assert by_http(process, request) == 200
@@ -94,11 +94,11 @@ def works(process: CollectorProcess) -> None:
     assert "rightcall_traces_open" in process.get("/metrics")
 
 
-def noise(choice: random.Random) -> bytes:
-    """Bytes that begin like something, and go on like nothing."""
+def garbage(choice: random.Random) -> bytes:
+    """Returns bytes that start like a request and continue with garbage."""
     request = data.traces(data.agent(1), data.tool(2, 1, "look_up")).SerializeToString()
     junk = choice.randbytes(choice.randrange(1, 2000))
-    good = bytearray(
+    mutated = bytearray(
         choice.choice(
             (
                 PREFACE + frame(4, 0, 0) + frame(1, 4, 1, junk[:200]) + frame(0, 1, 1, message(request)),
@@ -111,8 +111,8 @@ def noise(choice: random.Random) -> bytes:
         )
     )
     for _ in range(choice.randrange(4)):
-        good[choice.randrange(len(good))] = choice.randrange(256)
-    return bytes(good)
+        mutated[choice.randrange(len(mutated))] = choice.randrange(256)
+    return bytes(mutated)
 
 
 def test_any_bytes_into_any_listener(collector: CollectorProcess) -> None:
@@ -121,13 +121,13 @@ def test_any_bytes_into_any_listener(collector: CollectorProcess) -> None:
     for _ in range(150):
         for port in (collector.grpc, collector.http, collector.metrics_port, collector.admin):
             with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
-                connection.sendall(noise(choice))
+                connection.sendall(garbage(choice))
                 connection.settimeout(0.002)
                 try:
                     connection.recv(1 << 16)
-                except OSError:  # no answer yet, or hung up: both are fine
+                except OSError:  # no response yet, or connection closed: both are fine
                     continue
-    works(collector)
+    check_listeners(collector)
     wait_for(lambda: len(list(Path(f"/proc/{collector.pid}/fd").iterdir())) <= open_files + 5)
     assert [line for line in collector.log.splitlines() if "Traceback" in line] == []
 

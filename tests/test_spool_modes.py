@@ -43,7 +43,7 @@ def test_stopping_settles_what_is_whole_and_keeps_what_is_open() -> None:
         assert process.stop() == 0
         assert {record.trace_id for record in sink.records()} == {WHOLE}
         process.start()
-        assert "resumed 1 open traces and 0 requests" in process.log
+        assert "recovered 1 open traces and 0 requests" in process.log
         send(process, data.agent(1, trace_id=OPEN))
         wait_for(lambda: {record.trace_id for record in sink.records()} == {WHOLE, OPEN})
         assert [data.values_of(record)["gen_ai.evaluation.score.label"] for record in sink.records()] == ["pass"] * 2
@@ -153,14 +153,14 @@ def test_a_spool_of_another_version_is_a_sentence_and_exit_code_2(tmp_path: Path
     process.close()
 
 
-def test_a_damaged_spool_is_told_counted_and_replaced(tmp_path: Path) -> None:
+def test_a_damaged_spool_is_logged_counted_and_replaced(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(os.urandom(100_000))
     with collector("127.0.0.1:9", spool={"path": str(tmp_path)}) as process:
         assert "the spool was damaged: moved to" in process.log
         assert process.metric("rightcall_spool_failures_total") == 1
 
 
-def test_memory_mode_says_what_it_risks() -> None:
+def test_memory_mode_warns_of_the_risk() -> None:
     with collector("127.0.0.1:9", spool="memory") as process:
-        assert "spool: memory: what is acknowledged and not delivered yet is lost" in process.log
+        assert "spool: memory: acknowledged telemetry that is not delivered yet is lost" in process.log
         process.signal(signal.SIGTERM)

@@ -261,6 +261,23 @@ HEALTH: Sequence[Panel] = (
     counter_panel(
         "rightcall_late_spans_total", "instance", "cps", "Late spans", "Arrived after the verdict of their trace."
     ),
+    counter_panel(
+        "rightcall_verdict_revisions_total",
+        "before, after",
+        "cps",
+        "Revised verdicts",
+        "By label before and after. Frequent revisions of a fail: increase traces.confirm.",
+    ),
+    Panel(
+        "Spans not sent yet",
+        "Held for a verdict, queued for the backend, and resumed from the spool at start.",
+        [
+            Query(f"rightcall_held_spans{{{COLLECTOR}}}", "held {{instance}}"),
+            Query(f"rightcall_exporter_queue_spans{{{COLLECTOR}}}", "queued {{exporter}} {{instance}}"),
+            Query(f"rightcall_resumed_spans_total{{{COLLECTOR}}}", "resumed {{instance}}"),
+        ],
+        width=8,
+    ),
     usage_panel(
         "Sending queue",
         "rightcall_exporter_queue_size",

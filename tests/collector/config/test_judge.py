@@ -1,4 +1,4 @@
-"""The section `judge`: defaults that cost little, mistakes with their line, keys that are never shown."""
+"""The section `judge`: conservative defaults, errors with line numbers, keys that are never exposed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.waiting import PATIENCE
 JUDGE = "judge: {endpoint: http://127.0.0.1:8080/v1, model: small"
 
 
-def test_nobody_is_asked_by_default(tmp_path: Path) -> None:
+def test_there_is_no_judge_by_default(tmp_path: Path) -> None:
     assert load(tmp_path, "").judge is None
 
 
@@ -31,7 +31,7 @@ def test_defaults_are_conservative(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         ("api_key: a, api_key_file: b", "set only one of api_key and api_key_file"),
         ('api_key: ""', "api_key is empty"),
@@ -44,8 +44,8 @@ def test_defaults_are_conservative(tmp_path: Path) -> None:
         ("tls: {insecure: true}", "begins with http://"),
     ],
 )
-def test_mistakes_are_explained(more: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_mistakes_are_explained(more: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
         load(tmp_path, f"{JUDGE}, {more}}}")
 
 
@@ -54,7 +54,7 @@ def test_an_endpoint_is_a_url(tmp_path: Path) -> None:
         load(tmp_path, "judge: {endpoint: localhost:8080, model: small}")
 
 
-def test_keys_and_headers_are_not_shown(tmp_path: Path) -> None:
+def test_keys_and_headers_are_not_exposed(tmp_path: Path) -> None:
     config = load(tmp_path, JUDGE + ", api_key: s3cret, headers: {x-key: s3cret}}")
     assert b"s3cret" not in _shown(config)
     assert json.loads(_shown(config))["judge"]["headers"] == {"x-key": "…"}
@@ -67,6 +67,6 @@ def test_a_collector_without_a_judge_neither_needs_nor_loads_its_client() -> Non
     assert done.stdout == "ok\n", done.stderr
 
 
-def test_the_schema_offers_it() -> None:
+def test_it_is_in_the_schema() -> None:
     schema = Config.model_json_schema()
     assert set(schema["$defs"]["JudgeConfig"]["properties"]) == set(JudgeConfig.model_fields)

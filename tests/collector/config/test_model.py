@@ -1,4 +1,4 @@
-"""The configuration in the OpenTelemetry Collector's words: defaults, units, and mistakes with their line."""
+"""The configuration: keys of the OpenTelemetry Collector, defaults, units, and errors with line numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ admin: {endpoint: 127.0.0.1:13133}
 """
 
 
-def test_a_whole_configuration(tmp_path: Path) -> None:
+def test_a_complete_configuration(tmp_path: Path) -> None:
     config = load(tmp_path, CONTRACT)
     assert (config.traces.settle, config.traces.max_duration, config.rules) == (2.0, 600.0, [tmp_path / "rules"])
     assert config.exporters.otlp is not None
@@ -42,7 +42,7 @@ def test_defaults_listen_on_loopback_only(tmp_path: Path) -> None:
     assert endpoints == ("127.0.0.1:4317", "127.0.0.1:4318", "127.0.0.1:9464", "127.0.0.1:13133")
 
 
-def test_protocols_named_alone_take_defaults_and_the_others_are_off(tmp_path: Path) -> None:
+def test_a_protocol_without_options_has_defaults_and_the_other_is_off(tmp_path: Path) -> None:
     protocols = load(tmp_path, "receivers:\n  otlp:\n    protocols:\n      grpc:\n").receivers.otlp.protocols
     assert protocols.grpc is not None
     assert protocols.http is None
@@ -88,7 +88,7 @@ def test_mistakes_name_line_key_and_fix(tmp_path: Path, text: str, message: str)
     assert message in str(caught.value)
 
 
-def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, "traces:\n  settle: soon\n  idle: 3s\nspool: disk\n")
     assert len(str(caught.value).splitlines()) == 3
@@ -114,7 +114,7 @@ exporters: {otlp: {endpoint: "x:1", tls: {ca_file: ca.pem}}}
     assert (config.spool.path, otlp.tls.ca_file) == (tmp_path / "spool", tmp_path / "ca.pem")
 
 
-def test_what_waits_is_on_disk_unless_told_otherwise(tmp_path: Path) -> None:
+def test_the_spool_is_on_disk_by_default(tmp_path: Path) -> None:
     assert load(tmp_path, "").spool == SpoolConfig(path=Path("/var/lib/rightcall"))
     assert load(tmp_path, "spool: memory").spool is None
     spool = load(tmp_path, "spool: {path: /var/lib/rightcall, max_size_mib: 64}").spool
@@ -122,7 +122,7 @@ def test_what_waits_is_on_disk_unless_told_otherwise(tmp_path: Path) -> None:
     assert (spool.fsync, spool.max_size_mib) == (True, 64)
 
 
-def test_the_schema_offers_both_kinds_of_spool() -> None:
+def test_both_kinds_of_spool_are_in_the_schema() -> None:
     kinds = Config.model_json_schema()["properties"]["spool"]["anyOf"]
     assert kinds[0] == {"const": "memory"}
     assert [kind for kind in kinds if kind.get("type") == "null"] == []

@@ -1,4 +1,4 @@
-"""YAML with its lines: every mistake says where it is and how to mend it."""
+"""YAML with line numbers: every error has its line and a fix."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_environment_variables(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    ("text", "message"),
     [
         ("a: [1", "file.yaml:2: not YAML|file.yaml:1: not YAML"),
         ("a: 1\na: 2\n", "file.yaml:2: a: duplicate key"),
@@ -51,14 +51,14 @@ def test_environment_variables(tmp_path: Path) -> None:
             "more than",
         ),
     ],
-    ids=["syntax", "twice", "object", "deep", "alias bomb"],
+    ids=["syntax", "duplicate key", "object", "deep", "alias bomb"],
 )
-def test_what_is_no_good_is_refused_with_its_line(tmp_path: Path, text: str, what: str) -> None:
-    with pytest.raises(ConfigError, match=what):
+def test_invalid_files_are_refused_with_the_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         load_yaml(write(tmp_path, text))
 
 
-def test_a_missing_or_unreadable_file_is_a_sentence(tmp_path: Path) -> None:
+def test_a_missing_or_unreadable_file_is_a_config_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         load_yaml(tmp_path / "none.yaml")
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
@@ -66,7 +66,7 @@ def test_a_missing_or_unreadable_file_is_a_sentence(tmp_path: Path) -> None:
         load_yaml(tmp_path / "binary.yaml")
 
 
-def test_rule_paths_are_files_and_what_is_in_folders(tmp_path: Path) -> None:
+def test_rule_paths_are_files_and_those_in_folders(tmp_path: Path) -> None:
     (tmp_path / "rules" / "more").mkdir(parents=True)
     names = ["rules/b.yaml", "rules/a.yml", "rules/more/c.yaml", "rules/README.md"]
     for name in names:

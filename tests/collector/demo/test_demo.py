@@ -1,4 +1,4 @@
-"""The demo as a newcomer runs it, for a few seconds."""
+"""The demo as a user runs it, for a few seconds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 DEMO = [sys.executable, "-m", "collector", "demo"]
 
 
-def test_it_scores_runs_and_says_where_the_metrics_are() -> None:
+def test_it_scores_runs_and_prints_the_address_of_the_metrics() -> None:
     done = subprocess.run([*DEMO, "--seconds", "5"], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "/metrics" in done.stdout
@@ -17,7 +17,7 @@ def test_it_scores_runs_and_says_where_the_metrics_are() -> None:
     assert "%" in done.stdout
 
 
-def test_ctrl_c_stops_it_with_the_scoreboard() -> None:
+def test_ctrl_c_stops_it_and_prints_the_scoreboard() -> None:
     with subprocess.Popen(
         [*DEMO, "--seconds", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:

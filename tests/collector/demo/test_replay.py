@@ -1,4 +1,4 @@
-"""Replayed runs are the recorded ones, now, with fresh ids; the demo's rules know good from broken."""
+"""Replayed runs are recorded runs with new ids and times; the rules of the demo detect the faults."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def test_the_rules_pass_their_own_tests() -> None:
 def test_recorded_runs_pass_and_every_fault_fails(recording: Recording) -> None:
     assert [verdict.evaluations[0].score.label for verdict in verdicts_of(recording, None)] == ["pass"]
     for fault in FAULTS[recording.route]:
-        touched = any(fault[0] in str(span) for _, _, span in recording.spans)
+        is_affected = any(fault[0] in str(span) for _, _, span in recording.spans)
         labels = [verdict.evaluations[0].score.label for verdict in verdicts_of(recording, fault)]
-        assert labels == (["fail"] if touched else ["pass"]), fault
+        assert labels == (["fail"] if is_affected else ["pass"]), fault
 
 
-def test_ids_and_times_are_fresh() -> None:
+def test_ids_and_times_are_new() -> None:
     recording = recordings()[0]
     first, second = replay(recording, NOW, Random(1)), replay(recording, NOW, Random(2))
     assert {span.context.trace_id for span in first}.isdisjoint(span.context.trace_id for span in second)

@@ -1,4 +1,4 @@
-"""The scoreboard counts what it is given."""
+"""The scoreboard counts verdicts and shows recent ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def shown(board: Scoreboard) -> str:
     return captured.get()
 
 
-def test_accuracy_leaves_out_what_is_neither_pass_nor_fail() -> None:
+def test_accuracy_excludes_verdicts_that_are_neither_pass_nor_fail() -> None:
     board = Scoreboard()
     board.addresses = ("metrics: http://here/metrics",)
     verdicts = [verdict_of("a", outcomes=("matched",))] * 3 + [
@@ -31,7 +31,7 @@ def test_accuracy_leaves_out_what_is_neither_pass_nor_fail() -> None:
     assert "3 matched" in text
 
 
-def test_it_shows_the_latest_runs_only() -> None:
+def test_it_shows_only_recent_runs() -> None:
     board = Scoreboard()
     for number in range(30):
         board.add(verdict_of(run={"agent": f"agent-{number}"}))

@@ -1,4 +1,4 @@
-"""The content kept for a judge, and that none is kept without one."""
+"""The content of spans that is kept for a judge, and only for a judge."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_users_cannot_define_tools() -> None:
     assert [tool.name for tool in tool_definitions([found.tool_definitions])] == ["refund"]
 
 
-def test_long_structures_are_dropped_and_long_texts_cut() -> None:
+def test_long_structures_are_dropped_and_long_texts_truncated() -> None:
     def kept(answer: str) -> Content | None:
         return content_of(agent_span(attributes={"gen_ai.output.messages": answer}))
 
@@ -130,7 +130,7 @@ def test_long_structures_are_dropped_and_long_texts_cut() -> None:
     assert content_of(agent_span(attributes={"gen_ai.tool.definitions": "x" * (MAX_TOOL_DEFINITIONS + 1)})) is None
 
 
-def test_repeated_definitions_are_kept_once() -> None:
+def test_repeated_definitions_are_stored_once() -> None:
     first = content_of(model_span(attributes={"gen_ai.tool.definitions": "".join(["[", TOOLS, "]"])}))
     second = content_of(model_span(attributes={"gen_ai.tool.definitions": "".join(["[", TOOLS, "]"])}))
     assert first is not None

@@ -1,4 +1,4 @@
-"""Annotating appends; the rest of the span stays byte for byte what it was."""
+"""Annotating a span appends to it and leaves its other bytes unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_attributes_are_appended() -> None:
     assert own == {"rightcall.outcome": "matched", "n": 3, "score": 0.5, "ok": True, "names": ["a", "b"]}
 
 
-def test_an_attribute_the_client_sent_under_our_name_is_replaced() -> None:
+def test_an_attribute_with_a_name_of_ours_is_replaced() -> None:
     raw = data.span(1, rightcall__outcome="forged", other="kept").SerializeToString()
     span = Span.FromString(annotate(raw, (("rightcall.outcome", "extra"),)))
     assert [(item.key, item.value.string_value) for item in span.attributes] == [
@@ -30,12 +30,12 @@ def test_an_attribute_the_client_sent_under_our_name_is_replaced() -> None:
     ]
 
 
-def test_our_names_that_we_do_not_write_are_left_alone() -> None:
+def test_attributes_with_our_prefix_that_are_not_written_are_unchanged() -> None:
     raw = data.span(1, rightcall__route="/chat").SerializeToString()
     assert annotate(raw, (("rightcall.outcome", "extra"),)).startswith(raw)
 
 
-def test_an_event_is_a_log_record_joined_to_its_span() -> None:
+def test_an_event_is_a_log_record_linked_to_its_span() -> None:
     raw = log_record(
         "gen_ai.evaluation.result", 5, data.TRACE, data.span_id(2), (("score", 1.0),), {"uid": "u"}, failed=False
     )
@@ -51,7 +51,7 @@ def test_an_event_is_a_log_record_joined_to_its_span() -> None:
     assert LogRecord.FromString(log_record("e", 5, b"", b"", (), {}, failed=True)).severity_number == 13
 
 
-def test_events_stand_under_the_resource_of_the_run_and_our_scope() -> None:
+def test_events_have_the_resource_of_the_run_and_the_scope_of_the_collector() -> None:
     ((envelope, _),) = lazy.iter_scopes(data.traces(data.span(1), service="shop").SerializeToString())
     request = lazy.join(
         [(events_envelope(envelope.resource, "rightcall", "1.2"), [log_record("e", 1, b"", b"", (), {}, failed=False)])]

@@ -1,4 +1,4 @@
-"""Decoding gives the wanted attributes as plain data, whatever their encoding, or says that it is not OTLP."""
+"""Decoding returns the selected attributes as plain data, whatever the encoding, or raises DecodeError."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from collector.otlp import lazy
 from collector.otlp.decode import Decoder
 from tests import otlp_data as data
 
-WANTED = ("wanted", "w" * 200, "gen_ai.tool.name")
+SELECTED = ("wanted", "w" * 200, "gen_ai.tool.name")
 
 
 def decode_one(span: Span) -> Any:
     ((envelope, spans),) = lazy.iter_scopes(data.traces(span, service="shop", scope="agents").SerializeToString())
-    (decoded,) = Decoder(WANTED, ("llm.output.",)).spans(spans, envelope)
+    (decoded,) = Decoder(SELECTED, ("llm.output.",)).spans(spans, envelope)
     return decoded
 
 
-def test_of_certain_scopes_every_attribute_is_wanted() -> None:
+def test_every_attribute_of_certain_scopes_is_selected() -> None:
     ((envelope, spans),) = lazy.iter_scopes(
         data.traces(data.span(1, wanted="a", other=[1]), scope="agents").SerializeToString()
     )
-    (decoded,) = Decoder(WANTED, whole_scopes=["agents"]).spans(spans, envelope)
+    (decoded,) = Decoder(SELECTED, whole_scopes=["agents"]).spans(spans, envelope)
     assert decoded is not None
     assert decoded.attributes == {"wanted": "a", "other": [1]}
 
@@ -36,15 +36,15 @@ def test_of_certain_scopes_every_attribute_is_wanted() -> None:
 def test_fields_in_another_order_are_read() -> None:
     key, value = b"\n\x06wanted", b"\x12\x03\n\x01x"
     raw = data.span(1).SerializeToString() + b"J" + bytes([len(key + value)]) + value + key
-    (span,) = Decoder(WANTED).spans([raw], lazy.Envelope(b"", b""))
+    (span,) = Decoder(SELECTED).spans([raw], lazy.Envelope(b"", b""))
     assert span is not None
     assert span.attributes == {"wanted": "x"}
 
 
-def test_everything_a_dialect_may_ask_for() -> None:
-    span = data.span(2, parent=1, name="execute_tool x", at=1.5, wanted="yes", unwanted="no")
+def test_every_field_that_dialects_read() -> None:
+    span = data.span(2, parent=1, name="execute_tool x", at=1.5, wanted="yes", omitted="no")
     span.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message="declined"))
-    span.events.add(name="exception", time_unix_nano=5, attributes=data.attributes({"wanted": 1, "unwanted": 2}))
+    span.events.add(name="exception", time_unix_nano=5, attributes=data.attributes({"wanted": 1, "omitted": 2}))
     span.flags = 0x300
     decoded = decode_one(span)
     assert (decoded.trace_id, decoded.span_id, decoded.parent_span_id) == (data.TRACE, data.span_id(2), data.span_id(1))
@@ -92,7 +92,7 @@ def test_keys_by_prefix() -> None:
 
 
 @pytest.mark.parametrize(("flags", "remote"), [(0, None), (0x1, None), (0x201, None), (0x100, False), (0x300, True)])
-def test_remote_parent_is_unknown_unless_the_flags_say(flags: int, remote: bool | None) -> None:
+def test_remote_parent_is_unknown_without_the_flag(flags: int, remote: bool | None) -> None:
     span = data.span(2, parent=1)
     span.flags = flags
     assert decode_one(span).remote_parent is remote
@@ -100,21 +100,21 @@ def test_remote_parent_is_unknown_unless_the_flags_say(flags: int, remote: bool 
 
 def test_invalid_utf8_is_replaced() -> None:
     raw = data.span(1, wanted="abc").SerializeToString().replace(b"abc", b"a\xffc")
-    (span,) = Decoder(WANTED).spans([raw], lazy.Envelope(b"", b""))
+    (span,) = Decoder(SELECTED).spans([raw], lazy.Envelope(b"", b""))
     assert span is not None
     assert span.attributes == {"wanted": "a\N{REPLACEMENT CHARACTER}c"}
 
 
-def test_values_nested_too_deep_are_not_read() -> None:
+def test_values_nested_too_deeply_become_none() -> None:
     nested: Any = "deep"
     for _ in range(40):
         nested = [nested]
     assert "deep" not in repr(decode_one(data.span(1, wanted=nested)).attributes)
 
 
-def test_a_span_that_is_not_protobuf_leaves_the_others() -> None:
+def test_a_span_that_is_not_protobuf_does_not_affect_the_others() -> None:
     good = data.span(1, wanted=1).SerializeToString()
-    spans = Decoder(WANTED).spans([b"\xff\xff", good], lazy.Envelope(b"", b""))
+    spans = Decoder(SELECTED).spans([b"\xff\xff", good], lazy.Envelope(b"", b""))
     assert spans[0] is None
     assert spans[1] is not None
 
@@ -128,7 +128,7 @@ def test_log_records() -> None:
         body=data.any_value({"message": {"role": "assistant"}}),
         attributes=data.attributes({"wanted": "x"}),
     )
-    decoded = Decoder(WANTED).log_record(record.SerializeToString(), lazy.Envelope(b"", b""))
+    decoded = Decoder(SELECTED).log_record(record.SerializeToString(), lazy.Envelope(b"", b""))
     assert (decoded.trace_id, decoded.span_id, decoded.event_name) == (data.TRACE, data.span_id(3), "gen_ai.choice")
     assert (decoded.time_ns, decoded.body, decoded.attributes) == (
         7,
@@ -139,7 +139,7 @@ def test_log_records() -> None:
 
 @given(st.binary(max_size=200), st.binary(max_size=60), st.binary(max_size=60))
 def test_any_bytes_give_a_span_or_a_decode_error(raw: bytes, resource: bytes, scope: bytes) -> None:
-    decoder, envelope = Decoder(WANTED), lazy.Envelope(resource, scope)
+    decoder, envelope = Decoder(SELECTED), lazy.Envelope(resource, scope)
     try:
         decoder.spans([raw], envelope)
         decoder.log_record(raw, envelope)
@@ -147,6 +147,6 @@ def test_any_bytes_give_a_span_or_a_decode_error(raw: bytes, resource: bytes, sc
         pass
 
 
-@given(st.dictionaries(st.sampled_from(WANTED), st.text() | st.integers(-(1 << 63), (1 << 63) - 1) | st.booleans()))
+@given(st.dictionaries(st.sampled_from(SELECTED), st.text() | st.integers(-(1 << 63), (1 << 63) - 1) | st.booleans()))
 def test_round_trip(values: dict[str, Any]) -> None:
     assert decode_one(data.span(1, **values)).attributes == values

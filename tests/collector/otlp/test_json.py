@@ -1,4 +1,4 @@
-"""OTLP/JSON becomes the same protobuf the sender would have sent."""
+"""OTLP/JSON is converted to the equivalent protobuf."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_request_as_the_javascript_sdk_writes_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "what"),
+    ("body", "message"),
     [
         ("{", "not JSON"),
         ("[]", "a JSON list"),
@@ -59,12 +59,12 @@ def test_a_request_as_the_javascript_sdk_writes_it() -> None:
     ],
     ids=range(9),
 )
-def test_what_is_not_otlp_is_refused(body: str | bytes, what: str) -> None:
-    with pytest.raises(DecodeError, match=what):
+def test_a_body_that_is_not_otlp_is_refused(body: str | bytes, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
         to_protobuf("traces", body)
 
 
-def test_a_file_exporters_line_may_be_any_signal() -> None:
+def test_a_document_of_a_file_exporter_may_be_any_signal() -> None:
     document = load(json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": [{"eventName": "e"}]}]}]}))
     ((signal, body),) = any_signal(document)
     assert signal == "logs"

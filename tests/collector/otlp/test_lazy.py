@@ -1,4 +1,4 @@
-"""The lazy split agrees with a full parse, whatever the encoder did, and refuses what is not OTLP."""
+"""The lazy split agrees with a full parse, however a request is encoded, and refuses what is not OTLP."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARKERS = lazy.SpanFilter((b"gen_ai.operation.name", b"openinference.span.kind")
 NOTHING = lazy.SpanFilter((b"no such marker",))
 
 
-def wanted_ids(request: bytes) -> list[bytes]:
+def selected_ids(request: bytes) -> list[bytes]:
     return [
         Span.FromString(scope.spans[index]).span_id
         for scope in lazy.split(request, MARKERS).scopes
@@ -24,21 +24,21 @@ def wanted_ids(request: bytes) -> list[bytes]:
     ]
 
 
-def test_roots_and_marked_spans_are_wanted_and_nothing_else() -> None:
+def test_only_roots_and_spans_with_a_marker_are_selected() -> None:
     request = data.traces(
         data.span(1),  # a root
         data.span(2, parent=1),
         data.tool(3, parent=1, name="search"),
         data.span(4, parent=1, openinference__span__kind="TOOL"),
     )
-    assert wanted_ids(request.SerializeToString()) == [data.span_id(1), data.span_id(3), data.span_id(4)]
+    assert selected_ids(request.SerializeToString()) == [data.span_id(1), data.span_id(3), data.span_id(4)]
 
 
-def test_a_marker_is_found_beside_spans_of_the_commonest_one_and_without_any() -> None:
+def test_a_rare_marker_is_found_with_and_without_spans_of_the_most_common_one() -> None:
     rare = data.span(4, parent=1, openinference__span__kind="TOOL")
-    assert wanted_ids(data.traces(rare, data.span(5, parent=1)).SerializeToString()) == [data.span_id(4)]
+    assert selected_ids(data.traces(rare, data.span(5, parent=1)).SerializeToString()) == [data.span_id(4)]
     mixed = data.traces(data.tool(3, 1, "x"), data.span(5, parent=1), rare)
-    assert wanted_ids(mixed.SerializeToString()) == [data.span_id(3), data.span_id(4)]
+    assert selected_ids(mixed.SerializeToString()) == [data.span_id(3), data.span_id(4)]
 
 
 KINDS = Span.SpanKind.values()
@@ -63,25 +63,25 @@ def child(kind: int, flags: int, name: str, trace_state: str = "") -> bytes:
         ("SERVER", 0x301, True),
         ("SERVER", 0x100, False),
         ("SERVER", 0x101, False),
-        ("SERVER", 0x1, True),  # the W3C sampled flag alone says nothing about the parent
+        ("SERVER", 0x1, True),  # the W3C sampled flag does not tell whether the parent is remote
         ("SERVER", 0x201, True),
         ("INTERNAL", 0x1, False),
         ("INTERNAL", 0x201, False),
     ],
 )
-def test_a_span_with_a_remote_parent_is_wanted(kind: str, flags: int, name: str, wanted: bool) -> None:
-    assert bool(wanted_ids(child(Span.SpanKind.Value(f"SPAN_KIND_{kind}"), flags, name))) is wanted
+def test_a_span_with_a_remote_parent_is_selected(kind: str, flags: int, name: str, wanted: bool) -> None:
+    assert bool(selected_ids(child(Span.SpanKind.Value(f"SPAN_KIND_{kind}"), flags, name))) is wanted
 
 
 @given(st.sampled_from(KINDS), st.integers(0, 0x3FF), st.text(max_size=200))
 def test_reading_at_fixed_offsets_agrees_with_parsing(kind: int, flags: int, name: str) -> None:
     parsed = child(kind, flags, name, trace_state="a=b")  # moves the fields behind it, so that the span is parsed
-    assert wanted_ids(child(kind, flags, name)) == wanted_ids(parsed)
+    assert selected_ids(child(kind, flags, name)) == selected_ids(parsed)
 
 
-def test_every_span_of_certain_scopes_is_wanted() -> None:
+def test_every_span_of_certain_scopes_is_selected() -> None:
     request = data.traces(data.span(2, parent=1), data.span(3, parent=1), scope="google.adk")
-    assert wanted_ids(request.SerializeToString()) == [data.span_id(2), data.span_id(3)]
+    assert selected_ids(request.SerializeToString()) == [data.span_id(2), data.span_id(3)]
 
 
 def test_join_of_iter_scopes_gives_the_same_bytes() -> None:
@@ -112,7 +112,7 @@ def test_fields_of_a_newer_otlp_survive() -> None:
         ),
     ],
 )
-def test_ids_are_found_wherever_the_encoder_put_them(raw: bytes) -> None:
+def test_ids_are_found_in_any_order_of_fields(raw: bytes) -> None:
     request = (
         data.traces(Span.FromString(raw)).SerializeToString().replace(Span.FromString(raw).SerializeToString(), raw)
     )
@@ -122,7 +122,7 @@ def test_ids_are_found_wherever_the_encoder_put_them(raw: bytes) -> None:
     }
 
 
-def test_a_parent_of_zeros_is_no_parent() -> None:
+def test_a_parent_id_of_zeros_means_no_parent() -> None:
     root = data.span(1)
     root.parent_span_id = bytes(8)
     split = lazy.split(data.traces(root).SerializeToString(), NOTHING)

@@ -1,4 +1,4 @@
-"""What untrusted senders choose (scopes, resources, keys, events) is remembered and read up to a limit only."""
+"""Caches and reads of what untrusted senders choose (scopes, resources, keys, events) are bounded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def span_with(**attributes: Any) -> bytes:
     return data.span(1, **attributes).SerializeToString()
 
 
-def test_a_span_filter_remembers_a_bounded_number_of_scopes() -> None:
+def test_a_span_filter_caches_a_bounded_number_of_scopes() -> None:
     span_filter = lazy.SpanFilter((), ("wanted",))
     for number in range(lazy._MAX_KNOWN_SCOPES + 10):
         envelope = lazy.Envelope(b"", scope_named(f"scope-{number}"))
@@ -35,7 +35,7 @@ def test_a_span_filter_remembers_a_bounded_number_of_scopes() -> None:
     assert span_filter.find(lazy.Envelope(b"", scope_named("wanted")), [b""], [0]) == [0]
 
 
-def test_a_decoder_remembers_a_bounded_number_of_envelopes() -> None:
+def test_a_decoder_caches_a_bounded_number_of_envelopes() -> None:
     decoder = Decoder(())
     span = data.span(1).SerializeToString()
     for number in range(decode._MAX_CACHED + 10):
@@ -45,7 +45,7 @@ def test_a_decoder_remembers_a_bounded_number_of_envelopes() -> None:
     assert len(decoder._envelopes) <= decode._MAX_CACHED
 
 
-def test_a_decoder_remembers_a_bounded_number_of_keys() -> None:
+def test_a_decoder_caches_a_bounded_number_of_keys() -> None:
     decoder = Decoder(("wanted",))
     for number in range(decode._MAX_CACHED + 10):
         decoder.spans([span_with(**{f"key-{number}": "x"})], NO_ENVELOPE)
@@ -55,13 +55,13 @@ def test_a_decoder_remembers_a_bounded_number_of_keys() -> None:
     assert decoded.attributes == {"wanted": "y"}
 
 
-def test_a_decoder_remembers_no_long_keys() -> None:
+def test_a_decoder_does_not_cache_long_keys() -> None:
     decoder = Decoder(("wanted",))
     decoder.spans([span_with(**{"k" * 128: "x"})], NO_ENVELOPE)
     assert list(decoder._selected) == []
 
 
-def test_a_decoder_remembers_a_few_values_of_each_key() -> None:
+def test_a_decoder_caches_a_few_values_of_each_key() -> None:
     decoder = Decoder(("id",))
     for number in range(decode._MAX_VALUES + 10):
         (decoded,) = decoder.spans([span_with(id=f"value-{number}")], NO_ENVELOPE)
@@ -70,7 +70,7 @@ def test_a_decoder_remembers_a_few_values_of_each_key() -> None:
     assert len(decoder._selected.known) == decode._MAX_VALUES
 
 
-def test_a_decoder_remembers_a_bounded_number_of_values_of_all_keys() -> None:
+def test_a_decoder_caches_a_bounded_number_of_values_of_all_keys() -> None:
     decoder = Decoder((), prefixes=("key.",))
     keys = decode._MAX_CACHED // decode._MAX_VALUES + 2
     for key in range(keys):
@@ -80,7 +80,7 @@ def test_a_decoder_remembers_a_bounded_number_of_values_of_all_keys() -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("k", "v" * 128), ("k" * 60, "v" * 80)], ids=["value", "key and value"])
-def test_a_decoder_remembers_no_long_values(key: str, value: str) -> None:
+def test_a_decoder_does_not_cache_long_values(key: str, value: str) -> None:
     decoder = Decoder((key,))
     decoder.spans([span_with(**{key: value})], NO_ENVELOPE)
     assert decoder._selected.known == {}
@@ -95,7 +95,7 @@ def test_only_the_first_events_of_a_span_are_read() -> None:
     assert [event.name for event in decoded.events] == [f"event-{number}" for number in range(decode._MAX_EVENTS)]
 
 
-def test_what_annotating_remembers_is_bounded() -> None:
+def test_the_caches_of_annotating_are_bounded() -> None:
     assert _span_attributes.cache_info().maxsize == _record_attributes.cache_info().maxsize == 2048
     assert events_envelope.cache_info().maxsize == 1024
     for number in range(2048 + 10):
@@ -106,7 +106,7 @@ def test_what_annotating_remembers_is_bounded() -> None:
     assert events_envelope.cache_info().currsize == 1024
 
 
-def test_values_nested_too_deep_are_masked_without_looking_into_them() -> None:
+def test_values_nested_too_deeply_are_masked_unread() -> None:
     value = data.any_value("no secret")
     for _ in range(40):
         value = AnyValue(array_value=ArrayValue(values=[value]))

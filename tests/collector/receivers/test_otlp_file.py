@@ -1,4 +1,4 @@
-"""Requests from files: protobuf, JSON, JSON lines, each gzipped or not."""
+"""Requests from files: protobuf, JSON and JSON lines, with and without gzip."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_folder_is_one_set_and_so_is_each_folder_below_it(tmp_path: Path) -> N
         ("a.pb.gz", b"not gzip", r"a\.pb\.gz: cannot be read"),
     ],
 )
-def test_what_cannot_be_read_names_the_file(tmp_path: Path, name: str, body: bytes, message: str) -> None:
+def test_an_error_names_the_file(tmp_path: Path, name: str, body: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(body)
     with pytest.raises(InputError, match=message):
         list(read_file(tmp_path / name))
@@ -82,7 +82,7 @@ def test_a_file_over_the_limit_is_refused(tmp_path: Path, name: str, monkeypatch
         list(read_file(tmp_path / name))
 
 
-def test_no_file_at_all_is_said(tmp_path: Path) -> None:
+def test_a_path_without_files_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="contains no"):
         list(trace_sets(tmp_path))
     with pytest.raises(InputError, match="no such file or folder"):

@@ -1,4 +1,4 @@
-"""OTLP/gRPC over a real socket: bytes arrive as sent, refusals in OTLP's codes."""
+"""OTLP/gRPC over a real socket: bytes arrive as sent, errors have the status codes of OTLP."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tests.sinks import RecordingIntake
 REQUEST = data.traces(data.span(1)).SerializeToString()
 
 
-def exchange(intake: RecordingIntake, talk: Callable[[grpc.aio.Channel], Awaitable[None]], **config: int) -> None:
-    """Start a receiver, talk to it over a channel of its own, stop it."""
+def exchange(intake: RecordingIntake, scenario: Callable[[grpc.aio.Channel], Awaitable[None]], **config: int) -> None:
+    """Run ``scenario`` with a channel to a receiver."""
 
     async def run() -> None:
         receiver = OtlpGrpcReceiver(GrpcServerConfig.model_validate({"endpoint": "127.0.0.1:0", **config}), intake)
         await receiver.start()
         async with grpc.aio.insecure_channel(f"127.0.0.1:{receiver.port}") as channel:
-            await talk(channel)
+            await scenario(channel)
         await receiver.shutdown()
         await receiver.shutdown()
 
@@ -50,10 +50,10 @@ async def send(
 def test_every_signal_arrives_byte_for_byte(signal: Signal, gzip: bool) -> None:
     intake = RecordingIntake()
 
-    async def talk(channel: grpc.aio.Channel) -> None:
+    async def scenario(channel: grpc.aio.Channel) -> None:
         assert await send(channel, signal, REQUEST, gzip) == b""
 
-    exchange(intake, talk)
+    exchange(intake, scenario)
     assert intake.received == [(signal, REQUEST, "grpc")]
 
 
@@ -67,20 +67,20 @@ def test_every_signal_arrives_byte_for_byte(signal: Signal, gzip: bool) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_refusals(error: CollectorError, code: grpc.StatusCode) -> None:
+def test_errors_have_otlp_status_codes(error: CollectorError, code: grpc.StatusCode) -> None:
     intake = RecordingIntake(error)
 
-    async def talk(channel: grpc.aio.Channel) -> None:
+    async def scenario(channel: grpc.aio.Channel) -> None:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await send(channel)
         assert (caught.value.code(), caught.value.details()) == (code, str(error))
 
-    exchange(intake, talk)
+    exchange(intake, scenario)
     assert intake.refused == [("grpc", error.reason)]
 
 
-def test_overload_says_when_to_come_back() -> None:
-    async def talk(channel: grpc.aio.Channel) -> None:
+def test_overload_has_a_retry_delay() -> None:
+    async def scenario(channel: grpc.aio.Channel) -> None:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await send(channel)
         trailers: Any = caught.value.trailing_metadata()
@@ -89,32 +89,32 @@ def test_overload_says_when_to_come_back() -> None:
         assert Status.FromString(details).details[0].Unpack(info)
         assert info.retry_delay.ToMilliseconds() == 2500
 
-    exchange(RecordingIntake(RefusedError("full", 2.5)), talk)
+    exchange(RecordingIntake(RefusedError("full", 2.5)), scenario)
 
 
 def test_partial_success() -> None:
-    async def talk(channel: grpc.aio.Channel) -> None:
+    async def scenario(channel: grpc.aio.Channel) -> None:
         partial = ExportTraceServiceResponse.FromString(await send(channel)).partial_success
         assert (partial.rejected_spans, partial.error_message) == (3, "bad ids")
 
-    exchange(RecordingIntake(Rejected(3, "bad ids")), talk)
+    exchange(RecordingIntake(Rejected(3, "bad ids")), scenario)
 
 
 def test_a_message_over_the_limit_is_refused_and_the_next_one_works() -> None:
     intake = RecordingIntake()
 
-    async def talk(channel: grpc.aio.Channel) -> None:
+    async def scenario(channel: grpc.aio.Channel) -> None:
         for gzip in (False, True):  # compressed, it is small on the wire
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await send(channel, request=bytes(2 << 20), gzip=gzip)
             assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         await send(channel)
 
-    exchange(intake, talk, max_recv_msg_size_mib=1)
+    exchange(intake, scenario, max_recv_msg_size_mib=1)
     assert len(intake.received) == 1
 
 
-def test_an_address_in_use_is_a_sentence() -> None:
+def test_an_address_in_use_is_a_config_error() -> None:
     async def run() -> None:
         first = OtlpGrpcReceiver(GrpcServerConfig(endpoint="127.0.0.1:0"), RecordingIntake())
         await first.start()

@@ -1,4 +1,4 @@
-"""The gRPC listener against senders that are slow, greedy or talk nonsense."""
+"""The gRPC listener with senders that are slow, send too much, or send garbage."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def serve(intake: RecordingIntake, scenario: Callable[[int], Awaitable[None]], *
 
 
 async def send(port: int, request: bytes = REQUEST, **options: Any) -> grpc.StatusCode:
-    settings = [("grpc.max_send_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", settings) as channel:
+    channel_options = [("grpc.max_send_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", channel_options) as channel:
         try:
             await channel.unary_unary(_EXPORT, None, None)(request, timeout=PATIENCE, **options)
         except grpc.aio.AioRpcError as error:
@@ -52,14 +52,14 @@ async def send(port: int, request: bytes = REQUEST, **options: Any) -> grpc.Stat
 SLOW = {"no message": b"", "half a prefix": b"\0\0", "half a message": message(b"half", 1 << 20)}
 
 
-@pytest.mark.parametrize("begun", SLOW.values(), ids=list(SLOW))
-def test_a_message_that_does_not_come_is_given_up_on(begun: bytes) -> None:
+@pytest.mark.parametrize("partial", SLOW.values(), ids=list(SLOW))
+def test_a_message_that_does_not_arrive_times_out(partial: bytes) -> None:
     intake = RecordingIntake()
 
     async def scenario(port: int) -> None:
         sender = await Http2Sender.connect(port)
         sender.begin(1)
-        sender.send(1, begun)
+        sender.send(1, partial)
         assert status(await sender.outcome(1)) == grpc.StatusCode.DEADLINE_EXCEEDED.value[0]
         sender.begin(3)
         sender.send(3, message(REQUEST), end=True)
@@ -71,7 +71,7 @@ def test_a_message_that_does_not_come_is_given_up_on(begun: bytes) -> None:
     assert [request for _, request, _ in intake.received] == [REQUEST]
 
 
-def test_a_message_that_drips_is_given_up_on_all_the_same() -> None:
+def test_a_message_that_arrives_byte_by_byte_times_out() -> None:
     intake = RecordingIntake()
 
     async def scenario(port: int) -> None:
@@ -88,7 +88,7 @@ def test_a_message_that_drips_is_given_up_on_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("token", [(), ((b"authorization", b"Bearer wrong"),)], ids=["none", "wrong"])
-def test_without_the_token_no_message_is_waited_for(token: tuple[tuple[bytes, bytes], ...]) -> None:
+def test_without_the_token_the_message_is_not_awaited(token: tuple[tuple[bytes, bytes], ...]) -> None:
     intake = RecordingIntake()
 
     async def scenario(port: int) -> None:
@@ -129,7 +129,7 @@ def test_too_many_headers_are_refused_and_the_next_call_works() -> None:
 
 
 class _Slow(RecordingIntake):
-    """Takes its time, and notes how many requests there were at once."""
+    """Holds requests until released, and records how many there were at the same time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class _Slow(RecordingIntake):
         return await super().take(signal, request, transport)
 
 
-def test_calls_beyond_the_limit_of_a_connection_wait_or_are_told_to_come_again() -> None:
+def test_calls_beyond_the_limit_of_a_connection_wait_or_are_unavailable() -> None:
     intake = _Slow()
 
     async def scenario(port: int) -> None:
@@ -184,7 +184,7 @@ def test_connections_beyond_the_limit_are_closed_and_the_others_served() -> None
     serve(RecordingIntake(), scenario, max_connections=3)
 
 
-NONSENSE = {
+GARBAGE = {
     "http/1.1": b"POST /v1/traces HTTP/1.1\r\nhost: x\r\n\r\n",
     "tls": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 20,
     "zeros": bytes(100_000),
@@ -196,13 +196,13 @@ NONSENSE = {
 }
 
 
-@pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=list(NONSENSE))
-def test_nonsense_harms_nobody(nonsense: bytes) -> None:
+@pytest.mark.parametrize("garbage", GARBAGE.values(), ids=list(GARBAGE))
+def test_garbage_does_not_affect_other_senders(garbage: bytes) -> None:
     intake = RecordingIntake()
 
     async def scenario(port: int) -> None:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(nonsense)
+        writer.write(garbage)
         assert await send(port) is grpc.StatusCode.OK
         writer.close()
 

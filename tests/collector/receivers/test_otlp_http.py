@@ -1,4 +1,4 @@
-"""OTLP/HTTP over a real socket, as the specification has it."""
+"""OTLP/HTTP over a real socket, as specified."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PROTOBUF = {"content-type": "application/x-protobuf"}
 JSON = {"content-type": "application/json; charset=utf-8"}
 
 
-def exchange(intake: RecordingIntake, talk: Callable[[httpx.AsyncClient], Awaitable[None]], **config: Any) -> None:
-    """Start a receiver, talk to it with a client of its own, stop it."""
+def exchange(intake: RecordingIntake, scenario: Callable[[httpx.AsyncClient], Awaitable[None]], **config: Any) -> None:
+    """Run ``scenario`` with a client of a receiver."""
 
     async def run() -> None:
         receiver = OtlpHttpReceiver(HttpServerConfig.model_validate({"endpoint": "127.0.0.1:0", **config}), intake)
         await receiver.start()
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{receiver.port}", trust_env=False) as client:
-            await talk(client)
+            await scenario(client)
         await receiver.shutdown()
         await receiver.shutdown()
 
@@ -45,7 +45,7 @@ def exchange(intake: RecordingIntake, talk: Callable[[httpx.AsyncClient], Awaita
 def test_every_signal_has_its_path(signal: str) -> None:
     intake = RecordingIntake()
 
-    async def talk(client: httpx.AsyncClient) -> None:
+    async def scenario(client: httpx.AsyncClient) -> None:
         answer = await client.post(f"/v1/{signal}", content=REQUEST, headers=PROTOBUF)
         assert (answer.status_code, answer.content, answer.headers["content-type"]) == (
             200,
@@ -53,7 +53,7 @@ def test_every_signal_has_its_path(signal: str) -> None:
             "application/x-protobuf",
         )
 
-    exchange(intake, talk)
+    exchange(intake, scenario)
     assert intake.received == [(signal, REQUEST, "http")]
 
 
@@ -64,26 +64,26 @@ def test_gzip_chunked_and_both() -> None:
         for at in range(0, len(body), 7):
             yield body[at : at + 7]
 
-    async def talk(client: httpx.AsyncClient) -> None:
+    async def scenario(client: httpx.AsyncClient) -> None:
         packed = gzip.compress(REQUEST)
         zipped = {**PROTOBUF, "content-encoding": "gzip"}
         assert (await client.post("/v1/traces", content=packed, headers=zipped)).status_code == 200
         assert (await client.post("/v1/traces", content=chunks(REQUEST), headers=PROTOBUF)).status_code == 200
         assert (await client.post("/v1/traces", content=chunks(packed), headers=zipped)).status_code == 200
 
-    exchange(intake, talk)
+    exchange(intake, scenario)
     assert [request for _, request, _ in intake.received] == [REQUEST] * 3
 
 
-def test_json_becomes_protobuf_and_is_answered_in_json() -> None:
+def test_json_is_converted_to_protobuf_and_the_response_is_json() -> None:
     intake = RecordingIntake()
     body = {"resourceSpans": [{"scopeSpans": [{"spans": [{"spanId": "0000000000000007"}]}]}]}
 
-    async def talk(client: httpx.AsyncClient) -> None:
+    async def scenario(client: httpx.AsyncClient) -> None:
         answer = await client.post("/v1/traces", content=json.dumps(body), headers=JSON)
         assert (answer.status_code, answer.json(), answer.headers["content-type"]) == (200, {}, "application/json")
 
-    exchange(intake, talk)
+    exchange(intake, scenario)
     assert data.all_spans(intake.received[0][1])[0].span_id == data.span_id(7)
 
 
@@ -103,12 +103,12 @@ REFUSALS: list[tuple[str, str, dict[str, str], Any, int, str]] = [
 
 
 @pytest.mark.parametrize(("method", "path", "headers", "body", "status", "reason"), REFUSALS, ids=range(len(REFUSALS)))
-def test_refusals_are_counted_and_the_next_request_works(
+def test_refused_requests_are_counted_and_the_next_one_works(
     method: str, path: str, headers: dict[str, str], body: Any, status: int, reason: str
 ) -> None:
     intake = RecordingIntake()
 
-    async def talk(client: httpx.AsyncClient) -> None:
+    async def scenario(client: httpx.AsyncClient) -> None:
         answer = await client.request(method, path, content=body, headers=headers)
         assert answer.status_code == status
         if headers is JSON:
@@ -117,7 +117,7 @@ def test_refusals_are_counted_and_the_next_request_works(
             assert Status.FromString(answer.content).message
         assert (await client.post("/v1/traces", content=REQUEST, headers=PROTOBUF)).status_code == 200
 
-    exchange(intake, talk, max_request_body_size_mib=1)
+    exchange(intake, scenario, max_request_body_size_mib=1)
     assert intake.refused == [("http", reason)]
     assert len(intake.received) == 1
 
@@ -127,27 +127,27 @@ def test_refusals_are_counted_and_the_next_request_works(
     [(DecodeError("bad"), 400, None), (RefusedError("full", 7), 429, "7"), (UnavailableError("stopping"), 503, None)],
     ids=["decode", "refused", "unavailable"],
 )
-def test_what_the_pipeline_refuses(error: CollectorError, status: int, retry_after: str | None) -> None:
-    async def talk(client: httpx.AsyncClient) -> None:
+def test_errors_of_the_pipeline(error: CollectorError, status: int, retry_after: str | None) -> None:
+    async def scenario(client: httpx.AsyncClient) -> None:
         answer = await client.post("/v1/traces", content=REQUEST, headers=PROTOBUF)
         assert (answer.status_code, answer.headers.get("retry-after")) == (status, retry_after)
         assert Status.FromString(answer.content).message == str(error)
 
-    exchange(RecordingIntake(error), talk)
+    exchange(RecordingIntake(error), scenario)
 
 
 def test_partial_success_in_both_encodings() -> None:
-    async def talk(client: httpx.AsyncClient) -> None:
+    async def scenario(client: httpx.AsyncClient) -> None:
         answer = await client.post("/v1/traces", content=REQUEST, headers=PROTOBUF)
         assert ExportTraceServiceResponse.FromString(answer.content).partial_success.rejected_spans == 3
         answer = await client.post("/v1/traces", content=b"{}", headers=JSON)
         assert answer.json() == {"partialSuccess": {"rejectedSpans": "3", "errorMessage": "bad ids"}}
 
-    exchange(RecordingIntake(Rejected(3, "bad ids")), talk)
+    exchange(RecordingIntake(Rejected(3, "bad ids")), scenario)
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_a_body_that_never_comes_is_given_up_on(drips: bool) -> None:
+def test_a_body_that_does_not_arrive_times_out(drips: bool) -> None:
     intake = RecordingIntake()
 
     async def run() -> None:
@@ -177,8 +177,8 @@ TOO_LARGE = {
 }
 
 
-@pytest.mark.parametrize("begun", TOO_LARGE.values(), ids=list(TOO_LARGE))
-def test_a_body_over_the_limit_is_refused_before_its_end(begun: bytes) -> None:
+@pytest.mark.parametrize("partial", TOO_LARGE.values(), ids=list(TOO_LARGE))
+def test_a_body_over_the_limit_is_refused_before_its_end(partial: bytes) -> None:
     intake = RecordingIntake()
 
     async def run() -> None:
@@ -186,7 +186,7 @@ def test_a_body_over_the_limit_is_refused_before_its_end(begun: bytes) -> None:
         receiver = OtlpHttpReceiver(config, intake)
         await receiver.start()
         reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
-        writer.write(begun)
+        writer.write(partial)
         assert b" 413 " in await reader.readline()
         writer.close()
         await receiver.shutdown()

@@ -1,4 +1,4 @@
-"""Texts embedded in a thread: once each, bounded, and never waited for in vain."""
+"""Texts are embedded in a thread: once each, in a bounded queue, and no trace waits forever."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.waiting import wait_for
 
 
 class Gated(Embeddings):
-    """Embeds when the test lets it."""
+    """Embeds once the test opens the gate."""
 
     def __init__(self) -> None:
         super().__init__(Path("nowhere"))
@@ -42,7 +42,7 @@ def queue(gated: Gated) -> Iterator[EmbeddingQueue]:
     asyncio.run(queue.shutdown())
 
 
-def test_a_new_text_is_waited_for_and_embedded_once(queue: EmbeddingQueue, gated: Gated) -> None:
+def test_a_new_text_postpones_scoring_and_is_embedded_once(queue: EmbeddingQueue, gated: Gated) -> None:
     assert queue.ahead(["a", "b", "a"]) > 0
     assert queue.ahead(["a"]) > 0
     gated.gate.set()
@@ -51,7 +51,7 @@ def test_a_new_text_is_waited_for_and_embedded_once(queue: EmbeddingQueue, gated
     assert gated("a") == (1.0, 1.0)
 
 
-def test_without_texts_there_is_nothing_to_wait_for(queue: EmbeddingQueue) -> None:
+def test_without_texts_scoring_is_not_postponed(queue: EmbeddingQueue) -> None:
     assert queue.ahead([]) == 0
 
 
@@ -61,9 +61,7 @@ def test_texts_beyond_the_limit_are_embedded_during_scoring(queue: EmbeddingQueu
     assert queue.ahead(["7"]) > 0, "that one is queued already"
 
 
-def test_a_run_with_more_texts_than_the_cache_holds_is_not_waited_for_forever(
-    queue: EmbeddingQueue, gated: Gated
-) -> None:
+def test_a_run_with_more_texts_than_the_cache_is_not_postponed_forever(queue: EmbeddingQueue, gated: Gated) -> None:
     gated.gate.set()
     many = [str(number) for number in range(CACHED_TEXTS + 100)]
     for text in many:
@@ -72,7 +70,7 @@ def test_a_run_with_more_texts_than_the_cache_holds_is_not_waited_for_forever(
     wait_for(lambda: queue.ahead(many) == 0, 0.001)
 
 
-def test_after_a_failure_nothing_is_waited_for(
+def test_after_a_failure_scoring_is_not_postponed(
     queue: EmbeddingQueue, gated: Gated, caplog: pytest.LogCaptureFixture
 ) -> None:
     gated.gate.set()

@@ -1,4 +1,4 @@
-"""Embeddings against known similarities of the model, and intents by example on what users of recorded runs said."""
+"""Embeddings have the published similarities, and find the intents in the user input of recorded runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def embed() -> Embeddings:
         ("Today is a sunny day", 0.257),
     ],
 )
-def test_similarities_are_those_the_model_is_published_with(embed: Embeddings, other: str, published: float) -> None:
+def test_similarities_are_those_published_with_the_model(embed: Embeddings, other: str, published: float) -> None:
     assert similarity(embed, "That is a happy person", other) == pytest.approx(published, abs=0.001)
 
 
@@ -55,9 +55,9 @@ def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
         Embeddings(tmp_path)("text")
 
 
-# --- what recorded users said ---------------------------------------------------------------------------------------
+# --- the user input of recorded runs ---------------------------------------------------------------------------------
 
-MEANT = {
+INTENTS = {
     "What is the weather in Paris and London? Then book flight AF123 for Ada Lovelace (36).": "travel",
     "Find a flight from Paris to Rome on 2026-03-01, book the cheapest one for Ada and mail the receipt.": "travel",
     "Ask the policy specialist about refunds for order 42, then mail the answer to ada@example.com.": "refund",
@@ -76,19 +76,19 @@ MEANT = {
     "Roll two dice at once, then another.": None,
 }
 
-BY_WORDS = [
+BY_KEYWORD = [
     Intent(name="travel", keywords=["flight", "hotel"], regex=r"(?i)\bbook(ed|ing)? "),
     Intent(name="refund", keywords=["refund", "refunds", "money back"]),
     Intent(name="payment", regex=r"(?i)\b(charge|pay)\b.*\b(card|eur|usd)\b"),
     Intent(name="weather", keywords=["weather", "forecast"]),
 ]
-BY_EXAMPLE = [  # no sentence shares its wording with what was said
+BY_EXAMPLE = [  # none is worded like the user input
     Intent(name="travel", examples=["I need plane tickets to Berlin for my wife", "reserve me a seat to Madrid"]),
     Intent(name="refund", examples=["give me my money back", "can I return this purchase?"]),
     Intent(name="payment", examples=["take the payment from my credit card", "bill my Visa for 20 dollars"]),
     Intent(name="weather", examples=["will it rain in Berlin today?", "how hot is it in Madrid?"]),
 ]
-TWO_THINGS = {  # a flight, and before it the weather
+TWO_REQUESTS = {  # a flight, and before it the weather
     "What is the weather in Paris and London? Then book flight AF123 for Ada Lovelace (36).",
     "What is the weather in Paris and London? Then book flight AF123 for Ada Lovelace.",
 }
@@ -111,8 +111,8 @@ FOREIGN = [
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
-    """What users of the recorded runs said, and in how many runs."""
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
+    """Returns each user input in the recorded runs, and in how many runs it occurs."""
     folder = tmp_path_factory.mktemp("recorded")
     recorded.unpack(folder)
     truths = [recorded.truth(folder / name) for name in recorded.names()]
@@ -120,32 +120,34 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
     return Counter(part["user_input"] for part in chain.from_iterable(parts))
 
 
-def misread(intents: list[Intent], said: Counter[str], embed: Embeddings | None = None) -> dict[str, str | None]:
-    """What was said whose intent is not found, with what was found instead."""
+def misclassified(
+    intents: list[Intent], inputs: Counter[str], embed: Embeddings | None = None
+) -> dict[str, str | None]:
+    """Returns the inputs whose intent is not found, with what was found instead."""
     classify = build_classifier(intents, embed)
-    return {words: found for words in said if (found := classify(words).name) != MEANT[words]}
+    return {words: found for words in inputs if (found := classify(words).name) != INTENTS[words]}
 
 
-def test_keywords_and_regexes_find_what_recorded_users_meant(said: Counter[str]) -> None:
-    assert set(said) == set(MEANT)
-    assert misread(BY_WORDS, said) == {}
+def test_keywords_and_regexes_find_the_intents(inputs: Counter[str]) -> None:
+    assert set(inputs) == set(INTENTS)
+    assert misclassified(BY_KEYWORD, inputs) == {}
 
 
 @needs_model
-def test_examples_find_most_of_what_was_meant_and_nothing_else(said: Counter[str], embed: Embeddings) -> None:
-    wrong = misread(BY_EXAMPLE, said, embed)
+def test_examples_find_most_intents_and_no_wrong_ones(inputs: Counter[str], embed: Embeddings) -> None:
+    wrong = misclassified(BY_EXAMPLE, inputs, embed)
     assert len(wrong) == 6  # of 16 sentences
     assert set(wrong.values()) == {None}  # too far from every example; never another intent
 
 
 @needs_model
-def test_a_lower_threshold_finds_all_but_a_request_for_two_things(said: Counter[str], embed: Embeddings) -> None:
+def test_a_lower_threshold_finds_all_but_two_requests_in_one(inputs: Counter[str], embed: Embeddings) -> None:
     lower = [intent.model_copy(update={"threshold": 0.3}) for intent in BY_EXAMPLE]
-    assert misread(lower, said, embed) == dict.fromkeys(TWO_THINGS, "weather")
-    assert sum(said[words] for words in TWO_THINGS) / said.total() == pytest.approx(0.25, abs=0.01)
+    assert misclassified(lower, inputs, embed) == dict.fromkeys(TWO_REQUESTS, "weather")
+    assert sum(inputs[words] for words in TWO_REQUESTS) / inputs.total() == pytest.approx(0.25, abs=0.01)
 
 
 @needs_model
-def test_what_is_about_something_else_shows_no_intent(embed: Embeddings) -> None:
+def test_unrelated_inputs_have_no_intent(embed: Embeddings) -> None:
     classify = build_classifier(BY_EXAMPLE, embed)
     assert [classify(words).name for words in FOREIGN] == [None] * len(FOREIGN)

