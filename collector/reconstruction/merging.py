@@ -6,6 +6,7 @@ lack, replace executions in dialects that record none, and yield calls that neve
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -26,12 +27,33 @@ from collector.reconstruction.requested_calls import (
 )
 from scorers.trajectory import Status
 
+_HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
+
 
 def merge_calls(run: RunSpans, others: Sequence[RunSpans] = ()) -> list[DraftCall]:
     """Returns the calls of ``run``: executions in order of start, then calls that no span shows.
 
     ``others`` are the other runs of the trace, which may share its messages.
     """
+    calls = _recorded_calls(run)
+    if run.models:
+        models, run.turns_are_ordered = in_causal_order(run.models)
+        requested = requested_calls(models)
+        if calls and requested:
+            _match(calls, requested)
+        told = ToldResults(models, requested)
+        if _may_lack_requests(run, models, requested):
+            requested += _unrequested(run, others, told, calls, requested)
+        if calls and not requested:
+            _assign_responses(calls, models)
+        calls += _without_span(run, models, requested, told)
+        _doubt_pending(calls, run, models)
+        run.has_unrecorded_calls |= _has_unrecorded_calls(run, models, requested)
+    return calls
+
+
+def _recorded_calls(run: RunSpans) -> list[DraftCall]:
+    """Returns the calls that spans show: the run's own, and those that may be its own or another's."""
     calls = [_merge_execution(spans) for spans in run.executions]
     for disputed in run.disputed:
         for call in merge_calls(disputed):
@@ -47,19 +69,6 @@ def merge_calls(run: RunSpans, others: Sequence[RunSpans] = ()) -> list[DraftCal
     if run.enclosing:
         for call in calls:
             call.enclosing_id = run.enclosing.get(call.span_id or b"")
-    if run.models:
-        models, run.turns_are_ordered = in_causal_order(run.models)
-        requested = requested_calls(models)
-        if calls and requested:
-            _match(calls, requested)
-        told = ToldResults(models, requested)
-        if _may_lack_requests(run, models, requested):
-            requested += _unrequested(run, others, told, calls, requested)
-        if calls and not requested:
-            _assign_responses(calls, models)
-        calls += _without_span(run, models, requested, told)
-        _doubt_pending(calls, run, models)
-        run.has_unrecorded_calls |= _has_unrecorded_calls(run, models, requested)
     return calls
 
 
@@ -313,8 +322,8 @@ def _weigh(
     """Decide by what the messages say of this call, not of others, whether it ran."""
     tools_have_spans = bool(run.executions) or (run.anchor is not None and run.anchor.tracing == "complete")
     call.known_by = "request" if told is None or told == "refused" else "result"
-    if told == "refused":
-        call.executed = False
+    if told == "refused" or (tools_have_spans and _HANDOFF.match(call.name)):
+        call.executed = False  # a handoff is the framework's own: it passes the conversation on and runs no tool
     elif told == "unclear":
         _doubt(call, "the messages tell of a failure or of a denial")
     elif told is not None:
