@@ -7,6 +7,7 @@ compared only where a trace has spans of more than one instrumentation, or one c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations
 from typing import Final, TypeVar
 
 from collector.model.genai_span import GenAISpan, Role
@@ -67,6 +68,22 @@ def merge_repeated_calls(run: RunSpans) -> None:
         other.clear()
     run.executions = [call for call in calls if call]
     run.repeated = {other[0].span_id for _, other in _best_pairs(run.executions, _doubtful, lambda call: call[0])}
+    if not run.repeated and len(run.executions) <= MAX_COMPARED and not _have_comparable_times(run.executions):
+        pairs = combinations(run.executions, 2)
+        run.repeated = {other[0].span_id for one, other in pairs if _is_alike_but_for_time(one, other)}
+
+
+def _have_comparable_times(calls: Sequence[Sequence[GenAISpan]]) -> bool:
+    """Whether one clock stamped all calls, and none misses a time or ends before it starts."""
+    resource = calls[0][0].resource
+    return all(call[0].resource is resource and 0 < call[0].start_ns <= call[0].end_ns for call in calls)
+
+
+def _is_alike_but_for_time(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> bool:
+    if not _instrumentations(one).isdisjoint(_instrumentations(other)) or not is_same_tool(one[0], other[0]):
+        return False
+    ids, other_ids = _ids(one), _ids(other)
+    return not (ids and other_ids and ids.isdisjoint(other_ids))
 
 
 def _has_repeated_ids(calls: Iterable[Sequence[GenAISpan]]) -> bool:

@@ -60,6 +60,8 @@ class Run:
     """What executed each call: tells which calls were stamped by one clock."""
     wrong_clocks: frozenset[frozenset[object]] = frozenset()
     """Pairs of clocks that contradict one another."""
+    is_below_missing: bool = False
+    """A span above it was not received, and should be: what else happened there is unknown."""
 
 
 def reconstruct(
@@ -94,6 +96,7 @@ def reconstruct(
             context.service, context.dialect, context.attributes, _trajectory(calls, context.user_input, doubts),
             tuple([call.span_id for call in calls]), run_spans.started_by, _start_of(run_spans), None, context.contents,
             tuple([call.resource for call in calls]), wrong_clocks,
+            bool(run_spans.missing_ancestor),
         ))  # fmt: skip
     return runs
 
@@ -162,6 +165,9 @@ def join_runs(runs: Iterable[Run], skew_ns: int) -> tuple[Trajectory, tuple[byte
     unordered = assign_steps(drafts, skew_ns, wrong_clocks=wrong_clocks)
     index = {id(call): at for at, call in enumerate(drafts)}
     user_input = next((run.trajectory.user_input for run in ordered if run.parent_span_id is None), None)
+    if any(run.is_below_missing and run.parent_span_id is None for run in ordered):
+        sentence = "a span above the outermost run was not received: further runs may be below it"
+        doubts.append((Doubt("missing_span", sentence=sentence), ()))
     joined = [_of_all(doubt, [index[id(call)] for call in own]) for doubt, own in doubts]
     trajectory = _trajectory(drafts, user_input, [*joined, *call_doubts(drafts, unordered)])
     return trajectory, tuple(call.span_id for call in drafts)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from collector.model.span import Span
+from collector.model.span import Resource, Span
 from tests.builders import agent_span, called, model_span, run_of, runs_of, span, span_id, tool_span
 
 
@@ -204,3 +204,13 @@ def test_many_calls_at_once_are_compared_with_a_bounded_number_of_others() -> No
     spans = [tool_span("other", {}, 10 + number, at=10.1, lasting=50) for number in range(70)]
     first = tool_span("roll", {}, 2, at=10, lasting=50)
     assert len(called(run_of(agent_span(), first, *spans, far))) == 72
+
+
+def test_two_records_whose_times_cannot_be_compared_may_be_one_call() -> None:
+    here, there = Resource({"host.name": "a"}), Resource({"host.name": "b"})
+    run = run_of(
+        agent_span(resource=here),
+        tool_span("look", {"q": 1}, 2, at=10, resource=here, scope="one"),
+        tool_span("look", {"q": 1}, 3, at=510, resource=there, scope="other"),
+    )
+    assert [doubt.name for doubt in run.trajectory.doubts] == ["uncertain_duplicate"]

@@ -126,7 +126,13 @@ def test_a_conversation_is_in_order_of_its_traces_and_in_doubt_where_one_is() ->
     (second,) = runs_of(tool_span("b", at=5_001, parent=9))
     trajectory, _ = join_runs([second, first], 0)
     assert [call.name for call in trajectory.calls] == ["a", "b"]
-    assert {doubt.name for doubt in trajectory.doubts} == {"missing_anchor", "unknown_route"}
+    assert {doubt.name for doubt in trajectory.doubts} == {"missing_anchor", "missing_span", "unknown_route"}
+
+
+def test_a_missing_span_above_a_run_hides_no_calls_of_it_but_perhaps_further_runs_of_the_trace() -> None:
+    runs = runs_of(agent_span(parent=9), tool_span("a", at=1))
+    assert [doubt.name for doubt in runs[0].trajectory.doubts] == ["unknown_route"]
+    assert [doubt.name for doubt in join_runs(runs, 0)[0].doubts] == ["unknown_route", "missing_span"]
 
 
 def test_what_is_in_doubt_about_calls_stays_in_doubt_when_joined() -> None:
