@@ -20,6 +20,7 @@ from collector.pipeline import Pipeline
 from collector.results import results
 from collector.results.verdict_counter import VerdictCounter
 from collector.scoring.rule_files import LoadedRules, load_rules
+from collector.scoring.select_and_score import Scoring
 from collector.telemetry.metrics import Telemetry
 from tests.bench.load import RULES, SPANS_PER_REQUEST, requests
 
@@ -32,7 +33,7 @@ _STAGES: tuple[tuple[str, Any, str], ...] = (
     ("join", lazy, "join"),
     ("dialects", dialects, "read_span"),
     ("reconstruct", pipeline, "reconstruct"),
-    ("score", pipeline, "verdicts_of"),
+    ("score", Scoring, "verdicts_of"),
     ("annotate", results, "annotate"),
     ("events", results, "evaluation_events"),
     ("count", VerdictCounter, "count"),
