@@ -48,7 +48,7 @@ def _is_silent(run: RunSpans) -> bool:
 def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> Iterator[Doubt]:
     """Yields what is open about single calls: whether they ran, in this run, and in which order."""
     index: dict[int, int] = {}
-    if unordered or any(call.doubt is not None for call in calls):
+    if unordered:
         index = {id(call): at for at, call in enumerate(calls)}
     for at, call in enumerate(calls):
         if call.doubt is not None:

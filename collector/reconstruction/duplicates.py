@@ -57,7 +57,7 @@ def merge_repeated_calls(run: RunSpans) -> None:
     """Merge the executions of ``run`` that two instrumentations recorded, and note those that may be such."""
     if len(run.executions) < 2:
         return
-    if len({call[0].instrumentation for call in run.executions}) < 2 and not _has_repeated_ids(run.executions):
+    if not _may_repeat(run.executions):
         return
     calls = sorted(run.executions, key=lambda call: by_start(call[0]))
     for one, other in _best_pairs(calls, _likeness, lambda call: call[0]):
@@ -86,8 +86,12 @@ def _is_alike_but_for_time(one: Sequence[GenAISpan], other: Sequence[GenAISpan])
     return not (ids and other_ids and ids.isdisjoint(other_ids))
 
 
-def _has_repeated_ids(calls: Iterable[Sequence[GenAISpan]]) -> bool:
-    ids = [call[0].call_id for call in calls if call[0].call_id is not None]
+def _may_repeat(calls: Iterable[Sequence[GenAISpan]]) -> bool:
+    """Whether two instrumentations recorded the calls, or two calls have one id."""
+    outer = [call[0] for call in calls]
+    if any(span.instrumentation != outer[0].instrumentation for span in outer):
+        return True
+    ids = [span.call_id for span in outer if span.call_id is not None]
     return len(set(ids)) < len(ids)
 
 

@@ -100,7 +100,7 @@ def _is_plain(calls: Sequence[DraftCall]) -> bool:
             latest_turn[before.run] = max(latest_turn.get(before.run, -1), before.turn)
         if 0 <= after.turn < latest_turn.get(after.run, -1):
             return False
-    return calls[0].start_ns > 0 and all(not 0 < call.end_ns < call.start_ns for call in calls)
+    return calls[0].start_ns > 0 and not any(0 < call.end_ns < call.start_ns for call in calls)
 
 
 def _is_settled_tie(before: DraftCall, after: DraftCall) -> bool:

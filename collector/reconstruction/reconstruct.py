@@ -107,7 +107,7 @@ def _wrong_clocks(
     """Returns the pairs of clocks by which a call lies outside a span that encloses it, or after a run that it started."""
     anchor = run.anchor
     inner: list[DraftCall | GenAISpan] = [] if anchor is None or not anchor.remote_parent else [anchor]
-    if any(anchor is None or call.resource is not anchor.resource for call in calls):
+    if anchor is None or any(call.resource is not anchor.resource for call in calls):
         inner += calls
     if not inner:  # nearly always: one process, one clock
         return frozenset()

@@ -43,15 +43,18 @@ class Verdict:
     @property
     def label(self) -> str:
         """The label of the primary scorer; "" if there is none."""
-        return next((evaluation.score.label for evaluation in self.evaluations if evaluation.primary), "")
+        for evaluation in self.evaluations:
+            if evaluation.primary:
+                return evaluation.score.label
+        return ""
 
     @property
     def doubts(self) -> Sequence[str]:
         """The names of what is in doubt, each once."""
-        names = dict.fromkeys(doubt.name for doubt in self.run.trajectory.doubts)
+        names = [doubt.name for doubt in self.run.trajectory.doubts]
         if self.has_unobserved_arguments:
-            names["unobserved_arguments"] = None
-        return list(names)
+            names.append("unobserved_arguments")
+        return list(dict.fromkeys(names))
 
     @property
     def has_unobserved_arguments(self) -> bool:
