@@ -3,7 +3,8 @@
 Configuration: ``exporters.otlp``. A failed request is retried if OTLP allows it, after the pause the backend asks for
 (RetryInfo, Retry-After) or else after exponential backoff. It goes to the end of the queue meanwhile, so that a request the
 backend cannot process does not block others. A request that may not be retried is dropped at once and counted.
-Metrics: spans sent and failed, queue size and capacity, label ``exporter``.
+``timeout`` is the deadline of a whole exchange, and at most `MAX_ANSWER_BYTES` of an answer are read, however the backend
+sends it. Metrics: spans sent and failed, queue size and capacity, label ``exporter``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import gzip
 import logging
 import math
 import ssl
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import grpc
 import grpc.aio
@@ -30,10 +32,16 @@ from collector.telemetry.spans import SelfTracing
 from collector.transport.backoff import Backoff
 from collector.transport.credentials import WatchedFiles, read_file
 
+if TYPE_CHECKING:
+    import httpx
+
 _log = logging.getLogger(__name__)
+MAX_ANSWER_BYTES = 4 << 20
+"""The longest answer that is read: gRPC's own default, used for HTTP as well."""
 MAX_ELAPSED_TIME = 300.0
 """Seconds for which a request in memory is retried by default, as in the OpenTelemetry Collector."""
 _ITEMS: dict[Signal, str] = {"traces": "spans", "logs": "log records", "metrics": "data points"}
+_OFF_LOOP = 256 << 10  # bytes; compressing more would delay everything else
 _DETAILS = "grpc-status-details-bin"
 _METHODS: dict[Signal, str] = {
     "traces": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
@@ -64,7 +72,7 @@ class GrpcTransport:
     """OTLP/gRPC to ``host:port``."""
 
     def __init__(self, config: OtlpExporterConfig) -> None:
-        options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", 4 << 20)]
+        options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", MAX_ANSWER_BYTES)]
         compression = grpc.Compression.Gzip if config.compression == "gzip" else grpc.Compression.NoCompression
         if config.tls.insecure:
             self._channel = grpc.aio.insecure_channel(config.endpoint, options, compression)
@@ -112,28 +120,56 @@ class HttpTransport:
 
         self._http, self._clock = httpx, clock
         self._client = httpx.AsyncClient(verify=_client_context(config), timeout=config.timeout, trust_env=False)
-        self._base = config.endpoint.rstrip("/")
+        self._base, self._timeout = config.endpoint.rstrip("/"), config.timeout
         self._gzip = config.compression == "gzip"
-        self._headers = {"content-type": "application/x-protobuf", **config.headers}
+        self._headers = {
+            "content-type": "application/x-protobuf",
+            "accept-encoding": "identity",  # an answer of a few bytes; compressed, it could be larger than it looks
+            **config.headers,
+        }
         if self._gzip:
             self._headers["content-encoding"] = "gzip"
 
     async def send(self, request: ExportRequest) -> Rejected:
         """Send one request. Returns what the backend rejected permanently. Raises DeliveryError."""
-        body = gzip.compress(request.payload, 1) if self._gzip else request.payload
         try:
-            response = await self._client.post(f"{self._base}/v1/{request.signal}", content=body, headers=self._headers)
+            async with asyncio.timeout(self._timeout):  # the client's own timeout is for each read, not for the whole
+                return await self._exchange(request)
+        except TimeoutError:
+            raise DeliveryError(f"no answer in {self._timeout:g} s", retryable=True) from None
         except self._http.HTTPError as error:
             raise DeliveryError(f"{type(error).__name__}: {error}", retryable=True) from None
-        if response.is_success:
-            return status.rejected_items(request.signal, response.content)
-        retryable = response.status_code in status.RETRYABLE_HTTP
-        retry_after = status.retry_after(response.headers.get("retry-after"), self._clock.wall_ns() / 1e9)
-        raise DeliveryError(f"HTTP {response.status_code}", retryable=retryable, retry_after=retry_after)
+
+    async def _exchange(self, request: ExportRequest) -> Rejected:
+        body, url = await self._body(request.payload), f"{self._base}/v1/{request.signal}"
+        async with self._client.stream("POST", url, content=body, headers=self._headers) as response:
+            if response.is_success:
+                return status.rejected_items(request.signal, await _answer(response))
+            retryable = response.status_code in status.RETRYABLE_HTTP
+            retry_after = status.retry_after(response.headers.get("retry-after"), self._clock.wall_ns() / 1e9)
+            raise DeliveryError(f"HTTP {response.status_code}", retryable=retryable, retry_after=retry_after)
+
+    async def _body(self, payload: bytes) -> bytes:
+        if not self._gzip:
+            return payload
+        if len(payload) < _OFF_LOOP:
+            return gzip.compress(payload, 1)
+        return await asyncio.to_thread(gzip.compress, payload, 1)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+
+async def _answer(response: httpx.Response) -> bytes:
+    """Returns the body as sent. Raises DeliveryError beyond `MAX_ANSWER_BYTES`: no OTLP backend answers that."""
+    body, parts = b"", cast("AsyncGenerator[bytes]", response.aiter_raw())
+    async with contextlib.aclosing(parts):
+        async for part in parts:
+            body += part
+            if len(body) > MAX_ANSWER_BYTES:
+                raise DeliveryError(f"the answer is longer than {MAX_ANSWER_BYTES} bytes", retryable=True)
+    return body
 
 
 def _pem_files(config: OtlpExporterConfig) -> tuple[bytes | None, bytes | None, bytes | None]:

@@ -2,7 +2,7 @@
 
 Configuration: ``judge``. Answers are constrained to their JSON Schema by ``response_format``; if an endpoint refuses that
 for a schema, the schema is sent in words from then on. Nothing is retried here, no environment variable is read, no
-redirect is followed, and at most `MAX_ANSWER_BYTES` of an answer are read.
+redirect is followed. Of an answer at most `MAX_ANSWER_BYTES` are read, of an error nothing but its status and headers.
 """
 
 from __future__ import annotations
@@ -45,10 +45,16 @@ class OpenAIJudge:
         self._config, self._clock = config, clock
         self._schemas = Schemas()
         self._key_file = WatchedFiles([config.api_key_file], KEY_CHECK_INTERVAL, clock.now)
-        http = openai.DefaultAsyncHttpxClient(verify=_context(config), trust_env=False, follow_redirects=False)
+        http = openai.DefaultAsyncHttpxClient(
+            verify=_context(config),
+            trust_env=False,
+            follow_redirects=False,
+            event_hooks={"response": [_skip_error_body]},
+        )
         key = _key(config)
         # The client requires a key; if there is none, the header is omitted.
         self._headers: dict[str, Any] = {} if key else {"Authorization": openai.Omit()}
+        self._headers["Accept-Encoding"] = "identity"  # compressed, an answer could be larger than it looks
         self._headers.update({name.title(): value for name, value in config.headers.items()})
         self._client = openai.AsyncOpenAI(
             api_key=key or "none",
@@ -109,6 +115,8 @@ class OpenAIJudge:
             extra_body=extra,
             extra_headers=self._headers,
         ) as response:
+            if response.headers.get("content-encoding", "identity") != "identity":
+                raise JudgeError("invalid", "the answer is compressed, which was not asked for")
             async for chunk in response.iter_bytes():
                 body += chunk
                 if len(body) > MAX_ANSWER_BYTES:
@@ -125,6 +133,12 @@ class OpenAIJudge:
                 self._client.api_key = _key(self._config)
             except ConfigError as error:
                 raise JudgeError("refused", str(error), charged=False) from None
+
+
+async def _skip_error_body(response: Any) -> None:
+    """Close an answer that is an error before the client reads it: its text is not used, and may be of any size."""
+    if not response.is_success:
+        await response.aclose()
 
 
 def _answer(body: bytes) -> JudgeAnswer:

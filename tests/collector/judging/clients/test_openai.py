@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import socket
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from collector.judging.clients.openai import MAX_ANSWER_BYTES, OpenAIJudge
 from scorers.judged.judge import JudgeRequest
 from tests.judge_server import HANGS, HANGS_MID_BODY, TOKENS, JudgeServer, Question, Reply, fails, says
 from tests.sinks import ManualClock
+from tests.waiting import PATIENCE
 
 SCHEMA = {
     "type": "object",
@@ -157,6 +159,19 @@ def test_an_endpoint_that_hangs_times_out(reply: Reply) -> None:
     with JudgeServer(lambda _: reply) as server:
         error = failure(config(server.endpoint, timeout="200ms"))
     assert (error.reason, error.charged) == ("timeout", True)
+
+
+def test_nothing_of_an_error_is_read_but_its_head() -> None:
+    with JudgeServer(lambda _: Reply(b"x" * 100, 500, hangs=10)) as server:
+        error = failure(config(server.endpoint, timeout=f"{PATIENCE}s"))
+    assert (error.reason, error.charged) == ("server", True)
+
+
+def test_a_compressed_answer_is_not_expanded() -> None:
+    body = gzip.compress(says("so").body)
+    with JudgeServer(lambda _: Reply(body, headers={"content-encoding": "gzip"})) as server:
+        assert failure(config(server.endpoint)).reason == "invalid"
+    assert server.headers[0]["accept-encoding"] == "identity"
 
 
 def test_nobody_listens() -> None:
