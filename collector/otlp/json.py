@@ -18,6 +18,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import DecodeError
+from scorers.unicode import JSONDecoder
 
 Signal = Literal["traces", "logs", "metrics"]
 
@@ -30,6 +31,7 @@ _REQUESTS: dict[Signal, type[Message]] = {
 _TOP_LEVEL: dict[str, Signal] = {"resourceSpans": "traces", "resourceLogs": "logs", "resourceMetrics": "metrics"}
 _ID_FIELDS = frozenset({"traceId", "spanId", "parentSpanId"})
 _MAX_DEPTH = 96  # protobuf's own limit is 100 levels
+_decoder = JSONDecoder()
 
 
 def to_protobuf(signal: Signal, body: bytes | str) -> bytes:
@@ -38,9 +40,10 @@ def to_protobuf(signal: Signal, body: bytes | str) -> bytes:
 
 
 def load(body: bytes | str) -> dict[str, Any]:
-    """Parse a JSON object. Raises DecodeError."""
+    """Parse a JSON object; escapes that are no character become U+FFFD. Raises DecodeError."""
     try:
-        document = json.loads(body)
+        text = body if isinstance(body, str) else body.decode(json.detect_encoding(body))
+        document = _decoder.decode(text)
     except (ValueError, RecursionError) as error:
         raise DecodeError(f"the body is not JSON: {error}") from None
     if not isinstance(document, dict):

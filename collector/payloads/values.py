@@ -1,15 +1,17 @@
 """Parses values in the encodings that instrumentations use: JSON, JSON inside JSON, Python reprs.
 
-Every function is bounded and never raises: malformed input gives None, or the text itself.
+Every function is bounded and never raises: malformed input gives None, or the text itself. All text in the values is valid
+Unicode, whatever the escapes say.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
+
+from scorers.unicode import JSONDecoder, valid_unicode
 
 MAX_TEXT: Final = 262_144
 """Longest text that is parsed, in characters."""
@@ -24,7 +26,7 @@ MAX_NAME: Final = 256
 _SPACE: Final = " \n\r\t"
 
 # NaN and Infinity are not JSON; as text they can be displayed and compared, as floats they break JSON encoders downstream.
-_decoder = json.JSONDecoder(parse_constant=str)
+_decoder = JSONDecoder(parse_constant=str)
 
 Arguments = Mapping[str, Any] | None
 
@@ -105,7 +107,7 @@ def parse_repr(text: str) -> Any:
     if len(text) > MAX_REPR:
         return None
     try:
-        value = ast.literal_eval(text)
+        value = valid_unicode(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
     return None if _is_too_deep(value, text) else value

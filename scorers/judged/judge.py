@@ -6,7 +6,6 @@ into the generator, which yields the next request or returns the Score.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, NoReturn, Protocol
 
 from scorers.score import Score
 from scorers.trajectory import Trajectory
+from scorers.unicode import JSONDecoder
 
 MAX_ANSWER_LENGTH = 262_144
 """Characters of an answer. Longer answers are refused."""
@@ -89,7 +89,7 @@ def _parse(answer: str) -> dict[str, Any]:
         raise AnswerError(f"the judge's answer is longer than {MAX_ANSWER_LENGTH} characters")
     text = _STRING.sub(_escape_controls, _json_text(answer))
     try:
-        found, _ = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode(text.lstrip())
+        found, _ = JSONDecoder(parse_constant=_refuse_constant).raw_decode(text.lstrip())
     except (ValueError, RecursionError):
         raise AnswerError("the judge's answer is not JSON") from None
     if not isinstance(found, dict):

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from prometheus_client import generate_latest
 
 from collector.config.model import Config, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
@@ -319,6 +320,32 @@ def test_who_drains_waits_for_no_text(tmp_path: Path, monkeypatch: pytest.Monkey
     assert bench.verdicts == []
     bench.pipeline.drain("shutdown")
     assert len(bench.verdicts) == 1
+
+
+FORBIDDING = """
+rules:
+  - {name: careful, match: {}, expect: {any_order: [{optional: search}], allow_extra: ["*"], forbid: ["delete_*"]}}
+"""
+
+
+@pytest.mark.parametrize("name", ["delete_all", "delete_\\ud800", "delete_\\uDFFF"])
+def test_a_name_that_is_no_unicode_evades_no_rule(tmp_path: Path, name: str) -> None:
+    bench = Bench(tmp_path, FORBIDDING)
+    call = '{"type": "tool_call", "id": "c1", "name": "' + name + '", "arguments": {}}'
+    output = '[{"role": "assistant", "parts": [' + call + "]}]"
+    told = output[:-1] + ', {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "ok"}]}]'
+    asked = data.span(2, 1, "chat", gen_ai__operation__name="chat", gen_ai__output__messages=output)
+    answered = data.span(
+        3, 1, "chat", at=0.1, gen_ai__operation__name="chat", gen_ai__input__messages=told,
+        gen_ai__response__finish_reasons=["stop"],
+    )  # fmt: skip
+    bench.send(data.agent(1), asked, answered)
+    bench.wait(3)
+    (event,) = [data.values_of(record) for record in bench.out("logs")]
+    assert event["gen_ai.evaluation.score.label"] == "fail"
+    (anchor,) = [data.values_of(span) for span in bench.out() if span.span_id == data.span_id(1)]
+    assert anchor["rightcall.extra_tools"] == [name.replace("\\ud800", "\ufffd").replace("\\uDFFF", "\ufffd")]
+    assert generate_latest(bench.telemetry.registry)
 
 
 def test_a_bug_in_a_scorer_costs_the_verdict_and_nothing_else(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

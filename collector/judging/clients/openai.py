@@ -24,6 +24,7 @@ from collector.judging.clients.schema import SchemaEvent, Schemas, strict, worde
 from collector.otlp.status import retry_after
 from collector.transport.credentials import WatchedFiles, read_file
 from scorers.judged.judge import JudgeRequest
+from scorers.unicode import JSONDecoder
 
 MAX_ANSWER_BYTES = 1 << 20
 KEY_CHECK_INTERVAL = 30.0
@@ -144,7 +145,7 @@ async def _skip_error_body(response: Any) -> None:
 def _answer(body: bytes) -> JudgeAnswer:
     """Returns the text of a chat completion and its token count. Raises JudgeError if it is not one."""
     try:
-        completion = json.loads(body)
+        completion = JSONDecoder().decode(body.decode())
         text = completion["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError, RecursionError):
         raise JudgeError("invalid", "the response is not a chat completion") from None

@@ -85,3 +85,26 @@ def test_any_json_gives_protobuf_or_a_decode_error(changes: dict[str, Any]) -> N
     except DecodeError:
         return
     assert len(data.all_spans(body)) == 1
+
+
+@pytest.mark.parametrize("escape", [r"\ud83d", r"\uDE00", r"\ude00\ud83d"])
+def test_half_a_character_costs_the_character_and_not_the_request(escape: str) -> None:
+    """JavaScript SDKs that cut a long text in the middle of an emoji send this."""
+    values = [{"key": f"k{escape}", "value": {"stringValue": f"cut {escape}"}}]
+    body = json.dumps(request(attributes=values)).replace("\\\\", "\\")
+    (span,) = data.all_spans(to_protobuf("traces", body.encode()))
+    replaced = "\ufffd" * escape.count("u")
+    assert data.values_of(span) == {f"k{replaced}": f"cut {replaced}"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_a_body_is_read_in_every_encoding_of_json(encoding: str) -> None:
+    (span,) = data.all_spans(
+        to_protobuf("traces", json.dumps(request(name="ö😀"), ensure_ascii=False).encode(encoding))
+    )
+    assert span.name == "ö😀"
+
+
+def test_bytes_that_are_no_characters_are_refused() -> None:
+    with pytest.raises(DecodeError, match="not JSON"):
+        load('{"a": "\ud800"}'.encode("utf-8", "surrogatepass"))

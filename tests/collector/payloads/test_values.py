@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -24,6 +25,7 @@ from collector.payloads.values import (
     parse_json,
     parse_repr,
 )
+from tests.strategies import hostile_text
 
 
 @pytest.mark.parametrize(
@@ -134,3 +136,15 @@ def test_the_first_of_several_keys() -> None:
     values = {"a": None, "b": "", "c": 0, "d": "name"}
     assert (first_value(values, "abc"), first_value(values, "bc"), first_value(values, "az")) == ("", "", None)
     assert (first_name(values, "abcd"), first_name(values, "abc")) == ("name", None)
+
+
+@pytest.mark.parametrize("written", [r'{"to": "a\ud800"}', r"{'to': 'a\ud800'}", r"{'to': 'a\U0000dfff'}"])
+def test_half_a_character_is_replaced_where_it_is_read(written: str) -> None:
+    assert parse_arguments(written) == ({"to": "a\ufffd"}, None)
+    assert parse_any(written) == {"to": "a\ufffd"}
+
+
+@given(st.dictionaries(hostile_text, hostile_text | st.lists(hostile_text, max_size=3), max_size=3))
+def test_whatever_is_parsed_can_be_encoded(value: dict[str, Any]) -> None:
+    for written in (json.dumps(value), repr(value)):
+        assert json.dumps(parse_any(written), ensure_ascii=False).encode()

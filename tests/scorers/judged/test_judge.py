@@ -34,6 +34,7 @@ READ: list[tuple[str, dict[str, Any]]] = [
     ('{"n": 1, "t": "two\nlines\tand a tab"}', {"n": 1, "t": "two\nlines\tand a tab"}),
     ('{"n": 1, "t": "a \\"quoted\\" word"}', {"n": 1, "t": 'a "quoted" word'}),
     ('{"n": 1, "n": 2}', {"n": 2}),
+    (r'{"n": 1, "list": ["\ud800"]}', {"n": 1, "list": ["\ufffd"]}),
 ]
 
 

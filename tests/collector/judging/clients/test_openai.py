@@ -87,6 +87,11 @@ def test_a_question_without_a_schema_asks_for_no_format() -> None:
     assert "response_format" not in server.questions[0]
 
 
+def test_half_a_character_in_an_answer_is_replaced() -> None:
+    with JudgeServer(lambda _: says("not \ud800")) as server:
+        assert asked(config(server.endpoint), PLAIN) == [JudgeAnswer("not \ufffd", TOKENS)]
+
+
 def test_newer_names_of_settings_take_the_place_of_older_ones() -> None:
     with JudgeServer(lambda _: says("because")) as server:
         asked(config(server.endpoint, extra_body={"max_completion_tokens": 99, "temperature": 1}), PLAIN)
