@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from collector.errors import CollectorError
+from collector.in_flight import Reservation
 from scorers.judged.judge import JudgeRequest
 
 Signal = Literal["traces", "logs", "metrics"]
@@ -42,6 +43,9 @@ class Rejected:
 
 class Intake(Protocol):
     """What receivers pass requests to."""
+
+    def reservation(self) -> Reservation:
+        """Returns room for one request, before any of it is read. Raises CollectorError where none would be taken now."""
 
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         """Take one OTLP protobuf request. Returns what was rejected permanently. Do not acknowledge before it returns.

@@ -12,6 +12,7 @@ import grpc
 from collector.clock import Clock
 from collector.component import Rejected, Signal
 from collector.errors import CollectorError
+from collector.in_flight import InFlight, Reservation
 from tests import otlp_data as data
 
 _SERVICES: dict[Signal, str] = {
@@ -42,12 +43,16 @@ class ManualClock(Clock):
 
 
 class RecordingIntake:
-    """Accepts every request, or responds with ``answer``."""
+    """Accepts every request, or responds with ``answer``; ``room`` is for how many bytes in flight."""
 
-    def __init__(self, answer: Rejected | CollectorError | None = None) -> None:
+    def __init__(self, answer: Rejected | CollectorError | None = None, room: int = 1 << 30) -> None:
+        self.in_flight = InFlight(room)
         self.received: list[tuple[Signal, bytes, str]] = []
         self.refused: list[tuple[str, str]] = []
         self.answer = answer
+
+    def reservation(self) -> Reservation:
+        return self.in_flight.reservation()
 
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         self.received.append((signal, request, transport))

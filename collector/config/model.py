@@ -19,6 +19,7 @@ from pydantic import (
 
 from collector.config.fields import Duration, LocalPath, RetryConfig, Section, TlsConfig
 from collector.config.judge import JudgeConfig
+from collector.config.machine import memory_bytes
 from collector.config.yaml_documents import Document, Where, environment, load_yaml, nearest
 
 
@@ -208,20 +209,31 @@ class ExportersConfig(Section):
     prometheus: PrometheusExporterConfig = PrometheusExporterConfig()
 
 
-class MemoryLimiterConfig(Section):
-    """Above ``limit_mib - spike_limit_mib`` senders are asked to slow down; above ``limit_mib`` open traces are evicted."""
+def _four_fifths() -> int:
+    return max(64, (memory_bytes() >> 20) * 4 // 5)
 
-    limit_mib: int | None = Field(None, ge=64, description="resident memory of the process; unlimited if not set")
+
+class MemoryLimiterConfig(Section):
+    """Above ``limit_mib - spike_limit_mib`` senders are asked to slow down; above ``limit_mib`` open traces are evicted.
+
+    All that is kept in memory has a share of ``limit_mib``: see "Memory" in the README of the collector.
+    """
+
+    limit_mib: int = Field(
+        default_factory=_four_fifths,
+        ge=64,
+        description="resident memory of the process; by default four fifths of the limit of its cgroup, or of the machine",
+    )
     spike_limit_mib: int | None = Field(None, ge=1, description="a fifth of limit_mib by default")
-    check_interval: Duration = 0.25
+    check_interval: Duration = 0.05
 
     def spike(self) -> int:
         """Returns the difference between hard and soft limit, in MiB."""
-        return (self.limit_mib or 0) // 5 if self.spike_limit_mib is None else self.spike_limit_mib
+        return self.limit_mib // 5 if self.spike_limit_mib is None else self.spike_limit_mib
 
     @model_validator(mode="after")
     def _below(self) -> MemoryLimiterConfig:
-        if self.limit_mib is not None and self.spike() >= self.limit_mib:
+        if self.spike() >= self.limit_mib:
             raise ValueError("spike_limit_mib must be below limit_mib")
         return self
 

@@ -2,6 +2,9 @@
 
 Configuration: ``receivers.otlp.protocols.grpc``. Errors are returned with the status codes of OTLP. A message larger than
 ``max_recv_msg_size_mib`` is refused by gRPC itself with RESOURCE_EXHAUSTED without RetryInfo, so senders drop it.
+
+gRPC does not tell how much of a message has arrived before all of it has. So messages are counted when they are complete, and
+``give_up_unfinished`` drops the others when memory runs short. They are decompressed here, within the room for requests.
 """
 
 from __future__ import annotations
@@ -18,8 +21,10 @@ import grpc.aio
 from collector.component import SIGNALS, Intake, Signal
 from collector.config.model import GrpcServerConfig, ServerTlsConfig
 from collector.errors import CollectorError, ConfigError, DecodeError, RefusedError, TooSlowError
+from collector.in_flight import Reservation
 from collector.otlp import status
 from collector.transport.credentials import BearerTokens, WatchedFiles, read_file, server_context
+from collector.transport.gunzip import gunzip
 
 _log = logging.getLogger(__name__)
 _SERVICES: dict[Signal, str] = {
@@ -27,6 +32,8 @@ _SERVICES: dict[Signal, str] = {
     "logs": "opentelemetry.proto.collector.logs.v1.LogsService",
     "metrics": "opentelemetry.proto.collector.metrics.v1.MetricsService",
 }
+_COMPRESSED = (b"\x1f\x8b", b"\x78")  # how gzip and deflate begin, and no OTLP request does
+_OFF_LOOP = 256 << 10  # bytes; decompressing more would delay other requests
 _MAX_METADATA = 16 << 10  # bytes of headers, as for the HTTP listener
 
 
@@ -37,12 +44,15 @@ class OtlpGrpcReceiver:
         self._config, self._intake, self._grace = config, intake, grace
         self._tokens = BearerTokens(config.auth, time.monotonic)
         self._server: grpc.aio.Server | None = None
+        self._limit = config.max_recv_msg_size_mib << 20
+        self._unfinished: set[asyncio.Timeout] = set()
         self.port = 0
 
     async def start(self) -> None:
         """Listen. Raises ConfigError if the address cannot be used."""
         options = [
-            ("grpc.max_receive_message_length", self._config.max_recv_msg_size_mib << 20),
+            ("grpc.max_receive_message_length", self._limit),
+            ("grpc.per_message_decompression", 0),
             ("grpc.max_concurrent_streams", self._config.max_concurrent_streams),
             ("grpc.max_allowed_incoming_connections", self._config.max_connections),
             ("grpc.max_metadata_size", _MAX_METADATA),
@@ -86,7 +96,8 @@ class OtlpGrpcReceiver:
         async def export(_: Any, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
             try:
                 self._tokens.check(_authorization(context))
-                rejected = await self._intake.take(signal, await self._read(context), "grpc")
+                with self._intake.reservation() as room:
+                    rejected = await self._intake.take(signal, await self._read(context, room), "grpc")
             except CollectorError as error:
                 self._intake.refuse("grpc", error)
                 await context.abort(status.grpc_code(error), str(error), _trailers(error))
@@ -94,16 +105,35 @@ class OtlpGrpcReceiver:
 
         return export
 
-    async def _read(self, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
-        """Returns the message. Raises TooSlowError after ``read_timeout``: a partial message occupies memory."""
+    def give_up_unfinished(self) -> None:
+        """Refuse the calls whose message is not complete, which frees what has arrived of them: memory runs short."""
+        now = asyncio.get_running_loop().time()
+        for timeout in self._unfinished:
+            if not timeout.expired():
+                timeout.reschedule(now)
+        self._unfinished.clear()
+
+    async def _read(self, context: grpc.aio.ServicerContext[Any, Any], room: Reservation) -> bytes:
+        """Returns the message, decompressed. Raises TooSlowError after ``read_timeout``: a partial message occupies memory."""
+        timeout = asyncio.timeout(self._config.read_timeout)
+        self._unfinished.add(timeout)
         try:
-            async with asyncio.timeout(self._config.read_timeout):
+            async with timeout:
                 message: Any = await context.read()
         except TimeoutError:
+            if timeout not in self._unfinished:
+                raise RefusedError("memory limit reached, retry later") from None
             raise TooSlowError(f"the message did not arrive in {self._config.read_timeout:g} s") from None
+        finally:
+            self._unfinished.discard(timeout)
         if not isinstance(message, bytes):
             raise DecodeError("the call ended without a message")
-        return message
+        room.add(len(message))
+        if not message.startswith(_COMPRESSED):
+            return message
+        if len(message) < _OFF_LOOP:
+            return gunzip(message, self._limit, room.add)
+        return await asyncio.to_thread(gunzip, message, self._limit, room.add)
 
 
 def _trailers(error: CollectorError) -> tuple[tuple[str, bytes], ...]:

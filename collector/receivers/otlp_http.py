@@ -1,7 +1,8 @@
 """OTLP/HTTP receiver: protobuf and JSON, optionally gzip, on the paths of the specification.
 
-Configuration: ``receivers.otlp.protocols.http``. The body limit applies before and after decompression (413), a body that
-does not arrive within ``read_timeout`` is refused (408), unknown paths, methods, types and encodings get 404, 405 and 415.
+Configuration: ``receivers.otlp.protocols.http``. The body limit applies before and after decompression (413). A body that
+finds no room beside the others is refused (429), and one that does not arrive within ``read_timeout`` (408); unknown paths,
+methods, types and encodings get 404, 405 and 415.
 The body of an error response is a ``google.rpc.Status`` in the encoding of the request.
 """
 
@@ -9,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-import zlib
 from collections.abc import Callable
+from io import BytesIO
 
 from collector.component import Intake, Signal
 from collector.config.model import HttpServerConfig
@@ -23,13 +24,14 @@ from collector.errors import (
     UnauthenticatedError,
     UnsupportedError,
 )
+from collector.in_flight import Reservation
 from collector.otlp import json, status
 from collector.transport.credentials import BearerTokens
+from collector.transport.gunzip import gunzip
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 
 _PATHS: dict[str, Signal] = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
-_GZIP = 16 + zlib.MAX_WBITS  # makes zlib expect a gzip header
 _OFF_LOOP = 256 << 10  # bytes; decompressing or parsing more would delay other requests
 
 
@@ -70,50 +72,45 @@ class OtlpHttpReceiver(HttpServer):
         encoding = headers.get(b"content-encoding", "identity").strip().lower()
         if encoding not in ("identity", "gzip"):
             raise UnsupportedError(f"content encoding {encoding[:80]!r} is neither identity nor gzip", 415)
-        body = await self._read(headers, receive)
-        if encoding == "gzip":
-            body = await _off_loop(body, lambda: gunzip(body, self._limit))
-        if content_type == _JSON:
-            document = body
-            body = await _off_loop(document, lambda: json.to_protobuf(signal, document))
-        rejected = await self._intake.take(signal, body, "http")
+        with self._intake.reservation() as room:
+            body = await self._read(headers, receive, room)
+            if encoding == "gzip":
+                body = await _off_loop(body, lambda: gunzip(body, self._limit, room.add))
+            if content_type == _JSON:
+                document = body
+                body = await _off_loop(document, lambda: _converted(signal, document, room))
+            rejected = await self._intake.take(signal, body, "http")
         return lambda as_json: status.success_body(signal, rejected, as_json=as_json)
 
-    async def _read(self, headers: dict[bytes, str], receive: Receive) -> bytes:
-        """Returns the body as sent. Stops reading at the size limit and at the time limit."""
+    async def _read(self, headers: dict[bytes, str], receive: Receive, room: Reservation) -> bytes:
+        """Returns the body as sent. Stops reading at the size limit, at the time limit, and where there is no room."""
         too_large = TooLargeError(f"the body is larger than {self._config.max_request_body_size_mib} MiB")
         length = headers.get(b"content-length", "")
-        if length.isdigit() and int(length) > self._limit:
-            raise too_large
-        parts, size, more = [], 0, True
+        if length.isdigit():
+            if int(length) > self._limit:
+                raise too_large
+            room.expect(int(length))
+        body, more = BytesIO(), True
         try:
             async with asyncio.timeout(self._config.read_timeout):
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise DecodeError("the sender closed the connection before the end of the body")
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
+                    part = message.get("body", b"")
+                    room.add(len(part))
                     more = message.get("more_body", False)
-                    if size > self._limit:
+                    if body.tell() + len(part) > self._limit:
                         raise too_large
+                    body.write(part)
         except TimeoutError:
             raise TooSlowError(f"the body did not arrive in {self._config.read_timeout:g} s") from None
-        return b"".join(parts)
+        return body.getvalue()
 
 
-def gunzip(body: bytes, limit: int) -> bytes:
-    """Returns the decompressed body. Raises TooLargeError beyond ``limit`` bytes, DecodeError if it is not gzip."""
-    unzip = zlib.decompressobj(_GZIP)
-    try:
-        plain = unzip.decompress(body, limit + 1)
-    except zlib.error as error:
-        raise DecodeError(f"the body is not gzip: {error}") from None
-    if len(plain) > limit:
-        raise TooLargeError(f"the body is larger than {limit >> 20} MiB after decompression")
-    if not unzip.eof:
-        raise DecodeError("the gzip body is truncated")
-    return plain
+def _converted(signal: Signal, document: bytes, room: Reservation) -> bytes:
+    room.add(json.cost(document))
+    return json.to_protobuf(signal, document)
 
 
 async def _off_loop(body: bytes, work: Callable[[], bytes]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collector.component import Rejected, Signal
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, RefusedError
+from collector.in_flight import InFlight, Reservation
 from collector.pipeline import Pipeline
 from collector.service.memory_limiter import MemoryLimiter
 from collector.storage.spool import Spool
@@ -14,18 +15,33 @@ class Admission:
     """The receivers' ``Intake``. A request is refused before anything of it is taken, never in the middle."""
 
     def __init__(
-        self, pipeline: Pipeline, queue: SendingQueue | None, spool: Spool | None, memory: MemoryLimiter
+        self,
+        pipeline: Pipeline,
+        queue: SendingQueue | None,
+        spool: Spool | None,
+        memory: MemoryLimiter,
+        in_flight: InFlight,
     ) -> None:
         self._pipeline, self._queue, self._spool, self._memory = pipeline, queue, spool, memory
+        self._in_flight = in_flight
 
-    async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
-        """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""
+    def reservation(self) -> Reservation:
+        """Room for one request. Raises CollectorError where it would be refused now, so that it is not read at all."""
+        self._admit()
+        return self._in_flight.reservation()
+
+    def _admit(self) -> None:
         self._memory.admit()
         if self._queue is not None and self._queue.full:
             raise RefusedError("the sending queue is full")
+        if self._spool is not None:
+            self._spool.admit()
+
+    async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
+        """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""
+        self._admit()
         if self._spool is None:
             return self._pipeline.receive(signal, request, transport)
-        self._spool.admit()
         rejected = self._pipeline.receive(signal, request, transport)
         await self._spool.stored()
         return rejected

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from collector.config.memory import memory_budget
 from collector.config.model import Config
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 
@@ -44,6 +45,7 @@ class AdminServer(HttpServer):
 
 def _shown(config: Config) -> bytes:
     shown = _masked(config.model_dump(mode="json"))
+    shown["memory_limiter"]["shares_mib"] = memory_budget(config).shown()
     shown["spool"] = shown["spool"] or "memory"
     return json.dumps(shown, indent=2).encode()
 

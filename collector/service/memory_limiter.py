@@ -48,7 +48,7 @@ class MemoryLimiter:
         relieve: Callable[[], None] = give_back,
     ) -> None:
         self._interval, self._now, self._resident, self._relieve = config.check_interval, now, resident, relieve
-        self._hard = (config.limit_mib or 0) << 20
+        self._hard = config.limit_mib << 20
         self._soft = self._hard - (config.spike() << 20)
         self._next_check = self._next_relief = 0.0
         self._used = 0
@@ -56,7 +56,7 @@ class MemoryLimiter:
 
     def admit(self) -> None:
         """Raise RefusedError above the soft limit."""
-        if self._hard and self.used() > self._soft:
+        if self.short():
             if not self._refusing:
                 self._refusing = True
                 _log.warning(
@@ -65,9 +65,13 @@ class MemoryLimiter:
             raise RefusedError("memory limit reached, retry later")
         self._refusing = False
 
+    def short(self) -> bool:
+        """Whether memory is above the soft limit."""
+        return self.used() > self._soft
+
     def exceeded(self) -> bool:
         """Whether memory is above the hard limit."""
-        return bool(self._hard) and self.used() > self._hard
+        return self.used() > self._hard
 
     def used(self) -> int:
         """Returns the resident bytes, as last read."""

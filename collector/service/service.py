@@ -10,11 +10,13 @@ from collections.abc import Callable
 
 from collector.clock import SYSTEM_CLOCK
 from collector.component import Component
+from collector.config.memory import memory_budget
 from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError
 from collector.exporters.otlp import OtlpExporter
 from collector.exporters.prometheus import PrometheusExporter
+from collector.in_flight import InFlight
 from collector.judging import clients as judges
 from collector.judging.queue import JudgeQueue
 from collector.pipeline import Pipeline
@@ -59,7 +61,7 @@ class Service:
             raise
 
     def _build(self, rules: LoadedRules, file: SpoolFile | None, on_verdict: Callable[[Verdict], None] | None) -> None:
-        config, otlp = self._config, self._config.exporters.otlp
+        config, otlp, budget = self._config, self._config.exporters.otlp, memory_budget(self._config)
         max_bytes = config.spool.max_size_mib << 20 if config.spool is not None else 0
         self._spool = Spool(file, max_bytes, self.telemetry) if file is not None else None
         queue = self._queue = SendingQueue(otlp.sending_queue, self._spool) if otlp else None
@@ -71,7 +73,7 @@ class Service:
         )  # fmt: skip
         self._recover(queue)
         self._memory = MemoryLimiter(config.memory_limiter, time.monotonic)
-        intake = Admission(self.pipeline, queue, self._spool, self._memory)
+        intake = Admission(self.pipeline, queue, self._spool, self._memory, InFlight(budget.requests))
         self.health = Health(lambda: self._spool is not None and self._spool.failing)
         self._stopping = asyncio.Event()
         protocols = config.receivers.otlp.protocols
@@ -123,6 +125,8 @@ class Service:
         watcher = asyncio.create_task(self._rules.watch(self.pipeline.set_rules))
         while not self._stopping.is_set():
             pause = min(self.pipeline.advance(), _MAX_PAUSE)
+            if self._memory.short() and self.grpc is not None:
+                self.grpc.give_up_unfinished()
             if self._memory.exceeded():
                 self.pipeline.evict()
                 self.judge_queue.shed()

@@ -16,20 +16,26 @@ from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from tests import otlp_data as data
 from tests.http2 import PREFACE, Http2Sender, frame, message, status
 from tests.sinks import RecordingIntake
-from tests.waiting import PATIENCE, drip
+from tests.waiting import PATIENCE, drip, until
 
 REQUEST = data.traces(data.span(1)).SerializeToString()
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
-def serve(intake: RecordingIntake, scenario: Callable[[int], Awaitable[None]], **config: Any) -> None:
-    """Run ``scenario`` against a receiver's port."""
+def serve(
+    intake: RecordingIntake,
+    scenario: Callable[[int], Awaitable[None]],
+    started: Callable[[OtlpGrpcReceiver], None] = lambda _: None,
+    **config: Any,
+) -> None:
+    """Run ``scenario`` against a receiver's port; ``started`` is told the receiver."""
 
     async def run() -> None:
         receiver = OtlpGrpcReceiver(
             GrpcServerConfig.model_validate({"endpoint": "127.0.0.1:0", **config}), intake, grace=0.1
         )
         await receiver.start()
+        started(receiver)
         try:
             async with asyncio.timeout(PATIENCE):
                 await scenario(receiver.port)
@@ -208,3 +214,56 @@ def test_garbage_does_not_affect_other_senders(garbage: bytes) -> None:
 
     serve(intake, scenario)
     assert len(intake.received) == 1
+
+
+def test_when_memory_runs_short_unfinished_messages_are_given_up() -> None:
+    intake = RecordingIntake()
+    receivers: list[OtlpGrpcReceiver] = []
+
+    async def scenario(port: int) -> None:
+        (receiver,) = receivers
+        sender = await Http2Sender.connect(port)
+        sender.begin(1)
+        sender.send(1, message(b"half", 1 << 20))
+        await until(lambda: receiver._unfinished)
+        receiver.give_up_unfinished()
+        assert status(await sender.outcome(1)) == grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
+        sender.begin(3)
+        sender.send(3, message(REQUEST), end=True)
+        assert await sender.outcome(3)
+        sender.close()
+
+    serve(intake, scenario, receivers.append)
+    assert intake.refused == [("grpc", "overload")]
+    assert [request for _, request, _ in intake.received] == [REQUEST]
+
+
+ROOM = 4 << 20
+
+
+@pytest.mark.parametrize("compression", [grpc.Compression.NoCompression, grpc.Compression.Gzip])
+def test_a_message_beyond_the_room_for_requests_is_refused(compression: grpc.Compression) -> None:
+    intake = RecordingIntake(room=ROOM)
+
+    async def scenario(port: int) -> None:
+        assert await send(port, bytes(ROOM), compression=compression) is grpc.StatusCode.INVALID_ARGUMENT
+        with intake.reservation() as others:
+            others.add(ROOM // 2)
+            refused = await send(port, bytes(ROOM // 2), compression=compression)
+            assert refused is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert await send(port, bytes(ROOM // 2), compression=compression) is grpc.StatusCode.OK
+
+    serve(intake, scenario)
+    assert (intake.refused, intake.in_flight.bytes) == ([("grpc", "too_large"), ("grpc", "overload")], 0)
+    assert len(intake.received) == 1
+
+
+@pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.Deflate])
+def test_compressed_messages_arrive_as_they_were(compression: grpc.Compression) -> None:
+    intake = RecordingIntake()
+
+    async def scenario(port: int) -> None:
+        assert await send(port, compression=compression) is grpc.StatusCode.OK
+
+    serve(intake, scenario)
+    assert [request for _, request, _ in intake.received] == [REQUEST]

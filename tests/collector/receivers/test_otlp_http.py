@@ -20,7 +20,7 @@ from collector.errors import CollectorError, DecodeError, RefusedError, Unavaila
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from tests import otlp_data as data
 from tests.sinks import RecordingIntake
-from tests.waiting import drip
+from tests.waiting import drip, until
 
 REQUEST = data.traces(data.span(1)).SerializeToString()
 PROTOBUF = {"content-type": "application/x-protobuf"}
@@ -200,3 +200,67 @@ def _no_stray_sockets() -> Iterator[None]:
     """Warnings are errors, so a socket left open fails the test that left it."""
     yield
     gc.collect()
+
+
+def chunked(size: int) -> Any:
+    async def parts() -> Any:
+        for _ in range(size >> 16):
+            yield bytes(1 << 16)
+
+    return parts()
+
+
+ROOM = 4 << 20
+_GZIPPED, _ZEROS = {**PROTOBUF, "content-encoding": "gzip"}, bytes(ROOM)
+TOO_MUCH: dict[str, tuple[dict[str, str], Callable[[], Any]]] = {
+    "announced": (PROTOBUF, lambda: _ZEROS),
+    "chunked": (PROTOBUF, lambda: chunked(ROOM)),
+    "gzip": (_GZIPPED, lambda: gzip.compress(_ZEROS)),
+    "json": (JSON, lambda: b'{"x":[' + b"[]," * 20_000 + b"0]}"),
+}
+
+
+@pytest.mark.parametrize(("headers", "body"), TOO_MUCH.values(), ids=list(TOO_MUCH))
+def test_a_request_that_needs_more_than_all_the_room_is_too_large(
+    headers: dict[str, str], body: Callable[[], Any]
+) -> None:
+    intake = RecordingIntake(room=ROOM)
+
+    async def scenario(client: httpx.AsyncClient) -> None:
+        assert (await client.post("/v1/traces", content=body(), headers=headers)).status_code == 413
+        assert (await client.post("/v1/traces", content=REQUEST, headers=PROTOBUF)).status_code == 200
+
+    exchange(intake, scenario)
+    assert (intake.refused, intake.in_flight.bytes) == ([("http", "too_large")], 0)
+    assert len(intake.received) == 1
+
+
+def test_while_the_room_is_taken_large_requests_are_asked_to_come_later_and_small_ones_are_taken() -> None:
+    intake = RecordingIntake(room=ROOM)
+
+    async def scenario(client: httpx.AsyncClient) -> None:
+        with intake.reservation() as unfinished:
+            unfinished.add(ROOM // 2)
+            answer = await client.post("/v1/traces", content=bytes(ROOM // 2), headers=PROTOBUF)
+            assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+            assert (await client.post("/v1/traces", content=REQUEST, headers=PROTOBUF)).status_code == 200
+        answer = await client.post("/v1/traces", content=bytes(ROOM // 2), headers=PROTOBUF)
+        assert answer.status_code == 200
+
+    exchange(intake, scenario)
+    assert (intake.refused, intake.in_flight.bytes) == ([("http", "overload")], 0)
+
+
+def test_an_unfinished_body_takes_the_room_of_what_has_arrived_until_its_sender_hangs_up() -> None:
+    intake = RecordingIntake(room=ROOM)
+
+    async def scenario(client: httpx.AsyncClient) -> None:
+        _, writer = await asyncio.open_connection("127.0.0.1", int(client.base_url.port or 0))
+        writer.write(b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n")
+        writer.write(b"Content-Length: 3000000\r\n\r\n" + bytes(1_000_000))
+        await until(lambda: intake.in_flight.bytes == 1_000_000)
+        writer.close()
+        await until(lambda: intake.in_flight.bytes == 0)
+
+    exchange(intake, scenario)
+    assert intake.refused == [("http", "decode")]

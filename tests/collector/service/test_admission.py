@@ -14,6 +14,7 @@ from collector.component import ExportRequest
 from collector.config.model import Config, MemoryLimiterConfig, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError, RefusedError, UnavailableError
+from collector.in_flight import InFlight
 from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
 from collector.service.admission import Admission
@@ -37,7 +38,7 @@ class Admitting:
         limiter = MemoryLimiter(
             MemoryLimiterConfig(limit_mib=100), time.monotonic, lambda: resident << 20, lambda: None
         )
-        self.admission = Admission(self.pipeline, self.queue, self.spool, limiter)
+        self.admission = Admission(self.pipeline, self.queue, self.spool, limiter, InFlight(1 << 30))
 
     def take(self, request: bytes = RUN, times: int = 1) -> None:
         async def run() -> None:

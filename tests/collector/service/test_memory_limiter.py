@@ -45,16 +45,12 @@ def test_soft_and_hard_limit() -> None:
     assert said == ["taken", "refused", "refused", "refused, evicting", "taken"]
 
 
-def test_without_a_limit_all_is_taken() -> None:
-    assert Machine().at(1 << 20) == "taken"
-
-
 def test_it_looks_a_few_times_a_second_at_most() -> None:
     machine = Machine(limit_mib=100)
     for _ in range(1000):
         machine.limiter.admit()
         machine.clock.seconds += 0.01
-    assert 30 <= machine.looks <= 42
+    assert 150 <= machine.looks <= 210
 
 
 def test_garbage_is_no_reason_to_refuse() -> None:

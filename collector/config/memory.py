@@ -1,0 +1,65 @@
+"""The memory of the process as one budget: which part of it each bounded structure may take.
+
+``memory_limiter.limit_mib`` is the whole. The shares add up to the soft limit, above which the memory limiter refuses
+requests; the rest is for what one request, one scrape or one score takes while it is worked on. Structures count bytes as
+they were received, with an allowance for the objects made of them: what they take is close to that, not equal to it, so the
+memory limiter watches the resident memory as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final, NamedTuple
+
+from collector.config.model import Config
+
+
+class Share(NamedTuple):
+    """A part of the budget: percent of ``limit_mib``, and at most ``max_mib``, or the setting of that name."""
+
+    percent: int
+    at_most: int | str
+    holds: str
+
+
+SHARES: Final = {
+    "requests": Share(20, 512, "requests being received or taken in: as sent, decompressed, and converted from JSON"),
+    "open_traces": Share(15, "traces.max_held_mib", "open traces, and results that wait for a judge"),
+    "sending_queue": Share(10, "exporters.otlp.sending_queue.max_size_mib", "requests that wait to be sent"),
+    "finished_traces": Share(8, 64, "what is remembered of finished traces, to revise verdicts and drop duplicates"),
+    "conversations": Share(4, "conversations.max_held_mib", "open and remembered conversations"),
+    "judging": Share(3, 64, "runs that wait for the judge"),
+}
+"""By structure. What is not listed here is the process itself with its rules, its metrics and caches of a fixed size."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBudget:
+    """How many bytes each structure of `SHARES` may take; the defaults are those of a machine with plenty of memory."""
+
+    requests: int = 512 << 20
+    open_traces: int = 512 << 20
+    sending_queue: int = 256 << 20
+    finished_traces: int = 64 << 20
+    conversations: int = 64 << 20
+    judging: int = 64 << 20
+
+    def shown(self) -> dict[str, int]:
+        """The same in MiB, for people."""
+        return {field.name: getattr(self, field.name) >> 20 for field in fields(self)}
+
+
+def memory_budget(config: Config) -> MemoryBudget:
+    """Returns the budget of a process with this configuration."""
+    queue = config.exporters.otlp.sending_queue.max_size_mib if config.exporters.otlp is not None else 0
+    settings = {
+        "traces.max_held_mib": config.traces.max_held_mib,
+        "exporters.otlp.sending_queue.max_size_mib": queue,
+        "conversations.max_held_mib": config.conversations.max_held_mib,
+    }
+
+    def size(share: Share) -> int:
+        at_most = settings[share.at_most] if isinstance(share.at_most, str) else share.at_most
+        return min((config.memory_limiter.limit_mib << 20) * share.percent // 100, at_most << 20)
+
+    return MemoryBudget(**{name: size(share) for name, share in SHARES.items()})

@@ -1,0 +1,70 @@
+"""Room for requests in flight: the bytes of all that are being received or taken in, whichever listener they came to."""
+
+from __future__ import annotations
+
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+from collector.errors import RefusedError, TooLargeError
+
+SMALL = 1 << 20
+"""Bytes. The last quarter of the room is for requests up to this size, so that a few large ones do not shut out the rest."""
+
+
+class InFlight:
+    """Room for ``max_bytes``. Thread-safe: large requests are decompressed outside the event loop."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes, self.bytes = max_bytes, 0
+        self._lock = Lock()
+
+    def reservation(self) -> Reservation:
+        """Returns a reservation of nothing yet, for one request; to be left as a context."""
+        return Reservation(self)
+
+    def check(self, size: int, more: int) -> None:
+        """Raise RefusedError where a request of ``size`` bytes in all that takes ``more`` now finds no room.
+
+        Raises TooLargeError where it never would.
+        """
+        most = self.max_bytes if size <= SMALL else self.max_bytes * 3 // 4
+        if size > most:
+            raise TooLargeError(f"the request needs more memory than the {most >> 20} MiB there is for it")
+        if self.bytes + more > most:
+            raise RefusedError("too many requests in flight, retry later")
+
+    def change(self, size: int, by: int) -> None:
+        """Add ``by`` bytes to what a request of then ``size`` bytes takes. Raises as ``check`` does."""
+        with self._lock:
+            if by > 0:
+                self.check(size, by)
+            self.bytes += by
+
+
+class Reservation:
+    """What one request takes of the room; all of it is free again when the context is left."""
+
+    def __init__(self, in_flight: InFlight) -> None:
+        self._in_flight, self._size = in_flight, 0
+
+    def expect(self, size: int) -> None:
+        """Raise RefusedError or TooLargeError if ``size`` more bytes, announced and not received yet, would find no room.
+
+        Nothing is reserved: who only announces a large request must not shut out others.
+        """
+        self._in_flight.check(self._size + size, size)
+
+    def add(self, size: int) -> None:
+        """Reserve ``size`` more bytes. Raises RefusedError where there is no room, TooLargeError where there never is."""
+        self._in_flight.change(self._size + size, size)
+        self._size += size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._in_flight.change(0, -self._size)
+        self._size = 0
