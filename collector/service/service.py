@@ -81,6 +81,9 @@ class Service:
         self.http = OtlpHttpReceiver(protocols.http, intake) if protocols.http else None
         self.prometheus = PrometheusExporter(config.exporters.prometheus, self.telemetry)
         self.admin = AdminServer(config, self.health)
+        for listener, server in (("otlp_http", self.http), ("prometheus", self.prometheus), ("admin", self.admin)):
+            if server is not None:
+                server.on_accept_failure = self.telemetry.child(self.telemetry.accept_failures, listener).inc
         # Upstream first; the admin listener last, so that it answers for as long as anything else does.
         self._receivers: list[Component] = [part for part in (self.grpc, self.http) if part is not None]
         self._exporters: list[Component] = []

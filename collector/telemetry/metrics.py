@@ -88,6 +88,9 @@ class Telemetry:
         self.receiver_refused_spans = self._counter(
             "receiver_refused_spans", "Requests refused, by reason.", "receiver", "transport", "reason"
         )
+        self.accept_failures = self._counter(
+            "accept_failures", "Connections that could not be accepted: no file descriptors left.", "listener"
+        )
         self.exporter_sent_spans = self._counter("exporter_sent_spans", "Spans delivered to the backend.", "exporter")
         self.exporter_send_failed_spans = self._counter(
             "exporter_send_failed_spans",

@@ -1,4 +1,4 @@
-"""An HTTP listener: uvicorn without its own signal handling and logging, with limits on connections and request heads."""
+"""An HTTP listener: uvicorn without its own signal handling, logging and accepting, with a limit on the time of heads."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from collector.config.model import ServerTlsConfig
 from collector.errors import ConfigError
+from collector.transport.accepting import Acceptor, bind
 from collector.transport.credentials import WatchedFiles, load_certificate, server_context
 
 Scope = MutableMapping[str, Any]
@@ -32,19 +33,16 @@ _GRACE = 5  # seconds running requests get at shutdown
 
 
 class _Connection(H11Protocol):
-    """Adds what uvicorn lacks: a limit on connections, and on the time until the head of a request has arrived."""
+    """Adds what uvicorn lacks: a limit on the time until the head of a request has arrived."""
 
-    def __init__(self, *arguments: Any, max_connections: int, head_timeout: float, **options: Any) -> None:
+    def __init__(self, *arguments: Any, head_timeout: float, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._max_connections, self._head_timeout = max_connections, head_timeout
+        self._head_timeout = head_timeout
         self._waiting_for_head: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self._max_connections:
-            transport.abort()  # an answer would need the resources that ran out; senders retry
-        else:
-            self._watch_head()
+        self._watch_head()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -69,28 +67,22 @@ class _Connection(H11Protocol):
 
 
 class _Server(uvicorn.Server):
+    """Keeps the connections of one listener; an `Acceptor` makes them."""
+
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self.listening = asyncio.Event()
+        self.ready = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.listening.set()
+        await self.lifespan.startup()
+        self.servers = []
+        self.started = True
+        self.ready.set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """The service handles signals."""
         yield
-
-
-def bind(endpoint: str) -> socket.socket:
-    """Returns a socket that listens on host:port. Raises ConfigError where the address is in use or not local."""
-    host, _, port = endpoint.rpartition(":")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host.strip("[]"), int(port)), family=family, backlog=1024)
-    except (OSError, UnicodeError) as error:  # UnicodeError: no host name
-        raise ConfigError(f"cannot listen on {endpoint}: {getattr(error, 'strerror', None) or error}") from None
 
 
 class HttpServer(ABC):
@@ -103,14 +95,16 @@ class HttpServer(ABC):
         head_timeout: float = 10.0,
         tls: ServerTlsConfig | None = None,
     ) -> None:
+        """``head_timeout`` is for the TLS handshake and for the head of each request, each in seconds."""
         self._endpoint, self._tls = endpoint, tls
-        self._protocol: Any = partial(  # uvicorn calls it as it would a class
-            _Connection, max_connections=max_connections, head_timeout=head_timeout
-        )
+        self._max_connections, self._head_timeout = max_connections, head_timeout
         self._server: _Server | None = None
+        self._acceptor: Acceptor | None = None
         self._serving: asyncio.Task[None] | None = None
         self._reloading: asyncio.Task[None] | None = None
         self.port = 0
+        self.on_accept_failure: Callable[[], None] = lambda: None
+        """Called for each connection that cannot be accepted; to be set before ``start``."""
 
     @abstractmethod
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -119,17 +113,20 @@ class HttpServer(ABC):
     async def start(self) -> None:
         """Listen; ``port`` is then the port. Raises ConfigError where the address cannot be listened on."""
         context = server_context(self._tls) if self._tls is not None else None
-        factory = (lambda *_: context) if context is not None else None
         config = uvicorn.Config(
-            self.handle, interface="asgi3", http=self._protocol, ws="none", lifespan="off", log_config=None,
-            access_log=False, server_header=False, ssl_context_factory=factory,
-            timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_GRACE,
+            self._answer, interface="asgi3", http=_Connection, ws="none", lifespan="off", log_config=None,
+            access_log=False, server_header=False, timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_GRACE,
         )  # fmt: skip
         listener = bind(self._endpoint)
         self.port = int(listener.getsockname()[1])
-        self._server = _Server(config)
-        self._serving = asyncio.create_task(self._server.serve(sockets=[listener]))
-        await self._server.listening.wait()
+        server = self._server = _Server(config)
+        connection = partial(_Connection, config, server.server_state, {}, head_timeout=self._head_timeout)
+        self._acceptor = Acceptor(
+            listener, connection, server.server_state.connections, self._max_connections,
+            self.on_accept_failure, context, self._head_timeout,
+        )  # fmt: skip
+        self._serving = asyncio.create_task(server.serve())
+        await server.ready.wait()
         if self._tls is not None and context is not None:
             self._reloading = asyncio.create_task(_reload(context, self._tls))
 
@@ -139,11 +136,20 @@ class HttpServer(ABC):
             self._reloading.cancel()
             self._reloading = None
         serving, self._serving = self._serving, None
-        if serving is None or self._server is None:
+        if serving is None or self._server is None or self._acceptor is None:
             return
-        await self._server.listening.wait()  # where its start was cancelled
+        await self._server.ready.wait()  # where its start was cancelled
+        await self._acceptor.close()
         self._server.should_exit = True
         await serving
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        names = {name for name, _ in scope["headers"]}
+        if b"content-length" in names and b"transfer-encoding" in names:  # RFC 9112, 6.3: a proxy may see another end
+            body = b"a request must not have both Content-Length and Transfer-Encoding\n"
+            await respond(send, 400, body, "text/plain", ((b"connection", b"close"),))
+            return
+        await self.handle(scope, receive, send)
 
 
 async def _reload(context: ssl.SSLContext, tls: ServerTlsConfig) -> None:

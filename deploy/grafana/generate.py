@@ -331,6 +331,9 @@ HEALTH: Sequence[Panel] = (
         "rightcall_label_overflow_total", "label", "cps", "Label overflow", "Samples counted under __other__."
     ),
     counter_panel(
+        "rightcall_accept_failures_total", "listener", "cps", "Refused connections", "No file descriptors were left."
+    ),
+    counter_panel(
         "rightcall_rules_reload_failures_total",
         "instance",
         "cps",

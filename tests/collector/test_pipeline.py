@@ -390,6 +390,7 @@ CONDITIONAL = {
     "unobserved_arguments": "a rule that constrains arguments",
     "verdict_revisions": "a late span that changes a verdict",
     "receiver_refused_spans": "a refused request",
+    "accept_failures": "a process without file descriptors",
     "exporter_sent_spans": "an exporter",
     "exporter_send_failed_spans": "a request given up on",
     "exporter_queue_size": "an exporter",

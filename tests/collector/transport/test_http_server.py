@@ -105,6 +105,18 @@ def test_connections_beyond_the_limit_are_closed_and_the_others_served() -> None
     talk(scenario, connections=3)
 
 
+def test_a_request_with_two_ends_is_refused_and_nothing_after_it_answered() -> None:
+    async def scenario(connect: Callable[[], Awaitable[Streams]]) -> None:
+        reader, writer = await connect()
+        ends = b"content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\n" + ends + HEAD + b"\r\n")
+        answer = await said(reader)
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert answer.count(b"HTTP/1.1") == 1
+
+    talk(scenario)
+
+
 NONSENSE = {
     "tls": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 20 + b"\r\n\r\n",
     "http/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",

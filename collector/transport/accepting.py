@@ -1,0 +1,107 @@
+"""Accepts the connections of a listener, none faster than the event loop can bear.
+
+Connections beyond a limit are closed at once, TLS handshakes have a time limit, and where the process has no file descriptors
+left the listener pauses: waiting connections stay in the kernel's queue, and the shortage is logged once a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable, Sized
+from typing import Any, Final
+
+from collector.errors import ConfigError
+
+_log = logging.getLogger(__name__)
+ACCEPT_PAUSE: Final = 0.5
+"""Seconds until the next attempt after a connection could not be accepted."""
+_LOG_INTERVAL: Final = 60.0  # seconds between two log lines on that
+
+
+def bind(endpoint: str) -> socket.socket:
+    """Returns a socket that listens on host:port. Raises ConfigError where the address is in use or not local."""
+    host, _, port = endpoint.rpartition(":")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host.strip("[]"), int(port)), family=family, backlog=1024)
+    except (OSError, UnicodeError) as error:  # UnicodeError: no host name
+        raise ConfigError(f"cannot listen on {endpoint}: {getattr(error, 'strerror', None) or error}") from None
+    listener.setblocking(False)
+    # Connections inherit it. Without it the body of an answer waits for the sender to acknowledge its head, 40 ms or more.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
+
+
+class Acceptor:
+    """Hands each connection of ``listener`` to a protocol made by ``factory``, until ``close``.
+
+    ``established`` holds the connections that were handed over; with the handshakes in progress they are at most
+    ``max_connections``. ``on_failure`` is called for each connection that could not be accepted.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        factory: Callable[[], asyncio.Protocol],
+        established: Sized,
+        max_connections: int,
+        on_failure: Callable[[], None],
+        tls: ssl.SSLContext | None = None,
+        handshake_timeout: float = 10.0,
+    ) -> None:
+        self._listener, self._factory, self._on_failure = listener, factory, on_failure
+        self._established, self._max_connections = established, max_connections
+        self._options: dict[str, Any] = {}
+        if tls is not None:
+            self._options = {
+                "ssl": tls,
+                "ssl_handshake_timeout": handshake_timeout,
+                "ssl_shutdown_timeout": handshake_timeout,
+            }
+        self._handshakes: dict[asyncio.Task[Any], socket.socket] = {}
+        self._next_log = 0.0
+        self._accepting = asyncio.create_task(self._accept_forever())
+
+    async def close(self) -> None:
+        """Stop accepting, and end handshakes in progress."""
+        tasks = [self._accepting, *self._handshakes]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._listener.close()
+
+    async def _accept_forever(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(self._listener)
+            except OSError as error:
+                if not isinstance(error, ConnectionAbortedError):  # the sender gave up waiting
+                    self._report(error, loop.time())
+                    await asyncio.sleep(ACCEPT_PAUSE)
+                continue
+            if len(self._established) + len(self._handshakes) < self._max_connections:
+                accepted = loop.connect_accepted_socket(self._factory, connection, **self._options)
+                task = asyncio.create_task(accepted)
+                self._handshakes[task] = connection
+                task.add_done_callback(self._handed_over)
+            else:
+                connection.close()  # an answer would need the resources that ran out; senders retry
+            await asyncio.sleep(0)  # sock_accept does not yield while connections wait
+
+    def _handed_over(self, task: asyncio.Task[Any]) -> None:
+        connection = self._handshakes.pop(task)
+        if task.cancelled() or task.exception() is not None:
+            connection.close()
+
+    def _report(self, error: OSError, now: float) -> None:
+        self._on_failure()
+        if now >= self._next_log:
+            self._next_log = now + _LOG_INTERVAL
+            port = self._listener.getsockname()[1]
+            _log.error(
+                "cannot accept connections on port %d, trying again every %g s: %s", port, ACCEPT_PAUSE, error.strerror
+            )
