@@ -9,6 +9,7 @@ The body of an error response is a ``google.rpc.Status`` in the encoding of the 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from io import BytesIO
@@ -32,7 +33,9 @@ from collector.transport.http_server import HttpServer, Receive, Scope, Send, re
 
 _PATHS: dict[str, Signal] = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
-_OFF_LOOP = 256 << 10  # bytes; decompressing or parsing more would delay other requests
+_INLINE_GZIP = 1 << 20  # bytes after decompression; to decompress more would delay other requests
+_INLINE_JSON = 8 << 10  # bytes; converting takes up to 3 µs for each
+_LARGE_JSON = 1 << 20
 
 
 class OtlpHttpReceiver(HttpServer):
@@ -43,6 +46,7 @@ class OtlpHttpReceiver(HttpServer):
         self._config, self._intake = config, intake
         self._limit = config.max_request_body_size_mib << 20
         self._tokens = BearerTokens(config.auth, time.monotonic)
+        self._converting = asyncio.Lock()
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -75,12 +79,19 @@ class OtlpHttpReceiver(HttpServer):
         with self._intake.reservation() as room:
             body = await self._read(headers, receive, room)
             if encoding == "gzip":
-                body = await _off_loop(body, lambda: gunzip(body, self._limit, room.add))
+                body = await _unzip(body, self._limit, room)
             if content_type == _JSON:
-                document = body
-                body = await _off_loop(document, lambda: _converted(signal, document, room))
+                body = await self._convert(signal, body, room)
             rejected = await self._intake.take(signal, body, "http")
         return lambda as_json: status.success_body(signal, rejected, as_json=as_json)
+
+    async def _convert(self, signal: Signal, document: bytes, room: Reservation) -> bytes:
+        """Returns a JSON request as protobuf. Only one large one is converted at a time: the thread competes with the loop."""
+        room.add(json.cost(document))
+        if len(document) <= _INLINE_JSON:
+            return json.to_protobuf(signal, document)
+        async with self._converting if len(document) > _LARGE_JSON else contextlib.nullcontext():
+            return await asyncio.to_thread(json.to_protobuf, signal, document)
 
     async def _read(self, headers: dict[bytes, str], receive: Receive, room: Reservation) -> bytes:
         """Returns the body as sent. Stops reading at the size limit, at the time limit, and where there is no room."""
@@ -108,14 +119,17 @@ class OtlpHttpReceiver(HttpServer):
         return body.getvalue()
 
 
-def _converted(signal: Signal, document: bytes, room: Reservation) -> bytes:
-    room.add(json.cost(document))
-    return json.to_protobuf(signal, document)
-
-
-async def _off_loop(body: bytes, work: Callable[[], bytes]) -> bytes:
-    """Do the work inline if the body is small, otherwise in a thread, so that it does not block other requests."""
-    return work() if len(body) < _OFF_LOOP else await asyncio.to_thread(work)
+async def _unzip(body: bytes, limit: int, room: Reservation) -> bytes:
+    """Decompress inline what is small when decompressed, otherwise in a thread, so that it does not block other requests."""
+    if len(body) <= _INLINE_GZIP:
+        try:
+            plain = gunzip(body, min(limit, _INLINE_GZIP), lambda _: None)
+        except TooLargeError:
+            pass  # from the start again, with the real limit
+        else:
+            room.add(len(plain))
+            return plain
+    return await asyncio.to_thread(gunzip, body, limit, room.add)
 
 
 def _headers(error: CollectorError) -> tuple[tuple[bytes, bytes], ...]:

@@ -8,29 +8,37 @@ from io import BytesIO
 
 from collector.errors import DecodeError, TooLargeError
 
-_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS  # makes zlib recognise either header; gRPC's "deflate" is zlib's
-_CHUNK = 64 << 10  # compressed bytes at a time: what a step leaves over is copied
+_GZIP = 16 + zlib.MAX_WBITS  # makes zlib expect the header of gzip
+_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS  # makes it recognise either header; gRPC's "deflate" is zlib's
+_MAX_MEMBERS = 4096  # of a gzip body; parallel compressors write one for each 64 KiB or more
+_CHUNK = 16 << 10  # compressed bytes at a time: what a step or a member leaves over is copied
 _STEP = 1 << 20  # decompressed bytes at a time
 
 
 def gunzip(body: bytes, limit: int, reserve: Callable[[int], None]) -> bytes:
-    """Returns the decompressed body; calls ``reserve`` with the size of each step, which raises where there is no room.
+    """Returns the decompressed body, of gzip all members as RFC 1952 says.
 
-    Raises TooLargeError beyond ``limit`` bytes, DecodeError if it is not compressed.
+    Calls ``reserve`` with the size of each step, which raises where there is no room. Raises TooLargeError beyond ``limit``
+    bytes or too many members, DecodeError if anything of it is not compressed.
     """
-    unzip, plain = zlib.decompressobj(_GZIP_OR_ZLIB), BytesIO()
+    unzip, plain, at, members = zlib.decompressobj(_GZIP_OR_ZLIB), BytesIO(), 0, 1
     try:
-        for at in range(0, len(body), _CHUNK):
+        while at < len(body):
+            if unzip.eof:
+                unzip, members = zlib.decompressobj(_GZIP), members + 1
+                if members > _MAX_MEMBERS:
+                    raise TooLargeError(f"the gzip body has more than {_MAX_MEMBERS:,} members")
             rest, step = body[at : at + _CHUNK], b""
-            while (
-                rest or len(step) == _STEP
-            ) and not unzip.eof:  # after a full step there may be more without more input
+            at += len(rest)
+            # after a full step there may be more without more input
+            while (rest or len(step) == _STEP) and not unzip.eof:
                 step = unzip.decompress(rest, _STEP)
                 rest = unzip.unconsumed_tail
                 if plain.tell() + len(step) > limit:
                     raise TooLargeError(f"the body is larger than {limit >> 20} MiB after decompression")
                 reserve(len(step))
                 plain.write(step)
+            at -= len(unzip.unused_data)
     except zlib.error as error:
         raise DecodeError(f"the body is not gzip: {error}") from None
     if not unzip.eof:

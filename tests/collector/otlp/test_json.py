@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.errors import DecodeError
+from collector.errors import DecodeError, TooLargeError
+from collector.otlp import json as otlp_json
 from collector.otlp.json import any_signal, load, to_protobuf
 from tests import otlp_data as data
 
@@ -37,7 +39,7 @@ def request(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_request_as_the_javascript_sdk_writes_it() -> None:
-    (span,) = data.all_spans(to_protobuf("traces", json.dumps(request())))
+    (span,) = data.all_spans(to_protobuf("traces", json.dumps(request()).encode()))
     assert (span.trace_id, span.span_id, span.parent_span_id) == (data.TRACE, data.span_id(2), data.span_id(1))
     assert (span.start_time_unix_nano, span.end_time_unix_nano) == (data.EPOCH_NS, data.EPOCH_NS + 1_000_000)
     assert data.values_of(span) == {"gen_ai.tool.name": "search", "n": 7, "m": 8, "traceId": "not an id"}
@@ -61,7 +63,55 @@ def test_a_request_as_the_javascript_sdk_writes_it() -> None:
 )
 def test_a_body_that_is_not_otlp_is_refused(body: str | bytes, message: str) -> None:
     with pytest.raises(DecodeError, match=message):
-        to_protobuf("traces", body)
+        to_protobuf("traces", body.encode() if isinstance(body, str) else body)
+
+
+def spans(count: int, span: str = json.dumps(SPAN)) -> bytes:
+    return f'{{"resourceSpans": [{{"scopeSpans": [{{"spans": [{", ".join([span] * count)}]}}]}}]}}'.encode()
+
+
+def test_large_requests_are_converted_like_small_ones() -> None:
+    large = spans(3_000)
+    assert large.count(b",") > otlp_json._QUICK
+    (span,) = data.all_spans(to_protobuf("traces", spans(1)))
+    assert data.all_spans(to_protobuf("traces", large)) == [span] * 3_000
+
+
+@pytest.mark.parametrize("nested", [b"[" * 60_000 + b"]" * 60_000, b'{"a":' * 60_000 + b"1" + b"}" * 60_000])
+def test_a_large_request_that_is_nested_too_deeply_is_refused(nested: bytes) -> None:
+    with pytest.raises(DecodeError, match="recursion"):
+        to_protobuf("traces", b'{"x":' + nested + b"}")
+
+
+BEYOND_LIMITS = {
+    "20 MiB": lambda: b'{"x": "' + b" " * (20 << 20) + b'"}',
+    "500,000 objects": lambda: b'{"x": [' + b"{}," * 500_001 + b"0]}",
+}
+
+
+@pytest.mark.parametrize("limit", BEYOND_LIMITS)
+def test_a_request_beyond_a_limit_is_too_large(limit: str) -> None:
+    with pytest.raises(TooLargeError, match=f"at most {limit}"):
+        to_protobuf("traces", BEYOND_LIMITS[limit]())
+
+
+def test_other_threads_run_while_a_large_request_is_parsed() -> None:
+    """The parser in C would hold the interpreter lock from the first value to the last."""
+    body = b'{"x": [' + b"[]," * 200_000  # without an end, so that parsing is all that happens
+    finished = threading.Event()
+
+    def convert() -> None:
+        with pytest.raises(DecodeError, match="not JSON"):
+            to_protobuf("traces", body)
+        finished.set()
+
+    thread = threading.Thread(target=convert)
+    thread.start()
+    turns = 0
+    while not finished.wait(0.001):
+        turns += 1
+    thread.join()
+    assert turns > 5
 
 
 def test_a_document_of_a_file_exporter_may_be_any_signal() -> None:
@@ -81,7 +131,7 @@ json_values = st.recursive(
 @given(st.dictionaries(st.sampled_from(list(SPAN)), json_values))
 def test_any_json_gives_protobuf_or_a_decode_error(changes: dict[str, Any]) -> None:
     try:
-        body = to_protobuf("traces", json.dumps(request(**changes)))
+        body = to_protobuf("traces", json.dumps(request(**changes)).encode())
     except DecodeError:
         return
     assert len(data.all_spans(body)) == 1

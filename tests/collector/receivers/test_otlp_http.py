@@ -75,6 +75,49 @@ def test_gzip_chunked_and_both() -> None:
     assert [request for _, request, _ in intake.received] == [REQUEST] * 3
 
 
+ZIPPED = {**PROTOBUF, "content-encoding": "gzip"}
+FIRST, SECOND = data.traces(data.span(1)).SerializeToString(), data.traces(data.span(2)).SerializeToString()
+
+
+def test_a_gzip_body_is_read_to_its_end_or_refused() -> None:
+    intake = RecordingIntake()
+    first, second = gzip.compress(FIRST), gzip.compress(SECOND)
+
+    async def scenario(client: httpx.AsyncClient) -> None:
+        assert (await client.post("/v1/traces", content=first + second, headers=ZIPPED)).status_code == 200
+        assert (await client.post("/v1/traces", content=first + b"garbage", headers=ZIPPED)).status_code == 400
+
+    exchange(intake, scenario)
+    assert [request for _, request, _ in intake.received] == [FIRST + SECOND]
+    assert intake.refused == [("http", "decode")]
+
+
+def test_a_small_gzip_body_that_becomes_large_is_decompressed() -> None:
+    intake = RecordingIntake()
+    request = data.traces(data.span(1, name="x" * (3 << 20))).SerializeToString()
+
+    async def scenario(client: httpx.AsyncClient) -> None:
+        assert (await client.post("/v1/traces", content=gzip.compress(request), headers=ZIPPED)).status_code == 200
+
+    exchange(intake, scenario)
+    assert [request for _, request, _ in intake.received] == [request]
+
+
+def test_a_large_json_body_is_converted_beside_small_ones() -> None:
+    intake = RecordingIntake()
+    large = {
+        "resourceSpans": [{"scopeSpans": [{"spans": [{"spanId": "0000000000000007", "name": "x" * 9_000}] * 200}]}]
+    }
+
+    async def scenario(client: httpx.AsyncClient) -> None:
+        bodies = [json.dumps(large), json.dumps(large), "{}"]
+        answers = await asyncio.gather(*(client.post("/v1/traces", content=body, headers=JSON) for body in bodies))
+        assert [answer.status_code for answer in answers] == [200, 200, 200]
+
+    exchange(intake, scenario)
+    assert sorted(len(data.all_spans(request)) for _, request, _ in intake.received) == [0, 200, 200]
+
+
 def test_json_is_converted_to_protobuf_and_the_response_is_json() -> None:
     intake = RecordingIntake()
     body = {"resourceSpans": [{"scopeSpans": [{"spans": [{"spanId": "0000000000000007"}]}]}]}

@@ -30,6 +30,51 @@ def test_a_body_comes_out_as_it_went_in(body: bytes, compress: object) -> None:
     assert sum(reserved) == len(body)
 
 
+FIRST, SECOND = gzip.compress(b"first, "), gzip.compress(b"second")
+MEMBERS = {
+    "two": FIRST + SECOND,
+    "an empty one between": FIRST + gzip.compress(b"") + SECOND,
+    "many": FIRST + gzip.compress(b"") * 4_000 + SECOND,
+}
+
+
+@pytest.mark.parametrize("packed", MEMBERS.values(), ids=list(MEMBERS))
+def test_every_member_is_read(packed: bytes) -> None:
+    assert gunzip(packed, MIB, lambda _: None) == b"first, second"
+
+
+def test_members_larger_than_what_is_read_at_a_time() -> None:
+    noise = random.Random(2).randbytes(100_000)
+    assert gunzip(gzip.compress(noise) * 3, MIB, lambda _: None) == noise * 3
+
+
+TOO_MUCH = {
+    "all members together": gzip.compress(bytes(MIB // 2)) * 2 + gzip.compress(b"x"),
+    "members": gzip.compress(b"") * 5_000,
+}
+
+
+@pytest.mark.parametrize("packed", TOO_MUCH.values(), ids=list(TOO_MUCH))
+def test_members_are_limited_in_size_and_number(packed: bytes) -> None:
+    with pytest.raises(TooLargeError):
+        gunzip(packed, MIB, lambda _: None)
+
+
+NOT_ALL_GZIP = {
+    "garbage": FIRST + b"garbage",
+    "zeros": FIRST + bytes(8),
+    "half a member": FIRST + SECOND[:-4],
+    "half a header": FIRST + SECOND[:5],
+    "a wrong checksum": FIRST + SECOND[:-8] + bytes(8),
+}
+
+
+@pytest.mark.parametrize("packed", NOT_ALL_GZIP.values(), ids=list(NOT_ALL_GZIP))
+def test_a_body_that_is_not_gzip_to_its_end(packed: bytes) -> None:
+    with pytest.raises(DecodeError):
+        gunzip(packed, MIB, lambda _: None)
+
+
 def test_it_stops_where_there_is_no_room_for_the_next_step() -> None:
     reserved: list[int] = []
 
