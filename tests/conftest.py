@@ -7,13 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.leftovers import Snapshot, left_since, unfinished_tasks
 
 # Property tests are not timed, since machines differ. Where CI is set, hypothesis draws the same examples in each run.
 settings.register_profile("rightcall", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rightcall")
+# For `make mutants`: few examples, the same in each run, and none of the time goes into finding the smallest that fails.
+_UNSHRUNK = set(Phase) - {Phase.shrink, Phase.explain}
+settings.register_profile(
+    "mutants", settings.get_profile("rightcall"), max_examples=20, derandomize=True, database=None, phases=_UNSHRUNK
+)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -32,7 +32,9 @@ def test_it_is_ready_when_full_in_items_or_bytes_or_old() -> None:
         batch.add(envelope, b"", 10.0)
     assert batch.ready(10.0)
     batch.take()
-    batch.add(envelope, bytes(MAX_BYTES), 10.0)
+    batch.add(envelope, bytes(MAX_BYTES // 2), 10.0)
+    assert not batch.ready(10.0)
+    batch.add(envelope, bytes(MAX_BYTES // 2), 10.0)
     assert batch.ready(10.0)
 
 

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
 from collector.assembly.held_spans import HeldSpans
 from collector.config.model import RedactionConfig, SendingQueueConfig
+from collector.delivery.batch import MAX_AGE
 from collector.delivery.hold import HeldExport, HoldQueue
 from collector.delivery.sending_queue import SendingQueue
-from collector.otlp.lazy import Envelope
+from collector.otlp.lazy import Envelope, iter_scopes
 from collector.results.redaction import Redaction
+from tests import otlp_data as data
 
 ENVELOPE = Envelope(b"", b"")
 HOLD = 20.0
 
 
-def hold_queue(held: HeldSpans) -> HoldQueue:
-    return HoldQueue(SendingQueue(SendingQueueConfig()), None, Redaction(RedactionConfig()), held, HOLD)
+def hold_queue(held: HeldSpans, sending: SendingQueue | None = None) -> HoldQueue:
+    redaction = Redaction(RedactionConfig(attributes=["secret"]))
+    if sending is None:
+        sending = SendingQueue(SendingQueueConfig())
+    return HoldQueue(sending, None, redaction, held, HOLD)
+
+
+def items_of(sending: SendingQueue) -> list[tuple[str, list[bytes]]]:
+    """What was queued: signal and items of each request."""
+    return [
+        (request.signal, [item for _, items in iter_scopes(request.payload) for item in items])
+        for request in sending.pending()
+    ]
 
 
 def export(number: int, size: int, awaited: int = 1) -> HeldExport:
@@ -41,6 +56,63 @@ def test_results_beyond_the_budget_do_not_wait() -> None:
     queue.advance(HOLD)
     queue.add(export(3, 100), HOLD)
     assert (held.bytes, len(queue._waiting)) == (100, 1)
+
+
+def test_a_judgement_joins_the_results_that_wait_for_it() -> None:
+    sending = SendingQueue(SendingQueueConfig())
+    queue = hold_queue(HeldSpans(1000), sending)
+    judged, other = data.span(1), data.span(2)
+    results = HeldExport(
+        data.TRACE,
+        [(ENVELOPE, judged.SerializeToString()), (ENVELOPE, other.SerializeToString())],
+        [(ENVELOPE, b"verdict")],
+        (judged.span_id, other.span_id),
+        awaited=2,
+    )
+    queue.add(results, 0.0)
+    queue.add_judgement(
+        results, [(ENVELOPE, b"judged")], {judged.span_id: (("score", 0.5), ("secret", "x"))}, 1.0, awaited=True
+    )
+    queue.flush(HOLD - 1.0)
+    assert items_of(sending) == []
+    queue.add_judgement(results, [], {}, 2.0, awaited=True)
+    queue.flush(3.0)
+    (_, (first, second)), (_, events) = items_of(sending)
+    assert [request.signal for request in sending.pending()] == ["traces", "logs"]
+    assert data.values_of(Span.FromString(first)) == {"score": 0.5, "secret": "[redacted]"}
+    assert second == other.SerializeToString()
+    assert events == [b"verdict", b"judged"]
+
+
+def test_a_judgement_of_results_that_left_leaves_by_itself() -> None:
+    sending = SendingQueue(SendingQueueConfig())
+    queue, results = hold_queue(HeldSpans(100), sending), export(1, 10)
+    queue.add(results, 0.0)
+    queue.advance(HOLD)
+    queue.flush(HOLD + MAX_AGE)
+    assert queue.next_deadline() is None
+    queue.add_judgement(results, [(ENVELOPE, b"judged")], {}, 30.0, awaited=True)
+    assert queue.next_deadline() == 30.0 + MAX_AGE
+    queue.flush(30.0 + MAX_AGE)
+    assert items_of(sending)[1:] == [("logs", [b"judged"])]
+
+
+def test_results_of_a_trace_that_reopened_leave_before_its_further_ones() -> None:
+    held = HeldSpans(100)
+    queue = hold_queue(held)
+    for size, now in ((10, 0.0), (20, 1.0)):
+        queue.add(export(1, size), now)
+    queue.add(export(2, 30), 2.0)
+    assert (held.count, held.bytes, queue.held_spans) == (2, 50, 3)
+    assert queue.next_deadline() == 1.0 + MAX_AGE, "of the batch with the first ones"
+
+
+def test_without_an_exporter_nothing_is_queued() -> None:
+    held = HeldSpans(100)
+    queue = HoldQueue(None, None, Redaction(RedactionConfig()), held, HOLD)
+    queue.add(export(1, 10, awaited=0), 0.0)
+    queue.flush(MAX_AGE)
+    assert queue.held_spans == 0
 
 
 def test_open_traces_take_from_the_same_budget() -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
+
 from collector.component import ExportRequest
 from collector.config.model import SendingQueueConfig
+from collector.delivery import sending_queue
 from collector.delivery.sending_queue import SendingQueue
 
 
@@ -69,5 +72,47 @@ def test_only_spans_are_counted_as_spans() -> None:
     async def scenario(queue: SendingQueue) -> None:
         queue.put(ExportRequest("logs", b"", 5))
         assert queue.spans == 0
+
+    run(scenario)
+
+
+def test_it_is_drained_when_the_last_request_is_acknowledged() -> None:
+    async def scenario(queue: SendingQueue) -> None:
+        queue.recover()  # nothing: it is in memory only
+        await queue.drained()
+        for payload in (b"first", b"second"):
+            queue.put(ExportRequest("traces", payload, 1))
+        drained = asyncio.create_task(queue.drained())
+        queue.ack(await queue.get())
+        await asyncio.sleep(0)
+        assert not drained.done()
+        queue.ack(await queue.get())
+        await drained
+
+    run(scenario)
+
+
+def test_what_is_dropped_is_counted_and_takes_nothing_any_more() -> None:
+    async def scenario(queue: SendingQueue) -> None:
+        assert queue.dropped == 0
+        for dropped in (2, 4):
+            for _ in range(2):
+                queue.put(ExportRequest("traces", bytes(1 << 19), 1))
+            await queue.get()
+            queue.drop_pending()
+            await queue.drained()
+            assert (queue.dropped, len(queue), queue.spans, queue._bytes) == (dropped, 0, 0, 0)
+
+    run(scenario)
+
+
+def test_a_queue_in_memory_keeps_its_payloads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending_queue, "_WINDOW", 1)
+
+    async def scenario(queue: SendingQueue) -> None:
+        for payload in (b"first", b"second"):
+            queue.put(ExportRequest("traces", payload, 1))
+        queue.requeue(await queue.get())
+        assert [request.payload for request in queue.pending()] == [b"second", b"first"]
 
     run(scenario)

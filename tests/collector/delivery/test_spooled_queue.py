@@ -1,0 +1,72 @@
+"""The sending queue over a spool: what it keeps in memory, and what it knows after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from collector.component import ExportRequest
+from collector.config.model import SendingQueueConfig
+from collector.delivery import sending_queue
+from collector.delivery.sending_queue import SendingQueue
+from collector.storage.spool import Spool
+from collector.storage.spool_file import SpoolFile
+from collector.telemetry.metrics import Telemetry
+
+Scenario = Callable[[SendingQueue, Spool], Awaitable[None]]
+
+
+def run(folder: Path, scenario: Scenario) -> None:
+    async def main() -> None:
+        spool = Spool(SpoolFile(folder, fsync=False), 1 << 30, Telemetry())
+        await spool.start()
+        try:
+            await scenario(SendingQueue(SendingQueueConfig(), spool), spool)
+        finally:
+            await spool.shutdown()
+
+    asyncio.run(main())
+
+
+def test_what_is_recovered_is_counted_and_is_read_when_it_is_sent(tmp_path: Path) -> None:
+    put = [("traces", b"one", 2), ("logs", b"two", 5), ("traces", b"three", 3)]
+
+    async def before(queue: SendingQueue, spool: Spool) -> None:
+        for signal, payload, items in put:
+            queue.put(ExportRequest(signal, payload, items))  # type: ignore[arg-type]  # signals, in a list
+        await spool.stored()
+
+    async def after(queue: SendingQueue, _: Spool) -> None:
+        queue.recover()
+        assert [(request.payload, request.in_memory) for request in queue.pending()] == [(b"", False)] * 3
+        assert (len(queue), queue.spans, queue._bytes) == (3, 5, 0)
+        sent = [await queue.get() for _ in put]
+        assert [(request.signal, request.payload, request.items) for request in sent] == put
+        assert (all(request.in_memory for request in sent), queue._bytes) == (True, len(b"onetwothree"))
+        for request in sent:
+            queue.ack(request)
+        assert (len(queue), queue.spans, queue._bytes) == (0, 0, 0)
+
+    run(tmp_path, before)
+    run(tmp_path, after)
+
+
+def test_requests_are_kept_in_memory_until_they_fill_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending_queue, "_WINDOW", 10)
+
+    async def scenario(queue: SendingQueue, spool: Spool) -> None:
+        for payload in (b"0123456789", b"x"):
+            queue.put(ExportRequest("traces", payload, 1))
+        await spool.stored()
+        assert ([request.in_memory for request in queue.pending()], queue._bytes) == ([True, False], 10)
+        queue.requeue(await queue.get())
+        assert ([request.in_memory for request in queue.pending()], queue._bytes) == ([False, True], 10)
+        small = await queue.get()
+        assert (small.payload, queue._bytes) == (b"x", 11)
+        queue.requeue(small)
+        assert ([request.in_memory for request in queue.pending()], queue._bytes) == ([True, False], 10)
+
+    run(tmp_path, scenario)
