@@ -10,27 +10,31 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from collector.errors import ConfigError
+from collector.files import read_regular_file
 
 Where = tuple[str | int, ...]
 
-_MAX_BYTES = 4 << 20
+MAX_BYTES = 4 << 20
+"""The largest YAML file that is read."""
 _MAX_NODES = 200_000
 _ENVIRONMENT = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The data of a YAML file, and the line number of every path in it."""
+    """The data of a YAML file, the line number of every path in it, and a digest of the file."""
 
     path: Path
     data: Any
     lines: Mapping[Where, int]
+    digest: str
 
     def place(self, where: Where) -> str:
         """Returns ``file:line`` of ``where``, or of its nearest ancestor that has a line."""
@@ -51,9 +55,8 @@ def load_yaml(path: Path, environment: Mapping[str, str] | None = None) -> Docum
     Raises ConfigError if the file cannot be read, is not YAML, repeats a key or references a variable that is not set.
     """
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise ConfigError(f"{path}: larger than {_MAX_BYTES >> 20} MiB")
-        root = yaml.compose(path.read_text("utf-8"), Loader=yaml.SafeLoader)
+        content = read_regular_file(path, MAX_BYTES)
+        root = yaml.compose(content.decode("utf-8"), Loader=yaml.SafeLoader)
         reader = _Reader(path, environment)
         data = reader.read(root, ()) if root else {}
     except (OSError, UnicodeDecodeError) as error:
@@ -64,7 +67,7 @@ def load_yaml(path: Path, environment: Mapping[str, str] | None = None) -> Docum
         raise ConfigError(f"{path}:{mark.line + 1 if mark else 1}: not YAML: {problem}") from None
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply") from None
-    return Document(path, data, reader.lines)
+    return Document(path, data, reader.lines, sha256(content).hexdigest()[:12])
 
 
 class _Reader:

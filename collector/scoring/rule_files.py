@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +46,7 @@ def load_rules(paths: Iterable[Path]) -> LoadedRules:
             mistakes.append(str(error))
         else:
             intents += file.intents
-            files.append((path.name, hashlib.sha256(path.read_bytes()).hexdigest()[:12]))
+            files.append((path.name, document.digest))
     if mistakes:
         raise ConfigError("\n".join(mistakes))
     try:

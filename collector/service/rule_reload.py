@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -24,36 +25,52 @@ class RuleReload:
     def __init__(self, config: Config, telemetry: Telemetry, tracing: SelfTracing) -> None:
         self._config, self._telemetry, self._tracing = config, telemetry, tracing
         self._versions = _versions(config.rules)
+        self._asked = asyncio.Event()
 
     def load(self) -> LoadedRules:
         """Load the rules. Raises ConfigError."""
-        rules = load_rules(rule_paths(self._config.rules))
-        if rules.set.has_judges() and self._config.judge is None:
-            _log.warning("some rules have scorers that ask a model, but no `judge:` is configured: they give no scores")
-        self._telemetry.rules_info.clear()
-        for file, digest in rules.files:
-            self._telemetry.rules_info.labels(file, digest).set(1)
-        return rules
+        return self._published(self._read())
 
-    def reload(self, use: Callable[[LoadedRules], None]) -> None:
-        """Load the rules again and hand them to ``use``."""
+    def ask(self) -> None:
+        """Make ``watch`` load the rules again, whether or not a file changed."""
+        self._asked.set()
+
+    async def watch(self, use: Callable[[LoadedRules], None]) -> None:
+        """Hand the rules to ``use`` when asked and when a file changes, until cancelled.
+
+        Kubernetes swaps ConfigMap files without a signal. Files are looked at and read on a thread: they may be large, or on
+        a file system that does not answer.
+        """
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), _CHECK_INTERVAL)
+            asked = self._asked.is_set()
+            self._asked.clear()
+            versions = await asyncio.to_thread(_versions, self._config.rules)
+            if asked or versions != self._versions:
+                self._versions = versions
+                await self._reload(use)
+
+    async def _reload(self, use: Callable[[LoadedRules], None]) -> None:
         try:
             with self._tracing.span("reload rules"):
-                use(self.load())
+                use(self._published(await asyncio.to_thread(self._read)))
         except ConfigError as error:
             self._telemetry.rules_reload_failures.inc()
             _log.error("the new rules are invalid, keeping the old ones:\n%s", error)
         else:
             _log.info("rules reloaded")
 
-    async def watch(self, use: Callable[[LoadedRules], None]) -> None:
-        """Reload whenever a rule file changes, until cancelled: Kubernetes swaps ConfigMap files without a signal."""
-        while True:
-            await asyncio.sleep(_CHECK_INTERVAL)
-            versions = _versions(self._config.rules)
-            if versions != self._versions:
-                self._versions = versions
-                self.reload(use)
+    def _read(self) -> LoadedRules:
+        return load_rules(rule_paths(self._config.rules))
+
+    def _published(self, rules: LoadedRules) -> LoadedRules:
+        if rules.set.has_judges() and self._config.judge is None:
+            _log.warning("some rules have scorers that ask a model, but no `judge:` is configured: they give no scores")
+        self._telemetry.rules_info.clear()
+        for file, digest in rules.files:
+            self._telemetry.rules_info.labels(file, digest).set(1)
+        return rules
 
 
 def _versions(paths: list[Path]) -> list[tuple[str, int, int]]:

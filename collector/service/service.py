@@ -143,7 +143,7 @@ class Service:
 
     def reload(self) -> None:
         """Load the rules again; if they are invalid, keep the old ones."""
-        self._rules.reload(self.pipeline.set_rules)
+        self._rules.ask()
 
     async def shutdown(self) -> None:
         """Stop upstream first.

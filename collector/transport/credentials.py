@@ -10,13 +10,17 @@ import hmac
 import logging
 import ssl
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from collector.config.model import BearerAuthConfig, ServerTlsConfig
 from collector.errors import ConfigError, UnauthenticatedError
+from collector.files import read_regular_file
 
 _log = logging.getLogger(__name__)
 _SCHEME = "bearer "
+MAX_FILE_BYTES = 4 << 20
+"""The largest file of certificates, keys or tokens that is read."""
 
 
 class WatchedFiles:
@@ -49,7 +53,7 @@ class WatchedFiles:
 def read_file(path: Path, what: str) -> bytes:
     """A file's content. Raises ConfigError, naming what it is for."""
     try:
-        return path.read_bytes()
+        return read_regular_file(path, MAX_FILE_BYTES)
     except OSError as error:
         raise ConfigError(f"{what}: {path} cannot be read: {error.strerror}") from None
 
@@ -101,7 +105,7 @@ class BearerTokens:
             except ConfigError as error:
                 _log.error("the new tokens cannot be used, keeping the old ones: %s", error)
         shown = authorization or ""
-        token = shown[len(_SCHEME) :].strip().encode("utf-8", "surrogateescape")
+        token = _digest(shown[len(_SCHEME) :].strip().encode("utf-8", "surrogateescape"))
         known = [hmac.compare_digest(token, own) for own in self._tokens]  # all of them, whichever matches
         if not shown.lower().startswith(_SCHEME) or not any(known):
             raise UnauthenticatedError("missing or invalid bearer token")
@@ -109,11 +113,16 @@ class BearerTokens:
     @staticmethod
     def _read(config: BearerAuthConfig) -> list[bytes]:
         if config.bearer_token is not None:
-            return [config.bearer_token.get_secret_value().encode()]
+            return [_digest(config.bearer_token.get_secret_value().encode())]
         if config.bearer_token_file is None:
             return []
         lines = read_file(config.bearer_token_file, "auth.bearer_token_file").splitlines()
-        tokens = [line.strip() for line in lines if line.strip()]
+        tokens = [_digest(line.strip()) for line in lines if line.strip()]
         if not tokens:
             raise ConfigError(f"auth.bearer_token_file: {config.bearer_token_file} holds no token")
         return tokens
+
+
+def _digest(token: bytes) -> bytes:
+    """Digests have one length; comparing tokens would tell how long the right one is."""
+    return sha256(token).digest()

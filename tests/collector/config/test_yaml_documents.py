@@ -96,5 +96,5 @@ def test_a_hint_names_the_nearest_key_or_all() -> None:
 
 
 def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"file.yaml: larger than 4 MiB"):
+    with pytest.raises(ConfigError, match=r"file.yaml: cannot be read: larger than 4 MiB"):
         load_yaml(write(tmp_path, "# " + "x" * (4 << 20)))

@@ -1,0 +1,99 @@
+"""Rule files that change while the collector runs: what is loaded, what is refused, and that the event loop goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from collector.config.model import Config
+from collector.scoring.rule_files import LoadedRules
+from collector.service.rule_reload import RuleReload
+from collector.telemetry.metrics import Telemetry
+from collector.telemetry.spans import SelfTracing
+from tests.waiting import PATIENCE, until
+
+RULES = "rules:\n  - {{name: {name}, match: {{}}, expect: {{any_order: []}}}}\n"
+
+
+class Watching:
+    """A ``RuleReload`` under way: ``names`` of the rules it handed over, and its metrics."""
+
+    def __init__(self, file: Path) -> None:
+        self.file, self.telemetry, self.names = file, Telemetry(), list[str]()
+        file.write_text(RULES.format(name="first"))
+        config = Config.model_validate({"rules": [str(file)]})
+        self.rules = RuleReload(config, self.telemetry, SelfTracing())
+
+    def use(self, rules: LoadedRules) -> None:
+        self.names += [rule.rule.name for rule in rules.set.rules]
+
+    def failures(self) -> float:
+        return self.telemetry.registry.get_sample_value("rightcall_rules_reload_failures_total") or 0
+
+    def run(self, scenario: Callable[[], Awaitable[None]]) -> None:
+        async def run() -> None:
+            watcher = asyncio.create_task(self.rules.watch(self.use))
+            await scenario()
+            watcher.cancel()
+            await asyncio.gather(watcher, return_exceptions=True)
+
+        asyncio.run(run())
+
+
+@pytest.fixture
+def watching(tmp_path: Path) -> Watching:
+    return Watching(tmp_path / "rules.yaml")
+
+
+def test_rules_are_loaded_when_asked(watching: Watching) -> None:
+    async def scenario() -> None:
+        watching.file.write_text(RULES.format(name="second"))
+        watching.rules.ask()
+        await until(lambda: watching.names == ["second"])
+
+    watching.run(scenario)
+
+
+def test_many_questions_at_once_are_one(watching: Watching) -> None:
+    async def scenario() -> None:
+        for _ in range(1000):
+            watching.rules.ask()
+        await until(lambda: watching.names)
+        watching.file.write_text(RULES.format(name="second"))
+        watching.rules.ask()
+        await until(lambda: "second" in watching.names)
+
+    watching.run(scenario)
+    assert watching.names == ["first", "second"]
+
+
+def test_a_pipe_in_the_place_of_a_rule_file_is_refused(watching: Watching) -> None:
+    async def scenario() -> None:
+        watching.file.unlink()
+        os.mkfifo(watching.file)
+        watching.rules.ask()
+        await until(lambda: watching.failures() == 1)
+
+    watching.run(scenario)
+    assert watching.names == []
+
+
+def test_files_are_read_off_the_event_loop(watching: Watching, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_file = os.open
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+
+        def open_and_wait_for_the_loop(path: str, flags: int) -> int:
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(PATIENCE)
+            return open_file(path, flags)
+
+        monkeypatch.setattr(os, "open", open_and_wait_for_the_loop)
+        watching.rules.ask()
+        await until(lambda: watching.names == ["first"])
+
+    watching.run(scenario)
