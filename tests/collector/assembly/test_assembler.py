@@ -173,8 +173,9 @@ def test_the_oldest_trace_goes_when_there_are_too_many_or_they_hold_too_much() -
     add(assembler, genai_span(1), 1, OTHER_TRACE)
     assert assembler.over_limit() is opened(assembler)
     assembler = Assembler(TracesConfig(max_held_mib=1))
-    assembler.link({TRACE: [span_id(1), bytes(8)]}, 0)
-    assembler.add(TRACE, span_id(1), genai_span(1), bytes((1 << 20) + 1), ENVELOPE, 0)
+    assembler.add(TRACE, span_id(1), genai_span(1), bytes(1 << 20), ENVELOPE, 0)
+    assert assembler.over_limit() is None
+    assembler.add(OTHER_TRACE, span_id(1), genai_span(1), b"x", ENVELOPE, 0)
     assert assembler.over_limit() is opened(assembler)
 
 
@@ -275,3 +276,39 @@ def test_traces_without_agents_are_bounded_in_number() -> None:
         assembler.link({bytes([number]) * 16: [span_id(5), span_id(1)]}, 0)
     unclaimed = assembler._unclaimed
     assert len(unclaimed._young) + len(unclaimed._old) <= 4
+
+
+def test_a_postponed_trace_is_due_again() -> None:
+    assembler = Assembler(CONFIG)
+    add(assembler, genai_span(1), 0)
+    for trace, _ in assembler.due(2):
+        assembler.postpone(trace, 2.5)
+    assert due(assembler, 2.4) == []
+    assert due(assembler, 2.5) == [(TRACE, Due.SETTLED)]
+
+
+def test_a_trace_from_before_a_restart_recognises_its_spans_and_reopens() -> None:
+    assembler = Assembler(CONFIG)
+    assembler.restore(Trace(TRACE, 0.0, 0.0, bytearray(), seen={span_id(1): True}))
+    assert [(assembler.is_open(i), assembler.is_closed(i)) for i in (TRACE, OTHER_TRACE)] == [
+        (False, True),
+        (False, False),
+    ]
+    assert add(assembler, genai_span(1), 1) is Disposition.DUPLICATE
+    assert len(assembler) == 0
+    add(assembler, genai_span(2), 1)
+    assert (assembler.is_open(TRACE), assembler.is_closed(TRACE)) == (True, False)
+    assert opened(assembler).state is TraceState.REOPENED
+
+
+def test_which_runs_were_scored_is_known_beyond_the_remembered_traces_for_so_many_runs() -> None:
+    assembler, ids = Assembler(TracesConfig(remember=1)), [bytes([number]) * 16 for number in range(100)]
+    for trace_id in ids:
+        add(assembler, genai_span(1, role=Role.AGENT), 0, trace_id)
+        opened(assembler, trace_id).record_verdict(span_id(1), Given(0))
+        assembler.close(opened(assembler, trace_id))
+    evicted = ids[:-1]
+    scored = [trace_id for trace_id in ids if assembler.was_scored(trace_id, span_id(1))]
+    assert scored == evicted[-len(scored) :], "the oldest are not known any more"
+    assert 20 <= len(scored) <= 2 * (20 + 1)
+    assert not assembler.was_scored(evicted[-1], span_id(2))

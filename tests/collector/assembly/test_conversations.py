@@ -161,3 +161,21 @@ def test_an_evicted_conversation_is_not_remembered() -> None:
     conversation, _ = table.add(run(1), 0)
     assert table.close(conversation, "evicted") == [conversation]
     assert table.add(run(2), 1)[0].runs.keys() == {run(2).anchor}
+
+
+def test_only_as_many_bytes_are_freed_as_are_short() -> None:
+    table = conversations(max_held_mib=1)
+    for number, kib in ((1, 512), (2, 256)):
+        table.add(run(number, key(number), size=kib << 10), number)
+        close_due(table, number + 10)
+    table.add(run(3, key(3), size=512 << 10), 20)
+    assert [conversation.key for conversation in table.evict_remembered()] == [key(1)]
+    table.add(run(4, key(4), size=256 << 10), 20)
+    assert (table.evict_remembered(), table.over_limit()) == ([], None), "all of it may be used"
+    table.add(run(5, key(5), size=1), 20)
+    assert [conversation.key for conversation in table.evict_remembered()] == [key(2)]
+    table.add(run(6, key(6), size=256 << 10), 20)
+    assert table.evict_remembered() == []
+    over = table.over_limit()
+    assert over is not None
+    assert over.key == key(3)

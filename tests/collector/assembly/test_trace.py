@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from collector.assembly.trace import TRANSITIONS, Given, Trace, TraceEvent, TraceState
+from collector.model.genai_span import GenAISpan, Role
+from collector.model.span import Resource
 from collector.otlp.lazy import Envelope
 from tests.otlp_data import span_id
 
@@ -55,3 +59,23 @@ def test_verdicts_of_one_trace_are_no_others() -> None:
     first.record_verdict(span_id(1), Given(0, 7))
 
     assert (first.verdicts, second.verdicts) == ({span_id(1): Given(0, 7)}, {})
+
+
+def model(number: int, history: Any) -> GenAISpan:
+    return GenAISpan(span_id(number), b"", number, number, Role.MODEL, "test", Resource({}), history=history)
+
+
+def test_of_a_conversation_only_the_longest_input_is_kept() -> None:
+    trace, beginning = opened(), "x" * 512
+    models = [model(at, beginning + rest) for at, rest in enumerate(("1", "", "123", "12"))]
+    another, parsed = model(9, "y" * 600), [model(10, [1]), model(11, [1, 2])]
+    for each in (*models, another, *parsed):
+        trace.spans[each.span_id] = each
+        trace.keep_longest_history(each)
+    assert [each.history for each in models] == [None, None, beginning + "123", None]
+    assert another.history is not None
+    assert [each.history for each in parsed] == [[1], [1, 2]]
+    trace.drop_histories()
+    assert {each.history for each in trace.spans.values()} == {None}
+    trace.keep_longest_history(model(12, beginning))
+    assert list(trace.histories) == [hash(beginning)]

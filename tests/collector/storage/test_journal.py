@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.assembly.trace import Trace
+from collector.otlp.lazy import Envelope
 from collector.storage import records
 from collector.storage.journal import Journal
 from collector.storage.spool import Spool
@@ -251,6 +252,72 @@ def test_context_stays_while_a_trace_is_open_or_its_results_are_not_queued(tmp_p
     assert stored.rows() == (1, 1), "the next sweep is later"
     journal.sweep(120.0)
     assert stored.rows() == (0, 1)
+    stored.file.close()
+
+
+def test_context_is_kept_for_two_lifetimes(tmp_path: Path) -> None:
+    stored = Stored(tmp_path)
+    stored.open.clear()
+    stored.journal.sweep(1.0)
+    stored.journal.store_request({data.TRACE: [data.span_id(7), bytes(8)]}, [], 2.0)
+    for now in (12.0, 22.0):
+        stored.journal.sweep(now)
+        assert stored.rows() == (1, 0)
+    stored.journal.sweep(32.0)
+    assert stored.rows() == (0, 0)
+    stored.file.close()
+
+
+def test_context_read_back_is_kept_no_longer_than_context_received(tmp_path: Path) -> None:
+    stored = Stored(tmp_path)
+    stored.open.clear()
+    stored.journal.store_request({data.TRACE: [data.span_id(7), bytes(8)]}, [], 0.0)
+    assert stored.rows() == (1, 0)
+    again = Journal(stored._spool, stored.open.__contains__, 10.0)
+    for record in again.records():
+        again.restored(records.read_record(*record), 100.0)
+    for now, left in ((110.0, 1), (120.0, 1), (130.0, 0)):
+        again.sweep(now)
+        assert stored.rows() == (left, 0)
+    stored.file.close()
+
+
+def test_records_of_a_trace_that_is_over_are_deleted_when_they_are_read_back(tmp_path: Path) -> None:
+    stored, other = Stored(tmp_path), b"u" * 16
+    stored.open.add(other)
+    for trace_id in (data.TRACE, other):
+        stored.journal.store_request({trace_id: [data.span_id(7), bytes(8)]}, [], 0.0)
+    assert stored.rows() == (2, 0)
+    stored.open.remove(other)
+    again = Journal(stored._spool, stored.open.__contains__, 10.0)
+    for record in list(again.records()):
+        again.restored(records.read_record(*record), 100.0)
+    assert stored.rows() == (1, 0)
+    (left,) = stored.file.inbox()
+    assert records.read_record(*left).links.keys() == {data.TRACE}
+    stored.file.close()
+
+
+def test_log_records_are_deleted_with_their_trace(tmp_path: Path) -> None:
+    stored = Stored(tmp_path)
+    stored.journal.store_log(data.TRACE, Envelope(b"resource", b"scope"), b"raw")
+    stored.journal.store_log(b"u" * 16, Envelope(b"resource", b"scope"), b"of a trace that is not open")
+    assert stored.rows() == (1, 0)
+    stored.journal.close(Trace(data.TRACE, 0.0, 0.0, bytearray()), [])
+    stored.journal.sent(data.TRACE)
+    stored.journal.commit()
+    assert stored.rows() == (0, 1)
+    stored.file.close()
+
+
+def test_a_trace_evicted_long_before_its_results_are_queued_leaves_no_tombstone(tmp_path: Path) -> None:
+    stored, trace, other = Stored(tmp_path), Trace(data.TRACE, 0.0, 0.0, bytearray()), b"u" * 16
+    stored.journal.close(trace, [])
+    stored.journal.close(Trace(other, 0.0, 0.0, bytearray()), [trace])
+    for trace_id in (other, data.TRACE):
+        stored.journal.sent(trace_id)
+        stored.journal.commit()
+        assert stored.rows() == (0, 1)
     stored.file.close()
 
 
