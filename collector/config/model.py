@@ -254,6 +254,10 @@ class AdminConfig(Section):
     """/livez, /readyz and /config, on loopback unless configured."""
 
     endpoint: Listen = "127.0.0.1:13133"
+    allowed_hosts: list[str] = Field(
+        ["*.svc", "*.svc.cluster.local"],
+        description="Host headers that are answered besides IP addresses and names without a dot; probes always are",
+    )
 
 
 class LogsConfig(Section):
@@ -291,7 +295,7 @@ class Config(Section):
     conversations: ConversationsConfig = ConversationsConfig()
     context: ContextConfig = ContextConfig()
     spool: Annotated[SpoolConfig | None, BeforeValidator(_spool)] = Field(SpoolConfig(), json_schema_extra=_also_memory)
-    memory_limiter: MemoryLimiterConfig = MemoryLimiterConfig()
+    memory_limiter: MemoryLimiterConfig = Field(default_factory=MemoryLimiterConfig)
     redact: RedactionConfig = RedactionConfig()
     judge: JudgeConfig | None = None
     exporters: ExportersConfig = ExportersConfig()

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
 from collector.config.memory import memory_budget
 from collector.config.model import Config
+from collector.service.admin_hosts import is_own_host
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
+
+_SECRET = ("headers", "extra_body")
+_URL = re.compile(r"^(\w[\w+.-]*://)(.*@)?([^?#]*)([?#].*)?$", re.DOTALL)
 
 
 class Health:
@@ -24,7 +29,10 @@ class Health:
 
 
 class AdminServer(HttpServer):
-    """Serves /livez, /readyz and /config; header values, which may be secrets, are not shown."""
+    """Serves /livez, /readyz and /config, the latter without what may be a secret.
+
+    Probes are answered whatever name they ask for; everything else only under a name of our own.
+    """
 
     def __init__(self, config: Config, health: Health) -> None:
         super().__init__(config.admin.endpoint)
@@ -37,10 +45,16 @@ class AdminServer(HttpServer):
             await respond(send, 200, b"ok\n", "text/plain")
         elif path == "/readyz":
             await respond(send, *((200, b"ok\n") if self._health.ready else (503, b"not ready\n")), "text/plain")
+        elif not is_own_host(_host(scope), self._config.admin.allowed_hosts):
+            await respond(send, 403, b"unknown Host; add it to admin.allowed_hosts\n", "text/plain")
         elif path == "/config":
             await respond(send, 200, _shown(self._config), "application/json")
         else:
             await respond(send, 404, b"see /livez, /readyz and /config\n", "text/plain")
+
+
+def _host(scope: Scope) -> str:
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
 
 
 def _shown(config: Config) -> bytes:
@@ -51,7 +65,16 @@ def _shown(config: Config) -> bytes:
 
 
 def _masked(shown: Any) -> Any:
-    """Header values, which may be secrets, are not shown, wherever there are headers."""
+    """Leave out what may be a secret: values of headers and of extra keys of requests, user names and queries of URLs."""
+    if isinstance(shown, str):
+        return _URL.sub(_masked_url, shown)
+    if isinstance(shown, list):
+        return [_masked(value) for value in shown]
     if not isinstance(shown, dict):
         return shown
-    return {key: dict.fromkeys(value, "…") if key == "headers" else _masked(value) for key, value in shown.items()}
+    return {key: dict.fromkeys(value, "…") if key in _SECRET else _masked(value) for key, value in shown.items()}
+
+
+def _masked_url(url: re.Match[str]) -> str:
+    scheme, user, place, query = url.groups()
+    return f"{scheme}{'…@' if user else ''}{place}{query[0] + '…' if query else ''}"

@@ -12,19 +12,33 @@ import pytest
 from collector.config.model import Config
 from collector.service.health import AdminServer, Health
 
+LOCAL = ["localhost", "LOCALHOST:13133", "127.0.0.1", "10.1.2.3:13133", "[::1]:13133", "[fe80::1]", "rightcall:13133",
+         "rightcall.monitoring.svc.cluster.local:13133", "rightcall.monitoring.svc", "localhost."]  # fmt: skip
 SECRETS: dict[str, Any] = {
     "receivers": {"otlp": {"protocols": {"grpc": {"auth": {"bearer_token": "s3cret-token"}}}}},
-    "exporters": {"otlp": {"endpoint": "x:1", "headers": {"authorization": "s3cret-header"}}},
+    "exporters": {
+        "otlp": {
+            "endpoint": "https://s3cret-user:s3c/ret@x:1/?key=s3cret",
+            "headers": {"authorization": "s3cret-header"},
+        }
+    },
+    "service": {"telemetry": {"traces": {"endpoint": "http://s3cret-user@y/v1#s3cret"}}},
+    "judge": {
+        "endpoint": "http://:s3cret@z/v1",
+        "model": "m",
+        "api_key": "s3cret-key",
+        "extra_body": {"user": {"key": "s3cret-body"}},
+    },
 }
 
 
-def ask(path: str, health: Health, **config: Any) -> httpx.Response:
+def ask(path: str, health: Health, host: str = "localhost", **config: Any) -> httpx.Response:
     async def run() -> httpx.Response:
         settings = Config.model_validate({"admin": {"endpoint": "127.0.0.1:0"}, **config})
         server = AdminServer(settings, health)
         await server.start()
         async with httpx.AsyncClient(trust_env=False) as client:
-            answer = await client.get(f"http://127.0.0.1:{server.port}{path}")
+            answer = await client.get(f"http://127.0.0.1:{server.port}{path}", headers={"host": host})
         await server.shutdown()
         return answer
 
@@ -46,7 +60,29 @@ def test_the_configuration_without_its_secrets() -> None:
     assert "s3cret" not in answer.text
     shown = json.loads(answer.text)
     assert list(shown["exporters"]["otlp"]["headers"]) == ["authorization"]
+    assert shown["exporters"]["otlp"]["endpoint"] == "https://…@x:1/?…"
+    assert shown["judge"]["extra_body"] == {"user": "…"}
     assert shown["spool"] == "memory"
+
+
+@pytest.mark.parametrize("host", LOCAL)
+def test_the_configuration_is_shown_under_names_of_our_own(host: str) -> None:
+    assert ask("/config", Health(), host).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example:13133", "127.0.0.1.evil.example", "", ":13133"]
+)
+def test_a_name_that_somebody_else_may_own_gets_no_answer(host: str) -> None:
+    answer = ask("/config", Health(), host)
+    assert (answer.status_code, "admin.allowed_hosts" in answer.text) == (403, True)
+    assert ask("/livez", Health(), host).status_code == 200, "probes may ask for any name"
+
+
+def test_more_names_can_be_allowed() -> None:
+    admin = {"endpoint": "127.0.0.1:0", "allowed_hosts": ["rightcall.example.com", "*.example.org"]}
+    hosts = ["rightcall.example.com", "a.example.org:80", "other.example.com", "example.org"]
+    assert [ask("/config", Health(), host, admin=admin).status_code for host in hosts] == [200, 200, 403, 403]
 
 
 def test_an_unknown_path_says_what_there_is() -> None:
