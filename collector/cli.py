@@ -7,12 +7,14 @@ Exit codes: 0 success, 1 a check failed (score under the threshold, invalid rule
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from collector import __version__
 from collector.errors import ConfigError, RightcallError
@@ -22,16 +24,26 @@ SUCCESS, FAILED, UNUSABLE = 0, 1, 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # whatever the locale: reports hold names in every language
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     options = _parser().parse_args(arguments)
     try:
         with _exit_on_signals():
             return int(options.command(options))
     except RightcallError as error:
-        print(error, file=sys.stderr)
+        _print(str(error), sys.stderr)
         return UNUSABLE
     except BrokenPipeError:  # the reader, such as `head`, is done
         sys.stderr.close()
         return SUCCESS
+
+
+def _print(text: str, stream: TextIO) -> None:
+    """Print lines that may quote files and traces."""
+    from scorers.quoting import printable  # noqa: PLC0415 - with it comes the whole package
+
+    print("\n".join(map(printable, text.split("\n"))), file=stream)
 
 
 @contextmanager
@@ -111,7 +123,7 @@ def _score(options: argparse.Namespace) -> int:
     rows = [report.row_of(verdict) for verdict in score_files(options.paths, rules)]
     sys.stdout.write(report.FORMATS[options.format](rows))
     for rule, scorer in rules.judges({row["rule"] for row in rows}):
-        print(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has", file=sys.stderr)
+        _print(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has", sys.stderr)
     mean = report.mean_score(rows)
     if options.fail_under is None or (mean is not None and mean >= options.fail_under):
         return SUCCESS
@@ -129,9 +141,9 @@ def _check(options: argparse.Namespace) -> int:
         paths = rule_paths([*options.rules, *(config.rules if config else ())])
         report, passed = check_rules(paths)
     except ConfigError as error:
-        print(error, file=sys.stderr)
+        _print(str(error), sys.stderr)
         return FAILED
-    print(report)
+    _print(report, sys.stdout)
     return SUCCESS if passed else FAILED
 
 

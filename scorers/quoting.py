@@ -1,4 +1,6 @@
-"""Quotes untrusted text inside a prompt, so that it is bounded and cannot look like anything but data.
+"""Writes untrusted text so that it cannot be anything but data: in a prompt, in a sentence, on a terminal, in a file.
+
+`printable` is for every output that people read, `json_line` for every one of JSON; both are applied where text leaves.
 
 `enclose` writes a JSON value between two lines that carry the same boundary. Nothing inside can end the block: a line
 break in a text is written as an escape, so no text can begin a line, and the boundary is a digest of the content, which
@@ -12,37 +14,63 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from hashlib import sha256
+from math import inf, isfinite
 from typing import Any, Final
 from unicodedata import category
 
 MAX_PRINTED_NAME: Final = 60
 """Characters of a name in a sentence."""
+_MAX_BITS: Final = 12_000  # of an integer in JSON: Python refuses to print one of more than 4,300 digits
+_MAX_DEPTH: Final = 100
 BOUNDARY_DIGITS: Final = 24
 
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NOT_FINITE: Final = {inf: "Infinity", -inf: "-Infinity"}  # as in the JSON mapping of protobuf
 _BRACKETS: Final = frozenset("<>[]\uff1c\uff1e")
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
-class _Escapes(dict[int, str]):
-    """For `str.translate`: the replacement of a character inside a JSON string. Computed replacements are not cached."""
+class _Replacements(dict[int, str]):
+    """For `str.translate`: what replaces each character. Computed replacements are not cached."""
+
+    def __init__(self, replacement: Callable[[str], str]) -> None:
+        super().__init__({code: replacement(chr(code)) for code in range(128)})
+        self._replacement = replacement
 
     def __missing__(self, code: int) -> str:
-        character = chr(code)
-        if character not in _BRACKETS and category(character) not in _INVISIBLE:
-            return character
-        units = character.encode("utf-16-be", "surrogatepass")
-        return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+        return self._replacement(chr(code))
 
 
-_ESCAPES: Final = _Escapes()
-_ESCAPES.update({code: _ESCAPES[code] for code in range(128)})
+def _in_prompt(character: str) -> str:
+    return _json_escape(character) if character in _BRACKETS or category(character) in _INVISIBLE else character
+
+
+def _in_json(character: str) -> str:
+    kind = category(character)
+    if kind == "Cs":
+        return "\ufffd"
+    return _json_escape(character) if kind in _INVISIBLE else character
+
+
+def _for_people(character: str) -> str:
+    return ascii(character)[1:-1] if category(character) in _INVISIBLE else character
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+_PROMPT: Final = _Replacements(_in_prompt)
+_JSON: Final = _Replacements(_in_json)
+_PEOPLE: Final = _Replacements(_for_people)
 
 
 def quote(value: Any) -> str:
     """Returns the value as JSON on one line, dangerous characters escaped. Raises `ValueError` if JSON cannot hold it."""
-    return _STRING.sub(lambda string: string[0].translate(_ESCAPES), _to_json(value))
+    return _STRING.sub(lambda string: string[0].translate(_PROMPT), _to_json(value))
 
 
 def truncate(text: str, limit: int) -> str:
@@ -75,10 +103,47 @@ def enclose(value: Any) -> str:
     return f"BEGIN DATA {boundary}\n{content}\nEND DATA {boundary}"
 
 
-def printable(name: str) -> str:
-    """Returns a name shortened and escaped, so that it fits into a sentence and into UTF-8."""
-    cut = name if len(name) <= MAX_PRINTED_NAME else name[: MAX_PRINTED_NAME - 1] + "…"
-    return cut if cut.isprintable() else ascii(cut)[1:-1]
+def printable(text: str) -> str:
+    """Returns the text as one line that shows what it holds: what a terminal would obey or hide is escaped."""
+    return text if text.isprintable() else text.translate(_PEOPLE)
+
+
+def shorten(text: str, limit: int = MAX_PRINTED_NAME) -> str:
+    """Returns a name or a reason as a sentence shows it: cut to ``limit`` characters, and printable."""
+    return printable(text if len(text) <= limit else text[: limit - 1] + "…")
+
+
+def json_line(value: Any) -> str:
+    """Returns any value as strict JSON on one line, in printable characters. What JSON cannot hold is written as text."""
+    try:
+        line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        line = json.dumps(_plain(value, 0), ensure_ascii=False, allow_nan=False)
+    return line if line.isprintable() else line.translate(_JSON)
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """Returns the value with everything replaced by text that JSON cannot hold."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= _MAX_BITS else hex(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else _NOT_FINITE.get(value, "NaN")
+    if depth >= _MAX_DEPTH:
+        return "(nested too deeply)"
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else _shown(key): _plain(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(inner, depth + 1) for inner in value]
+    return _shown(value)
+
+
+def _shown(value: object) -> str:
+    try:
+        return str(value)
+    except (ValueError, RecursionError):
+        return "(unreadable)"
 
 
 def _to_json(value: Any) -> str:

@@ -7,8 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from scorers.quoting import shorten
+
 TOLERANCE: Final = 1e-9
 """By how much a value may miss a threshold: values are quotients, and their floats are not exact."""
+
+MAX_REASON: Final = 500
+"""Characters of an exception's message in an explanation: it may repeat what an agent sent."""
 
 Label = Literal["pass", "fail", "error", "ambiguous", "incomplete"]
 Outcome = Literal["matched", "wrong_arguments", "out_of_order", "extra", "forbidden", "unscored"]
@@ -43,4 +48,6 @@ def reaches(value: float, threshold: float) -> bool:
 def error_score(error: Exception) -> Score:
     """Returns the score for a scorer that raised: no value, ``details["error.type"]`` names the exception's class."""
     kind = type(error).__name__
-    return Score(None, "error", f"the scorer raised {kind}: {error}", details={"error.type": kind})
+    return Score(
+        None, "error", f"the scorer raised {kind}: {shorten(str(error), MAX_REASON)}", details={"error.type": kind}
+    )

@@ -88,15 +88,25 @@ class _Reader:
         if isinstance(node, yaml.SequenceNode):
             return [self.read(item, (*where, index)) for index, item in enumerate(node.value)]
         value = self._scalars.construct_object(node)
-        if isinstance(value, str) and self._environment is not None:
-            return _ENVIRONMENT.sub(lambda found: self._variable(found, line), value)
+        if isinstance(value, str):
+            if self._environment is not None:
+                value = _ENVIRONMENT.sub(lambda found: self._variable(found, line), value)
+            return self._text(value, line)
         return value
+
+    def _text(self, value: str, line: int) -> str:
+        """Returns the text with pairs of surrogates, as JSON writes an emoji, as one character."""
+        try:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            message = "not valid Unicode: half of a surrogate pair; write the character itself"
+            raise ConfigError(f"{self._path}:{line}: {message}") from None
 
     def _mapping(self, node: yaml.MappingNode, where: Where) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key = str(self._scalars.construct_object(key_node))
             line = key_node.start_mark.line + 1
+            key = self._text(str(self._scalars.construct_object(key_node)), line)
             if key in result:
                 raise ConfigError(f"{self._path}:{line}: {'.'.join(map(str, (*where, key)))}: duplicate key")
             result[key] = self.read(value_node, (*where, key))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import socket
 import threading
 import time
@@ -19,6 +18,7 @@ from rich.live import Live
 from collector.config.model import Config
 from collector.demo.replay import FAULTS, recordings, replay
 from collector.demo.scoreboard import Scoreboard
+from collector.service.log_config import configure_logging
 from collector.service.serve import start
 from collector.service.service import Service
 
@@ -28,7 +28,7 @@ _PAUSE = 0.25  # seconds between runs
 
 def demo(seconds: float | None = None) -> int:
     """Run the demo until Ctrl-C, or for ``seconds``. Returns the exit code. Raises ConfigError if it cannot start."""
-    logging.basicConfig(level=logging.ERROR)  # the scoreboard shows the rest
+    configure_logging("error")  # the scoreboard shows the rest
     return asyncio.run(_demo(seconds))
 
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from collector.scoring.verdict import Verdict
+from scorers.quoting import printable
 
 _RECENT = 8
 
@@ -35,12 +36,9 @@ class Scoreboard:
                 labels[score.label] += 1
                 style = {"pass": "green", "fail": "red"}.get(score.label, "yellow")
                 value = "-" if score.value is None else f"{score.value:.2f}"
-                agent = verdict.run.agent or "agent"
-                self._recent.appendleft(
-                    Text.assemble(
-                        (f"{score.label:<5}", style), f" {value} {verdict.rule:<8} {agent:<13} {score.explanation}"
-                    )
-                )
+                rule, agent = verdict.rule or "no rule", verdict.run.agent or "agent"
+                said = printable(f" {value} {rule:<8} {agent:<13} {score.explanation}")
+                self._recent.appendleft(Text.assemble((f"{score.label:<5}", style), said))
 
     def render(self) -> Group:
         """Returns the current scoreboard."""
@@ -51,7 +49,7 @@ class Scoreboard:
             passed, failed = labels["pass"], labels["fail"]
             accuracy = f"{passed / (passed + failed):.1%}" if passed + failed else "-"
             other = labels.total() - passed - failed
-            rules.add_row(rule, str(labels.total()), str(passed), str(failed), str(other), accuracy)
+            rules.add_row(Text(printable(rule)), str(labels.total()), str(passed), str(failed), str(other), accuracy)
         calls = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.most_common())
         return Group(
             *map(Text, self.addresses),

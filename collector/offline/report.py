@@ -1,14 +1,18 @@
-"""Verdicts as rows, and rows as JSON lines, a table, JUnit XML or Markdown."""
+"""Verdicts as rows, and rows as JSON lines, a table, JUnit XML or Markdown.
+
+Names and texts in a row are as they were received: hostile. Each format escapes them where it writes them.
+"""
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
 from collector.scoring.verdict import Verdict
 from scorers import ToolCall
+from scorers.quoting import json_line, printable
 
 Row = dict[str, Any]
 
@@ -89,7 +93,7 @@ def jsonl(rows: Sequence[Row]) -> str:
         else:
             told = {"scope": row.get("scope", "run"), "shadow": row.get("shadow", False)}
             line_of[anchor].setdefault("also", []).append({**told, **{name: row[name] for name in _ALSO}})
-    return "".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in lines)
+    return "".join(json_line(line) + "\n" for line in lines)
 
 
 _ALSO = ("complete", "doubts", "release", "tool_calls", "rule", "evaluations")
@@ -107,20 +111,35 @@ def markdown(rows: Sequence[Row]) -> str:
         calls = ", ".join(call["name"] for call in row["tool_calls"])
         for evaluation in row["evaluations"] or [None]:
             cells = [row["agent"] or "", _rule(row) or "no rule", calls, *_cells(evaluation)]
-            lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+            lines.append("| " + " | ".join(map(_markdown_text, cells)) + " |")
     return "\n".join([*lines, "", _summary(rows), ""])
+
+
+# What GitHub and GitLab read in a line of text: HTML, emphasis, code, links, mentions, formulas and the cells of a table.
+# An underscore inside a word, as in most names of tools, means nothing.
+_MARKDOWN = re.compile(r"[&<>@]|[\\`*|~$\[\]]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.", re.IGNORECASE)
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "@&#8203;"}  # a zero-width space ends a mention
+
+
+def _markdown_text(text: str) -> str:
+    """Returns the text as Markdown that shows it and does nothing else."""
+    return _MARKDOWN.sub(lambda found: _ENTITIES.get(found[0]) or f"\\{found[0]}", printable(text))
 
 
 def table(rows: Sequence[Row]) -> str:
     """A table for a terminal."""
     from rich.console import Console  # noqa: PLC0415 - a collector never needs it
     from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    def cell(*lines: str) -> Text:  # not a str, in which rich reads markup
+        return Text("\n".join(map(printable, lines)))
 
     shown = Table("agent", "rule", "calls", "scorer", "score", "label", "why", title=None)
     for row in rows:
-        calls = "\n".join(_sketch(call) for call in row["tool_calls"])
+        agent, calls = cell(row["agent"] or row["trace_id"][:8]), cell(*map(_sketch, row["tool_calls"]))
         for evaluation in row["evaluations"] or [None]:
-            shown.add_row(row["agent"] or row["trace_id"][:8], _rule(row) or "-", calls, *_cells(evaluation))
+            shown.add_row(agent, cell(_rule(row) or "-"), calls, *map(cell, _cells(evaluation)))
     console = Console()
     with console.capture() as captured:
         console.print(shown)
@@ -136,16 +155,18 @@ def junit(rows: Sequence[Row]) -> str:
         for evaluation in row["evaluations"]:
             tests += 1
             name = f"{row['rule']} / {evaluation['name']} / {row['trace_id']}:{row['span_id']}"
-            case = ElementTree.SubElement(suite, "testcase", classname=row["agent"] or "agent", name=name)
+            agent = printable(row["agent"] or "agent")
+            case = ElementTree.SubElement(suite, "testcase", classname=agent, name=printable(name))
             if row.get("shadow") or evaluation["label"] in _UNDECIDED:
                 skipped += 1
                 why = "the rule is on trial" if row.get("shadow") else evaluation["explanation"]
-                ElementTree.SubElement(case, "skipped", message=why)
+                ElementTree.SubElement(case, "skipped", message=printable(why))
             elif evaluation["label"] != "pass":
                 failures += 1
-                ElementTree.SubElement(case, "failure", message=evaluation["explanation"], type=evaluation["label"])
+                why = printable(evaluation["explanation"])
+                ElementTree.SubElement(case, "failure", message=why, type=evaluation["label"])
     suite.attrib.update(tests=str(tests), failures=str(failures), skipped=str(skipped))
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+    return str(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True), "utf-8") + "\n"
 
 
 FORMATS: dict[str, Callable[[Sequence[Row]], str]] = {

@@ -8,7 +8,7 @@ from collector.model.genai_span import Role
 from collector.reconstruction.context import RunContext
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.ordering import Unordered
-from scorers.quoting import printable
+from scorers.quoting import shorten
 from scorers.trajectory import Doubt
 
 AWAITED = frozenset({
@@ -52,7 +52,7 @@ def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> I
         index = {id(call): at for at, call in enumerate(calls)}
     for at, call in enumerate(calls):
         if call.doubt is not None:
-            yield Doubt(call.doubt, (at,), f"{printable(call.name)}: {call.evidence}")
+            yield Doubt(call.doubt, (at,), f"{shorten(call.name)}: {call.evidence}")
     for step in unordered:
         places = tuple(index[id(call)] for call in step.calls)
         orders = tuple(tuple(tuple(index[id(call)] for call in unit) for unit in order) for order in step.orders)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import warnings
 
+from scorers.quoting import json_line
 
-class _JsonFormatter(logging.Formatter):
+
+class JsonFormatter(logging.Formatter):
+    """A record as one line of JSON, whatever it quotes."""
+
     def format(self, record: logging.LogRecord) -> str:
+        """Returns the line, without its end."""
         line = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
             "level": record.levelname.lower(),
@@ -18,13 +22,13 @@ class _JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return json_line(line)
 
 
 def configure_logging(level: str = "info") -> None:
     """Log one JSON object per line on stderr, from ``level`` up."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonFormatter())
+    handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler])
     logging.getLogger("uvicorn").setLevel(logging.ERROR)  # below, it logs each invalid request
     for client in ("httpx", "httpx2"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from scorers.quoting import printable
+from scorers.quoting import shorten
 
 MAX_EDITS = 12
 """Kinds of edits that are listed one by one."""
@@ -41,7 +41,7 @@ def _list_edits(edits: Iterable[Edit]) -> list[str]:
         times, total = groups.get((kind, name), (0, 0))
         groups[kind, name] = (times + 1, total + cost)
     shown = [
-        f"{kind} {printable(name)}{'' if times == 1 else f' x{times}'} ({total})"
+        f"{kind} {shorten(name)}{'' if times == 1 else f' x{times}'} ({total})"
         for (kind, name), (times, total) in list(groups.items())[:MAX_EDITS]
     ]
     rest = list(groups.values())[MAX_EDITS:]

@@ -27,7 +27,7 @@ from pydantic import Field, StringConstraints
 from scorers.call_scorer import Options, parse_options
 from scorers.judged.judge import JudgedRun, JudgeRequests, ToolDefinition, parse_answer
 from scorers.judged.tool_choice_prompt import MAX_DEFINITION, MAX_NAME, MAX_TOOLS, build_request, is_recorded
-from scorers.quoting import printable
+from scorers.quoting import shorten
 from scorers.score import Outcome, Score
 from scorers.trajectory import ToolCall
 
@@ -161,11 +161,11 @@ def _explain(
     if not calls and not missing and not asked:
         return f"score {value:.3f}: nothing called, nothing missing"
     flaws = [
-        f"{verdict.replace('_', ' ')} {printable(call.name)} (call {number})"
+        f"{verdict.replace('_', ' ')} {shorten(call.name)} (call {number})"
         for number, (verdict, call) in enumerate(zip(verdicts, calls, strict=True), 1)
         if verdict != "appropriate"
     ]
-    flaws += [f"missing {printable(name)}" for name in missing]
+    flaws += [f"missing {shorten(name)}" for name in missing]
     flaws += [f"asked the user, which was {clarification}"] if asked else []
     shown = [*flaws[:_MAX_LISTED], *([f"{len(flaws) - _MAX_LISTED} more"] if len(flaws) > _MAX_LISTED else [])]
     formula = f"score {value:.3f} = ({right} + {half}/2 + {asked_rightly})/({len(calls)} + {len(missing)} + {asked})"

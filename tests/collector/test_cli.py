@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -148,3 +151,47 @@ def test_check_validates_the_options_of_a_judge(folder: Path, capsys: pytest.Cap
     (folder / "rules.yaml").write_text(JUDGED.replace("rubric:", "rubrik:"))
     assert main(["check", str(folder / "rules.yaml")]) == 1
     assert "rules.yaml:5: rules.0.scorers.1: tool_choice has no option 'rubrik'" in capsys.readouterr().err
+
+
+NAMES = """
+rules:
+  - name: "a\\e[2J"
+    expect: {sequence: ["\\u202eb"]}
+tests:
+  - {name: "\\e]0;x", rule: "a\\e[2J", calls: ["\\x9bc"], passes: true}
+"""
+
+
+@pytest.mark.parametrize(
+    "rules", [NAMES, NAMES.replace("a\\e", "a\\u202e"), 'rules: [{name: "\\e[2J"}, {"\\e]": 1}]', 'rules: ["\\ud800"]']
+)
+def test_check_prints_nothing_that_a_terminal_obeys(
+    folder: Path, capsys: pytest.CaptureFixture[str], rules: str
+) -> None:
+    (folder / "rules.yaml").write_text(rules)
+    assert main(["check", str(folder / "rules.yaml")]) == 1
+    told = capsys.readouterr()
+    assert all(line.isprintable() for line in (told.out + told.err).split("\n"))
+    assert "rules.yaml" in told.out + told.err
+
+
+def test_a_path_in_no_encoding_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / os.fsdecode(b"r\xff\x1b.yaml")
+    path.write_text(RULES)
+    assert main(["check", str(path)]) == 0
+    assert main(["score", "--rules", str(path), str(folder / os.fsdecode(b"t\xff\x1b.pb"))]) == 2
+    told = capsys.readouterr()
+    assert r"r\udcff\x1b.yaml: 1 rules, 1 of 1 tests pass" in told.out
+    assert r"t\udcff\x1b.pb: no such file" in told.err
+
+
+@pytest.mark.parametrize("form", ["table", "junit"])
+def test_reports_are_utf8_whatever_the_locale(folder: Path, form: str) -> None:
+    request = data.traces(data.tool(2, 1, "søk"), data.agent(1, name="助手"))
+    (folder / "other.pb").write_bytes(request.SerializeToString())
+    told = subprocess.run(
+        [sys.executable, "-m", "collector", "score", "--rules", folder / "rules.yaml", "--format", form, folder / "other.pb"],
+        env={**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0", "COLUMNS": "200"},
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert "助手" in told.stdout.decode()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from math import inf, nan
 from typing import Any
 from unicodedata import category
 
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorers.quoting import enclose, quote, truncate, truncate_value
+from scorers.quoting import enclose, json_line, printable, quote, truncate, truncate_value
 from tests.scorers.examples import inside
 from tests.strategies import NESTED, hostile_text
 
@@ -88,3 +90,42 @@ def test_values_that_json_cannot_hold(value: Any) -> None:
     assert truncate_value(value, 100) == "(unreadable)"
     with pytest.raises(ValueError, match="cannot be written as JSON"):
         enclose(value)
+
+
+@given(hostile_text)
+def test_a_printable_text_is_one_line_that_shows_what_it_holds(text: str) -> None:
+    shown = printable(text)
+    assert not {category(character) for character in shown} & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    assert shown == "".join(map(printable, text))
+
+
+def test_only_what_cannot_be_seen_is_escaped() -> None:
+    assert printable("Köln\u00a010 °C 🙂\n\x9b\u202e") == "Köln\u00a010 °C 🙂\\n\\x9b\\u202e"
+
+
+@given(values)
+def test_a_line_of_json_holds_the_value(value: Any) -> None:
+    line = json_line(value)
+    assert not {category(character) for character in line} & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    halves = re.compile("[\ud800-\udfff]")
+    written = halves.sub("\ufffd", json.dumps(value, ensure_ascii=False))
+    assert json.loads(line) == json.loads(written, parse_constant=str)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ([nan, inf, -inf, 1e999], '["NaN", "Infinity", "-Infinity", "Infinity"]'),
+        ({(1, 2): b"x", None: {3}}, """{"(1, 2)": "b'x'", "None": [3]}"""),
+        (1 << 20_000, f'"{hex(1 << 20_000)}"'),
+        ({(1 << 20_000,): 1}, '{"(unreadable)": 1}'),
+        ("a\x9b\x7f\u202e\U000e0041", r'"a\u009b\u007f\u202e\udb40\udc41"'),
+    ],
+    ids=["not finite", "keys", "digits", "digits in a key", "invisible"],
+)
+def test_what_json_cannot_hold_is_written_as_text(value: Any, written: str) -> None:
+    assert json_line(value) == written
+
+
+def test_a_line_of_json_is_never_too_deep() -> None:
+    assert "(nested too deeply)" in json_line(NESTED)

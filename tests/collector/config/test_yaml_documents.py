@@ -98,3 +98,13 @@ def test_a_hint_names_the_nearest_key_or_all() -> None:
 def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"file.yaml: cannot be read: larger than 4 MiB"):
         load_yaml(write(tmp_path, "# " + "x" * (4 << 20)))
+
+
+def test_characters_that_json_writes_as_pairs_are_read(tmp_path: Path) -> None:
+    assert load_yaml(write(tmp_path, r'{"\ud83d\ude00": "\ud83d\ude00"}')).data == {"😀": "😀"}
+
+
+@pytest.mark.parametrize("text", [r'a: 1{}b: "x\ud800"', r'a: 1{}"\udfff": 1', "a: 1{}b: ${{env:BROKEN}}"])
+def test_half_a_character_is_refused_with_the_line(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"file\.yaml:2: not valid Unicode"):
+        load_yaml(write(tmp_path, text.format("\n")), {"BROKEN": "\udcff"})  # as Python reads a byte that is no UTF-8

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from unicodedata import category
+
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from collector.demo.scoreboard import Scoreboard
-from tests.collector.verdicts import verdict_of
+from tests.collector.verdicts import evaluation, verdict_of
+from tests.strategies import hostile_text
 
 
 def shown(board: Scoreboard) -> str:
@@ -38,3 +43,26 @@ def test_it_shows_only_recent_runs() -> None:
     text = shown(board)
     assert "agent-29" in text
     assert "agent-0 " not in text
+
+
+@given(hostile_text | st.sampled_from(["[/x]", "[red]a[/red]", "[link=http://evil]a", "\x1b]0;title\x07"]))
+def test_it_shows_what_agents_are_called_and_obeys_nothing(name: str) -> None:
+    board = Scoreboard()
+    board.add(
+        verdict_of(rule=name or "rule", run={"agent": name}, evaluations=[evaluation("fail", 0.0, explanation=name)])
+    )
+    text = shown(board)
+    assert not {one for one in text if category(one) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}} - {"\n"}
+
+
+def test_markup_is_text() -> None:
+    board = Scoreboard()
+    board.add(verdict_of(rule="[red]a[/red]", run={"agent": "[/x]"}))
+    assert shown(board).count("[red]a[/red]") == 2
+    assert "[/x]" in shown(board)
+
+
+def test_a_run_that_could_not_be_scored_has_no_rule() -> None:
+    board = Scoreboard()
+    board.add(verdict_of(rule=None, evaluations=[evaluation("error", None)]))
+    assert "no rule" in shown(board)

@@ -81,7 +81,7 @@ def test_the_table_names_calls_outcomes_and_reasons() -> None:
 def test_markdown_survives_pipes_and_newlines() -> None:
     row = report.row_of(verdict_of("a|b", evaluations=[evaluation("fail", 0.0, explanation="two\nlines | one cell")]))
     lines = report.markdown([row]).splitlines()
-    assert lines[2] == "| helper | weather | a\\|b | trajectory | 0.000 | fail | two lines \\| one cell |"
+    assert lines[2] == "| helper | weather | a\\|b | trajectory | 0.000 | fail | two\\\\nlines \\| one cell |"
 
 
 def test_a_run_without_verdict_is_shown_with_the_sentence_that_says_why() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scorers.conformance.explanation import MAX_EDITS, Edit, explain
-from scorers.quoting import printable
+from scorers.quoting import shorten
 
 MISSING, EXTRA, BROKEN = Edit("missing", "a", 1), Edit("extra", "b", 1), Edit("broken", "max_calls 2", 1)
 
@@ -45,5 +45,5 @@ def test_an_explanation_lists_a_bounded_number_of_edits_and_their_total() -> Non
     ],
 )
 def test_names_are_shortened_and_escaped(name: str, shown: str) -> None:
-    assert printable(name) == shown
-    assert printable(name).encode("utf-8")
+    assert shorten(name) == shown
+    assert shorten(name).encode("utf-8")
