@@ -128,6 +128,25 @@ def test_a_run_collected_again_has_one_record(tmp_path: Path) -> None:
     assert [restore(record).calls for _, record in life.records()] == [2]
 
 
+def test_each_run_and_the_verdict_have_one_record_across_restarts(tmp_path: Path) -> None:
+    life = Journaled(tmp_path)
+    for number in (1, 2):
+        life.add(number, 0)
+    life.close_due(10)
+    life.restart(100)
+    life.add(1, 101, calls=2)
+    life.close_due(111)
+    life.restart(200)
+    life.restart(300)
+    kinds = [RecordKind(kind).name for kind, _ in life.records()]
+    assert sorted(kinds) == ["CONVERSATION", "RUN", "RUN"]
+    life.add(3, 301)
+    (conversation,) = life.table.open()
+    assert (conversation.revision, conversation.calls, len(conversation.runs)) == (2, 4, 3)
+    life._journal.close_conversation(conversation, life.table.close(conversation, "evicted"))
+    assert life.records() == []
+
+
 def test_nothing_is_stored_of_an_evicted_conversation(tmp_path: Path) -> None:
     life = Journaled(tmp_path, remember=1)
     for number in (1, 2, 3):

@@ -170,6 +170,18 @@ def test_evicted_traces_leave_no_tombstone(tmp_path: Path) -> None:
     life.close()
 
 
+def test_traces_of_before_a_restart_are_evicted_after_it(tmp_path: Path) -> None:
+    life = Life(tmp_path, remember=2)
+    for number in range(5):
+        trace_id = bytes([number + 1]) * 16
+        life.send(data.tool(2, 1, "get_weather", trace_id=trace_id), data.agent(1, trace_id=trace_id))
+        life.settle()
+        if number == 1:
+            life.crash()
+    assert life.rows() == (0, 2)
+    life.close()
+
+
 def test_a_reopened_trace_is_known_after_a_restart_however_many_closed_since(tmp_path: Path) -> None:
     life = Life(tmp_path, remember=2, settle=4.0)
     life.send(TOOLS[0], data.agent(1))
@@ -252,6 +264,25 @@ def test_context_stays_while_a_trace_is_open_or_its_results_are_not_queued(tmp_p
     assert stored.rows() == (1, 1), "the next sweep is later"
     journal.sweep(120.0)
     assert stored.rows() == (0, 1)
+    stored.file.close()
+
+
+def test_a_request_of_several_traces_and_scopes_is_stored_whole(tmp_path: Path) -> None:
+    stored, other, third = Stored(tmp_path), b"u" * 16, b"v" * 16
+    link = [data.span_id(7), bytes(8)]
+    first, second = Envelope(b"resource", b"scope"), Envelope(b"resource", b"another scope")
+    scopes = [(first, {data.TRACE: [b"a"], other: [b"x"]}), (second, {data.TRACE: [b"b", b"c"], third: [b"y"]})]
+    stored.journal.store_request(dict.fromkeys((other, data.TRACE, third), link), scopes, 0.0)
+    stored.rows()
+    packed = b"".join(link)
+    read = [records.read_record(*record)[1:] for record in stored.file.inbox()]
+    assert read == [
+        (records.RecordKind.SPANS, {data.TRACE: [packed]}, first, [b"a"]),
+        (records.RecordKind.SPANS, {data.TRACE: [b""]}, second, [b"b", b"c"]),
+        (records.RecordKind.CONTEXT, {other: [packed], third: [packed]}, Envelope(b"", b""), []),
+        (records.RecordKind.CONTEXT, {other: [b""]}, first, [b"x"]),
+        (records.RecordKind.CONTEXT, {third: [b""]}, second, [b"y"]),
+    ]
     stored.file.close()
 
 
