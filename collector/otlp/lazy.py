@@ -144,7 +144,7 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
             is_wanted = _MOST_COMMON in span or (
                 span[-3:] != _LOCAL_END
                 and (
-                    span[-3] == 3
+                    span[-3] & 3 == 3  # further bits of the flags may be set
                     or span[41 + span[39]] in _REMOTE_KINDS
                     or span[38] != _NAME_TAG
                     or span[39] > _MAX_SHORT

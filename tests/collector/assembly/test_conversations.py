@@ -76,6 +76,16 @@ def test_a_run_gathered_again_takes_its_own_place() -> None:
     assert (conversation.calls, len(conversation.runs), conversation.complete(release)) == (3, 1, True)
 
 
+def test_a_run_collected_again_takes_its_bytes_once() -> None:
+    table = conversations(max_held_mib=1)
+    for second in range(5):
+        table.add(run(1, size=512 << 10), second)
+    table.add(run(2, size=512 << 10), 5)
+    assert table.over_limit() is None
+    conversation, _ = table.add(run(3, size=1), 6)
+    assert table.over_limit() is conversation
+
+
 @pytest.mark.parametrize("limit", [{"max_runs": 2}, {"max_calls": 5}])
 def test_runs_beyond_a_limit_stay_out_and_make_it_incomplete(limit: dict[str, int]) -> None:
     table = conversations(**dict[str, Any](limit))

@@ -98,18 +98,33 @@ def test_remote_parent_is_unknown_without_the_flag(flags: int, remote: bool | No
     assert decode_one(span).remote_parent is remote
 
 
-def test_invalid_utf8_is_replaced() -> None:
-    raw = data.span(1, wanted="abc").SerializeToString().replace(b"abc", b"a\xffc")
-    (span,) = Decoder(SELECTED).spans([raw], lazy.Envelope(b"", b""))
-    assert span is not None
-    assert span.attributes == {"wanted": "a\N{REPLACEMENT CHARACTER}c"}
+def test_invalid_utf8_is_replaced_wherever_there_is_text() -> None:
+    span = data.span(1, name="?name", wanted={"?key": ["?value"]})
+    span.status.message = "?message"
+    span.events.add(name="?event")
+    request = data.traces(span, service="?service", scope="?scope").SerializeToString()
+    ((envelope, spans),) = lazy.iter_scopes(request.replace(b"?", b"\xff"))
+    (decoded,) = Decoder(SELECTED).spans(spans, envelope)
+    assert decoded is not None
+    texts = (decoded.name, decoded.status_message, decoded.events[0].name, decoded.resource.service, decoded.scope.name)
+    assert texts == ("\ufffdname", "\ufffdmessage", "\ufffdevent", "\ufffdservice", "\ufffdscope")
+    assert decoded.attributes == {"wanted": {"\ufffdkey": ["\ufffdvalue"]}}
+    record = LogRecord(event_name="?event").SerializeToString().replace(b"?", b"\xff")
+    assert Decoder(SELECTED).log_record(record, envelope).event_name == "\ufffdevent"
 
 
-def test_values_nested_too_deeply_become_none() -> None:
-    nested: Any = "deep"
-    for _ in range(40):
-        nested = [nested]
-    assert "deep" not in repr(decode_one(data.span(1, wanted=nested)).attributes)
+def test_values_are_read_to_32_levels() -> None:
+    def nested(levels: int) -> Any:
+        value: Any = "deep"
+        for _ in range(levels):
+            value = [value]
+        return value
+
+    for levels, read in ((32, "deep"), (33, None)):
+        value = decode_one(data.span(1, wanted=nested(levels))).attributes["wanted"]
+        for _ in range(levels):
+            (value,) = value
+        assert value == read
 
 
 def test_a_span_that_is_not_protobuf_does_not_affect_the_others() -> None:

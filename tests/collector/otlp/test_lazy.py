@@ -67,6 +67,8 @@ def child(kind: int, flags: int, name: str, trace_state: str = "") -> bytes:
         ("SERVER", 0x201, True),
         ("INTERNAL", 0x1, False),
         ("INTERNAL", 0x201, False),
+        ("INTERNAL", 0x700, True),  # with a flag of a newer OTLP
+        ("SERVER", 0x500, False),
     ],
 )
 def test_a_span_with_a_remote_parent_is_selected(kind: str, flags: int, name: str, wanted: bool) -> None:
@@ -89,6 +91,26 @@ def test_join_of_iter_scopes_gives_the_same_bytes() -> None:
     request.resource_spans.extend(data.traces(data.span(3), service="other").resource_spans)
     raw = request.SerializeToString()
     assert lazy.join(lazy.iter_scopes(raw)) == raw
+
+
+def test_scopes_of_one_resource_share_it_wherever_they_stand() -> None:
+    requests = [data.traces(data.span(at), service=name, scope=str(at)) for at, name in enumerate("aba", start=1)]
+    raw = b"".join(request.SerializeToString() for request in requests)
+    joined = ExportTraceServiceRequest.FromString(lazy.join(lazy.iter_scopes(raw)))
+    assert [[scope.scope.name for scope in each.scope_spans] for each in joined.resource_spans] == [["1", "3"], ["2"]]
+
+
+def test_a_body_that_is_no_request_is_found_without_splitting_it() -> None:
+    request = data.traces(data.span(1)).SerializeToString()
+    lazy.check(request)
+    with pytest.raises(DecodeError, match="not an OTLP protobuf request"):
+        lazy.check(request[:-3])
+
+
+def test_packed_links_are_read_one_by_one() -> None:
+    first, second, third = map(data.span_id, (0x0102030405060708, 2, 3))
+    packed = second + first + third + second + first + bytes(8)
+    assert lazy.parent_links(packed) == {second: first, third: second, first: b""}
 
 
 def test_fields_of_a_newer_otlp_survive() -> None:
