@@ -52,9 +52,11 @@ bench: $(SETUP) ## Measure throughput, latency and memory
 wheel: $(SETUP) ## Build the wheel into dist/
 	PATH="$$PATH:$(CURDIR)/$(BIN)" VIRTUAL_ENV="$(CURDIR)/.venv" uv build --quiet --wheel --no-build-isolation
 
-lock: ## Pin the newest versions that fit into requirements.lock
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		--group dev --all-extras -o requirements.lock pyproject.toml
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+
+lock: ## Pin the newest versions that fit into requirements.lock, and into deploy/build.lock for the image
+	$(LOCK) --group dev --all-extras -o requirements.lock pyproject.toml
+	$(LOCK) --group pyproject.toml:image --constraint requirements.lock -o deploy/build.lock
 
 clean: ## Remove what the other targets made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist mutants

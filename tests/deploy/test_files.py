@@ -112,6 +112,20 @@ def test_the_image_is_built_in_stages_and_not_run_as_root() -> None:
         assert f"!{name}\n" in ignored
 
 
+def test_the_image_has_only_packages_whose_hashes_are_in_a_lock() -> None:
+    text = (DEPLOY / "Dockerfile").read_text("utf-8").replace("\\\n", "")
+    installs = re.findall(r"pip install ([^&\n]*)", text)
+    assert len(installs) == 3
+    assert all("--require-hashes" in line or line.endswith("--no-deps dist/*.whl ") for line in installs)
+    assert "--constraint requirements.lock -r runtime.txt" in text
+    pins, locked = [
+        dict(re.findall(r"^([\w-]+)==(\S+) \\\n    --hash=sha256:", (DEPLOY / name).read_text("utf-8"), re.MULTILINE))
+        for name in ("build.lock", "../requirements.lock")
+    ]
+    assert {"hatchling", "uv"} <= pins.keys()
+    assert {name: version for name, version in pins.items() if name in locked}.items() <= locked.items()
+
+
 def mounts(service: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for mount in service.get("volumes", []):
         source, target = mount.split(":")[:2]
