@@ -107,6 +107,32 @@ def test_a_body_that_is_no_request_is_found_without_splitting_it() -> None:
         lazy.check(request[:-3])
 
 
+def test_every_scope_and_span_is_split_whatever_stands_before_it() -> None:
+    shop, other = (lazy.Envelope(resource, b"") for resource in (b"\n\x00", b""))
+    spans = [data.span(2, 1), data.tool(3, 2, "x"), data.span(4, 3), data.span(5, 3)]
+    raws = [span.SerializeToString() for span in spans]
+    split = lazy.split(lazy.join([(shop, [raws[0], b"\xff", raws[1]]), (other, raws[2:])]), MARKERS)
+    assert [(scope.envelope, scope.wanted) for scope in split.scopes] == [(shop, [1, 2]), (other, [])]
+    assert split.span_count == 5
+    parents = lazy.parent_links(b"".join(split.links[data.TRACE]))
+    assert parents == {data.span_id(2 + at): data.span_id(parent) for at, parent in enumerate((1, 2, 3, 3))}
+
+
+def test_ids_of_wrong_sizes_do_not_shift_the_links_of_others() -> None:
+    spans = [
+        Span(trace_id=data.TRACE, span_id=span, parent_span_id=b"parent of a span") for span in (b"s", b"span ids")
+    ]
+    spans.append(data.span(7, parent=3))
+    links = lazy.split(data.traces(*spans).SerializeToString(), NOTHING).links[data.TRACE]
+    assert lazy.parent_links(b"".join(links)) == {
+        b"s".ljust(8, b"\0"): b"parent o",
+        b"span ids": b"parent o",
+        data.span_id(7): data.span_id(3),
+    }
+    short = data.traces(Span(trace_id=data.TRACE, span_id=b"a longer id", parent_span_id=b"p")).SerializeToString()
+    assert lazy.split(short, NOTHING).links[data.TRACE] == [b"a longer", b"p".ljust(8, b"\0")]
+
+
 def test_packed_links_are_read_one_by_one() -> None:
     first, second, third = map(data.span_id, (0x0102030405060708, 2, 3))
     packed = second + first + third + second + first + bytes(8)
