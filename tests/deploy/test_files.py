@@ -116,7 +116,7 @@ def test_the_image_has_only_packages_whose_hashes_are_in_a_lock() -> None:
     text = (DEPLOY / "Dockerfile").read_text("utf-8").replace("\\\n", "")
     installs = re.findall(r"pip install ([^&\n]*)", text)
     assert len(installs) == 3
-    assert all("--require-hashes" in line or line.endswith("--no-deps dist/*.whl ") for line in installs)
+    assert all("--require-hashes" in line or line.rstrip().endswith("--no-deps dist/*.whl") for line in installs)
     assert "--constraint requirements.lock -r runtime.txt" in text
     pins, locked = [
         dict(re.findall(r"^([\w-]+)==(\S+) \\\n    --hash=sha256:", (DEPLOY / name).read_text("utf-8"), re.MULTILINE))
