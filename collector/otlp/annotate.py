@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from typing import Any
 
 from google.protobuf.message import DecodeError as ProtobufError
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
 
 from collector.otlp import schema
+from collector.otlp.byte_cache import ByteCache
 from collector.otlp.lazy import Envelope
 
 AttributeValue = str | bool | int | float | tuple[str, ...]
@@ -17,6 +18,9 @@ Attributes = tuple[tuple[str, AttributeValue], ...]
 
 _ONE_BYTE = 128  # lengths below this take one byte
 _INFO, _WARN = 9, 13  # SeverityNumber of an evaluation, and of one that failed to run
+_of_spans: ByteCache[Attributes, bytes] = ByteCache(4 << 20)
+_of_records: ByteCache[Attributes, bytes] = ByteCache(4 << 20)
+_envelopes: ByteCache[tuple[bytes, str, str], Envelope] = ByteCache(4 << 20)
 
 
 def annotate(raw: bytes, attributes: Attributes) -> bytes:
@@ -55,18 +59,19 @@ def log_record(
     return record + _record_attributes(shared)
 
 
-@lru_cache(maxsize=2048)
 def _span_attributes(attributes: Attributes) -> bytes:
-    encoded: bytes = schema.Span(attributes=[_key_value(key, value) for key, value in attributes]).SerializeToString()
-    return encoded
+    known = _of_spans.get(attributes)
+    return known if known is not None else _encode(schema.Span, attributes, _of_spans)
 
 
-@lru_cache(maxsize=2048)
 def _record_attributes(attributes: Attributes) -> bytes:
-    encoded: bytes = schema.LogRecord(
-        attributes=[_key_value(key, value) for key, value in attributes]
-    ).SerializeToString()
-    return encoded
+    known = _of_records.get(attributes)
+    return known if known is not None else _encode(schema.LogRecord, attributes, _of_records)
+
+
+def _encode(message: Any, attributes: Attributes, cache: ByteCache[Attributes, bytes]) -> bytes:
+    encoded: bytes = message(attributes=[_key_value(key, value) for key, value in attributes]).SerializeToString()
+    return cache.keep(attributes, encoded, 4 * len(encoded))
 
 
 def _key_value(key: str, value: AttributeValue) -> bytes:
@@ -109,8 +114,11 @@ def _key(attribute: bytes) -> bytes:
     return key
 
 
-@lru_cache(maxsize=1024)
 def events_envelope(resource: bytes, name: str, version: str) -> Envelope:
     """Returns the envelope of evaluation events: the resource of the evaluated run, the collector's instrumentation scope."""
-    scope = schema.Scope(name=name.encode(), version=version.encode()).SerializeToString()
-    return Envelope(resource, schema.ScopeItems(scope=scope).SerializeToString())
+    known = _envelopes.get((resource, name, version))
+    if known is None:
+        scope = schema.Scope(name=name.encode(), version=version.encode()).SerializeToString()
+        known = Envelope(resource, schema.ScopeItems(scope=scope).SerializeToString())
+        _envelopes.keep((resource, name, version), known, len(resource))
+    return known

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from google.protobuf.message import DecodeError as ProtobufError
@@ -15,12 +16,16 @@ from google.protobuf.message import DecodeError as ProtobufError
 from collector.errors import DecodeError
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.otlp import schema
+from collector.otlp.byte_cache import ByteCache
 from collector.otlp.lazy import Envelope
 
 _MAX_DEPTH = 32  # agent arguments nest a few levels; protobuf itself stops at 100
 _MAX_EVENTS = 256  # the default limit of SDKs is 128 per span
 _MAX_VALUES = 64  # cached per key
-_MAX_CACHED = 4096  # keys and envelopes come from senders, so the caches are bounded
+_MAX_CACHED = 4096  # keys come from senders, so the caches are bounded
+_ENVELOPES = 16 << 20  # bytes of cached resources and scopes, as received and as decoded
+_MAX_RESOURCE_ATTRIBUTES = 128  # the default of SDKs
+_MAX_RESOURCE_ATTRIBUTE, _MAX_RESOURCE = 4 << 10, 16 << 10  # bytes
 _KEY_TAG, _STRING_TAG = 0x0A, 0x0A  # of KeyValue.key and of AnyValue.string_value
 _ONE_BYTE = 128  # lengths below this take one byte
 _HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200  # span flags, opentelemetry-proto trace/v1
@@ -64,7 +69,7 @@ class Decoder:
     ) -> None:
         self._selected, self._all = _Keys(attributes, prefixes), _Keys(None)
         self._whole_scopes = frozenset(whole_scopes)
-        self._envelopes: dict[Envelope, tuple[Resource, Scope]] = {}
+        self._envelopes: ByteCache[Envelope, tuple[Resource, Scope]] = ByteCache(_ENVELOPES)
         self._parent = b""
 
     def spans(self, raws: Iterable[bytes], envelope: Envelope) -> list[Span | None]:
@@ -131,13 +136,20 @@ class Decoder:
             resource = schema.Resource.FromString(schema.ResourceItems.FromString(envelope.resource).resource)
             scope = schema.Scope.FromString(schema.ScopeItems.FromString(envelope.scope).scope)
             known = (
-                Resource(dict(_key_value(item, 0) for item in resource.attributes)),
+                Resource(dict(_key_value(item, 0) for item in _of_use(resource.attributes))),
                 Scope(scope.name.decode("utf-8", "replace"), scope.version.decode("utf-8", "replace")),
             )
-            if len(self._envelopes) >= _MAX_CACHED:
-                self._envelopes.clear()
-            self._envelopes[envelope] = known
+            self._envelopes.keep(envelope, known, 4 * (len(envelope.resource) + len(envelope.scope)))
         return known
+
+
+def _of_use(attributes: Iterable[bytes]) -> Iterable[bytes]:
+    """The attributes of a resource that rules may match: every trace keeps its resources, so they are small."""
+    room = _MAX_RESOURCE
+    for item in islice(attributes, _MAX_RESOURCE_ATTRIBUTES):
+        if len(item) <= min(room, _MAX_RESOURCE_ATTRIBUTE):
+            room -= len(item)
+            yield item
 
 
 def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError as ProtobufError
 
 from collector.errors import DecodeError
 from collector.otlp import schema
+from collector.otlp.byte_cache import ByteCache
 
 # The start of a span with a parent and without trace state, as written by an encoder that writes fields in order:
 #   0a 10 <trace id> 12 08 <span id> 22 08 <parent span id> 2a <length of the name> <name> 30 <kind>
@@ -31,7 +32,7 @@ _FLAGS_TAG, _LOCAL_END = b"\x85\x01", b"\x01\0\0"
 _HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200
 _REMOTE_KINDS = frozenset({2, 5})  # server and consumer: called by another process
 _MOST_COMMON = b"gen_ai.operation.name"  # in nearly every GenAI span; a longer needle is found faster
-_MAX_KNOWN_SCOPES = 4096
+_KNOWN_SCOPES = 2 << 20  # bytes of scopes of which it is known whether all their spans are to be decoded
 
 
 class Envelope(NamedTuple):
@@ -90,7 +91,7 @@ class SpanFilter:
     def __init__(self, markers: Iterable[bytes], scopes: Iterable[str] = ()) -> None:
         self._markers = re2.compile(b"|".join(re2.escape(marker) for marker in (_MOST_COMMON, *markers)))
         self._scopes = frozenset(scope.encode() for scope in scopes)
-        self._known: dict[bytes, bool] = {}
+        self._known: ByteCache[bytes, bool] = ByteCache(_KNOWN_SCOPES)
 
     def find(self, envelope: Envelope, spans: Sequence[bytes], others: Sequence[int]) -> Iterable[int]:
         """Returns which of the spans at ``others``, none of which contains the most common marker, to decode.
@@ -110,9 +111,7 @@ class SpanFilter:
                 name = schema.Scope.FromString(schema.ScopeItems.FromString(scope).scope).name
             except ProtobufError as error:
                 raise DecodeError(f"a scope is not protobuf: {error}") from None
-            if len(self._known) >= _MAX_KNOWN_SCOPES:
-                self._known.clear()
-            known = self._known[scope] = name in self._scopes
+            known = self._known.keep(scope, name in self._scopes, len(scope))
         return known
 
 

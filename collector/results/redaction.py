@@ -15,7 +15,7 @@ from collector.errors import ConfigError
 from collector.otlp import lazy
 from collector.otlp.redact import MASK, Redactor
 
-_MAX_KNOWN = 4096  # keys come from senders, so what we remember of them is bounded
+_MAX_KNOWN, _MAX_KEY = 4096, 256  # keys come from senders, so how many are remembered, and how long, is bounded
 
 
 class Redaction:
@@ -33,7 +33,7 @@ class Redaction:
             known = self._known.get(key)
             if known is None:
                 known = any(expression.match(key) for expression in keys)
-                if len(self._known) < _MAX_KNOWN:
+                if len(self._known) < _MAX_KNOWN and len(key) <= _MAX_KEY:
                     self._known[key] = known
             return known
 

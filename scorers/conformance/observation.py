@@ -17,7 +17,7 @@ from scorers.score import Outcome
 from scorers.trajectory import ToolCall
 
 NOT_CAPTURED = -1
-MAX_CACHED = 4_096
+MAX_CACHED = 1_024
 """Names, and as many tokens, that an observer caches."""
 MAX_NAME = 256
 """Characters of a name that is cached. Longer names are matched every time."""

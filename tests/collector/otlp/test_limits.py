@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue
 
-from collector.otlp import decode, lazy
-from collector.otlp.annotate import _record_attributes, _span_attributes, annotate, events_envelope, log_record
+from collector.otlp import decode, lazy, schema
+from collector.otlp.annotate import _envelopes, _of_records, _of_spans, annotate, events_envelope, log_record
+from collector.otlp.byte_cache import ByteCache
 from collector.otlp.decode import Decoder
 from collector.otlp.redact import Redactor
 from collector.otlp.schema import Scope, ScopeItems
@@ -22,27 +23,71 @@ def scope_named(name: str) -> bytes:
     return serialized
 
 
+def resource_with(**attributes: str) -> bytes:
+    pairs = [pair.SerializeToString() for pair in data.attributes(attributes)]
+    resource = schema.Resource(attributes=pairs).SerializeToString()
+    serialized: bytes = schema.ResourceItems(resource=resource).SerializeToString()
+    return serialized
+
+
 def span_with(**attributes: Any) -> bytes:
     return data.span(1, **attributes).SerializeToString()
 
 
+def test_a_cache_forgets_everything_rather_than_grow_beyond_its_bytes() -> None:
+    cache: ByteCache[int, str] = ByteCache(40_000)
+    for number in range(100):
+        assert cache.keep(number, "x", 1_500) == "x"
+        assert len(cache) * 2_000 == cache.bytes <= 40_000
+    assert 99 in cache
+    assert 0 not in cache
+
+
+def test_a_cache_does_not_keep_what_would_take_much_of_it() -> None:
+    cache: ByteCache[int, str] = ByteCache(40_000)
+    cache.keep(1, "x", 1_000)
+    assert cache.keep(2, "large", 2_100) == "large"
+    assert list(cache) == [1]
+
+
 def test_a_span_filter_caches_a_bounded_number_of_scopes() -> None:
     span_filter = lazy.SpanFilter((), ("wanted",))
-    for number in range(lazy._MAX_KNOWN_SCOPES + 10):
-        envelope = lazy.Envelope(b"", scope_named(f"scope-{number}"))
+    span_filter._known.max_bytes = 1 << 16
+    for number in range(100):
+        envelope = lazy.Envelope(b"", scope_named(f"scope-{number}" + "x" * 1000))
         assert list(span_filter.find(envelope, [b""], [])) == []
-    assert len(span_filter._known) <= lazy._MAX_KNOWN_SCOPES
+    assert 10 < len(span_filter._known) < 60
     assert span_filter.find(lazy.Envelope(b"", scope_named("wanted")), [b""], [0]) == [0]
 
 
 def test_a_decoder_caches_a_bounded_number_of_envelopes() -> None:
     decoder = Decoder(())
+    decoder._envelopes.max_bytes = 1 << 18
     span = data.span(1).SerializeToString()
-    for number in range(decode._MAX_CACHED + 10):
-        (decoded,) = decoder.spans([span], lazy.Envelope(b"", scope_named(f"scope-{number}")))
+    for number in range(200):
+        name = f"scope-{number}" + "x" * 1000
+        (decoded,) = decoder.spans([span], lazy.Envelope(b"", scope_named(name)))
         assert decoded is not None
-        assert decoded.scope.name == f"scope-{number}"
-    assert len(decoder._envelopes) <= decode._MAX_CACHED
+        assert decoded.scope.name == name
+    assert 10 < len(decoder._envelopes) < 60
+
+
+def test_a_decoder_does_not_cache_large_resources() -> None:
+    decoder = Decoder(())
+    decoder.spans([data.span(1).SerializeToString()], lazy.Envelope(resource_with(blob="x" * (1 << 20)), b""))
+    assert len(decoder._envelopes) == 0
+
+
+def test_of_a_resource_only_attributes_of_ordinary_number_and_size_are_read() -> None:
+    attributes = {"blob": "x" * 5000, "service.name": "shop", **{f"key-{number}": "x" for number in range(200)}}
+    (decoded,) = Decoder(()).spans([data.span(1).SerializeToString()], lazy.Envelope(resource_with(**attributes), b""))
+    assert decoded is not None
+    assert (decoded.resource.service, "blob" in decoded.resource.attributes) == ("shop", False)
+    assert len(decoded.resource.attributes) == decode._MAX_RESOURCE_ATTRIBUTES - 1
+    many = {f"key-{number}": "x" * 2000 for number in range(100)}
+    (decoded,) = Decoder(()).spans([data.span(1).SerializeToString()], lazy.Envelope(resource_with(**many), b""))
+    assert decoded is not None
+    assert 5 < len(decoded.resource.attributes) < 10
 
 
 def test_a_decoder_caches_a_bounded_number_of_keys() -> None:
@@ -96,14 +141,18 @@ def test_only_the_first_events_of_a_span_are_read() -> None:
 
 
 def test_the_caches_of_annotating_are_bounded() -> None:
-    assert _span_attributes.cache_info().maxsize == _record_attributes.cache_info().maxsize == 2048
-    assert events_envelope.cache_info().maxsize == 1024
-    for number in range(2048 + 10):
-        annotate(b"", (("n", number),))
-        log_record("e", 0, b"", b"", (("n", number),), {}, failed=False)
-        events_envelope(b"%d" % number, "rightcall", "1")
-    assert _span_attributes.cache_info().currsize == _record_attributes.cache_info().currsize == 2048
-    assert events_envelope.cache_info().currsize == 1024
+    caches = (_of_spans, _of_records, _envelopes)
+    for number in range(100):
+        text = f"{number}" + "x" * 40_000
+        annotate(b"", (("n", text),))
+        log_record("e", 0, b"", b"", (("n", text),), {}, failed=False)
+        events_envelope(text.encode(), "rightcall", "1")
+    assert all(0 < cache.bytes <= cache.max_bytes == 4 << 20 for cache in caches)
+    sizes = [len(cache) for cache in caches]
+    annotate(b"", (("n", "x" * (1 << 20)),))
+    log_record("e", 0, b"", b"", (("n", "x" * (1 << 20)),), {}, failed=False)
+    events_envelope(bytes(1 << 20), "rightcall", "1")
+    assert [len(cache) for cache in caches] == sizes
 
 
 def test_values_nested_too_deeply_are_masked_unread() -> None:
