@@ -22,6 +22,7 @@ from collector.assembly.conversations import ConversationRun, Conversations
 from collector.assembly.trace import Trace
 from collector.clock import Clock
 from collector.component import ExportRequest, Rejected, Signal
+from collector.config.memory import memory_budget
 from collector.config.model import Config
 from collector.conversation_pipeline import ConversationPipeline
 from collector.delivery.hold import HeldExport, HoldQueue
@@ -89,15 +90,15 @@ class Pipeline:
         self._telemetry, self._queue, self._clock, self._embed_ahead = telemetry, queue, clock, embed_ahead
         self._context, self._user_input = config.context, user_input
         self._confirms = config.traces.confirm > config.traces.settle
-        self._judge_queue = judge_queue
-        self._assembler = assembler = Assembler(config.traces)
+        self._judge_queue, budget = judge_queue, memory_budget(config)
+        self._assembler = assembler = Assembler(config.traces, budget)
         self._journal = Journal(spool, assembler.is_open, config.traces.idle_timeout) if spool is not None else None
         self._redaction = Redaction(config.redact)
         self._results = Results(self._redaction, clock.wall_ns)
         hold = config.judge.hold if config.judge is not None else 0.0
         self._hold_queue = HoldQueue(queue, self._journal, self._redaction, assembler.held, hold)
         self._output = VerdictOutput(telemetry, self._results, self._hold_queue, clock, judge_queue, on_verdict)
-        self._conversations = Conversations(config.conversations)
+        self._conversations = Conversations(config.conversations, budget.conversations)
         self._conversation_pipeline = ConversationPipeline(
             self._conversations, rules.set, self._journal, self._output, telemetry, clock, self._wait_for,
             round(config.context.clock_skew * 1e9),
@@ -236,7 +237,7 @@ class Pipeline:
         if span is None:
             return b""
         key = int.from_bytes(blake2b(raw, digest_size=8).digest())  # the same after a restart, which hash() is not
-        self._assembler.add(record.trace_id, key, span, None, envelope, now)
+        self._assembler.add(record.trace_id, key, span, raw, envelope, now)
         return record.trace_id
 
     # ---- over time: called by the service
@@ -382,7 +383,7 @@ class Pipeline:
             self._output.submit_for_judging(verdicts, export, partial(resource_of, trace))
             export.span_ids = [span_id for span_id, _, _ in trace.held_spans()] if export.awaited else ()
         if not any(call.known_by == "result" for run in runs for call in run.trajectory.calls):
-            trace.drop_histories()  # large, and no evidence that a revision would need
+            self._assembler.drop_histories(trace)  # large, and no evidence that a revision would need
         evicted = self._assembler.close(trace)
         if self._journal is not None:
             self._journal.close(trace, evicted)

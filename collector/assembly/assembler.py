@@ -14,11 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from collector.assembly.deadlines import Deadlines
+from collector.assembly.finished import FinishedTraces
 from collector.assembly.held_spans import HeldSpans
+from collector.assembly.sizes import KNOWN_SPAN, TRACE, envelope_bytes, span_bytes
 from collector.assembly.trace import Trace, TraceEvent, TraceState
+from collector.assembly.unclaimed import UnclaimedTraces
+from collector.config.memory import MemoryBudget
 from collector.config.model import TracesConfig
 from collector.model.genai_span import GenAISpan, Role
 from collector.otlp.lazy import Envelope
@@ -58,42 +62,6 @@ class Disposition(Enum):
     """Drop it: it is held, or was exported."""
 
 
-class _Unclaimed(NamedTuple):
-    """What is known of a trace without an agent: parent links and roots."""
-
-    links: bytearray
-    roots: list[GenAISpan]
-
-
-class _UnclaimedTraces:
-    """Parent links and roots of traces in which no agent has shown up yet, evicted after one to two ``lifetime``s.
-
-    Two generations instead of a timer for each trace: most traces never become an agent's.
-    """
-
-    def __init__(self, lifetime: float, limit: int) -> None:
-        self._lifetime, self._limit = lifetime, limit
-        self._young: dict[bytes, _Unclaimed] = {}
-        self._old: dict[bytes, _Unclaimed] = {}
-        self._since = 0.0
-
-    def get(self, trace_id: bytes, now: float) -> _Unclaimed:
-        """What is known of the trace, to be added to."""
-        if now - self._since > self._lifetime or len(self._young) >= self._limit:
-            self._old, self._young, self._since = self._young, {}, now
-        known = self._young.get(trace_id)
-        if known is None:
-            known = self._young[trace_id] = self.claim(trace_id)
-        return known
-
-    def claim(self, trace_id: bytes) -> _Unclaimed:
-        """What is known of the trace, removed from here."""
-        for generation in (self._young, self._old):
-            if trace_id in generation:
-                return generation.pop(trace_id)
-        return _Unclaimed(bytearray(), [])
-
-
 class _ScoredRuns:
     """Which runs had their verdict in traces that are not remembered any more: a hash each, in two generations."""
 
@@ -115,15 +83,15 @@ class _ScoredRuns:
 class Assembler:
     """All open traces, oldest first, and the traces remembered after their verdict."""
 
-    def __init__(self, config: TracesConfig) -> None:
+    def __init__(self, config: TracesConfig, budget: MemoryBudget = MemoryBudget()) -> None:  # noqa: B008 - frozen
         self._config = config
         self._open: dict[bytes, Trace] = {}
-        self._closed: dict[bytes, Trace] = {}
-        self._unclaimed = _UnclaimedTraces(config.idle_timeout, config.max_open)
+        self._closed = FinishedTraces(config.remember, budget.finished_traces)
+        self._unclaimed = UnclaimedTraces(config.idle_timeout, config.max_open, budget.unclaimed_traces)
         self._deadlines = Deadlines(self._open)
         self._max_links = 16 * 10 * config.max_spans
         self._scored = _ScoredRuns(_SCORED_PER_REMEMBERED * config.remember)
-        self.held = HeldSpans(config.max_held_mib << 20)
+        self.held = HeldSpans(budget.open_traces)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -132,25 +100,33 @@ class Assembler:
         """Remember parent links: for each trace the ids of span, parent, span, parent, ..."""
         for trace_id, ids in links.items():
             trace = self._open.get(trace_id)
-            packed = trace.links if trace else self._unclaimed.get(trace_id, now).links
-            if len(packed) < self._max_links:
-                packed += b"".join(ids)
-            elif trace:
+            if trace is None:
+                self._unclaimed.add_links(trace_id, b"".join(ids), self._max_links, now)
+                continue
+            if len(trace.links) < self._max_links:
+                trace.links += b"".join(ids)
+                self._count(trace, 8 * len(ids))
+            else:
                 trace.truncated = True
-            if trace and trace.waiting:  # this may be the parent it lacked
+            if trace.waiting:  # this may be the parent it lacked
                 trace.waiting = ""
                 self._deadlines.schedule(trace_id, now + self._config.settle)
 
     def add(
-        self, trace_id: bytes, key: bytes | int, span: GenAISpan, raw: bytes | None, envelope: Envelope, now: float
+        self,
+        trace_id: bytes,
+        key: bytes | int,
+        span: GenAISpan,
+        raw: bytes,
+        envelope: Envelope,
+        now: float,
     ) -> Disposition:
-        """Add one decoded span; ``raw`` is None for a log record. Returns what becomes of the raw span."""
+        """Add one decoded span, or a log record if the key is no span id. Returns what becomes of the raw span."""
+        received = len(raw)
         trace = self._open.get(trace_id)
         if trace is None:
             if span.role == Role.OTHER and trace_id not in self._closed:
-                roots = self._unclaimed.get(trace_id, now).roots
-                if len(roots) < self._config.max_spans:
-                    roots.append(span)
+                self._unclaimed.add_root(trace_id, span, received, self._config.max_spans, now)
                 return Disposition.FORWARD
             trace = self._reopen(trace_id, key, now) or self._begin(trace_id, now)
         if key in trace.spans or key in trace.seen:
@@ -167,13 +143,19 @@ class Assembler:
         late = trace.state is TraceState.REOPENED and self._has_verdict(trace, span)
         if late and trace.seen:  # the calls it would be scored with are gone: its verdict stays as it is
             trace.seen[key] = False
+            self._count(trace, KNOWN_SPAN)
             return Disposition.LATE
         trace.spans[key] = span
+        size = span_bytes(span, received)
         if span.history is not None:
-            trace.keep_longest_history(span)
+            size -= trace.keep_longest_history(span)
+        if span.resource is not trace.resource:
+            trace.resource = span.resource
+            size += envelope_bytes(envelope)
+        self._count(trace, size)
         if late:
             return Disposition.LATE
-        if raw is not None and (span.annotatable or self._may_be_anchor(trace, span)):
+        if type(key) is bytes and (span.annotatable or self._may_be_anchor(trace, span)):
             trace.hold(span.span_id, raw, envelope)
             self.held.count += 1
             self.held.bytes += len(raw)
@@ -229,15 +211,17 @@ class Assembler:
         trace.apply(TraceEvent.RELEASED)
         del self._open[trace.trace_id]
         self.held.count -= len(trace.held)
-        self.held.bytes -= sum(map(len, trace.held.values()))
+        self.held.bytes -= sum(map(len, trace.held.values())) + trace.size
         trace.drop_held()
         trace.known_parents, trace.links_read = None, 0
-        self._closed[trace.trace_id] = trace
-        evicted = []
-        while len(self._closed) > self._config.remember:
-            evicted.append(self._closed.pop(next(iter(self._closed))))
-            self._scored.add(evicted[-1])
+        evicted = self._closed.add(trace)
+        for old in evicted:
+            self._scored.add(old)
         return evicted
+
+    def drop_histories(self, trace: Trace) -> None:
+        """Drop the inputs of all model requests of an open trace."""
+        self._count(trace, -trace.drop_histories())
 
     def was_scored(self, trace_id: bytes, anchor: bytes) -> bool:
         """Whether a run had its verdict, in a trace that is not remembered any more."""
@@ -246,12 +230,13 @@ class Assembler:
     def restore(self, trace: Trace) -> None:
         """Remember a trace closed before a restart, even beyond ``remember``: it may be about to reopen."""
         trace.state = TraceState.CLOSED
-        self._closed[trace.trace_id] = trace
+        self._closed.restore(trace)
 
     def _begin(self, trace_id: bytes, now: float) -> Trace:
-        links, roots = self._unclaimed.claim(trace_id)
-        trace = self._open[trace_id] = Trace(trace_id, now, now, links)
-        trace.spans.update((root.span_id, root) for root in roots)
+        known = self._unclaimed.claim(trace_id)
+        trace = self._open[trace_id] = Trace(trace_id, now, now, known.links)
+        trace.spans.update((root.span_id, root) for root in known.roots)
+        self._count(trace, TRACE + known.size)
         self._deadlines.schedule(trace_id, self._deadline(trace))
         return trace
 
@@ -259,12 +244,19 @@ class Assembler:
         trace = self._closed.get(trace_id)
         if trace is None or key in trace.spans or key in trace.seen:
             return trace  # a repeated span reopens nothing
-        del self._closed[trace_id]
-        trace.links += self._unclaimed.claim(trace_id).links
+        self._closed.pop(trace_id)
+        self.held.bytes += trace.size
+        known = self._unclaimed.claim(trace_id)
+        trace.links += known.links
+        self._count(trace, len(known.links))
         trace.opened, trace.waiting = now, ""
         self._open[trace_id] = trace
         self._deadlines.schedule(trace_id, now + self._config.settle)
         return trace
+
+    def _count(self, trace: Trace, size: int) -> None:
+        trace.size += size
+        self.held.bytes += size
 
     def _deadline(self, trace: Trace) -> float:
         quiet = self._config.settle * (1 + len(trace.spans) // _LARGE)

@@ -20,6 +20,7 @@ from collector.assembly.deadlines import Deadlines
 from collector.config.model import ConversationsConfig
 
 IDLE, MAX_DURATION = "idle", "max_duration"
+_RUN = 1_000  # bytes of a run, and its part of the conversation, beside its record
 _COMPLETE = frozenset({IDLE, "end_of_input"})  # released only because no further run came
 
 
@@ -45,6 +46,11 @@ class ConversationRun:
     calls: int
     complete: bool
     record: bytes
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return len(self.record) + _RUN
 
 
 class Added(Enum):
@@ -81,9 +87,8 @@ class Conversation:
 class Conversations:
     """All open conversations, the least recently touched first, and the remembered ones."""
 
-    def __init__(self, config: ConversationsConfig) -> None:
-        self._config = config
-        self._max_bytes = config.max_held_mib << 20
+    def __init__(self, config: ConversationsConfig, max_bytes: int) -> None:
+        self._config, self._max_bytes = config, max_bytes
         self._open: dict[ConversationKey, Conversation] = {}
         self._over: dict[ConversationKey, Conversation] = {}
         self._deadlines = Deadlines(self._open)
@@ -184,10 +189,10 @@ class Conversations:
         before = conversation.runs.get(run.anchor)
         if before is not None:
             conversation.calls -= before.calls
-            self._bytes -= len(before.record)
+            self._bytes -= before.size
         conversation.runs[run.anchor] = run
         conversation.calls += run.calls
-        self._bytes += len(run.record)
+        self._bytes += run.size
 
     def _deadline(self, conversation: Conversation) -> float:
         config = self._config
@@ -203,4 +208,4 @@ class Conversations:
         return oldest
 
     def _subtract(self, conversation: Conversation) -> None:
-        self._bytes -= sum(len(run.record) for run in conversation.runs.values())
+        self._bytes -= sum(run.size for run in conversation.runs.values())

@@ -11,7 +11,9 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, cast
 
+from collector.assembly.sizes import KNOWN_SPAN, TRACE, VERDICT
 from collector.model.genai_span import GenAISpan
+from collector.model.span import Resource
 from collector.otlp.lazy import Envelope, parent_links
 
 
@@ -72,6 +74,10 @@ class Trace:
     due: float = 0.0
     waiting: Literal["", "incomplete", "confirm"] = ""
     """What it waits for since it settled: spans that are missing, or spans that could change a fail. Cleared by new spans."""
+    size: int = 0
+    """About how many bytes it takes, without the raw spans that are held."""
+    resource: Resource | None = None
+    """Of the span added last."""
     truncated: bool = False
     """A limit was reached, and something was not kept."""
     spans: dict[bytes | int, GenAISpan] = field(default_factory=dict)
@@ -114,24 +120,41 @@ class Trace:
             for span_id, raw in self.held.items():
                 yield span_id, raw, self.other_envelopes.get(span_id, self.envelope)
 
-    def keep_longest_history(self, model: GenAISpan) -> None:
-        """Drop the input of every model request that a later one repeats: the longest has all that any has."""
+    def keep_longest_history(self, model: GenAISpan) -> int:
+        """Drop the input of every model request that a later one repeats: the longest has all that any has.
+
+        Returns how many bytes that frees.
+        """
+        freed = 0
         if type(model.history) is not str:
-            return
+            return freed
         self.histories = self.histories or {}
         beginning = hash(model.history[:_BEGINNING])
         known = self.histories.get(beginning)
         if known is not None:
             shorter, longer = sorted((known, model), key=lambda span: len(span.history))
+            freed = len(shorter.history)
             shorter.history = None
             model = longer
         self.histories[beginning] = model
+        return freed
 
-    def drop_histories(self) -> None:
-        """Drop the inputs of all model requests."""
-        self.histories = _EMPTY
+    def drop_histories(self) -> int:
+        """Drop the inputs of all model requests. Returns how many bytes that frees."""
+        self.histories, freed = _EMPTY, 0
         for span in self.spans.values():
-            span.history = None
+            if span.history is not None:
+                freed += len(span.history) if type(span.history) is str else 0
+                span.history = None
+        return freed
+
+    def drop_spans(self) -> int:
+        """Keep of a finished trace only which spans it has had. Returns by how many bytes its size changes."""
+        self.seen = {key: self.was_held(key) for key in self.spans} | self.seen
+        self.spans, self.histories, self.resource = {}, _EMPTY, None
+        before = self.size
+        self.size = TRACE + len(self.links) + KNOWN_SPAN * len(self.seen) + VERDICT * len(self.verdicts)
+        return self.size - before
 
     def record_verdict(self, anchor: bytes, given: Given) -> None:
         """Record that a run has its verdict."""

@@ -25,10 +25,11 @@ class Share(NamedTuple):
 SHARES: Final = {
     "requests": Share(20, 512, "requests being received or taken in: as sent, decompressed, and converted from JSON"),
     "open_traces": Share(15, "traces.max_held_mib", "open traces, and results that wait for a judge"),
-    "sending_queue": Share(10, "exporters.otlp.sending_queue.max_size_mib", "requests that wait to be sent"),
+    "sending_queue": Share(8, "exporters.otlp.sending_queue.max_size_mib", "requests that wait to be sent"),
     "finished_traces": Share(8, 64, "what is remembered of finished traces, to revise verdicts and drop duplicates"),
-    "conversations": Share(4, "conversations.max_held_mib", "open and remembered conversations"),
-    "judging": Share(3, 64, "runs that wait for the judge"),
+    "unclaimed_traces": Share(4, 64, "parent links and roots of traces in which no agent has shown up yet"),
+    "conversations": Share(3, "conversations.max_held_mib", "open and remembered conversations"),
+    "judging": Share(2, 64, "runs that wait for the judge"),
 }
 """By structure. What is not listed here is the process itself with its rules, its metrics and caches of a fixed size."""
 
@@ -41,6 +42,7 @@ class MemoryBudget:
     open_traces: int = 512 << 20
     sending_queue: int = 256 << 20
     finished_traces: int = 64 << 20
+    unclaimed_traces: int = 64 << 20
     conversations: int = 64 << 20
     judging: int = 64 << 20
 

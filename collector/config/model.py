@@ -119,7 +119,7 @@ class TracesConfig(Section):
     max_duration: Duration = 600.0
     max_open: int = Field(100_000, ge=1)
     max_spans: int = Field(10_000, ge=1, description="GenAI spans kept per trace")
-    max_held_mib: int = Field(512, ge=1, description="size of all spans held for a verdict")
+    max_held_mib: int = Field(512, ge=1, description="size of all open traces, and of results that wait for a judge")
     remember: int = Field(10_000, ge=0, description="finished traces kept to recognize late and duplicate spans")
 
 

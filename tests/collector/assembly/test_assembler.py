@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from collector.assembly.assembler import Assembler, Disposition, Due
 from collector.assembly.trace import Given, Trace, TraceState
+from collector.config.memory import MemoryBudget
 from collector.config.model import TracesConfig
 from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Resource
@@ -41,7 +42,7 @@ def test_agents_and_tools_are_held_models_and_context_leave() -> None:
     assert add(assembler, genai_span(2, 1, Role.TOOL), 0) is Disposition.HELD
     assert add(assembler, genai_span(3, 1, Role.MODEL), 0) is Disposition.FORWARD
     assert add(assembler, genai_span(4, 1, Role.OTHER), 0) is Disposition.FORWARD
-    assert assembler.held.bytes == 2 * len(RAW)
+    assert assembler.held.count == 2
 
 
 def test_a_root_is_held_only_where_no_agent_is_known() -> None:
@@ -172,10 +173,9 @@ def test_the_oldest_trace_goes_when_there_are_too_many_or_they_hold_too_much() -
     assert assembler.over_limit() is None
     add(assembler, genai_span(1), 1, OTHER_TRACE)
     assert assembler.over_limit() is opened(assembler)
-    assembler = Assembler(TracesConfig(max_held_mib=1))
-    assembler.add(TRACE, span_id(1), genai_span(1), bytes(1 << 20), ENVELOPE, 0)
-    assert assembler.over_limit() is None
-    assembler.add(OTHER_TRACE, span_id(1), genai_span(1), b"x", ENVELOPE, 0)
+    assembler = Assembler(CONFIG, MemoryBudget(open_traces=1 << 20))
+    assembler.link({TRACE: [span_id(1), bytes(8)]}, 0)
+    assembler.add(TRACE, span_id(1), genai_span(1), bytes((1 << 20) + 1), ENVELOPE, 0)
     assert assembler.over_limit() is opened(assembler)
 
 

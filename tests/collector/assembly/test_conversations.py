@@ -18,12 +18,16 @@ def run(
     return ConversationRun(key, number.to_bytes(24, "big"), calls, complete, bytes(size))
 
 
+OVERHEAD = ConversationRun(ConversationKey(None, None, ""), b"", 0, True, b"").size
+
+
 def key(number: int) -> ConversationKey:
     return ConversationKey(None, "shop", f"c-{number}")
 
 
-def conversations(**config: Any) -> Conversations:
-    return Conversations(ConversationsConfig.model_validate({"idle_timeout": 10, "max_duration": 60, **config}))
+def conversations(max_bytes: int = 64 << 20, **config: Any) -> Conversations:
+    settings = ConversationsConfig.model_validate({"idle_timeout": 10, "max_duration": 60, **config})
+    return Conversations(settings, max_bytes)
 
 
 def close_due(table: Conversations, now: float) -> list[tuple[Conversation, str]]:
@@ -77,7 +81,7 @@ def test_a_run_gathered_again_takes_its_own_place() -> None:
 
 
 def test_a_run_collected_again_takes_its_bytes_once() -> None:
-    table = conversations(max_held_mib=1)
+    table = conversations(max_bytes=(1 << 20) + 2 * OVERHEAD)
     for second in range(5):
         table.add(run(1, size=512 << 10), second)
     table.add(run(2, size=512 << 10), 5)
@@ -117,7 +121,7 @@ def test_the_one_quiet_longest_goes_first_when_there_are_too_many() -> None:
 
 
 def test_what_is_only_remembered_goes_before_what_is_open_when_bytes_are_short() -> None:
-    table = conversations(max_held_mib=1)
+    table = conversations(max_bytes=1 << 20)
     table.add(run(1, key(1), size=600 << 10), 0)
     close_due(table, 10)
     table.add(run(2, key(2), size=600 << 10), 11)
@@ -174,7 +178,7 @@ def test_an_evicted_conversation_is_not_remembered() -> None:
 
 
 def test_only_as_many_bytes_are_freed_as_are_short() -> None:
-    table = conversations(max_held_mib=1)
+    table = conversations(max_bytes=(1 << 20) + 3 * OVERHEAD)
     for number, kib in ((1, 512), (2, 256)):
         table.add(run(number, key(number), size=kib << 10), number)
         close_due(table, number + 10)

@@ -43,7 +43,7 @@ class Journaled:
     def _start(self, now: float) -> None:
         self.file = SpoolFile(self._folder, fsync=False)
         self._spool = Spool(self.file, 1 << 30, Telemetry())
-        assembler, self.table = Assembler(TracesConfig()), Conversations(self._config)
+        assembler, self.table = Assembler(TracesConfig()), Conversations(self._config, 64 << 20)
         self._journal = Journal(self._spool, assembler.is_open, 30.0)
         decoder = Decoder(frozenset(), (), dialects.SCOPES)
         unreadable = restore_all(

@@ -1,0 +1,56 @@
+"""Finished traces that are remembered, to recognise late and repeated spans: a bounded number in a bounded size."""
+
+from __future__ import annotations
+
+from collector.assembly.sizes import VERDICT
+from collector.assembly.trace import Trace
+
+
+class FinishedTraces:
+    """The last ``max_traces`` finished traces, oldest first, in about ``max_bytes``.
+
+    Where bytes run short, first the spans of the oldest traces are dropped: their late and repeated spans are recognised
+    still, and revise nothing any more. Where that is not enough, the oldest traces themselves.
+    """
+
+    def __init__(self, max_traces: int, max_bytes: int) -> None:
+        self._max_traces, self._max_bytes = max_traces, max_bytes
+        self._traces: dict[bytes, Trace] = {}
+        self._whole: dict[bytes, Trace] = {}  # those of them whose spans are kept
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._traces)
+
+    def __contains__(self, trace_id: bytes) -> bool:
+        return trace_id in self._traces
+
+    def get(self, trace_id: bytes) -> Trace | None:
+        """Returns a remembered trace."""
+        return self._traces.get(trace_id)
+
+    def add(self, trace: Trace) -> list[Trace]:
+        """Remember a trace that was closed. Returns those that are not remembered any more."""
+        trace.size += VERDICT * len(trace.verdicts)
+        self.restore(trace)
+        if trace.spans:
+            self._whole[trace.trace_id] = trace
+        while self.bytes > self._max_bytes and self._whole:
+            oldest = self._whole.pop(next(iter(self._whole)))
+            self.bytes += oldest.drop_spans()
+        evicted = []
+        while self._traces and (len(self._traces) > self._max_traces or self.bytes > self._max_bytes):
+            evicted.append(self.pop(next(iter(self._traces))))
+        return evicted
+
+    def restore(self, trace: Trace) -> None:
+        """Remember a trace, even beyond the limits."""
+        self._traces[trace.trace_id] = trace
+        self.bytes += trace.size
+
+    def pop(self, trace_id: bytes) -> Trace:
+        """Returns a remembered trace, which is not remembered any more. Raises KeyError."""
+        trace = self._traces.pop(trace_id)
+        self._whole.pop(trace_id, None)
+        self.bytes -= trace.size
+        return trace

@@ -1,0 +1,43 @@
+"""About how many bytes the parts of an open or finished trace take: known from what was received, never measured."""
+
+from __future__ import annotations
+
+from sys import getsizeof
+from typing import Final
+
+from collector.model.genai_span import GenAISpan
+from collector.otlp.lazy import Envelope
+
+TRACE: Final = 1_000
+"""A trace without its spans."""
+VERDICT: Final = 300
+"""That a run has its verdict."""
+KNOWN_SPAN: Final = 150
+"""A span of which only the id is known."""
+_SPAN: Final = 600  # a decoded span without its texts
+_ATTRIBUTE: Final = 100
+_SHORT: Final = (
+    4 << 10
+)  # a span of up to this many bytes counts as what was received, a longer one as what is kept of it
+_STRUCTURED: Final = 16  # objects take about this many times the bytes they were decoded from
+_MAX_RESOURCE: Final = 64 << 10  # of a decoded resource, whatever was received
+
+
+def span_bytes(span: GenAISpan, received: int) -> int:
+    """Returns about how many bytes a decoded span takes; ``received`` is how many it was decoded from."""
+    size = _SPAN + _ATTRIBUTE * len(span.attributes)
+    if received <= _SHORT:
+        return size + received
+    content = (span.content.output, span.content.tool_definitions) if span.content is not None else ()
+    for value in (span.arguments, span.output, span.history, span.user_input, *content):
+        if type(value) is str:
+            size += getsizeof(value)  # of one string: constant time
+        elif value is not None:
+            size += _STRUCTURED * received
+    return size
+
+
+def envelope_bytes(envelope: Envelope) -> int:
+    """Returns about how many bytes resource and scope take, as received and as decoded."""
+    received = len(envelope.resource) + len(envelope.scope)
+    return received + min(4 * received, _MAX_RESOURCE)

@@ -1,0 +1,68 @@
+"""Traces in which no agent has shown up yet: what is known of them in case one does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from collector.assembly.sizes import span_bytes
+from collector.model.genai_span import GenAISpan
+
+_ENTRY = 400  # bytes of a trace without links
+
+
+@dataclass(slots=True)
+class Unclaimed:
+    """Parent links and roots of one trace, and about how many bytes they take."""
+
+    links: bytearray = field(default_factory=bytearray)
+    roots: list[GenAISpan] = field(default_factory=list)
+    size: int = _ENTRY
+
+
+class UnclaimedTraces:
+    """Parent links and roots by trace, evicted after one to two ``lifetime``s, or earlier beyond a number or size.
+
+    Two generations instead of a timer for each trace: most traces never become an agent's.
+    """
+
+    def __init__(self, lifetime: float, limit: int, max_bytes: int) -> None:
+        self._lifetime, self._limit, self._max_bytes = lifetime, limit, max_bytes // 2
+        self._young: dict[bytes, Unclaimed] = {}
+        self._old: dict[bytes, Unclaimed] = {}
+        self._bytes = 0  # of the young ones
+        self._since = 0.0
+
+    def add_links(self, trace_id: bytes, links: bytes, max_links: int, now: float) -> None:
+        """Add parent links, unless there are ``max_links`` bytes of them."""
+        known = self._get(trace_id, now)
+        if len(known.links) < max_links:
+            known.links += links
+            self._grow(known, len(links))
+
+    def add_root(self, trace_id: bytes, root: GenAISpan, received: int, max_roots: int, now: float) -> None:
+        """Add a root, decoded from ``received`` bytes, unless there are ``max_roots`` of them."""
+        known = self._get(trace_id, now)
+        if len(known.roots) < max_roots:
+            known.roots.append(root)
+            self._grow(known, span_bytes(root, received))
+
+    def claim(self, trace_id: bytes) -> Unclaimed:
+        """What is known of the trace, removed from here."""
+        if trace_id in self._young:
+            known = self._young.pop(trace_id)
+            self._bytes -= known.size
+            return known
+        return self._old.pop(trace_id) if trace_id in self._old else Unclaimed()
+
+    def _get(self, trace_id: bytes, now: float) -> Unclaimed:
+        if now - self._since > self._lifetime or len(self._young) >= self._limit or self._bytes > self._max_bytes:
+            self._old, self._young, self._since, self._bytes = self._young, {}, now, 0
+        known = self._young.get(trace_id)
+        if known is None:
+            known = self._young[trace_id] = self.claim(trace_id)
+            self._bytes += known.size
+        return known
+
+    def _grow(self, known: Unclaimed, size: int) -> None:
+        known.size += size
+        self._bytes += size
