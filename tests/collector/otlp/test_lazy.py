@@ -108,7 +108,7 @@ def test_a_body_that_is_no_request_is_found_without_splitting_it() -> None:
 
 
 def test_every_scope_and_span_is_split_whatever_stands_before_it() -> None:
-    shop, other = (lazy.Envelope(resource, b"") for resource in (b"\n\x00", b""))
+    shop, other = (lazy.Envelope(resource, b"") for resource in (b"\n\x02\n\x00", b""))
     spans = [data.span(2, 1), data.tool(3, 2, "x"), data.span(4, 3), data.span(5, 3)]
     raws = [span.SerializeToString() for span in spans]
     split = lazy.split(lazy.join([(shop, [raws[0], b"\xff", raws[1]]), (other, raws[2:])]), MARKERS)
