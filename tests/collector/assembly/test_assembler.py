@@ -131,7 +131,7 @@ def test_closing_gives_up_the_held_spans_and_a_stale_deadline_does_no_harm() -> 
     trace = opened(assembler)
     assert list(trace.held_spans()) == [(span_id(1), RAW, ENVELOPE)]
     assembler.close(trace)
-    assert (len(assembler), assembler.held.bytes, list(trace.held_spans())) == (0, 0, [])
+    assert (len(assembler), assembler.held.count, assembler.held.bytes, list(trace.held_spans())) == (0, 0, 0, [])
     assert due(assembler, 1000) == []
 
 
@@ -312,3 +312,65 @@ def test_which_runs_were_scored_is_known_beyond_the_remembered_traces_for_so_man
     assert scored == evicted[-len(scored) :], "the oldest are not known any more"
     assert 20 <= len(scored) <= 2 * (20 + 1)
     assert not assembler.was_scored(evicted[-1], span_id(2))
+
+
+def test_a_log_record_lets_a_trace_that_waits_settle_again() -> None:
+    assembler = Assembler(CONFIG)
+    add(assembler, genai_span(1), 0)
+    assert due(assembler, 2) == [(TRACE, Due.SETTLED)]
+    assembler.wait(opened(assembler), "incomplete")
+    assert assembler.add(TRACE, 77, genai_span(1), RAW, ENVELOPE, 10) is Disposition.FORWARD
+    assert due(assembler, 11.9) == []
+    assert due(assembler, 12) == [(TRACE, Due.SETTLED)]
+
+
+def reopened(config: TracesConfig = CONFIG) -> Assembler:
+    """A trace whose run of agent 1 has its verdict, with span 5 below it."""
+    assembler = Assembler(config)
+    add(assembler, genai_span(1, role=Role.AGENT), 0)
+    assembler.link({TRACE: [span_id(5), span_id(1)]}, 0)
+    trace = opened(assembler)
+    assembler.close(trace)
+    trace.record_verdict(span_id(1), Given(0))
+    return assembler
+
+
+def test_which_late_spans_are_of_runs_that_have_their_verdict() -> None:
+    assembler = reopened()
+    assembler.link({TRACE: [span_id(6), span_id(7), span_id(7), span_id(6)]}, 10)
+    late = {
+        number: add(assembler, span, 10) is Disposition.LATE
+        for number, span in {
+            2: genai_span(2, 5),  # below a span of the run that is no GenAI span
+            3: genai_span(3),  # without a parent
+            4: genai_span(4, 6),  # below spans that are each other's parent
+            8: genai_span(8, 1, Role.AGENT),
+            20: genai_span(20, role=Role.AGENT),  # a further run
+            21: genai_span(21, 20),
+            22: genai_span(22, 99),  # below a span that may be a further run
+        }.items()
+    }
+    assert late == {2: True, 3: True, 4: False, 8: True, 20: False, 21: False, 22: False}
+    assert due(assembler, 11.9) == []
+    assert due(assembler, 12) == [(TRACE, Due.SETTLED)]
+
+
+def test_late_spans_of_a_run_from_before_a_restart_are_recognised_when_they_are_repeated() -> None:
+    assembler = Assembler(CONFIG)
+    trace = Trace(TRACE, 0.0, 0.0, bytearray(), seen={span_id(1): True})
+    trace.record_verdict(span_id(1), Given(0))
+    assembler.restore(trace)
+    assert add(assembler, genai_span(2, 1), 1) is Disposition.LATE
+    assert add(assembler, genai_span(2, 1), 2) is Disposition.FORWARD
+    assert add(assembler, genai_span(1, role=Role.AGENT), 2) is Disposition.DUPLICATE
+    assert span_id(2) not in opened(assembler).spans
+
+
+def test_spans_from_before_a_restart_count_for_the_limit() -> None:
+    assembler = Assembler(TracesConfig(max_spans=3))
+    assembler.restore(Trace(TRACE, 0.0, 0.0, bytearray(), seen={span_id(1): True, span_id(2): False}))
+    truncated = []
+    for number in (3, 4):
+        add(assembler, genai_span(number, 99), 1)
+        truncated.append(opened(assembler).truncated)
+    assert truncated == [False, True]
