@@ -14,6 +14,11 @@ from pydantic_core import ErrorDetails
 
 from scorers.calls import Call, parse_calls
 from scorers.score import Outcome, Score
+from scorers.work import Work
+
+_PAIR_COST = 5
+_CHARS_PER_UNIT = 32
+_COMPARISONS = "the comparison of the calls with the expected ones"
 
 
 class OriginalError(ValueError):
@@ -29,8 +34,10 @@ class Options(BaseModel):
 class Scorer(Protocol):
     """A scorer of plain calls ``{"tool", "args"?, ...}``. It raises where there is no score."""
 
-    def __call__(self, *, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]]) -> Score:
-        """Score the actual calls against the expected ones."""
+    def __call__(
+        self, *, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]], work: Work | None = None
+    ) -> Score:
+        """Score the actual calls against the expected ones. Where ``work`` is given, it is not exceeded: WorkLimitError."""
 
 
 OptionsT = TypeVar("OptionsT", bound=Options)
@@ -44,16 +51,61 @@ def parse_options(name: str, model: type[OptionsT], options: Mapping[str, Any]) 
         raise ValueError("; ".join(_option_error(name, model, details) for details in error.errors())) from None
 
 
-def make_scorer(options: OptionsT, score: Callable[[OptionsT, list[Call], list[Call]], Score]) -> Scorer:
-    """Returns the scorer of a system. It raises `ValueError` for arguments that are nested too deep."""
+def make_scorer(
+    options: OptionsT,
+    score: Callable[[OptionsT, list[Call], list[Call]], Score],
+    spend: Callable[[OptionsT, list[Call], list[Call], Work], None] | None = None,
+) -> Scorer:
+    """Returns the scorer of a system. It raises `ValueError` for arguments that are nested too deep.
 
-    def scorer(*, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]]) -> Score:
+    ``spend`` spends the work that the system needs, if that is more than comparing each expected call with each actual one.
+    """
+
+    def scorer(
+        *, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]], work: Work | None = None
+    ) -> Score:
         try:
-            return score(options, parse_calls(expected, "expected"), parse_calls(actual, "actual"))
+            wanted, made = parse_calls(expected, "expected"), parse_calls(actual, "actual")
+            if work is not None:
+                spend_on_comparisons(wanted, made, work)
+                if spend is not None:
+                    spend(options, wanted, made, work)
+            return score(options, wanted, made)
         except RecursionError:
             raise ValueError("the arguments are nested too deep to compare") from None
 
     return scorer
+
+
+def spend_on_comparisons(one: Sequence[Call], other: Sequence[Call], work: Work) -> None:
+    """Spend the work of comparing each call with each other one. Raises WorkLimitError or RecursionError."""
+    ours, theirs = _sizes(one, work), _sizes(other, work)
+    work.spend(_PAIR_COST * len(one) * len(other), _COMPARISONS)
+    for tool, sizes in ours.items():
+        # Arguments are compared between calls of one tool, and no longer than the smaller of the two.
+        made = theirs.get(tool, ())
+        work.spend(min(sum(sizes) * len(made), sum(made) * len(sizes)), _COMPARISONS)
+
+
+def _sizes(calls: Sequence[Call], work: Work) -> Mapping[str, list[int]]:
+    sizes: dict[str, list[int]] = {}
+    for call in calls:
+        before = work.left
+        _spend_on_value(call.args, work)
+        _spend_on_value(call.output, work)
+        sizes.setdefault(call.tool, []).append(before - work.left)
+    return sizes
+
+
+def _spend_on_value(value: Any, work: Work) -> None:
+    """Spend the work of one look at a value."""
+    if isinstance(value, str):
+        work.spend(1 + len(value) // _CHARS_PER_UNIT, _COMPARISONS)
+        return
+    inside = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    work.spend(1 + 2 * len(inside), _COMPARISONS)
+    for item in inside:
+        _spend_on_value(item, work)
 
 
 def labelled_score(

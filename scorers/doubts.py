@@ -32,6 +32,7 @@ from typing import Final, Literal
 
 from scorers.score import Score
 from scorers.trajectory import Doubt, Order, ToolCall, Trajectory
+from scorers.work import Work
 
 MAX_ALTERNATIVES: Final = 128
 """How many trajectories are tried for one run; where the evidence allows more, nothing is decided."""
@@ -41,6 +42,7 @@ _EITHER_WAY: Final = frozenset({"uncertain_execution", "uncertain_owner", "uncer
 DECIDING: Final = MORE_CALLS | _EITHER_WAY | {"uncertain_order"}
 """Doubts that can leave a run undecided."""
 _MAX_SENTENCES: Final = 3
+_ALTERNATIVE_COST: Final = 25  # for each call
 
 
 def is_open(doubts: Iterable[Doubt]) -> bool:
@@ -49,12 +51,15 @@ def is_open(doubts: Iterable[Doubt]) -> bool:
 
 
 def decide(
-    trajectory: Trajectory, score: Callable[[Trajectory], Score], is_final: Callable[[Trajectory, Score], bool]
+    trajectory: Trajectory,
+    score: Callable[[Trajectory], Score],
+    is_final: Callable[[Trajectory, Score], bool],
+    work: Work,
 ) -> Score:
     """The score of a run with doubts: labelled as every run that they allow would be, else undecided.
 
     ``is_final`` tells whether a label would stand whatever further calls were made. The value is that of the calls as
-    recorded.
+    recorded. Raises WorkLimitError, as ``score`` and ``is_final`` may.
     """
     recorded = score(trajectory)
     doubts = [doubt for doubt in trajectory.doubts if doubt.name in DECIDING]
@@ -65,6 +70,7 @@ def decide(
         return _undecided(recorded, "ambiguous", ["its calls can be read in more ways than are tried"])
     may_be_more = is_open(doubts)
     for other in possible:
+        work.spend(_ALTERNATIVE_COST * (1 + len(trajectory.calls)), "the doubts of the run")
         found = score(other)
         if found.label != recorded.label or (may_be_more and not is_final(other, found)):
             only_order = all(doubt.name == "uncertain_order" for doubt in doubts)

@@ -26,6 +26,7 @@ from scorers.rules.selection import RuleContext, RuleIndex
 from scorers.rules.semantic_texts import SemanticTexts
 from scorers.score import Score, error_score, reaches
 from scorers.trajectory import Trajectory
+from scorers.work import Work
 
 DEFAULT_SAMPLE_RATE = 0.01
 """Share of the passing runs that a scorer with a model judges, unless the rule sets another."""
@@ -100,7 +101,7 @@ class CompiledRule:
                 continue
             name = ref.name or ref.system
             try:
-                score = self._score(name, trajectory)
+                score = self._score(name, trajectory, Work())
             except Exception as error:  # noqa: BLE001 - one scorer's failure does not affect the others
                 score = error_score(error)
             version = self._systems[name][1] if name in self._systems else trajectory_scorer.VERSION
@@ -128,26 +129,25 @@ class CompiledRule:
         scorer = registry.SCORERS[ref.system](**ref.options)
         self._systems[name] = (scorer, version)
 
-    def _score(self, name: str, trajectory: Trajectory) -> Score:
+    def _score(self, name: str, trajectory: Trajectory, work: Work) -> Score:
         if not trajectory.doubts:
-            return self._score_calls(name, trajectory)
+            return self._score_calls(name, work, trajectory)
         native = name not in self._systems
         if native and not self._native.order_matters:
             settled = [doubt for doubt in trajectory.doubts if doubt.name != "uncertain_order"]
             trajectory = replace(trajectory, doubts=settled)
-        return decide(
-            trajectory, partial(self._score_calls, name), self._native.is_final if native else _is_never_final
-        )
+        is_final = partial(self._native.is_final, work=work) if native else _is_never_final
+        return decide(trajectory, partial(self._score_calls, name, work), is_final, work)
 
-    def _score_calls(self, name: str, trajectory: Trajectory) -> Score:
+    def _score_calls(self, name: str, work: Work, trajectory: Trajectory) -> Score:
         if name not in self._systems:
-            return self._native.score(trajectory)
-        diagnosis, _ = self._native.diagnose(trajectory)
+            return self._native.score(trajectory, work)
+        diagnosis, _ = self._native.diagnose(trajectory, work)
         executed = [index for index, call in enumerate(trajectory.calls) if call.executed]
         # Where the pattern has alternatives, only the alignment with this run tells which of them is expected.
         pattern = self._native.pattern
         expected = expected_calls(pattern, diagnosis, trajectory) if pattern else []
-        score = self._systems[name][0](expected=expected, actual=actual_calls(trajectory, executed))
+        score = self._systems[name][0](expected=expected, actual=actual_calls(trajectory, executed), work=work)
         return _for_all_calls(_by_threshold(score, self.rule.pass_), executed, len(trajectory.calls))
 
 

@@ -17,7 +17,6 @@ from pydantic import BaseModel
 
 from scorers.conformance.diagnosis import Diagnosis
 from scorers.conformance.pattern import Pattern
-from scorers.conformance.search import SearchLimitError
 from scorers.evaluation import CompiledRule, RuleSet
 from scorers.rules.model import RuleFile, RuleTest, RuleTestCall, Tool
 from scorers.rules.names import format_name
@@ -25,6 +24,7 @@ from scorers.rules.parsing import nearest
 from scorers.rules.selection import MATCH_KEYS, RuleContext
 from scorers.score import Score
 from scorers.trajectory import ToolCall, Trajectory
+from scorers.work import WorkLimitError
 
 SCORE_TOLERANCE = 0.001
 _SYMBOLS = {
@@ -122,7 +122,7 @@ def _run(test: RuleTest, compiled: dict[str, CompiledRule], rules: RuleSet) -> R
         return RuleTestResult(test.name, test.rule)
     try:
         diagnosis, _ = rule.native.diagnose(trajectory)
-    except SearchLimitError:  # the reason already says so
+    except WorkLimitError:  # the reason already says so
         return RuleTestResult(test.name, test.rule, reason)
     return RuleTestResult(test.name, test.rule, reason, diff(rule.native.pattern, diagnosis, trajectory))
 

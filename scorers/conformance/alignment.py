@@ -11,29 +11,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scorers.conformance.assignment import best_assignment
+from scorers.conformance.assignment import Partners, best_assignment
 from scorers.conformance.lcs import longest_common_subsequence
 from scorers.conformance.pattern import Pattern
 from scorers.conformance.search import Candidate, Pair, search
+from scorers.work import Work
 
 
-def align(pattern: Pattern, fits: Sequence[int], costs: Sequence[int], steps: Sequence[int]) -> list[Pair]:
+def align(pattern: Pattern, fits: Sequence[int], costs: Sequence[int], steps: Sequence[int], work: Work) -> list[Pair]:
     """Returns every expected call of the cheapest alignment with the index of the call that matches it, or None.
 
     For call i, ``fits[i]`` are the tools it can match, as bits, ``costs[i]`` (0 or 1) is the cost of leaving it over, and
-    ``steps[i]`` is its step. Steps never decrease, and calls of one step are unordered. Raises SearchLimitError if the
-    search grows too large.
+    ``steps[i]`` is its step. Steps never decrease, and calls of one step are unordered. Raises WorkLimitError.
     """
-    if pattern.chain is not None and len(set(steps)) == len(steps) and _same_cost(fits, costs):
-        return _align_chain(pattern, pattern.chain, fits)
+    chain = pattern.chain
+    if chain is not None:
+        together = len(set(steps))
+        if together == len(steps) and _same_cost(fits, costs):
+            return _align_chain(pattern, chain, fits, work)
+        if together == 1:
+            # Concurrent calls fit a sequence in whatever order it asks for.
+            assigned = _assign([(tool, True) for tool in chain], fits, costs, work)
+            return list(zip(chain, assigned, strict=True))
     if pattern.bag is not None:
-        return _align_bag(pattern.bag, fits, costs)
-    # A structured pattern, or concurrent calls against a sequence.
+        return _align_bag(pattern.bag, fits, costs, work)
+    # A structured pattern, or steps of concurrent calls against a sequence.
     groups: dict[int, list[Candidate]] = {}
     for index, (tools, step) in enumerate(zip(fits, steps, strict=True)):
         if tools:
             groups.setdefault(step, []).append(Candidate(index, tools, costs[index]))
-    return search(pattern, list(groups.values()))
+    return search(pattern, list(groups.values()), work)
 
 
 def _same_cost(fits: Sequence[int], costs: Sequence[int]) -> bool:
@@ -41,7 +48,7 @@ def _same_cost(fits: Sequence[int], costs: Sequence[int]) -> bool:
     return len({cost for tools, cost in zip(fits, costs, strict=True) if tools}) < 2
 
 
-def _align_chain(pattern: Pattern, chain: Sequence[int], fits: Sequence[int]) -> list[Pair]:
+def _align_chain(pattern: Pattern, chain: Sequence[int], fits: Sequence[int], work: Work) -> list[Pair]:
     # Most runs are nearly right: a common prefix and suffix are matched directly (some longest subsequence contains them),
     # and only the part between them needs the table.
     calls = [index for index, tools in enumerate(fits) if tools]
@@ -52,6 +59,7 @@ def _align_chain(pattern: Pattern, chain: Sequence[int], fits: Sequence[int]) ->
     while end < shorter - start and fits[calls[-1 - end]] >> chain[-1 - end] & 1:
         end += 1
     stop, last = len(chain) - end, len(calls) - end
+    work.spend((last - start) * (5 + (stop - start) // 64) + 2 * (stop - start), "expect")
     between = (1 << (stop - start)) - 1
     masks = [pattern.positions(fits[index]) >> start & between for index in calls[start:last]]
     matched = longest_common_subsequence(stop - start, masks)
@@ -62,16 +70,29 @@ def _align_chain(pattern: Pattern, chain: Sequence[int], fits: Sequence[int]) ->
     return pairs
 
 
-def _align_bag(bag: Sequence[tuple[int, bool]], fits: Sequence[int], costs: Sequence[int]) -> list[Pair]:
-    positions: dict[int, list[int]] = {}
-    for tools in fits:
-        if tools not in positions:
-            positions[tools] = [position for position, (tool, _) in enumerate(bag) if tools >> tool & 1]
-    costly = [cost > 0 for cost in costs]
-    assigned = best_assignment([positions[tools] for tools in fits], [required for _, required in bag], costly)
+def _align_bag(bag: Sequence[tuple[int, bool]], fits: Sequence[int], costs: Sequence[int], work: Work) -> list[Pair]:
+    assigned = _assign(bag, fits, costs, work)
     # In the order of the run, missing calls last: the order in which a scorer of sequences will read them.
     matched = sorted((call, tool) for call, (tool, _) in zip(assigned, bag, strict=True) if call is not None)
     missing: list[Pair] = [
         (tool, None) for call, (tool, required) in zip(assigned, bag, strict=True) if call is None and required
     ]
     return [(tool, call) for call, tool in matched] + missing
+
+
+def _assign(bag: Sequence[tuple[int, bool]], fits: Sequence[int], costs: Sequence[int], work: Work) -> Partners:
+    """Returns the call assigned to each tool of a block in any order, or None."""
+    distinct = set(fits)
+    work.spend(len(distinct) * len(bag), "expect")
+    positions = {tools: [at for at, (tool, _) in enumerate(bag) if tools >> tool & 1] for tools in distinct}
+    # Of calls that fit the same tools no more than these tools can be matched, so the first ones suffice.
+    kept: list[int] = []
+    counts: dict[tuple[int, int], int] = {}
+    for call, kind in enumerate(zip(fits, costs, strict=True)):
+        count = counts.get(kind, 0)
+        if count < len(positions[kind[0]]):
+            counts[kind] = count + 1
+            kept.append(call)
+    edges, costly = [positions[fits[call]] for call in kept], [costs[call] > 0 for call in kept]
+    assigned = best_assignment(edges, [required for _, required in bag], costly, work)
+    return [None if call is None else kept[call] for call in assigned]

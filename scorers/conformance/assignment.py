@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from scorers.work import Work
+
 Edges = Sequence[Sequence[int]]
 Partners = list[int | None]
 
 
-def best_assignment(tools_of: Edges, required: Sequence[bool], costly: Sequence[bool]) -> Partners:
+def best_assignment(tools_of: Edges, required: Sequence[bool], costly: Sequence[bool], work: Work) -> Partners:
     """Returns the call assigned to each tool, or None.
 
     ``tools_of[call]`` are the tools the call fits. As few required tools as possible stay without a call, and as few
-    costly calls as possible are left over.
+    costly calls as possible are left over. Raises WorkLimitError.
     """
+    work.spend(2 * sum(map(len, tools_of)), "expect")
     calls_of: list[list[int]] = [[] for _ in required]
     for call, tools in enumerate(tools_of):
         for tool in tools:
@@ -27,15 +30,20 @@ def best_assignment(tools_of: Edges, required: Sequence[bool], costly: Sequence[
     call_for: Partners = [None] * len(required)
     tool_for: Partners = [None] * len(tools_of)
     # Most expensive first on either side. A covered tool stays covered in later rounds; only its call may change.
-    _cover((tool for tool, needed in enumerate(required) if needed), calls_of, call_for, tool_for)
+    _cover((tool for tool, needed in enumerate(required) if needed), calls_of, call_for, tool_for, work)
     free = [not cost for cost in costly]
-    _cover((call for call, cost in enumerate(costly) if cost), tools_of, tool_for, call_for, free)
-    _cover((tool for tool, needed in enumerate(required) if not needed), calls_of, call_for, tool_for)
+    _cover((call for call, cost in enumerate(costly) if cost), tools_of, tool_for, call_for, work, free)
+    _cover((tool for tool, needed in enumerate(required) if not needed), calls_of, call_for, tool_for, work)
     return call_for
 
 
 def _cover(
-    starts: Iterable[int], edges: Edges, side: Partners, other_side: Partners, may_lose: Sequence[bool] | None = None
+    starts: Iterable[int],
+    edges: Edges,
+    side: Partners,
+    other_side: Partners,
+    work: Work,
+    may_lose: Sequence[bool] | None = None,
 ) -> None:
     """Cover each of ``starts``, if possible, by a path that ends at an uncovered vertex of the other side.
 
@@ -48,14 +56,17 @@ def _cover(
             if partner is not None:
                 side[start], other_side[partner] = partner, start
             else:
-                _augment(start, edges, side, other_side, may_lose)
+                _augment(start, edges, side, other_side, work, may_lose)
 
 
-def _augment(start: int, edges: Edges, side: Partners, other_side: Partners, may_lose: Sequence[bool] | None) -> None:
+def _augment(
+    start: int, edges: Edges, side: Partners, other_side: Partners, work: Work, may_lose: Sequence[bool] | None
+) -> None:
     came_from: dict[int, int] = {}
     queue = [start]
     displaced: tuple[int, int] | None = None
     for vertex in queue:  # breadth first: the list grows during the loop
+        work.spend(2 + len(edges[vertex]), "expect")
         for other in edges[vertex]:
             if other in came_from:
                 continue

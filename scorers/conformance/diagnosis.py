@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from scorers.conformance.alignment import align
 from scorers.conformance.constraints import CompiledConstraint, ConditionIndex, ConstraintCall, ConstraintResult
-from scorers.conformance.observation import ObservedCall
+from scorers.conformance.observation import ObservedCall, bits
 from scorers.conformance.pattern import Pattern
 from scorers.conformance.search import Pair
 from scorers.score import Outcome
+from scorers.work import Work
+
+_CALL_COST = 25
+_CHECK_COST = 4  # of one constraint, for each call
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +46,11 @@ def diagnose(
     calls: Sequence[ObservedCall],
     steps: Sequence[int],
     counted: Sequence[int],
+    work: Work,
 ) -> Diagnosis:
-    """Align the counted calls with the pattern and check the constraints on them. Raises SearchLimitError."""
+    """Align the counted calls with the pattern and check the constraints on them. Raises WorkLimitError."""
+    work.spend(len(calls) * _CALL_COST, "the number of calls")
+    work.spend(len(constraints) * len(counted) * _CHECK_COST, "constraints")
     outcomes: list[Outcome] = ["unscored"] * len(calls)
     fits, costs = [], []
     for index in counted:
@@ -53,7 +60,7 @@ def diagnose(
         costs.append(call.cost)
     pairs: list[Pair] = []
     gaps = []
-    aligned = align(pattern, fits, costs, [steps[index] for index in counted]) if pattern is not None else ()
+    aligned = align(pattern, fits, costs, [steps[index] for index in counted], work) if pattern is not None else ()
     for tool, position in aligned:
         if position is None:
             gaps.append(len(pairs))
@@ -61,7 +68,7 @@ def diagnose(
         else:
             outcomes[counted[position]] = "matched"
             pairs.append((tool, counted[position]))
-    substitutes = _find_substitutes(calls, counted, pairs, gaps, outcomes) if gaps else {}
+    substitutes = _find_substitutes(calls, counted, pairs, gaps, outcomes, work) if gaps else {}
     results: list[ConstraintResult] = []
     if constraints:
         by_condition = ConditionIndex(
@@ -98,6 +105,7 @@ def _find_substitutes(
     pairs: Sequence[Pair],
     gaps: Sequence[int],
     outcomes: list[Outcome],
+    work: Work,
 ) -> Mapping[int, int]:
     """Returns, for some gaps, the call that was made instead, and sets the outcome of these calls.
 
@@ -106,13 +114,14 @@ def _find_substitutes(
     """
     wanted = sum(1 << tool for tool in {pairs[gap][0] for gap in gaps})
     unmatched = [index for index in counted if outcomes[index] in ("extra", "unscored") and calls[index].named & wanted]
+    work.spend(4 * sum([(calls[index].named & wanted).bit_count() for index in unmatched]), "expect")
     substitutes: dict[int, int] = {}
     # First the calls that are wrong only in their position: a call with wrong arguments must not take their gaps.
     passes: tuple[tuple[Outcome, bool], ...] = (("out_of_order", True), ("wrong_arguments", False))
     for outcome, arguments_fit in passes:
         waiting: dict[int, list[int]] = {}
         for index in reversed(unmatched):
-            for tool in _bits((calls[index].fits if arguments_fit else calls[index].named) & wanted):
+            for tool in bits((calls[index].fits if arguments_fit else calls[index].named) & wanted):
                 waiting.setdefault(tool, []).append(index)
         for gap in gaps:
             candidates = [] if gap in substitutes else waiting.get(pairs[gap][0], [])
@@ -122,10 +131,3 @@ def _find_substitutes(
                 substitutes[gap] = candidates.pop()
                 outcomes[substitutes[gap]] = outcome
     return substitutes
-
-
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest

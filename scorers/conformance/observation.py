@@ -6,20 +6,23 @@ counts them. Runs of one shape have one score, so scores can be cached by shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from scorers.rules.arguments import Embed, compile_arguments, compile_choices
+from scorers.rules.arguments import Choose, Embed, compile_arguments, compile_choices
 from scorers.rules.matchers import Name
 from scorers.rules.model import Tool
-from scorers.rules.names import compile_name
+from scorers.rules.names import MAX_LENGTH, Names
 from scorers.score import Outcome
 from scorers.trajectory import ToolCall
+from scorers.work import Work
 
 NOT_CAPTURED = -1
+_NEW_NAME_COST = 50
+_NEGLIGIBLE_COST = 10_000
 MAX_CACHED = 1_024
 """Names, and as many tokens, that an observer caches."""
-MAX_NAME = 256
+MAX_NAME = MAX_LENGTH
 """Characters of a name that is cached. Longer names are matched every time."""
 
 Token = str | tuple[str, int]
@@ -54,8 +57,10 @@ class NameMatch(NamedTuple):
 
     by_name: ObservedCall
     conditional: int
-    holding: Callable[[Mapping[str, Any]], int]
+    holding: Choose
     token: Token
+    cost: int
+    """Of the test, in units of work, whatever the arguments."""
 
 
 class Observer:
@@ -75,8 +80,9 @@ class Observer:
         *,
         distinguish_names: bool = False,
     ) -> None:
-        self._names = [compile_name(tool.tool) for tool in tools]
+        self._names = Names([tool.tool for tool in tools])
         self._tools = tools
+        self._with_arguments = sum(1 << number for number, tool in enumerate(tools) if tool.arguments is not None)
         self._embed = embed
         self._distinguish_names = distinguish_names
         for tool in tools:
@@ -84,19 +90,22 @@ class Observer:
                 tool.arguments or {}, tool.arguments_mode, embed
             )  # raises for arguments that cannot be compiled
         self._expected = (1 << (expected or 0)) - 1
-        self._free = [compile_name(name) for name in (allow_extra if expected is not None else ["*"])]
+        self._free = Names(allow_extra if expected is not None else ["*"])
         self.allows_anything = not forbid and (expected is None or "*" in allow_extra)
         """Whether a further call of whatever name would cost nothing."""
-        self._forbidden = [compile_name(name) for name in forbid]
+        self._forbidden = Names(forbid)
+        self._cost_of_name = _NEW_NAME_COST + self._names.cost + self._free.cost + self._forbidden.cost
         self._matches: dict[str, NameMatch] = {}
         self._observed: dict[Token, ObservedCall] = {}
 
-    def tokens(self, calls: Sequence[ToolCall]) -> tuple[Token, ...]:
-        """Returns a token for each call."""
+    def tokens(self, calls: Sequence[ToolCall], work: Work) -> tuple[Token, ...]:
+        """Returns a token for each call. Raises WorkLimitError."""
+        work.spend(self._cost_of_names(calls), "the names of tools")
         # The hottest loop of the scorers: every call of every run passes through it. Names are matched once and then looked
         # up; arguments are tested only if the rule tests them for this name.
         matches = self._matches
         tokens: list[Token] = []
+        spent, limit = 0, work.left
         for call in calls:
             name = call.name
             match = matches.get(name) or self._match(name)
@@ -105,9 +114,22 @@ class Observer:
                 token = NOT_EXECUTED
             elif match.conditional:
                 arguments = call.arguments
-                token = (name, NOT_CAPTURED if arguments is None else match.holding(arguments))
+                spent += match.cost
+                if spent > limit:
+                    break
+                token = (name, NOT_CAPTURED if arguments is None else match.holding(arguments, work))
             tokens.append(token)
+        work.spend(spent, "arguments")
         return tuple(tokens)
+
+    def _cost_of_names(self, calls: Sequence[ToolCall]) -> int:
+        if len(calls) * self._cost_of_name <= _NEGLIGIBLE_COST:
+            return 0
+        names = [call.name for call in calls]
+        distinct = set(names)
+        longest = max(map(len, distinct))
+        matched = len(distinct) if longest <= MAX_NAME else len(names)
+        return matched * self._cost_of_name * (1 + longest // MAX_NAME)
 
     def observed(self, tokens: Sequence[Token]) -> list[ObservedCall]:
         """Returns the calls that the tokens stand for."""
@@ -116,7 +138,7 @@ class Observer:
 
     def is_forbidden(self, name: str) -> bool:
         """Whether the rule forbids calls of this name."""
-        return any(test(name) for test in self._forbidden)
+        return self._forbidden.matching(name) != 0
 
     def _observe(self, token: Token) -> ObservedCall:
         if token in (NOT_EXECUTED, IRRELEVANT):
@@ -135,24 +157,20 @@ class Observer:
         known = self._matches.get(name)
         if known is not None:
             return known
-        named = sum(1 << number for number, is_name in enumerate(self._names) if is_name(name))
-        testing = [n for n, tool in enumerate(self._tools) if named >> n & 1 and tool.arguments is not None]
-        conditional = sum(1 << number for number in testing)
+        named = self._names.matching(name)
+        conditional = named & self._with_arguments
+        testing = list(bits(conditional))
         unconditional = named & ~conditional
         if_unmatched: Outcome = (
-            "forbidden"
-            if self.is_forbidden(name)
-            else "unscored"
-            if any(test(name) for test in self._free)
-            else "extra"
+            "forbidden" if self.is_forbidden(name) else "unscored" if self._free.matching(name) else "extra"
         )
         fits = 0 if if_unmatched == "forbidden" else unconditional & self._expected
         cost = int(if_unmatched != "unscored")
         by_name = ObservedCall(name, named, unconditional, unconditional, fits, if_unmatched, cost)
         patterns = [(1 << n, self._tools[n].arguments or {}, self._tools[n].arguments_mode) for n in testing]
         irrelevant = not named and not cost and not self._distinguish_names
-        holding = compile_choices(patterns, self._embed)
-        match = NameMatch(by_name, conditional, holding, IRRELEVANT if irrelevant else name)
+        holding, cost = compile_choices(patterns, self._embed)
+        match = NameMatch(by_name, conditional, holding, IRRELEVANT if irrelevant else name, cost)
         self._cache(self._matches, name, name, match)
         return match
 
@@ -162,3 +180,11 @@ class Observer:
             if len(cache) >= MAX_CACHED:
                 cache.clear()
             cache[key] = value
+
+
+def bits(mask: int) -> Iterator[int]:
+    """Yield the positions of the bits that are set, the lowest first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest

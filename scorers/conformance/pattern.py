@@ -89,6 +89,10 @@ class Pattern:
         """The number of residuals reached so far."""
         return len(self._nodes)
 
+    def width(self, residual: int) -> int:
+        """The number of children and of tools of a residual, by which its properties take time to compute."""
+        return 1 + len(self._nodes[residual].children) + len(self.most(residual))
+
     def _find_moves(self, residual: int, tool: int) -> tuple[Move, ...]:
         node = self._nodes[residual]
         if tool not in self.most(residual):

@@ -48,6 +48,7 @@ from scorers.rules.parsing import parse_rules
 from scorers.rules.regexes import escape
 from scorers.score import Label, Score, reaches
 from scorers.trajectory import ToolCall, Trajectory
+from scorers.work import Work
 
 NAME = "trajectory"
 VERSION = "trajectory@1"
@@ -92,35 +93,40 @@ class TrajectoryScorer:
             or collapse
             or any(one.template in ORDERED for one in self._constraints)
         )
-        self._results: dict[Shape, tuple[Diagnosis, Score]] = {}
+        self._results: dict[Shape, tuple[Diagnosis, Score, int]] = {}
 
     @property
     def pattern(self) -> Pattern | None:
         """The rule's pattern; None if the rule has none."""
         return self._pattern
 
-    def score(self, trajectory: Trajectory) -> Score:
-        """Returns the score of one run. Raises SearchLimitError if its alignment needs too large a search."""
-        return self.diagnose(trajectory)[1]
+    def score(self, trajectory: Trajectory, work: Work | None = None) -> Score:
+        """Returns the score of one run. Raises WorkLimitError."""
+        return self.diagnose(trajectory, work)[1]
 
-    def diagnose(self, trajectory: Trajectory) -> tuple[Diagnosis, Score]:
-        """Returns the diagnosis of one run and its score. Raises SearchLimitError."""
+    def diagnose(self, trajectory: Trajectory, work: Work | None = None) -> tuple[Diagnosis, Score]:
+        """Returns the diagnosis of one run and its score. Raises WorkLimitError."""
         # Production traffic repeats itself: what follows from the shape alone is computed once per shape.
-        calls = trajectory.calls
-        tokens = self._observer.tokens(calls)
+        calls, work = trajectory.calls, work or Work()
+        tokens = self._observer.tokens(calls, work)
         steps = tuple([call.step for call in calls])
         failures = tuple([call.status == "error" for call in calls]) if self._needs_failures else ()
         shape = (tokens, steps, failures)
-        result = self._results.get(shape)
-        if result is None:
-            result = self._diagnose_shape(shape)
-            if len(calls) <= MAX_SHAPE_CALLS:
-                self._cache(shape, result)
-        return result
+        known = self._results.get(shape)
+        if known is not None:
+            diagnosis, score, cost = known
+            work.spend(cost, "expect")
+            return diagnosis, score
+        before = work.left
+        diagnosis = self._align(shape, work)
+        score = self._score(diagnosis, shape)
+        if len(calls) <= MAX_SHAPE_CALLS:
+            self._cache(shape, (diagnosis, score, before - work.left))
+        return diagnosis, score
 
-    def is_final(self, trajectory: Trajectory, score: Score) -> bool:
-        """Whether the label would stand whatever further calls the run had made."""
-        diagnosis, _ = self.diagnose(trajectory)
+    def is_final(self, trajectory: Trajectory, score: Score, work: Work | None = None) -> bool:
+        """Whether the label would stand whatever further calls the run had made. Raises WorkLimitError."""
+        diagnosis, _ = self.diagnose(trajectory, work)
         if score.label == "pass":
             limits = (self._limits.max_calls, self._limits.max_errors)
             return self._observer.allows_anything and not self._constraints and limits == (None, None)
@@ -136,18 +142,14 @@ class TrajectoryScorer:
         unwanted = (diagnosis.outcomes[at] == "extra" and not diagnosis.calls[at].possibly for at in diagnosis.counted)
         return reaches(self._pass, 1.0) and any(unwanted)
 
-    def _cache(self, shape: Shape, result: tuple[Diagnosis, Score]) -> None:
+    def _cache(self, shape: Shape, result: tuple[Diagnosis, Score, int]) -> None:
         # Names and lengths come from agents, so only small shapes are cached. When the cache is full, it is cleared.
         if max([len(call.name) for call in result[0].calls], default=0) <= MAX_NAME:
             if len(self._results) >= MAX_CACHED_SHAPES:
                 self._results.clear()
             self._results[shape] = result
 
-    def _diagnose_shape(self, shape: Shape) -> tuple[Diagnosis, Score]:
-        diagnosis = self._align(shape)
-        return diagnosis, self._score(diagnosis, shape)
-
-    def _align(self, shape: Shape) -> Diagnosis:
+    def _align(self, shape: Shape, work: Work) -> Diagnosis:
         tokens, steps, failures = shape
         if self._element is not None and self._pattern is not None and self._pattern.size > MAX_CACHED_RESIDUALS:
             self._pattern = Pattern(self._element)  # drops the residuals that earlier runs reached
@@ -158,7 +160,7 @@ class TrajectoryScorer:
             counted.sort(key=lambda at: (steps[at], _sort_key(tokens[at]), bool(failures) and failures[at]))
         if self._limits.retries == "collapse":
             counted = without_retries(observed, steps, failures, counted)
-        return diagnose(self._pattern, self._constraints, observed, steps, counted)
+        return diagnose(self._pattern, self._constraints, observed, steps, counted, work)
 
     def _score(self, diagnosis: Diagnosis, shape: Shape) -> Score:
         edits = [*self._edits(diagnosis), *self._violations(diagnosis, shape[2])]
@@ -248,11 +250,13 @@ def create(**options: Any) -> Scorer:
         file = parse_rules({"rules": [{"name": NAME, "expect": expect, **of_rule}]})
         return TrajectoryScorer(file.rules[0])
 
-    def scorer(*, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]]) -> Score:
+    def scorer(
+        *, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]], work: Work | None = None
+    ) -> Score:
         native = build(parse_calls(expected, "expected"))
         calls = parse_calls(actual, "actual")
         return native.score(
-            Trajectory([ToolCall(call.tool, optional_arguments(call), step=at) for at, call in enumerate(calls)])
+            Trajectory([ToolCall(call.tool, optional_arguments(call), step=at) for at, call in enumerate(calls)]), work
         )
 
     build([Call(NAME)])

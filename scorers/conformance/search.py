@@ -12,19 +12,17 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from scorers.conformance.pattern import Pattern
+from scorers.work import Work
 
-MAX_STATES = 10_000
-"""States that one search may expand, which takes about 0.2 s. Beyond that the search raises an error: it never guesses."""
+_STATE_COST = 70
+_MOVE_COST = 30
+_RESIDUAL_COST = 40
 
 Pair = tuple[int, int | None]
 """A tool of the pattern and the call that matches it, or None if the tool is missing."""
 
 State = tuple[int, int, int]
 Edge = tuple[int, State, Sequence[Pair]]
-
-
-class SearchLimitError(RuntimeError):
-    """There are too many ways to align the run with the pattern."""
 
 
 class Candidate(NamedTuple):
@@ -50,6 +48,8 @@ class _Step:
         self.kinds = [kind_of[call.fits, call.cost] for call in self.calls]
         self.later = later
         self.all_open = (1 << len(calls)) - 1
+        self.cost = 2 * len(calls) * (1 + len(calls) // 512)
+        """Of a look at every call, in units of work."""
 
     def open_kinds(self, open_calls: int) -> Iterator[tuple[int, int]]:
         """The kinds among the open calls, each with the position of its first open call. The others are equivalent."""
@@ -70,11 +70,13 @@ class _Step:
 class _Search:
     """One search over the steps of one run."""
 
-    def __init__(self, pattern: Pattern, steps: Sequence[Sequence[Candidate]]) -> None:
+    def __init__(self, pattern: Pattern, steps: Sequence[Sequence[Candidate]], work: Work) -> None:
         self.pattern = pattern
+        self.work = work
         keys = sorted({(call.fits, call.cost) for step in steps for call in step})
         kind_of = {key: kind for kind, key in enumerate(keys)}
         tools = range(len(pattern.tools))
+        work.spend(len(steps) * (25 + len(keys)) + 2 * len(keys) * len(tools), "expect")
         self.kinds = [_Kind(tuple(tool for tool in tools if fits >> tool & 1), cost) for fits, cost in keys]
         self.kinds_of = [[kind for kind, (fits, _) in enumerate(keys) if fits >> tool & 1] for tool in tools]
         self.steps: list[_Step] = []
@@ -85,6 +87,8 @@ class _Search:
         self.steps.reverse()
         # A free call must not take a match that a costly one could have, so its matches are not certain.
         self.certain_cost = min((cost for _, cost in keys if cost), default=0)
+        self.seen: set[int] = set()
+        self.edges = sum(len(kind.tools) for kind in self.kinds)
 
     def run(self) -> list[Pair]:
         """Returns the pairs of a cheapest alignment, in an order that both the pattern and the steps allow."""
@@ -103,8 +107,6 @@ class _Search:
             if state in expanded:
                 continue
             expanded.add(state)
-            if len(expanded) > MAX_STATES:
-                raise SearchLimitError(f"the run and the pattern need a search of more than {MAX_STATES} states")
             for cost, successor, pairs in self._successors(state):
                 total = cheapest[state] + cost
                 if total < cheapest.get(successor, total + 1):
@@ -124,41 +126,50 @@ class _Search:
             return
         # A match that is certain to be among the best is taken alone. Otherwise n unordered tools would expand 2**n states,
         # one for each subset of calls that are extra, although each tool has exactly one call.
-        matches = self._matches(state)
-        certain = next((edge for edge, is_certain in matches if is_certain), None)
-        if certain:
-            yield certain
-            return
-        yield from (edge for edge, _ in matches)
+        matches = []
+        for edge, is_certain in self._matches(state):
+            if is_certain:
+                yield edge
+                return
+            matches.append(edge)
+        yield from matches
         kinds = self.steps[number].kinds
         extra = sum(self.kinds[kind].cost for position, kind in enumerate(kinds) if open_calls >> position & 1)
         yield extra, (number + 1, self._all_open(number + 1), residual), ()
 
-    def _matches(self, state: State) -> list[tuple[Edge, bool]]:
+    def _matches(self, state: State) -> Iterator[tuple[Edge, bool]]:
         """Every way to match an open call next, each with whether it is certain to be among the best."""
         number, open_calls, residual = state
         step = self.steps[number]
-        matches: list[tuple[Edge, bool]] = []
+        self.work.spend(step.cost, "expect")
         for kind, position in step.open_kinds(open_calls):
             tools, cost = self.kinds[kind]
             call, still_open = step.calls[position].call, open_calls ^ (1 << position)
+            self.work.spend(2 * len(tools), "expect")
             for tool in tools:
                 for move in self.pattern.moves(residual, tool):
+                    self.work.spend(_MOVE_COST + len(move.skipped), "expect")
                     pairs: list[Pair] = [*((missing, None) for missing in move.skipped), (tool, call)]
                     certain = len(tools) == 1 and cost >= self.certain_cost
                     certain = certain and (move.alone or (move.certain and tool in self.pattern.once))
-                    matches.append(((len(move.skipped), (number, still_open, move.residual), pairs), certain))
-        return matches
+                    yield (len(move.skipped), (number, still_open, move.residual), pairs), certain
 
     def _lower_bound(self, state: State) -> int:
         """A lower bound of the remaining cost: tools with too few calls left, and calls with too few tools left."""
         # Order is ignored and a call counts for every tool it fits, so the bound never exceeds the real cost. The two sums
         # may be added: one counts tools that will be missing, the other calls that will be extra.
         number, open_calls, residual = state
+        units = _STATE_COST
+        if residual not in self.seen:  # whether or not the pattern knows it from earlier runs
+            self.seen.add(residual)
+            units += _RESIDUAL_COST * self.pattern.width(residual)
         if number >= len(self.steps):
+            self.work.spend(units, "expect")
             return len(self.pattern.fewest(residual)) if number == len(self.steps) else 0
-        counts = self.steps[number].counts(open_calls)
+        step = self.steps[number]
+        counts = step.counts(open_calls)
         least, most = self.pattern.least(residual), self.pattern.most(residual)
+        self.work.spend(units + step.cost + 5 * (len(counts) + len(least)) + 2 * self.edges, "expect")
         bound = 0.0
         for tool, times in least.items():
             shortage = times - sum([counts[kind] for kind in self.kinds_of[tool]])
@@ -172,9 +183,9 @@ class _Search:
         return int(bound)
 
 
-def search(pattern: Pattern, steps: Sequence[Sequence[Candidate]]) -> list[Pair]:
-    """Returns the pairs of a cheapest alignment of these steps with the pattern. Raises SearchLimitError."""
-    return _Search(pattern, steps).run()
+def search(pattern: Pattern, steps: Sequence[Sequence[Candidate]], work: Work) -> list[Pair]:
+    """Returns the pairs of a cheapest alignment of these steps with the pattern. Raises WorkLimitError: it never guesses."""
+    return _Search(pattern, steps, work).run()
 
 
 def _backtrack(came_from: dict[State, tuple[State, Sequence[Pair]]], state: State) -> list[Pair]:

@@ -29,12 +29,17 @@ from scorers.rules.matchers import (
     Semantic,
     Subset,
 )
-from scorers.rules.regexes import compile_regex, is_match
+from scorers.rules.regexes import compile_regex, is_match, search_cost
+from scorers.work import Work
 
 Embed = Callable[[str], Sequence[float]]
 """Returns the embedding of a text. The caller provides it, since scorers do no I/O."""
 
-Predicate = Callable[[Any], bool]
+Predicate = Callable[[Any, Work], bool]
+"""Tests a value. It spends the work that depends on the value; `fixed_cost` is the rest."""
+
+Choose = Callable[[Mapping[str, Any], Work], int]
+"""Returns which of several choices of arguments match, as bits."""
 
 MAX_COMPARED_TEXT = 20_000
 """Characters of a text that matchers compare. No text matcher matches a longer one, since similarity takes time."""
@@ -46,6 +51,8 @@ MIN_LOOKUP_CHOICES = 5
 """From this many literal choices on, a dictionary lookup is faster than trying each."""
 
 _SCALARS = (str, int, float, type(None))
+_SEMANTIC_COST = 500
+_CHARS_PER_UNIT = 8  # of a text that is copied or compared with another
 
 _RATIOS: Mapping[str, Callable[..., float]] = {
     "ratio": fuzz.ratio,
@@ -72,7 +79,7 @@ def compile_arguments(patterns: Mapping[str, ArgumentPattern], mode: str, embed:
     ]
     known = frozenset(patterns) if mode == "exact" else None
 
-    def matches(arguments: Mapping[str, Any]) -> bool:
+    def matches(arguments: Mapping[str, Any], work: Work) -> bool:
         get = arguments.get
         for key, expected in scalars:
             value = get(key, MISSING)
@@ -80,7 +87,7 @@ def compile_arguments(patterns: Mapping[str, ArgumentPattern], mode: str, embed:
             if value != expected or value is True or value is False:
                 return False
         for key, test in tests:
-            if not test(get(key, MISSING)):
+            if not test(get(key, MISSING), work):
                 return False
         return known is None or known.issuperset(arguments)
 
@@ -89,8 +96,8 @@ def compile_arguments(patterns: Mapping[str, ArgumentPattern], mode: str, embed:
 
 def compile_choices(
     choices: Sequence[tuple[int, Mapping[str, ArgumentPattern], str]], embed: Embed | None = None
-) -> Callable[[Mapping[str, Any]], int]:
-    """Returns a function to the sum of the bits of those (bit, patterns, mode) that match the arguments."""
+) -> tuple[Choose, int]:
+    """Returns a function to the sum of the bits of those (bit, patterns, mode) that match, and its `fixed_cost`."""
     tests = [(bit, compile_arguments(patterns, mode, embed)) for bit, patterns, mode in choices]
     literals = [(bit, patterns) for bit, patterns, mode in choices if mode == "subset" and _all_scalar(patterns)]
     if (
@@ -98,37 +105,38 @@ def compile_choices(
         and len({tuple(sorted(patterns)) for _, patterns in literals}) == 1
     ):
         return _compile_lookup(dict(tests), literals)
+    cost = sum(fixed_cost(patterns) for _, patterns, _ in choices)
     if len(tests) == 1:
         ((only, test),) = tests
-        return lambda arguments: only if test(arguments) else 0
+        return lambda arguments, work: only if test(arguments, work) else 0, cost
 
-    def bits(arguments: Mapping[str, Any]) -> int:
+    def bits(arguments: Mapping[str, Any], work: Work) -> int:
         matching = 0
         for bit, test in tests:
-            if test(arguments):
+            if test(arguments, work):
                 matching |= bit
         return matching
 
-    return bits
+    return bits, cost
 
 
 def _compile_lookup(
     tests: Mapping[int, Predicate], literals: Sequence[tuple[int, Mapping[str, ArgumentPattern]]]
-) -> Callable[[Mapping[str, Any]], int]:
+) -> tuple[Choose, int]:
     """For one tool that is expected many times with different literals: a lookup instead of trying each."""
     keys = sorted(literals[0][1])
     table: dict[tuple[Any, ...], list[int]] = {}
     for bit, patterns in literals:
         table.setdefault(tuple(patterns[key] for key in keys), []).append(bit)
 
-    def bits(arguments: Mapping[str, Any]) -> int:
+    def bits(arguments: Mapping[str, Any], work: Work) -> int:
         try:
             candidates = table.get(tuple([arguments.get(key, MISSING) for key in keys]), ())
         except TypeError:  # unhashable: a list or a mapping, which equals no scalar
             return 0
-        return sum(bit for bit in candidates if tests[bit](arguments))
+        return sum(bit for bit in candidates if tests[bit](arguments, work))
 
-    return bits
+    return bits, (1 + max(map(len, table.values()))) * fixed_cost(literals[0][1])
 
 
 def _all_scalar(patterns: Mapping[str, ArgumentPattern]) -> bool:
@@ -138,7 +146,22 @@ def _all_scalar(patterns: Mapping[str, ArgumentPattern]) -> bool:
 def compile_argument(pattern: ArgumentPattern, embed: Embed | None = None) -> Predicate:
     """Returns a predicate over the value of one argument, which may be `MISSING`."""
     build = _BUILDERS.get(type(pattern))
-    return build(pattern, embed) if build is not None else lambda value: equal(pattern, value)
+    return build(pattern, embed) if build is not None else lambda value, _: equal(pattern, value)
+
+
+def fixed_cost(pattern: Any) -> int:
+    """Returns the units of work that testing a value takes whatever the value: its comparisons with values of the rule."""
+    if isinstance(pattern, OneOfValues):
+        pattern = pattern.one_of
+    elif isinstance(pattern, Subset):
+        pattern = pattern.subset
+    elif isinstance(pattern, Exact):
+        pattern = pattern.exact
+    if isinstance(pattern, Mapping):
+        return 2 + sum(map(fixed_cost, pattern.values()))
+    if isinstance(pattern, list):
+        return 2 + sum(map(fixed_cost, pattern))
+    return 2
 
 
 def equal(expected: Any, value: Any) -> bool:
@@ -179,12 +202,38 @@ def _number(value: Any) -> bool:
 
 def _regex(pattern: Regex, _: Embed | None) -> Predicate:
     expression = compile_regex(pattern.regex)
-    return lambda value: (text := text_of(value)) is not None and is_match(expression, text)
+
+    def matches(value: Any, work: Work) -> bool:
+        text = text_of(value)
+        if text is None:
+            return False
+        work.spend(search_cost(expression, len(text)), "regex")
+        return is_match(expression, text)
+
+    return matches
 
 
 def _fuzzy(pattern: Fuzzy, _: Embed | None) -> Predicate:
     similarity, wanted, cutoff = _RATIOS[pattern.ratio], pattern.fuzzy.casefold(), pattern.threshold * 100 - 1e-9
-    return lambda value: (text := text_of(value)) is not None and similarity(wanted, text.casefold()) >= cutoff
+
+    def matches(value: Any, work: Work) -> bool:
+        text = text_of(value)
+        if text is None:
+            return False
+        work.spend(_fuzzy_cost(pattern.ratio, len(wanted), len(text)), "fuzzy")
+        return similarity(wanted, text.casefold()) >= cutoff
+
+    return matches
+
+
+def _fuzzy_cost(ratio: str, one: int, other: int) -> int:
+    """The units of work of one similarity, as measured on the least favourable texts of these lengths."""
+    shorter, longer = min(one, other), max(one, other)
+    words = 1 + shorter // 64  # rapidfuzz compares 64 characters at a time
+    whole = 10 + longer // _CHARS_PER_UNIT + longer * words // 32
+    tokens = whole + longer
+    partial = whole + longer * (shorter + 8) * words // 32  # the shorter text against each part of the longer one
+    return {"ratio": whole, "partial": partial, "weighted": 3 * (partial + tokens)}.get(ratio, tokens)
 
 
 def _semantic(pattern: Semantic, embed: Embed | None) -> Predicate:
@@ -192,9 +241,12 @@ def _semantic(pattern: Semantic, embed: Embed | None) -> Predicate:
         raise EmbeddingsMissingError(f"semantic {pattern.semantic!r} needs embeddings: install the extra `semantic`")
     wanted, threshold = tuple(embed(pattern.semantic)), pattern.threshold
 
-    def means(value: Any) -> bool:
+    def means(value: Any, work: Work) -> bool:
         text = text_of(value)
-        return text is not None and _cosine(wanted, embed(text)) >= threshold
+        if text is None:
+            return False
+        work.spend(_SEMANTIC_COST, "semantic")
+        return _cosine(wanted, embed(text)) >= threshold
 
     return means
 
@@ -207,27 +259,27 @@ def _cosine(left: Sequence[float], right: Sequence[float]) -> float:
 def _range(pattern: Range, _: Embed | None) -> Predicate:
     low = -math.inf if pattern.min is None else pattern.min
     high = math.inf if pattern.max is None else pattern.max
-    return lambda value: _number(value) and low <= value <= high
+    return lambda value, _: _number(value) and low <= value <= high
 
 
 def _approx(pattern: Approx, _: Embed | None) -> Predicate:
     low, high = pattern.approx - pattern.tolerance, pattern.approx + pattern.tolerance
-    return lambda value: _number(value) and low <= value <= high
+    return lambda value, _: _number(value) and low <= value <= high
 
 
 def _one_of(pattern: OneOfValues, embed: Embed | None) -> Predicate:
     tests = [compile_argument(item, embed) for item in pattern.one_of]
-    return lambda value: any(test(value) for test in tests)
+    return lambda value, work: any(test(value, work) for test in tests)
 
 
 def _subset(pattern: Subset, embed: Embed | None) -> Predicate:
     matches = compile_arguments(pattern.subset, "subset", embed)
-    return lambda value: isinstance(value, Mapping) and matches(value)
+    return lambda value, work: isinstance(value, Mapping) and matches(value, work)
 
 
 def _schema(pattern: Schema, _: Embed | None) -> Predicate:
     valid = compile_schema(pattern.json_schema)
-    return lambda value: value is not MISSING and valid(value)
+    return lambda value, work: value is not MISSING and valid(value, work)
 
 
 _BUILDERS: Mapping[type, Callable[[Any, Embed | None], Predicate]] = {
@@ -239,7 +291,7 @@ _BUILDERS: Mapping[type, Callable[[Any, Embed | None], Predicate]] = {
     OneOfValues: _one_of,
     Subset: _subset,
     Schema: _schema,
-    Present: lambda pattern, _: lambda value: (value is not MISSING) == pattern.present,
-    Ignore: lambda _, __: lambda _value: True,
-    Exact: lambda pattern, _: lambda value: equal(pattern.exact, value),
+    Present: lambda pattern, _: lambda value, __: (value is not MISSING) == pattern.present,
+    Ignore: lambda _, __: lambda _value, _work: True,
+    Exact: lambda pattern, _: lambda value, __: equal(pattern.exact, value),
 }

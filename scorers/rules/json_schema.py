@@ -1,17 +1,28 @@
 """JSON Schema as a matcher: local references only, and no regex that untrusted text could make slow.
 
+Some keywords take quadratic time, and some schemas exponential: each keyword that is applied spends work. ``uniqueItems`` is
+our own, since that of jsonschema compares each pair of items.
+
 jsonschema and referencing are imported when the first rule needs them: they cost 0.1 s and several MB.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
-from scorers.rules.regexes import compile_regex, is_match
+from scorers.rules.regexes import compile_regex, is_match, search_cost
+from scorers.work import Work, hash_key
+
+_KEYWORD_COST: Final = 100
+_REFERENCE_COST: Final = 500
+_ITEM_COST: Final = 10
+_CHARS_PER_UNIT: Final = 8
+_LISTS: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
+"""Keywords that look each item up in a list of all others."""
 
 
-def compile_schema(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
+def compile_schema(schema: Mapping[str, Any]) -> Callable[[Any, Work], bool]:
     """Returns a predicate over JSON values (draft 2020-12 unless ``$schema`` names another).
 
     Raises ValueError for an invalid schema, for references that are remote or do not resolve, and for
@@ -28,21 +39,72 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
         raise ValueError(f"not a JSON Schema: {error.message[:500]}") from None
     _check_references(schema)
     expressions = {text: compile_regex(text) for text in _values(schema, "pattern") if isinstance(text, str)}
+    meter = _Meter()
 
     def pattern(_: Any, text: str, value: Any, __: Any) -> Iterator[Any]:
-        if isinstance(value, str) and not is_match(expressions[text], value):
-            yield SchemaError(f"does not match {text}")
+        if isinstance(value, str):
+            meter.spend(search_cost(expressions[text], len(value)))
+            if not is_match(expressions[text], value):
+                yield SchemaError(f"does not match {text}")
 
+    def unique_items(_: Any, unique: Any, value: Any, __: Any) -> Iterator[Any]:
+        if unique and isinstance(value, list) and len({_key(item, meter) for item in value}) < len(value):
+            yield SchemaError("has equal items")
+
+    ours = {**draft.VALIDATORS, "pattern": pattern, "uniqueItems": unique_items}
     checker: Any = extend
-    validator = checker(draft, {"pattern": pattern})(schema, registry=Registry())
+    metered = {keyword: _metered(keyword, check, meter) for keyword, check in ours.items()}
+    validator = checker(draft, metered)(schema, registry=Registry())
 
-    def valid(value: Any) -> bool:
+    def valid(value: Any, work: Work) -> bool:
+        meter.work = work
         try:
             return bool(validator.is_valid(value))
         except (RecursionError, ArithmeticError, ValueError):  # too deep, too large a number, or one too long to print
             return False
 
     return valid
+
+
+class _Meter:
+    """Where the keywords of a schema spend the work of the evaluation that uses it: jsonschema passes nothing on to them."""
+
+    def __init__(self) -> None:
+        self.work = Work()
+
+    def spend(self, units: int) -> None:
+        self.work.spend(units, "schema")
+
+
+def _metered(keyword: str, check: Callable[..., Any], meter: _Meter) -> Callable[..., Iterator[Any]]:
+    """Returns the check of a keyword, spending its own work; that of the schemas below it they spend themselves."""
+    base = _REFERENCE_COST if keyword in ("$ref", "$dynamicRef") else _KEYWORD_COST
+
+    def checked(validator: Any, expected: Any, value: Any, schema: Any) -> Iterator[Any]:
+        size = len(value) if isinstance(value, list | Mapping) else 0
+        size += len(expected) if isinstance(expected, list | Mapping) else 0
+        meter.spend(base + _ITEM_COST * size + (size * size // 4 if keyword in _LISTS else 0))
+        for error in check(validator, expected, value, schema) or ():
+            meter.spend(len(error.message) // _CHARS_PER_UNIT)  # it quotes the value
+            yield error
+
+    return checked
+
+
+def _key(value: Any, meter: _Meter) -> Any:
+    """Equal exactly if two JSON values are: 1 equals 1.0, and neither equals true; the order of keys does not matter."""
+    if isinstance(value, Mapping):
+        meter.spend(_ITEM_COST * (1 + len(value)))
+        return ("object", frozenset((key, _key(item, meter)) for key, item in value.items()))
+    if isinstance(value, list):
+        meter.spend(_ITEM_COST * (1 + len(value)))
+        return ("array", tuple(_key(item, meter) for item in value))
+    if isinstance(value, str):
+        meter.spend(len(value) // _CHARS_PER_UNIT)
+        return value
+    if isinstance(value, int | float):
+        return (isinstance(value, bool), hash_key(value))
+    return value
 
 
 def _check_references(schema: Mapping[str, Any]) -> None:
@@ -52,6 +114,8 @@ def _check_references(schema: Mapping[str, Any]) -> None:
 
     if next(_values(schema, "patternProperties"), None) is not None:
         raise ValueError("patternProperties is not supported")
+    if any(isinstance(draft, str) for value in schema.values() for draft in _values(value, "$schema")):
+        raise ValueError("$schema is supported only at the top of a schema")
     resolver = Registry().with_resource("", Resource.from_contents(schema, DRAFT202012)).resolver()
     for key in ("$ref", "$dynamicRef"):
         for reference in _values(schema, key):

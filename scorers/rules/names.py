@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from scorers.rules.matchers import Name
-from scorers.rules.regexes import compile_regex, escape, is_match
+from scorers.rules.regexes import compile_regex, escape, is_match, search_cost
 
 GLOB_CHARACTERS = frozenset("*?[")
 MAX_LENGTH = 256
 """Characters of a name that are recorded: further ones are cut off."""
+
+
+class Names:
+    """The names of one list of a rule: tells which of them a name matches."""
+
+    def __init__(self, names: Sequence[Name]) -> None:
+        self._exact: dict[str, int] = {}
+        self._others: list[tuple[int, Callable[[str], bool]]] = []
+        self.cost = 2
+        """Units of work to match one name of up to `MAX_LENGTH` characters."""
+        for at, name in enumerate(names):
+            if isinstance(name, str) and is_exact(name):
+                self._exact[name[:MAX_LENGTH]] = self._exact.get(name[:MAX_LENGTH], 0) | 1 << at
+            else:
+                self._others.append((1 << at, compile_name(name)))
+                self.cost += _cost(name)
+
+    def matching(self, name: str) -> int:
+        """Returns the matching names as bits."""
+        found = self._exact.get(name, 0)
+        for bit, is_name in self._others:
+            if is_name(name):
+                found |= bit
+        return found
 
 
 def is_exact(name: Name) -> bool:
@@ -24,10 +49,27 @@ def format_name(name: Name) -> str:
 
 def compile_name(name: Name) -> Callable[[str], bool]:
     """Returns a predicate over names. A glob matches the whole name; a regex matches anywhere unless anchored."""
-    if isinstance(name, str) and is_exact(name):
-        return name.__eq__ if len(name) < MAX_LENGTH else name[:MAX_LENGTH].__eq__
-    expression = compile_regex(_glob_to_regex(name) if isinstance(name, str) else name.regex)
+    if isinstance(name, str):
+        if is_exact(name):
+            return name.__eq__ if len(name) < MAX_LENGTH else name[:MAX_LENGTH].__eq__
+        if _is_prefix(name):
+            prefix = name[:-1]
+            return lambda text: text.startswith(prefix)
+    expression = _expression(name)
     return lambda text: is_match(expression, text)
+
+
+def _is_prefix(glob: str) -> bool:
+    """Whether the glob is a beginning and a final ``*``: the usual form, which needs no expression."""
+    return glob.endswith("*") and is_exact(glob[:-1])
+
+
+def _cost(name: Name) -> int:
+    return 2 if isinstance(name, str) and _is_prefix(name) else search_cost(_expression(name), MAX_LENGTH)
+
+
+def _expression(name: Name) -> Any:
+    return compile_regex(_glob_to_regex(name) if isinstance(name, str) else name.regex)
 
 
 def _glob_to_regex(glob: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import re2
 
 MAX_REGEX_MEMORY = 1 << 20
 """Bytes that the engine may use for one expression. A larger one is refused when the rule is loaded."""
+
+_SEARCH_COST: Final = 30
+_CHARS_PER_UNIT: Final = 32
 
 
 def compile_regex(text: str) -> Any:
@@ -15,6 +18,7 @@ def compile_regex(text: str) -> Any:
     options = re2.Options()
     options.log_errors = False
     options.max_mem = MAX_REGEX_MEMORY
+    options.never_capture = True  # nobody asks for groups, and their search can take ten times as long
     try:
         return re2.compile(text, options)
     except re2.error as error:
@@ -28,6 +32,14 @@ def compile_regex(text: str) -> Any:
 def is_match(expression: Any, text: str) -> bool:
     """Whether the expression matches anywhere in the text. Surrogates, which UTF-8 cannot encode, are read as ``?``."""
     return expression.search(text.encode("utf-8", "replace")) is not None
+
+
+def search_cost(expression: Any, length: int) -> int:
+    """Returns the units of work of one search in a text of this length."""
+    # RE2 turns an expression into an automaton while it reads the text, and then takes constant time for a character. Only
+    # counted repetitions make automata that outgrow its memory: then each character takes time for each instruction.
+    steps: int = expression.programsize if "{" in expression.pattern else 1
+    return _SEARCH_COST + length * steps // _CHARS_PER_UNIT
 
 
 def escape(text: str) -> str:

@@ -32,12 +32,14 @@ from scorers.calls import Call, arguments, names
 from scorers.score import Score
 from scorers.systems.formulas import f1_score, share
 from scorers.systems.pairing import first_fit, outcomes
+from scorers.work import Work
 
 NAME = "axion"
 VERSION = "ax-foundry/axion@7ab96dc"
 
 TEXT_LIMIT = 10_000
 """Characters of a text that fuzzy matching compares: a hostile pair of this length takes a quarter of a second."""
+_COMPARED_CHARACTERS_PER_UNIT = 40
 
 
 class AxionOptions(Options):
@@ -67,7 +69,22 @@ class AxionOptions(Options):
 
 def create(**options: Any) -> Scorer:
     """Returns a scorer with the original's options. Raises `ValueError` for invalid ones."""
-    return make_scorer(parse_options(NAME, AxionOptions, options), _score)
+    return make_scorer(parse_options(NAME, AxionOptions, options), _score, _spend)
+
+
+def _spend(options: AxionOptions, expected: list[Call], actual: list[Call], work: Work) -> None:
+    if options.check_parameters and options.parameter_matching_strategy == "fuzzy":
+        ours, theirs = sum(map(_characters, expected)), sum(map(_characters, actual))
+        work.spend(ours * theirs // _COMPARED_CHARACTERS_PER_UNIT, "fuzzy")
+
+
+def _characters(value: Any) -> int:
+    """The characters of all texts in a value."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return sum(map(_characters, value))
+    return len(value) if isinstance(value, str) else 0
 
 
 def _score(options: AxionOptions, expected: list[Call], actual: list[Call]) -> Score:

@@ -24,10 +24,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import (
+    Options,
+    OriginalError,
+    Scorer,
+    labelled_score,
+    make_scorer,
+    parse_options,
+    spend_on_comparisons,
+)
 from scorers.calls import Call, optional_arguments
 from scorers.score import Score
 from scorers.systems.pairing import outcomes
+from scorers.work import Work
 
 NAME = "deepeval"
 VERSION = "deepeval@4.3.1"
@@ -62,7 +71,16 @@ class DeepevalOptions(Options):
 
 def create(**options: Any) -> Scorer:
     """Returns a scorer with the original's options. Raises `ValueError` for invalid ones."""
-    return make_scorer(parse_options(NAME, DeepevalOptions, options), _score)
+    return make_scorer(parse_options(NAME, DeepevalOptions, options), _score, _spend)
+
+
+def _spend(options: DeepevalOptions, _: list[Call], actual: list[Call], work: Work) -> None:
+    if not options.should_exact_match and not options.should_consider_ordering:
+        by_tool: dict[str, list[Call]] = {}
+        for call in actual:
+            by_tool.setdefault(call.tool, []).append(call)
+        for calls in by_tool.values():  # `_value_numbers` compares them with each other
+            spend_on_comparisons(calls, calls, work)
 
 
 def _score(options: DeepevalOptions, expected: list[Call], actual: list[Call]) -> Score:

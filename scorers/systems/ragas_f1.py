@@ -16,6 +16,7 @@ from scorers.calls import Call, arguments
 from scorers.score import Score
 from scorers.systems.formulas import f1_score, share
 from scorers.systems.pairing import outcomes
+from scorers.work import hash_key
 
 NAME = "ragas_f1"
 VERSION = "ragas@0.4.3"
@@ -49,4 +50,6 @@ def _frozen(value: Any) -> Hashable:
         return frozenset((key, _frozen(item)) for key, item in value.items())
     if isinstance(value, list | tuple):
         return tuple(map(_frozen, value))
+    if isinstance(value, int | float):
+        return hash_key(value)
     return value  # type: ignore[no-any-return]  # a JSON scalar; hashing anything else raises TypeError

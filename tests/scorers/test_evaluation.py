@@ -107,7 +107,7 @@ def broken_scorer() -> Iterator[str]:
     """A registered scorer that raises on every run."""
 
     def create(**_: Any) -> Any:
-        def scorer(*, expected: Any, actual: Any) -> Score:
+        def scorer(*, expected: Any, actual: Any, work: Any) -> Score:
             raise LookupError(f"{len(expected)} and {len(actual)}")
 
         return scorer
@@ -136,7 +136,7 @@ def test_a_run_too_entangled_to_search_is_an_error() -> None:
     (evaluation,) = rule({"sequence": expected}).evaluate(trajectory)
 
     assert evaluation.score.label == "error"
-    assert evaluation.score.details == {"error.type": "SearchLimitError"}
+    assert evaluation.score.details == {"error.type": "WorkLimitError"}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from scorers.conformance.alignment import align
 from scorers.conformance.expectation import compile_expectation
 from scorers.conformance.search import Candidate, search
 from scorers.rules.model import Expect
+from scorers.work import Work
 from tests.scorers import reference
 from tests.scorers.examples import pattern, rule
 from tests.scorers.strategies import patterns, trajectories
@@ -58,8 +59,8 @@ def test_the_fast_alignments_cost_as_much_as_the_search(
     fits = [tools & known for tools, _ in made]
     costs = [max(cost, least_cost) for _, cost in made]
 
-    fast = align(built, fits, costs, range(len(made)))
-    slow = search(built, [[Candidate(at, fits[at], costs[at])] for at in range(len(made)) if fits[at]])
+    fast = align(built, fits, costs, range(len(made)), Work())
+    slow = search(built, [[Candidate(at, fits[at], costs[at])] for at in range(len(made)) if fits[at]], Work())
 
     assert all(call is None or fits[call] >> tool & 1 for tool, call in fast)
     assert cost(fast, costs) == cost(slow, costs)
@@ -82,4 +83,4 @@ def test_the_fast_alignments_cost_as_much_as_the_search(
 def test_pairs_name_the_calls_by_their_index(
     expect: dict[str, Any], fits: list[int], steps: list[int], pairs: list[tuple[int, int | None]]
 ) -> None:
-    assert align(pattern(expect), fits, [1] * len(fits), steps) == pairs
+    assert align(pattern(expect), fits, [1] * len(fits), steps, Work()) == pairs

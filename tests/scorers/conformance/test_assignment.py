@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorers.conformance.assignment import best_assignment
+from scorers.work import Work
 
 
 def price(call_for: list[int | None], required: list[bool], costly: list[bool]) -> int:
@@ -43,7 +44,7 @@ problems = st.tuples(st.integers(0, 3), st.integers(0, 4)).flatmap(
 def test_no_assignment_is_cheaper(problem: tuple[list[list[int]], list[bool], list[bool]]) -> None:
     tools_of, required, costly = problem
 
-    call_for = best_assignment(*problem)
+    call_for = best_assignment(*problem, Work())
 
     given_out = [call for call in call_for if call is not None]
     assert len(given_out) == len(set(given_out))
@@ -64,13 +65,13 @@ def test_no_assignment_is_cheaper(problem: tuple[list[list[int]], list[bool], li
 def test_assignments(
     tools_of: list[list[int]], required: list[bool], costly: list[bool], call_for: list[int | None]
 ) -> None:
-    assert best_assignment(tools_of, required, costly) == call_for
+    assert best_assignment(tools_of, required, costly, Work()) == call_for
 
 
 def test_a_long_augmenting_path() -> None:
     size = 2_000
     tools_of = [[at, at + 1] for at in range(size - 1)] + [[0]]
 
-    call_for = best_assignment(tools_of, [True] * size, [True] * size)
+    call_for = best_assignment(tools_of, [True] * size, [True] * size, Work())
 
     assert None not in call_for

@@ -16,6 +16,7 @@ from scorers.conformance.observation import (
     Token,
 )
 from scorers.rules.model import Tool
+from scorers.work import Work
 
 PLAIN, PARIS, ANY_GET, CONDITION = (
     Tool(tool="search"),
@@ -57,7 +58,7 @@ def observer(*, expected: int | None = 3) -> Observer:
 def test_tokens_and_observed_calls(call: ToolCall, token: Token, observed: ObservedCall) -> None:
     rule_observer = observer()
 
-    assert rule_observer.tokens([call]) == (token,)
+    assert rule_observer.tokens([call], Work()) == (token,)
     assert rule_observer.observed([token]) == [observed]
     assert rule_observer.observed([token]) == [observed]  # cached
 
@@ -65,7 +66,7 @@ def test_tokens_and_observed_calls(call: ToolCall, token: Token, observed: Obser
 def test_without_a_pattern_only_forbidden_calls_cost() -> None:
     rule_observer = observer(expected=None)
     seen = rule_observer.observed(
-        rule_observer.tokens([ToolCall("search", {}), ToolCall("other"), ToolCall("delete_it")])
+        rule_observer.tokens([ToolCall("search", {}), ToolCall("other"), ToolCall("delete_it")], Work())
     )
 
     assert [(one.if_unmatched, one.cost, one.fits) for one in seen] == [
@@ -78,16 +79,16 @@ def test_without_a_pattern_only_forbidden_calls_cost() -> None:
 def test_runs_that_differ_only_in_irrelevant_calls_have_equal_tokens() -> None:
     rule_observer = observer()
 
-    assert rule_observer.tokens([ToolCall("log_a"), ToolCall("get_time")]) == rule_observer.tokens(
-        [ToolCall("log_b"), ToolCall("get_time")]
+    assert rule_observer.tokens([ToolCall("log_a"), ToolCall("get_time")], Work()) == rule_observer.tokens(
+        [ToolCall("log_b"), ToolCall("get_time")], Work()
     )
-    assert rule_observer.tokens([ToolCall("made_up")]) != rule_observer.tokens(
-        [ToolCall("made_up_too")]
+    assert rule_observer.tokens([ToolCall("made_up")], Work()) != rule_observer.tokens(
+        [ToolCall("made_up_too")], Work()
     )  # extra: to be named
 
 
 def observe(rule_observer: Observer, *names: str) -> None:
-    rule_observer.observed(rule_observer.tokens([ToolCall(name) for name in names]))
+    rule_observer.observed(rule_observer.tokens([ToolCall(name) for name in names], Work()))
 
 
 def test_the_number_of_cached_names_is_bounded() -> None:

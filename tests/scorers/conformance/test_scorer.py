@@ -13,9 +13,9 @@ from scorers import SCORERS, CompiledRule, Score, ToolCall, Trajectory
 from scorers.conformance.observation import MAX_NAME
 from scorers.conformance.pattern import PatternError
 from scorers.conformance.scorer import MAX_CACHED_RESIDUALS, MAX_CACHED_SHAPES, MAX_SHAPE_CALLS
-from scorers.conformance.search import SearchLimitError
 from scorers.doubts import MAX_ALTERNATIVES
 from scorers.score import TOLERANCE
+from scorers.work import WorkLimitError
 from tests.scorers.examples import any_order, refund_file, rule, run
 
 ORDER = ("lookup_order", {"order_id": "ord_7"})
@@ -179,7 +179,7 @@ def test_a_run_that_needs_too_large_a_search_raises() -> None:
     expected = [f"t{shuffled.randrange(10)}" for _ in range(200)]
     scorer = rule({"sequence": expected}).native
 
-    with pytest.raises(SearchLimitError):
+    with pytest.raises(WorkLimitError):
         scorer.score(run(*shuffled.sample(expected, 200), steps=[at // 8 for at in range(200)]))
 
 

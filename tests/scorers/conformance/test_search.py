@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from scorers import Trajectory
-from scorers.conformance.search import MAX_STATES, Candidate, SearchLimitError, search
+from scorers.conformance.search import Candidate, search
+from scorers.work import Work, WorkLimitError
 from tests.scorers.examples import pattern
 from tests.scorers.reference import fits
 from tests.scorers.strategies import patterns, trajectories
@@ -30,7 +31,7 @@ def test_pairs_are_a_run_of_the_pattern_in_an_order_of_the_steps(
 ) -> None:
     built = pattern(expect)
 
-    pairs = search(built, steps_of(trajectory, built.tools))
+    pairs = search(built, steps_of(trajectory, built.tools), Work())
 
     matched = [call for _, call in pairs if call is not None]
     assert len(matched) == len(set(matched))
@@ -57,24 +58,23 @@ def test_pairs_are_a_run_of_the_pattern_in_an_order_of_the_steps(
     ],
 )
 def test_small_cases(expect: dict[str, Any], steps: list[list[Candidate]], pairs: list[tuple[int, int | None]]) -> None:
-    assert search(pattern(expect), steps) == pairs
+    assert search(pattern(expect), steps, Work()) == pairs
 
 
 def test_the_search_stops_at_its_limit() -> None:
     built = pattern({"sequence": [f"t{at % 10}" for at in range(200)]})
     steps = [[Candidate(8 * step + at, 1 << (7 * at + 3 * step) % 10, 1) for at in range(8)] for step in range(25)]
 
-    with pytest.raises(SearchLimitError, match=f"more than {MAX_STATES} states"):
-        search(built, steps)
+    with pytest.raises(WorkLimitError, match="expect exceeds the limit"):
+        search(built, steps, Work())
 
 
-def test_the_limit_is_the_number_of_expanded_states(monkeypatch: pytest.MonkeyPatch) -> None:
-    built = pattern({"sequence": ["a", "b", "c"]})
-    steps = [[Candidate(0, 2, 1), Candidate(1, 1, 1)], [Candidate(2, 4, 1), Candidate(3, 2, 1)], [Candidate(4, 1, 1)]]
+def test_a_search_takes_the_same_work_again() -> None:
+    built = pattern({"sequence": ["a", {"any_order": ["b", "c"]}, {"repeat": "d"}]})
+    steps = [[Candidate(at, 1 << at % 4, 1)] for at in (3, 1, 2, 0)]
+    first, second = Work(), Work()
 
-    monkeypatch.setattr("scorers.conformance.search.MAX_STATES", 7)
-    assert search(built, steps) == [(0, 1), (1, 0), (2, 2)]
+    search(built, steps, first)
+    search(built, steps, second)  # the pattern knows its residuals by now
 
-    monkeypatch.setattr("scorers.conformance.search.MAX_STATES", 6)
-    with pytest.raises(SearchLimitError):
-        search(built, steps)
+    assert first.left == second.left

@@ -19,6 +19,7 @@ from scorers.rules.arguments import (
     equal,
 )
 from scorers.rules.matchers import ArgumentPattern
+from scorers.work import Work
 
 PATTERN: TypeAdapter[Any] = TypeAdapter(ArgumentPattern)
 
@@ -66,8 +67,8 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
 def test_values_that_satisfy_a_matcher(pattern: Any, right: list[Any], wrong: list[Any]) -> None:
     matches = argument(pattern)
 
-    assert [value for value in right if not matches(value)] == []
-    assert [value for value in wrong if matches(value)] == []
+    assert [value for value in right if not matches(value, Work())] == []
+    assert [value for value in wrong if matches(value, Work())] == []
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_values_that_satisfy_a_matcher(pattern: Any, right: list[Any], wrong: li
 def test_arguments_of_a_call(
     patterns: dict[str, Any], mode: str, given_arguments: dict[str, Any], *, expected: bool
 ) -> None:
-    assert arguments(patterns, mode)(given_arguments) is expected
+    assert arguments(patterns, mode)(given_arguments, Work()) is expected
 
 
 def embed(text: str) -> Sequence[float]:
@@ -104,7 +105,10 @@ def embed(text: str) -> Sequence[float]:
     [("my money", True), ("weather", False), ("", False), (5, False), (None, False), (MISSING, False)],
 )
 def test_semantic_similarity_uses_the_given_embeddings(value: Any, *, expected: bool) -> None:
-    assert compile_argument(PATTERN.validate_python({"semantic": "refund", "threshold": 0.9}), embed)(value) is expected
+    assert (
+        compile_argument(PATTERN.validate_python({"semantic": "refund", "threshold": 0.9}), embed)(value, Work())
+        is expected
+    )
 
 
 def test_semantic_similarity_without_embeddings_is_refused() -> None:
@@ -134,7 +138,7 @@ HOSTILE = [
 @pytest.mark.parametrize("pattern", [case[0] for case in CASES], ids=str)
 @pytest.mark.parametrize("value", HOSTILE, ids=["deep", "big", "small", "nan", "inf", "surrogate", "long", "deep dict"])
 def test_hostile_values_match_or_do_not_match(pattern: Any, value: Any) -> None:
-    assert argument(pattern)(value) in {True, False}
+    assert argument(pattern)(value, Work()) in {True, False}
 
 
 json_values = st.recursive(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scorers.rules.json_schema import compile_schema
+from scorers.work import Work
 
 TREE = {"$ref": "#/$defs/tree", "$defs": {"tree": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}}
 
@@ -27,7 +28,7 @@ TREE = {"$ref": "#/$defs/tree", "$defs": {"tree": {"type": "array", "items": {"$
     ],
 )
 def test_valid(schema: dict[str, Any], value: Any, *, valid: bool) -> None:
-    assert compile_schema(schema)(value) is valid
+    assert compile_schema(schema)(value, Work()) is valid
 
 
 @pytest.mark.parametrize(
@@ -52,4 +53,4 @@ def test_a_value_nested_too_deep_is_not_valid() -> None:
     for _ in range(20_000):
         deep = [deep]
 
-    assert compile_schema(TREE)(deep) is False
+    assert compile_schema(TREE)(deep, Work()) is False
