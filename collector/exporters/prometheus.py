@@ -7,6 +7,7 @@ format to all others.
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from prometheus_client.exposition import choose_encoder
 
@@ -14,13 +15,16 @@ from collector.config.model import PrometheusExporterConfig
 from collector.telemetry.metrics import Telemetry
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 
+_log = logging.getLogger(__name__)
+
 
 class PrometheusExporter(HttpServer):
-    """Serves the metrics of ``telemetry`` at /metrics."""
+    """Serves the metrics of ``telemetry`` at /metrics; ``failing`` while they cannot be rendered, by the last scrape."""
 
     def __init__(self, config: PrometheusExporterConfig, telemetry: Telemetry) -> None:
         super().__init__(config.endpoint)
         self._telemetry = telemetry
+        self.failing = False
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -29,5 +33,13 @@ class PrometheusExporter(HttpServer):
             return
         accept = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"), "")
         encoder, content_type = choose_encoder(accept)
-        body = await asyncio.to_thread(encoder, self._telemetry.registry)  # rendering many series takes a while
+        try:
+            body = await asyncio.to_thread(encoder, self._telemetry.registry)  # rendering many series takes a while
+        except Exception:  # noqa: BLE001 - whatever it is, nobody sees this collector any more
+            if not self.failing:
+                _log.exception("the metrics cannot be rendered: not ready until a scrape succeeds")
+            self.failing = True
+            await respond(send, 500, b"the metrics cannot be rendered; see the log\n", "text/plain")
+            return
+        self.failing = False
         await respond(send, 200, body, content_type)

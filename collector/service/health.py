@@ -17,7 +17,7 @@ _URL = re.compile(r"^(\w[\w+.-]*://)(.*@)?([^?#]*)([?#].*)?$", re.DOTALL)
 
 
 class Health:
-    """Ready only while the pipeline runs and what it takes can be kept; ``failing`` says when it cannot."""
+    """Ready only while the pipeline runs, what it takes can be kept and its metrics be read; else ``failing`` says so."""
 
     def __init__(self, failing: Callable[[], bool] = lambda: False) -> None:
         self._failing, self.running = failing, False

@@ -14,6 +14,7 @@ from collector.errors import ConfigError
 from collector.scoring.rule_files import LoadedRules, load_rules
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
+from scorers.quoting import printable
 
 _log = logging.getLogger(__name__)
 _CHECK_INTERVAL = 2.0  # seconds between looks at the rule files
@@ -69,7 +70,7 @@ class RuleReload:
             _log.warning("some rules have scorers that ask a model, but no `judge:` is configured: they give no scores")
         self._telemetry.rules_info.clear()
         for file, digest in rules.files:
-            self._telemetry.rules_info.labels(file, digest).set(1)
+            self._telemetry.rules_info.labels(printable(file), digest).set(1)
         return rules
 
 

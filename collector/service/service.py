@@ -74,7 +74,9 @@ class Service:
         self._recover(queue)
         self._memory = MemoryLimiter(config.memory_limiter, time.monotonic)
         intake = Admission(self.pipeline, queue, self._spool, self._memory, InFlight(budget.requests))
-        self.health = Health(lambda: self._spool is not None and self._spool.failing)
+        self.health = Health(
+            lambda: self.prometheus.failing or (self._spool is not None and self._spool.failing),
+        )
         self._stopping = asyncio.Event()
         protocols = config.receivers.otlp.protocols
         self.grpc = OtlpGrpcReceiver(protocols.grpc, intake) if protocols.grpc else None

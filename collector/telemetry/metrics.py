@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
+from scorers.quoting import printable
+
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 OVERFLOW = "__other__"
@@ -69,7 +71,8 @@ class Telemetry:
         self.runs = self._counter("runs", "Agent runs released from assembly, by reason.", "release")
         self.runs_unscored = self._counter(
             "runs_unscored",
-            "Agent runs that neither pass nor fail: by the doubt that leaves them undecided, or `no_rule`, `error`.",
+            "Agent runs that neither pass nor fail: by the doubt that leaves them undecided, or `no_rule`, "
+            "`error` (of a scorer), `internal` (of the collector).",
             "reason",
             "route",
             "agent",
@@ -185,12 +188,13 @@ class Telemetry:
     def child(self, metric: Counter | Gauge | Histogram, *values: str) -> Any:
         """Returns the metric's series for these label values, cached: a lookup costs more than an increment.
 
-        The cache is bounded, because every value comes from a closed set or through ``label``.
+        The cache is bounded, because every value comes from a closed set, a rule file or ``label``. What a terminal obeys or
+        no encoding can carry is escaped: one such value would make every scrape fail.
         """
         key = (metric, *values)
         child = self._children.get(key)
         if child is None:
-            child = self._children[key] = metric.labels(*values)
+            child = self._children[key] = metric.labels(*map(printable, values))
         return child
 
     def label(self, name: str, value: str | None) -> str:

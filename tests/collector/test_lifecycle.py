@@ -265,3 +265,17 @@ def test_every_component_is_in_these_tests() -> None:
         ("start", "shutdown"))
     }  # fmt: skip
     assert found - {"Component", "Service"} == set(KINDS)
+
+
+def test_a_collector_whose_metrics_cannot_be_rendered_is_not_ready(config: Config) -> None:
+    async def scenario() -> None:
+        service = Service(config)
+        await service.start()
+        ready = []
+        for failing in (False, True, False):
+            service.prometheus.failing = failing
+            ready.append(service.health.ready)
+        await service.shutdown()
+        assert ready == [True, False, True]
+
+    check(scenario)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from unicodedata import category
 
 import httpx
 import pytest
+from hypothesis import given, settings
+from prometheus_client import generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
 
 from collector.config.model import PrometheusExporterConfig
 from collector.exporters.prometheus import PrometheusExporter
@@ -14,6 +19,7 @@ from collector.results.verdict_counter import VerdictCounter
 from collector.telemetry.metrics import Telemetry
 from scorers import FoundIntent
 from tests.collector.verdicts import evaluation, verdict_of
+from tests.strategies import hostile_text
 
 SERIES = {"rule": "weather", "route": "", "intent": "", "scorer": "trajectory"}
 
@@ -165,6 +171,44 @@ def test_the_listener_speaks_both_formats_and_knows_one_path() -> None:
     assert line in plain.text.splitlines()
     assert any(text.startswith(line + ' # {trace_id="0102') for text in openmetrics.text.splitlines())
     assert missing.status_code == 404
+
+
+def test_metrics_that_cannot_be_rendered_are_a_failure_until_a_scrape_succeeds(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def run() -> list[tuple[int, bool]]:
+        telemetry = counted(verdict_of("a"))
+        exporter = PrometheusExporter(PrometheusExporterConfig(endpoint="127.0.0.1:0"), telemetry)
+        await exporter.start()
+        found = []
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{exporter.port}", trust_env=False) as client:
+            for broken in (False, True, True, False):
+                if broken:
+                    telemetry.rules_info.labels("\ud800", "d").set(1)
+                else:
+                    telemetry.rules_info.clear()
+                found.append(((await client.get("/metrics")).status_code, exporter.failing))
+        await exporter.shutdown()
+        return found
+
+    assert asyncio.run(run()) == [(200, False), (500, True), (500, True), (200, False)]
+    assert len(caplog.records) == 1
+
+
+@settings(max_examples=30)
+@given(hostile_text)
+def test_every_text_makes_a_series_that_can_be_scraped(text: str) -> None:
+    telemetry = counted(
+        verdict_of(text or "x", outcomes=("matched",), rule=text, run={"route": text, "intent": text, "agent": text}),
+        verdict_of(rule=None, evaluations=[], run={"route": text, "agent": text}),
+    )
+    for encoder in (generate_latest, openmetrics):
+        lines = encoder(telemetry.registry).decode().split("\n")
+        assert not {
+            one for line in lines for one in line if category(one) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+        }
+        families = list(text_string_to_metric_families("\n".join(lines).removesuffix("# EOF\n")))
+        assert "rightcall_tool_calls" in {family.name for family in families}
 
 
 def test_what_showed_an_intent_is_counted_and_what_showed_none() -> None:
