@@ -15,10 +15,10 @@ class BudgetConfig(Section):
     A request reserves the maximum number of tokens it may use; unused ones are released afterwards.
     """
 
-    requests_per_minute: int = Field(30, ge=1)
-    requests_per_day: int = Field(5_000, ge=1)
-    tokens_per_minute: int = Field(200_000, ge=1)
-    tokens_per_day: int = Field(5_000_000, ge=1)
+    requests_per_minute: int = Field(30, ge=1, description="every attempt counts")
+    requests_per_day: int = Field(5_000, ge=1, description="every attempt counts")
+    tokens_per_minute: int = Field(200_000, ge=1, description="of questions and answers")
+    tokens_per_day: int = Field(5_000_000, ge=1, description="of questions and answers")
 
 
 class JudgeRetryConfig(RetryConfig):
@@ -30,15 +30,15 @@ class JudgeRetryConfig(RetryConfig):
 class CircuitBreakerConfig(Section):
     """After this many consecutive failures no requests are sent for ``cool_down``; then one request probes the judge."""
 
-    failures: int = Field(5, ge=1)
+    failures: int = Field(5, ge=1, description="in a row, after which the judge is left alone")
     cool_down: Duration = 30.0
 
 
 class CacheConfig(Section):
     """Answers cached in memory, so that equal requests are sent once. ``max_entries: 0`` disables the cache."""
 
-    max_entries: int = Field(10_000, ge=0)
-    max_size_mib: int = Field(16, ge=1)
+    max_entries: int = Field(10_000, ge=0, description="answers")
+    max_size_mib: int = Field(16, ge=1, description="of all answers")
 
 
 class JudgeConfig(Section):
@@ -55,7 +55,7 @@ class JudgeConfig(Section):
     tls: TlsConfig = TlsConfig()
     timeout: Duration = Field(30.0, gt=0, description="per request, including the complete response")
     hold: Duration = Field(0.0, le=60, description="how long the spans of a judged run are held for the judgement")
-    max_concurrency: int = Field(4, ge=1, le=64)
+    max_concurrency: int = Field(4, ge=1, le=64, description="requests at once")
     queue_size: int = Field(1_000, ge=1, description="waiting judgements; further ones are skipped and counted")
     max_tokens: int = Field(1_024, ge=16, description="per answer")
     extra_body: dict[str, Any] = Field(

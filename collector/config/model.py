@@ -69,10 +69,10 @@ class GrpcServerConfig(Section):
     endpoint: Listen = "127.0.0.1:4317"
     tls: ServerTlsConfig | None = None
     auth: BearerAuthConfig | None = None
-    max_recv_msg_size_mib: int = Field(64, ge=1, le=1024)
-    max_concurrent_streams: int = Field(256, ge=1)
-    max_connections: int = Field(1024, ge=1)
-    read_timeout: Duration = 30.0
+    max_recv_msg_size_mib: int = Field(64, ge=1, le=1024, description="per message, decompressed")
+    max_concurrent_streams: int = Field(256, ge=1, description="calls at once, per connection")
+    max_connections: int = Field(1024, ge=1, description="further ones are closed")
+    read_timeout: Duration = Field(30.0, description="until a message has arrived")
 
 
 class HttpServerConfig(Section):
@@ -81,10 +81,10 @@ class HttpServerConfig(Section):
     endpoint: Listen = "127.0.0.1:4318"
     tls: ServerTlsConfig | None = None
     auth: BearerAuthConfig | None = None
-    max_request_body_size_mib: int = Field(64, ge=1, le=1024)
-    read_header_timeout: Duration = 10.0
-    read_timeout: Duration = 30.0
-    max_connections: int = Field(1024, ge=1)
+    max_request_body_size_mib: int = Field(64, ge=1, le=1024, description="per body, as sent and decompressed")
+    read_header_timeout: Duration = Field(10.0, description="for a TLS handshake, and until a head has arrived")
+    read_timeout: Duration = Field(30.0, description="until a body has arrived")
+    max_connections: int = Field(1024, ge=1, description="with TLS handshakes in progress; further ones are closed")
 
 
 class ProtocolsConfig(Section):
@@ -115,9 +115,9 @@ class TracesConfig(Section):
 
     settle: Duration = 2.0
     confirm: Duration = Field(6.0, description="quiet time after which a fail is given that a late span could change")
-    idle_timeout: Duration = 30.0
-    max_duration: Duration = 600.0
-    max_open: int = Field(100_000, ge=1)
+    idle_timeout: Duration = Field(30.0, description="quiet time after which any trace is released")
+    max_duration: Duration = Field(600.0, description="age at which any trace is released")
+    max_open: int = Field(100_000, ge=1, description="traces; the oldest is released beyond it")
     max_spans: int = Field(10_000, ge=1, description="GenAI spans kept per trace")
     max_held_mib: int = Field(512, ge=1, description="size of all open traces, and of results that wait for a judge")
     remember: int = Field(10_000, ge=0, description="finished traces kept to recognize late and duplicate spans")
@@ -130,9 +130,9 @@ class ConversationsConfig(Section):
     If a limit is exceeded, the conversation idle the longest is scored as it is, labelled incomplete.
     """
 
-    idle_timeout: Duration = 300.0
+    idle_timeout: Duration = Field(300.0, description="quiet time after which a conversation is scored")
     max_duration: Duration = Field(86_400.0, description="a longer conversation is scored then, labelled incomplete")
-    max_open: int = Field(10_000, ge=1)
+    max_open: int = Field(10_000, ge=1, description="conversations; the one quiet longest is scored beyond it")
     max_runs: int = Field(100, ge=1, description="runs kept per conversation")
     max_calls: int = Field(1_000, ge=1, description="tool calls kept per conversation")
     max_held_mib: int = Field(64, ge=1, description="size of the runs of all conversations")
@@ -150,9 +150,9 @@ class ContextConfig(Section):
 class SendingQueueConfig(Section):
     """Requests waiting to be sent. If it is full, senders are asked to slow down."""
 
-    queue_size: int = Field(10_000, ge=1, description="requests")
+    queue_size: int = Field(10_000, ge=1, description="requests that wait or are being sent")
     max_size_mib: int = Field(256, ge=1, description="in memory; a spool has its own limit")
-    num_consumers: int = Field(4, ge=1, le=64)
+    num_consumers: int = Field(4, ge=1, le=64, description="requests sent at once")
 
 
 class OtlpExporterConfig(Section):
@@ -164,7 +164,7 @@ class OtlpExporterConfig(Section):
     endpoint: str
     headers: dict[str, str] = {}
     compression: Literal["none", "gzip"] = "none"
-    timeout: Duration = 10.0
+    timeout: Duration = Field(10.0, description="for a whole exchange with the backend")
     tls: TlsConfig = TlsConfig()
     retry_on_failure: RetryConfig = RetryConfig()
     sending_queue: SendingQueueConfig = SendingQueueConfig()
@@ -174,7 +174,7 @@ class PrometheusExporterConfig(Section):
     """The /metrics listener. Each label keeps ``max_label_values`` values; further ones become ``__other__``."""
 
     endpoint: Listen = "127.0.0.1:9464"
-    max_label_values: int = Field(200, ge=1)
+    max_label_values: int = Field(200, ge=1, description="per label; further values are counted under `__other__`")
 
 
 class SpoolConfig(Section):

@@ -23,7 +23,7 @@ Where = tuple[str | int, ...]
 
 MAX_BYTES = 4 << 20
 """The largest YAML file that is read."""
-_MAX_NODES = 200_000
+_MAX_NODES = 200_000  # values of a YAML file, aliases expanded
 _ENVIRONMENT = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 MAX_ANSWER_BYTES = 4 << 20
-"""The longest answer that is read: gRPC's own default, used for HTTP as well."""
+"""The longest answer of a backend that is read: gRPC's own default, used for HTTP as well."""
 MAX_ELAPSED_TIME = 300.0
 """Seconds for which a request in memory is retried by default, as in the OpenTelemetry Collector."""
 _ITEMS: dict[Signal, str] = {"traces": "spans", "logs": "log records", "metrics": "data points"}

@@ -19,8 +19,8 @@ from collector.otlp import schema
 from collector.otlp.byte_cache import ByteCache
 from collector.otlp.lazy import Envelope
 
-_MAX_DEPTH = 32  # agent arguments nest a few levels; protobuf itself stops at 100
-_MAX_EVENTS = 256  # the default limit of SDKs is 128 per span
+_MAX_DEPTH = 32  # levels of a value that are read: agent arguments nest a few levels; protobuf itself stops at 100
+_MAX_EVENTS = 256  # events of a span that are read: the default limit of SDKs is 128 per span
 _MAX_VALUES = 64  # cached per key
 _MAX_CACHED = 4096  # keys come from senders, so the caches are bounded
 _ENVELOPES = 16 << 20  # bytes of cached resources and scopes, as received and as decoded

@@ -36,9 +36,9 @@ _REQUESTS: dict[Signal, type[Message]] = {
 _TOP_LEVEL: dict[str, Signal] = {"resourceSpans": "traces", "resourceLogs": "logs", "resourceMetrics": "metrics"}
 _ID_FIELDS = frozenset({"traceId", "spanId", "parentSpanId"})
 _PER_VALUE = 100  # bytes of the Python and protobuf objects of a value or key, on average
-_MAX_DEPTH = 96  # protobuf's own limit is 100 levels
-_MAX_BYTES = 20 << 20  # the limit of the OpenTelemetry Collector for any body
-_MAX_OBJECTS = 500_000  # an attribute has two; each takes protobuf's parser about 8 µs
+_MAX_DEPTH = 96  # levels of a large OTLP/JSON body: protobuf's own limit is 100 levels
+_MAX_BYTES = 20 << 20  # of an OTLP/JSON body: the limit of the OpenTelemetry Collector for any body
+_MAX_OBJECTS = 500_000  # of an OTLP/JSON body: an attribute has two; each takes protobuf's parser about 8 µs
 _QUICK = 50_000  # values; the parser in C, which holds the interpreter lock, takes at most 40 ms for so many
 
 

@@ -16,7 +16,7 @@ from collector.errors import CollectorError, RightcallError
 from collector.otlp import json
 
 _SUFFIXES = (".pb", ".json", ".jsonl")
-_MAX_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30  # of a recording, decompressed
 
 
 class InputError(RightcallError):

@@ -34,7 +34,7 @@ _SERVICES: dict[Signal, str] = {
 }
 _COMPRESSED = (b"\x1f\x8b", b"\x78")  # how gzip and deflate begin, and no OTLP request does
 _OFF_LOOP = 256 << 10  # bytes; decompressing more would delay other requests
-_MAX_METADATA = 16 << 10  # bytes of headers, as for the HTTP listener
+_MAX_METADATA = 16 << 10  # bytes of headers of a call
 
 
 class OtlpGrpcReceiver:

@@ -10,7 +10,7 @@ from collector.errors import DecodeError, TooLargeError
 
 _GZIP = 16 + zlib.MAX_WBITS  # makes zlib expect the header of gzip
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS  # makes it recognise either header; gRPC's "deflate" is zlib's
-_MAX_MEMBERS = 4096  # of a gzip body; parallel compressors write one for each 64 KiB or more
+_MAX_MEMBERS = 4096  # of a gzip body: parallel compressors write one for each 64 KiB or more
 _CHUNK = 16 << 10  # compressed bytes at a time: what a step or a member leaves over is copied
 _STEP = 1 << 20  # decompressed bytes at a time
 

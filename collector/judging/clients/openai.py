@@ -27,6 +27,7 @@ from scorers.judged.judge import JudgeRequest
 from scorers.unicode import JSONDecoder
 
 MAX_ANSWER_BYTES = 1 << 20
+"""The longest answer of a judge that is read."""
 KEY_CHECK_INTERVAL = 30.0
 """Seconds between checks whether the key file changed."""
 _NEVER_CONNECTED = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol")

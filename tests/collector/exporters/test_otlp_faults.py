@@ -23,7 +23,7 @@ from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 from tests.sinks import ManualClock, OtlpSink
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 Answer = tuple[int, tuple[tuple[bytes, bytes], ...]]
 OK: Answer = (200, ())
@@ -47,7 +47,9 @@ class Backend(HttpServer):
         await respond(send, status, b"", "application/x-protobuf", headers)
 
 
-def deliver(backend: Backend, count: int = 1, clock: Clock = SYSTEM_CLOCK, **retry: Any) -> float:
+def deliver(
+    backend: Backend, count: int = 1, clock: Clock = SYSTEM_CLOCK, num_consumers: int = 1, **retry: Any
+) -> float:
     """Send ``count`` requests. Returns how many spans were dropped."""
 
     async def run() -> float:
@@ -57,7 +59,7 @@ def deliver(backend: Backend, count: int = 1, clock: Clock = SYSTEM_CLOCK, **ret
             {
                 "endpoint": f"http://127.0.0.1:{backend.port}",
                 "retry_on_failure": settings,
-                "sending_queue": {"num_consumers": 1},
+                "sending_queue": {"num_consumers": num_consumers},
             }
         )
         queue, telemetry = SendingQueue(config.sending_queue), Telemetry()
@@ -104,6 +106,23 @@ def test_a_failed_request_goes_to_the_end_of_the_queue_until_it_is_dropped() -> 
     assert deliver(backend, 5, clock, initial_interval="1s", max_interval="9s", max_elapsed_time="3s") == 1
     assert backend.taken == [b"0", b"1", b"2", b"3", b"4", b"0", b"0"]
     assert clock.slept == [1.0, 1.0]
+
+
+def test_num_consumers_bounds_the_requests_sent_at_once() -> None:
+    class Slow(Backend):
+        active, most = 0, 0
+
+        async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+            self.active += 1
+            self.calls += 1
+            self.most = max(self.most, self.active)
+            await until(lambda: self.active >= 2 or self.calls == 9)
+            self.active -= 1
+            await respond(send, 200, b"", "application/x-protobuf")
+
+    backend = Slow([])
+    deliver(backend, 9, num_consumers=2)
+    assert (backend.calls, backend.most) == (9, 2)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from collector.config.model import BearerAuthConfig, ServerTlsConfig
 from collector.errors import ConfigError, UnauthenticatedError
-from collector.transport.credentials import BearerTokens, WatchedFiles, server_context
+from collector.transport.credentials import MAX_FILE_BYTES, BearerTokens, WatchedFiles, server_context
 from tests.sinks import ManualClock
 
 
@@ -117,3 +117,9 @@ def test_authorities_that_are_none_are_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("not a certificate")
     with pytest.raises(ConfigError, match="holds no certificates"):
         server_context(tls.model_copy(update={"client_ca_file": tmp_path / "ca.pem"}))
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_bytes(b"t" * (MAX_FILE_BYTES + 1))
+    with pytest.raises(ConfigError, match="tokens cannot be read: larger than 4 MiB"):
+        tokens(bearer_token_file=tmp_path / "tokens")
