@@ -11,6 +11,7 @@ from collector.assembly.conversations import Conversation, ConversationRun, Conv
 from collector.clock import Clock
 from collector.delivery.hold import HeldExport
 from collector.scoring.conversations import score, texts_to_embed
+from collector.scoring.failures import failed_conversation
 from collector.storage.journal import Journal
 from collector.telemetry.metrics import Telemetry
 from collector.verdict_output import VerdictOutput
@@ -72,9 +73,10 @@ class ConversationPipeline:
             verdicts, resource = score(conversation, self.rules, release, self._skew_ns)
             self._output.export_events(verdicts, resource)
             self._output.submit_for_judging(verdicts, HeldExport(b"", [], []), lambda _: resource)
-        except Exception:  # noqa: BLE001 - a bug in a scorer must not end the process
+        except Exception as error:  # noqa: BLE001 - a bug in a scorer must not end the process
             self._output.report_bug("conversation %s could not be scored", conversation.key.conversation_id)
-            verdicts = []
+            verdicts = [failed_conversation(conversation, release, error)]
+            self._output.export_events(verdicts, b"")
         if conversation.revision == 0:
             self._telemetry.child(self._telemetry.conversations, release).inc()
         evicted = self._conversations.close(conversation, release)

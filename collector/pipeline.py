@@ -18,7 +18,7 @@ from hashlib import blake2b
 
 from collector import dialects
 from collector.assembly.assembler import Assembler, Disposition, Due
-from collector.assembly.conversations import ConversationRun, Conversations
+from collector.assembly.conversations import Conversations
 from collector.assembly.trace import Trace
 from collector.clock import Clock
 from collector.component import ExportRequest, Rejected, Signal
@@ -36,7 +36,7 @@ from collector.otlp.decode import Decoder
 from collector.reconstruction.doubts import AWAITED
 from collector.reconstruction.reconstruct import ContextSettings, Run, reconstruct
 from collector.results.redaction import Redaction
-from collector.results.results import EnvelopedItems, Results, resource_of
+from collector.results.results import Results, resource_of
 from collector.scoring.conversations import collect
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.select_and_score import TENANT_ATTRIBUTES, Scored, Scoring, arguments_to_embed, words_to_embed
@@ -305,18 +305,22 @@ class Pipeline:
     # ---- one trace: is it complete, and can it be scored now
 
     def _release_if_complete(self, trace: Trace, due: Due) -> None:
-        started = self._clock.now()
-        runs = self._reconstruct(trace)
-        if due is Due.SETTLED and any(doubt.name in AWAITED for run in runs for doubt in run.trajectory.doubts):
-            self._assembler.wait(trace, "incomplete")
-        elif self._rules.embeds and (wait := self._wait_for_texts(runs)):
-            self._assembler.postpone(trace, self._clock.now() + wait)
-        else:
-            scored = self._score(trace, runs, due.release)
-            if due is Due.SETTLED and self._confirms and scored is not None and scored.may_change(self._rules):
+        started, runs = self._clock.now(), list[Run]()
+        try:
+            runs = self._reconstruct(trace)
+            if due is Due.SETTLED and any(doubt.name in AWAITED for run in runs for doubt in run.trajectory.doubts):
+                self._assembler.wait(trace, "incomplete")
+                return
+            if self._rules.embeds and (wait := self._wait_for_texts(runs)):
+                self._assembler.postpone(trace, self._clock.now() + wait)
+                return
+            scored = self._scoring.verdicts_of(trace, runs, due.release)
+            if due is Due.SETTLED and self._confirms and scored.may_change(self._rules):
                 self._assembler.wait(trace, "confirm")
-            else:
-                self._finish(trace, runs, scored, started)
+                return
+        except Exception as error:  # noqa: BLE001 - a bug, or a trace nobody expected, must not end the process
+            scored = self._failed(trace, runs, due.release, error)
+        self._finish(trace, runs, scored, due.release, started)
 
     def _wait_for_texts(self, runs: list[Run]) -> float:
         """The user's words first: which rule looks at which arguments may depend on the intent they show."""
@@ -337,47 +341,35 @@ class Pipeline:
             self._release(trace, "evicted")
 
     def _release(self, trace: Trace, release: str) -> None:
-        started = self._clock.now()
-        runs = self._reconstruct(trace)
-        self._finish(trace, runs, self._score(trace, runs, release), started)
+        started, runs = self._clock.now(), list[Run]()
+        try:
+            runs = self._reconstruct(trace)
+            scored = self._scoring.verdicts_of(trace, runs, release)
+        except Exception as error:  # noqa: BLE001 - as above
+            scored = self._failed(trace, runs, release, error)
+        self._finish(trace, runs, scored, release, started)
 
     # ---- from a trace to its results
 
     def _reconstruct(self, trace: Trace) -> list[Run]:
-        try:
-            return reconstruct(trace.trace_id, list(trace.spans.values()), trace.parents(), self._settings)
-        except Exception:  # noqa: BLE001 - whatever was sent, other traces go on, and this one is still exported
-            self._output.report_bug("trace %s could not be reconstructed", trace.trace_id.hex())
-            return []
+        return reconstruct(trace.trace_id, list(trace.spans.values()), trace.parents(), self._settings)
 
-    def _score(self, trace: Trace, runs: list[Run], release: str) -> Scored | None:
-        try:
-            return self._scoring.verdicts_of(trace, runs, release)
-        except Exception:  # noqa: BLE001 - a bug in a scorer, or a trace nobody expected, must not end the process
-            self._report_unscored(trace)
-            return None
+    def _failed(self, trace: Trace, runs: list[Run], release: str, error: Exception) -> Scored:
+        self._output.report_bug("trace %s could not be scored", trace.trace_id.hex())
+        return self._scoring.failed(trace, runs, release, error)
 
-    def _report_unscored(self, trace: Trace) -> None:
-        self._output.report_bug("trace %s could not be scored; its spans are exported unchanged", trace.trace_id.hex())
-
-    def _finish(self, trace: Trace, runs: list[Run], scored: Scored | None, started: float) -> None:
+    def _finish(self, trace: Trace, runs: list[Run], scored: Scored, release: str, started: float) -> None:
         """Export the annotated spans and the events of a scored trace, and close it."""
         now = self._clock.now()
-        verdicts: list[Verdict] = []
-        events: EnvelopedItems = []
-        collected: list[ConversationRun] = []
+        self._telemetry.scoring_seconds.observe(now - started)
         try:
-            if scored is not None:
-                verdicts = scored.verdicts
-                self._telemetry.scoring_seconds.observe(now - started)
-                spans, events = self._results.of_trace(trace, verdicts)
-                collected = list(collect(trace, runs, verdicts)) if self._collects_runs else []
-                self._output.record(trace, scored.given)
-        except Exception:  # noqa: BLE001 - as in _score
-            self._report_unscored(trace)
-            verdicts, events, collected, scored = [], [], [], None
-        if scored is None:
-            spans = [(envelope, self._redaction.span(raw)) for _, raw, envelope in trace.held_spans()]
+            spans, events = self._results.of_trace(trace, scored.verdicts)
+            collected = list(collect(trace, runs, scored.verdicts)) if self._collects_runs else []
+        except Exception as error:  # noqa: BLE001 - as above
+            scored, collected = self._failed(trace, runs, release, error), []
+            spans, events = self._results.of_trace(trace, scored.verdicts)
+        verdicts = scored.verdicts
+        self._output.record(trace, scored.given)
         export = HeldExport(trace.trace_id, spans, events)
         if self._submits:
             self._output.submit_for_judging(verdicts, export, partial(resource_of, trace))

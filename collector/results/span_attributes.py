@@ -29,6 +29,7 @@ def _unscored_attributes(verdict: Verdict, reason: str) -> Attributes:
         (semconv.RIGHTCALL_RULE, ""),
         (semconv.RIGHTCALL_UNSCORED_REASON, reason),
         *_doubts(verdict),
+        *_scores(verdict).items(),
     )
 
 

@@ -39,6 +39,8 @@ class VerdictCounter:
                 self._add(telemetry.unobserved_arguments, (verdict.rule,))
             if verdict.scope == "run" and not verdict.judged:  # else its runs and their calls are counted already
                 self._count_run(verdict)
+            elif verdict.unscored_reason == "internal":
+                self._add(telemetry.runs_unscored, ("internal", "", ""))
 
     def _count_run(self, verdict: Verdict) -> None:
         telemetry, run = self._telemetry, verdict.run

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from collector.assembly.trace import Given, Trace
 from collector.model.genai_span import Content
 from collector.reconstruction.reconstruct import Run, join_runs
+from collector.scoring.failures import anchor_of, failed_run
 from collector.scoring.verdict import Verdict
 from scorers import CompiledRule, Doubt, RuleContext, RuleSet
 
@@ -62,13 +63,26 @@ class Scoring:
             self._score_once(scored, trace, _WHOLE_TRACE, _join(runs, self.skew_ns), "trace", release)
         return scored
 
+    def failed(self, trace: Trace, runs: Sequence[Run], release: str, error: Exception) -> Scored:
+        """Returns an error evaluation for each run, for the whole trace if its runs are unknown."""
+        scored = Scored([], {})
+        for anchor in [run.span_id for run in runs] or [anchor_of(trace)]:
+            before = self._before(trace, anchor)
+            revision = 0 if before is None else before.revision + 1
+            scored.verdicts.append(failed_run(trace.trace_id, anchor, release, revision, error))
+            scored.given[anchor] = Given(revision, label="error")
+        return scored
+
+    def _before(self, trace: Trace, key: bytes) -> Given | None:
+        """Returns the verdict that was given before; an unknown one if it is remembered only that there was one."""
+        before = trace.verdicts.get(key)
+        return Given(0) if before is None and self.was_scored(trace.trace_id, key) else before
+
     def _score_once(self, scored: Scored, trace: Trace, key: bytes, run: Run, scope: str, release: str) -> None:
         selected = _rules_for(run, self.rules, scope)
         calls = tuple([(call.name, call.span_id, call.status, call.executed) for call in run.trajectory.calls])
         fingerprint = hash((calls, selected.active and selected.active.rule.name))
-        before = trace.verdicts.get(key)
-        if before is None and self.was_scored(trace.trace_id, key):
-            before = Given(0)
+        before = self._before(trace, key)
         if before is not None and before.fingerprint == fingerprint:
             return
         revision = 0 if before is None else before.revision + 1

@@ -65,6 +65,8 @@ class Verdict:
     def unscored_reason(self) -> str | None:
         """Why the run is neither a pass nor a fail: the doubt that leaves it undecided, or why it has no score."""
         if self.rule is None:
+            if self.evaluations:  # of an error of the collector
+                return "internal"
             return "unknown_route" if self.is_rule_unknown else "no_rule"
         label = self.label
         if label == "incomplete" or label == "ambiguous":

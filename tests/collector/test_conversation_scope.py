@@ -193,7 +193,12 @@ def test_a_conversation_that_cannot_be_scored_is_counted_and_harms_nothing(
         for run in conversation.runs.values():
             run.record = b"damaged"
     bench.wait(QUIET)
-    assert (events(bench), bench.value("conversations_open")) == ([], 0)
+    (event,) = events(bench)
+    assert (event["gen_ai.evaluation.score.label"], event["rightcall.scope"]) == ("error", "conversation")
+    assert (event["trace"], event["span"]) == (1, 1)
+    assert bench.value("conversations_open") == 0
+    error = {"rule": "", "route": "", "intent": "", "scorer": "trajectory", "label": "error"}
+    assert bench.value("evaluations_total", **error) == 1
     assert bench.value("runs_unscored_total", reason="internal", route="", agent="") == 1
 
 

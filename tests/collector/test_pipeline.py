@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,19 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from prometheus_client import generate_latest
 
+from collector.assembly.trace import Trace
 from collector.config.model import Config, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError
 from collector.otlp import lazy
 from collector.pipeline import Pipeline
+from collector.results.results import Results
 from collector.scoring import embeddings
 from collector.scoring.rule_files import load_rules
 from collector.scoring.select_and_score import Scoring
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
+from collector.verdict_output import REPORT_INTERVAL
 from tests import otlp_data as data
 from tests.harness import WEATHER_RULES, Bench
 from tests.sinks import ManualClock
@@ -348,16 +351,79 @@ def test_a_name_that_is_no_unicode_evades_no_rule(tmp_path: Path, name: str) -> 
     assert generate_latest(bench.telemetry.registry)
 
 
-def test_a_bug_in_a_scorer_costs_the_verdict_and_nothing_else(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> Any:
-        raise ZeroDivisionError
+UNSCORED = {"rule": "", "route": "", "intent": "", "scorer": "trajectory", "label": "error"}
 
+
+def broken(*_: object) -> Any:
+    raise ZeroDivisionError("\x1b[2J\ud800")
+
+
+def broken_for_rules(self: Results, trace: Trace, verdicts: list[Verdict]) -> Any:
+    return broken() if any(verdict.rule for verdict in verdicts) else OF_TRACE(self, trace, verdicts)
+
+
+OF_TRACE = Results.of_trace
+
+
+@pytest.mark.parametrize(
+    ("where", "fault"),
+    [
+        ("collector.pipeline.reconstruct", broken),
+        ("collector.pipeline.Scoring.verdicts_of", broken),
+        ("collector.pipeline.Results.of_trace", broken_for_rules),
+    ],
+    ids=["reconstruction", "scoring", "results"],
+)
+@pytest.mark.parametrize("how", ["settled", "drained"])
+def test_a_run_that_cannot_be_scored_gets_an_error_evaluation(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, where: str, fault: Callable[..., Any], how: str
+) -> None:
+    monkeypatch.setattr(where, fault)
+    bench.send(*GOOD_RUN)
+    bench.wait(3) if how == "settled" else bench.pipeline.drain("shutdown")
+    assert len(bench.out()) == 4
+    (event,) = bench.out("logs")
+    assert event.span_id == data.span_id(1)
+    said = data.values_of(event)
+    assert (said["gen_ai.evaluation.score.label"], said["error.type"]) == ("error", "ZeroDivisionError")
+    assert said["gen_ai.evaluation.explanation"].endswith("\\x1b[2J\\ud800")
+    (anchor,) = [data.values_of(span) for span in bench.out() if span.span_id == data.span_id(1)]
+    assert (anchor["rightcall.unscored_reason"], anchor["rightcall.trajectory.label"]) == ("internal", "error")
+    assert (bench.value("traces_open"), bench.value("evaluations_total", **UNSCORED)) == (0, 1)
+    assert bench.value("runs_unscored_total", reason="internal", route="", agent="") == 1
+    assert bench.value("runs_total", release="root" if how == "settled" else "shutdown") == 1
+
+
+def test_a_run_that_could_not_be_scored_is_scored_when_a_late_span_arrives(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as faults:
+        faults.setattr(Scoring, "verdicts_of", broken)
+        bench.send(*GOOD_RUN[:2], data.agent(1))
+        bench.wait(3)
+    bench.send(GOOD_RUN[2])
+    bench.wait(3)
+    events = [data.values_of(record) for record in bench.out("logs")]
+    labels = [(event["rightcall.revision"], event["gen_ai.evaluation.score.label"]) for event in events]
+    assert labels == [(0, "error"), (1, "pass")]
+    assert bench.value("verdict_revisions_total", before="error", after="pass") == 1
+
+
+def test_traces_that_cannot_be_scored_are_all_counted_and_logged_once_in_a_while(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(Scoring, "verdicts_of", broken)
+    for number in range(1, 6):
+        trace = bytes([number] * 16)
+        bench.send(data.tool(2, 1, "get_weather", trace_id=trace), data.agent(1, trace_id=trace))
+    bench.wait(3)
+    assert bench.value("evaluations_total", **UNSCORED) == 5
+    (line,) = caplog.messages
+    assert "could not be scored" in line
+    bench.wait(REPORT_INTERVAL)
     bench.send(*GOOD_RUN)
     bench.wait(3)
-    assert len(bench.out()) == 4
-    assert bench.value("traces_open") == 0
-    assert bench.value("runs_unscored_total", reason="internal", route="", agent="") == 1
+    assert [message.count("4 more") for message in caplog.messages] == [0, 1]
 
 
 class ExpensiveClock(ManualClock):
