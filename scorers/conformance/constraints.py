@@ -156,7 +156,7 @@ def _chain_response(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
     violations = [
         index
         for step, index in activations
-        if answers.get(step, []) in ([], [index]) and not answers.get(next_step.get(step, -1))
+        if answers.get(step, []) in ([], [index]) and not answers.get(next_step.get(step))
     ]
     return ConstraintResult(len(activations), len(violations))
 

@@ -111,6 +111,48 @@ def test_the_details_count_activations_and_violations() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("constraint", "calls", "expected"),
+    [  # how often it was activated, how often violated, and whether no further call could mend that
+        ({"existence": "a"}, "b", (1, 1, False)),
+        ({"absence": "a"}, "b", (1, 0, False)),
+        ({"absence": "a"}, "aba", (1, 2, True)),
+        ({"absence": "a"}, "a", (1, 1, True)),
+        ({"exactly": {"tool": "a", "times": 2}}, "a", (1, 1, False)),
+        ({"exactly": {"tool": "a", "times": 2}}, "aa", (1, 0, False)),
+        ({"exactly": {"tool": "a", "times": 2}}, "aaa", (1, 1, True)),
+        ({"init": "a"}, "", (0, 0, False)),
+        ({"init": "a"}, "ba", (1, 1, False)),
+        ({"succession": ["a", "b"]}, "bba", (3, 3, False)),
+        ({"not_after": ["a", "b"]}, "ba", (1, 0, False)),
+        ({"not_after": ["a", "b"]}, "ab", (1, 1, True)),
+        ({"not_after": ["a", "b"]}, "aaba", (3, 2, True)),
+        ({"not_together": ["a", "b"]}, "a", (1, 0, False)),
+        ({"not_together": ["a", "b"]}, "aab", (1, 1, True)),
+    ],
+)
+def test_activations_violations_and_whether_they_are_final(
+    constraint: dict[str, Any], calls: str, expected: tuple[int, int, bool]
+) -> None:
+    diagnosis, _ = rule(constraints=[constraint]).native.diagnose(run(*calls))
+    (result,) = diagnosis.constraint_results
+    assert result == expected
+    assert [type(value) for value in result] == [int, int, bool]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "text"),
+    [
+        ({"existence": {"tool": "a", "times": 1}}, "existence(a)"),
+        ({"exactly": {"tool": "a", "times": 0}}, "exactly(a, times 0)"),
+        ({"absence": "a"}, "absence(a)"),
+    ],
+)
+def test_a_constraint_is_named_with_its_count(constraint: dict[str, Any], text: str) -> None:
+    (entry,) = rule(constraints=[constraint]).native.score(run("a")).details["constraints"]
+    assert entry["constraint"] == text
+
+
 def test_only_executed_calls_count() -> None:
     asked_for = ToolCall("a", executed=False)
 

@@ -65,6 +65,7 @@ FAILED = ToolCall("a", status="error")
         (run(FAILED, ToolCall("b", status="error")), "matched extra"),
         (run(FAILED, "a", steps=[0, 0]), "extra matched"),  # made at once: none is the retry of the other
         (run(FAILED, FAILED, "a", steps=[0, 0, 1]), "unscored matched extra"),  # one retry retries one call
+        (run(FAILED, FAILED, "a", "a", steps=[0, 0, 1, 1]), "unscored unscored matched extra"),
         (run(FAILED, "b", "a", steps=[0, 0, 1]), "unscored extra matched"),
         (run(FAILED, "a", steps=[3, 7]), "unscored matched"),
     ],
