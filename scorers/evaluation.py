@@ -171,7 +171,7 @@ def _for_all_calls(score: Score, executed: Sequence[int], calls: int) -> Score:
 
 
 def _build_native(rule: Rule, embed: Embed | None) -> TrajectoryScorer:
-    if embed is None and (path := _path_to(rule, "semantic")):
+    if embed is None and (path := path_to(rule, "semantic")):
         raise RuleError([Problem(path, "semantic similarity needs embeddings: install the extra `semantic`")])
     try:
         return TrajectoryScorer(rule, embed)
@@ -179,15 +179,15 @@ def _build_native(rule: Rule, embed: Embed | None) -> TrajectoryScorer:
         raise RuleError([Problem(("expect",), str(error))]) from None
 
 
-def _path_to(value: Any, key: str) -> tuple[str | int, ...] | None:
-    """Returns the path of the first matcher with this key, at any depth of a rule; None if there is none."""
+def path_to(value: Any, key: str) -> tuple[str | int, ...] | None:
+    """Returns the path of the first value that has this key, at any depth of a rule; None if there is none."""
     if isinstance(value, BaseModel):
         value = {field.alias or name: getattr(value, name) for name, field in type(value).model_fields.items()}
         if value.get(key) is not None:
             return (key,)
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
     for part, child in items:
-        below = _path_to(child, key)
+        below = path_to(child, key)
         if below is not None:
             return (part, *below)
     return None

@@ -26,10 +26,8 @@ class WorkLimitError(RuntimeError):
 class Work:
     """What one evaluation may still spend."""
 
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = MAX_WORK
+    left = MAX_WORK  # of the class, since one is made for each evaluation
+    """Units that are left."""
 
     def spend(self, units: int, part: str) -> None:
         """Spend this work on ``part``. Raises WorkLimitError once more is spent than there is."""

@@ -57,13 +57,15 @@ def load_rules(paths: Iterable[Path]) -> LoadedRules:
 
 def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
     """Load rule files and run their tests. Returns a report, and whether all tests passed. Raises ConfigError."""
-    from scorers.rule_tests import run_tests  # noqa: PLC0415 - a running collector does not need it
+    from scorers.rule_tests import run_tests  # noqa: PLC0415 - a running collector does not need these
+    from scorers.worst_case import CALLS, exceeded_limit  # noqa: PLC0415
 
     paths = list(paths)
     rules = load_rules(paths)
     lines, passed = [], True
     for path in paths:
-        file = _parse(load_yaml(path))
+        document = load_yaml(path)
+        file = _parse(document)
         results = run_tests(file, rules.set)
         failures = [result for result in results if not result.passed]
         passed = passed and not failures
@@ -73,6 +75,13 @@ def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
             f"{path}: {scorer} of rule {rule} needs a judge, which only `rightcall run` has: not tested"
             for rule, scorer in rules.judges({rule.name for rule in file.rules})
         ]
+        compiled = {rule.rule.name: rule for rule in rules.set.rules}
+        for index, rule in enumerate(file.rules):
+            if (exceeded := exceeded_limit(compiled[rule.name])) is not None:
+                place = document.place(("rules", index, *exceeded.path))
+                lines.append(
+                    f"{place}: warning: rule {rule.name}: on a hostile run of {CALLS} calls {exceeded.message}"
+                )
         if embeddings.installed() is None and any(intent.examples for intent in file.intents):
             lines.append(f"{path}: the examples of its intents are ignored: {embeddings.MISSING}")
     return "\n".join(lines) or "no rule files", passed

@@ -100,7 +100,8 @@ class Observer:
 
     def tokens(self, calls: Sequence[ToolCall], work: Work) -> tuple[Token, ...]:
         """Returns a token for each call. Raises WorkLimitError."""
-        work.spend(self._cost_of_names(calls), "the names of tools")
+        if len(calls) * self._cost_of_name > _NEGLIGIBLE_COST:
+            work.spend(self._cost_of_names(calls), "the names of tools")
         # The hottest loop of the scorers: every call of every run passes through it. Names are matched once and then looked
         # up; arguments are tested only if the rule tests them for this name.
         matches = self._matches
@@ -116,15 +117,13 @@ class Observer:
                 arguments = call.arguments
                 spent += match.cost
                 if spent > limit:
-                    break
+                    work.spend(spent, "arguments")
                 token = (name, NOT_CAPTURED if arguments is None else match.holding(arguments, work))
             tokens.append(token)
-        work.spend(spent, "arguments")
+        work.left -= spent
         return tuple(tokens)
 
     def _cost_of_names(self, calls: Sequence[ToolCall]) -> int:
-        if len(calls) * self._cost_of_name <= _NEGLIGIBLE_COST:
-            return 0
         names = [call.name for call in calls]
         distinct = set(names)
         longest = max(map(len, distinct))

@@ -26,7 +26,7 @@ class SemanticTexts:
     def __init__(self, rule: Rule) -> None:
         self._tools = [
             (compile_name(tool.tool), patterns)
-            for tool in _tools(rule)
+            for tool in tools_of(rule)
             if (patterns := {key: p for key, p in (tool.arguments or {}).items() if _is_semantic(p)})
         ]
 
@@ -42,16 +42,16 @@ class SemanticTexts:
                         yield from _in_mapping(patterns, call.arguments)
 
 
-def _tools(value: Any) -> Iterator[Tool]:
+def tools_of(value: Any) -> Iterator[Tool]:
     """All tools of a rule, at any depth."""
     if isinstance(value, Tool):
         yield value
     elif isinstance(value, BaseModel):
         for name in type(value).model_fields:
-            yield from _tools(getattr(value, name))
+            yield from tools_of(getattr(value, name))
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _tools(item)
+            yield from tools_of(item)
 
 
 def _is_semantic(pattern: ArgumentPattern) -> bool:

@@ -91,6 +91,29 @@ def test_a_failed_test_is_reported_with_the_expectation(tmp_path: Path) -> None:
     assert "lookup" in report
 
 
+EXPENSIVE = """
+rules:
+  - name: cheap
+    expect: {sequence: [a]}
+  - name: late
+    expect:
+      sequence:
+        - tool: answer
+          arguments:
+            text: {regex: "(a?){300}b"}
+"""
+
+
+def test_check_warns_of_rules_that_a_hostile_run_makes_too_expensive(tmp_path: Path) -> None:
+    report, passed = check_rules(write(tmp_path, a=EXPENSIVE))
+    assert passed
+    (warning,) = [line for line in report.splitlines() if "warning" in line]
+    assert warning.endswith(
+        "a.yaml:10: warning: rule late: on a hostile run of 100 calls "
+        "regex exceeds the limit of 500000 units of work for one evaluation"
+    )
+
+
 # --- intents by example ----------------------------------------------------------------------------------------------
 
 ONLY_EXAMPLES = """
