@@ -1,7 +1,7 @@
 """The tables of limits in SECURITY.md, made from configuration and code: ``python -m tests.collector.limits_table``.
 
 Every number of the configuration is either in `SETTINGS`, with the test that fails without the limit, or in `NO_LIMITS`. Every
-public constant ``MAX_...`` of the packages in `GUARDED` is in `CONSTANTS`, and of the others those that senders may meet.
+public constant ``MAX_...`` in `GUARDED` is in `CONSTANTS`, and of the others those that senders may meet.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ from tests import marked
 
 ROOT = Path(__file__).parents[2]
 SECURITY = ROOT / "SECURITY.md"
-GUARDED = ("config", "exporters", "judging", "otlp", "receivers", "transport")
+GUARDED = [
+    "collector/config", "collector/exporters", "collector/judging", "collector/otlp", "collector/receivers",
+    "collector/transport", "scorers/work.py",
+]  # fmt: skip
+"""Folders and files whose public limits are all in `CONSTANTS`."""
 NO_LIMITS = frozenset(
     # Times that something takes or waits, and sizes that nobody outside can drive.
     ["check_interval", "clock_skew", "confirm", "cool_down", "initial_interval", "interval", "max_interval",
@@ -31,101 +35,121 @@ NO_LIMITS = frozenset(
 _GRPC, _HTTP = "receivers.otlp.protocols.grpc", "receivers.otlp.protocols.http"
 SETTINGS = {
     f"{_GRPC}.max_recv_msg_size_mib":
-        "receivers/test_otlp_grpc.py::test_a_message_over_the_limit_is_refused_and_the_next_one_works",
+        "collector/receivers/test_otlp_grpc.py::test_a_message_over_the_limit_is_refused_and_the_next_one_works",
     f"{_GRPC}.max_concurrent_streams":
-        "receivers/test_otlp_grpc_limits.py::test_calls_beyond_the_limit_of_a_connection_wait_or_are_unavailable",
+        "collector/receivers/test_otlp_grpc_limits.py::test_calls_beyond_the_limit_of_a_connection_wait_or_are_unavailable",
     f"{_GRPC}.max_connections":
-        "receivers/test_otlp_grpc_limits.py::test_connections_beyond_the_limit_are_closed_and_the_others_served",
-    f"{_GRPC}.read_timeout": "receivers/test_otlp_grpc_limits.py::test_a_message_that_arrives_byte_by_byte_times_out",
+        "collector/receivers/test_otlp_grpc_limits.py::test_connections_beyond_the_limit_are_closed_and_the_others_served",
+    f"{_GRPC}.read_timeout":
+        "collector/receivers/test_otlp_grpc_limits.py::test_a_message_that_arrives_byte_by_byte_times_out",
     f"{_HTTP}.max_request_body_size_mib":
-        "receivers/test_otlp_http.py::test_a_body_over_the_limit_is_refused_before_its_end",
+        "collector/receivers/test_otlp_http.py::test_a_body_over_the_limit_is_refused_before_its_end",
     f"{_HTTP}.read_header_timeout":
-        "transport/test_http_server.py::test_a_head_that_drips_ends_the_connection_all_the_same",
-    f"{_HTTP}.read_timeout": "receivers/test_otlp_http.py::test_a_body_that_does_not_arrive_times_out",
-    f"{_HTTP}.max_connections": "transport/test_accepting.py::test_handshakes_in_progress_count_as_connections",
-    "traces.idle_timeout": "test_pipeline.py::test_a_run_whose_anchor_never_comes_is_released_idle_and_not_counted",
-    "traces.max_duration": "assembly/test_assembler.py::test_nothing_outlives_max_duration",
-    "traces.max_open": "test_pipeline.py::test_too_many_traces_evict_the_oldest",
-    "traces.max_spans": "assembly/test_assembler.py::test_a_trace_without_end_is_bounded_and_marked",
-    "traces.max_held_mib": "test_pipeline.py::test_open_traces_and_results_that_wait_share_one_budget",
-    "traces.remember": "assembly/test_assembler.py::test_only_so_many_finished_traces_are_remembered",
+        "collector/transport/test_http_server.py::test_a_head_that_drips_ends_the_connection_all_the_same",
+    f"{_HTTP}.read_timeout": "collector/receivers/test_otlp_http.py::test_a_body_that_does_not_arrive_times_out",
+    f"{_HTTP}.max_connections":
+        "collector/transport/test_accepting.py::test_handshakes_in_progress_count_as_connections",
+    "traces.idle_timeout":
+        "collector/test_pipeline.py::test_a_run_whose_anchor_never_comes_is_released_idle_and_not_counted",
+    "traces.max_duration": "collector/assembly/test_assembler.py::test_nothing_outlives_max_duration",
+    "traces.max_open": "collector/test_pipeline.py::test_too_many_traces_evict_the_oldest",
+    "traces.max_spans": "collector/assembly/test_assembler.py::test_a_trace_without_end_is_bounded_and_marked",
+    "traces.max_held_mib": "collector/test_pipeline.py::test_open_traces_and_results_that_wait_share_one_budget",
+    "traces.remember": "collector/assembly/test_assembler.py::test_only_so_many_finished_traces_are_remembered",
     "conversations.idle_timeout":
-        "assembly/test_conversations.py::test_a_conversation_is_over_when_it_was_quiet_for_idle_timeout",
+        "collector/assembly/test_conversations.py::test_a_conversation_is_over_when_it_was_quiet_for_idle_timeout",
     "conversations.max_duration":
-        "assembly/test_conversations.py::test_one_that_never_rests_ends_at_max_duration_and_is_incomplete",
+        "collector/assembly/test_conversations.py::test_one_that_never_rests_ends_at_max_duration_and_is_incomplete",
     "conversations.max_open":
-        "assembly/test_conversations.py::test_the_one_quiet_longest_goes_first_when_there_are_too_many",
+        "collector/assembly/test_conversations.py::test_the_one_quiet_longest_goes_first_when_there_are_too_many",
     "conversations.max_runs":
-        "assembly/test_conversations.py::test_runs_beyond_a_limit_stay_out_and_make_it_incomplete",
+        "collector/assembly/test_conversations.py::test_runs_beyond_a_limit_stay_out_and_make_it_incomplete",
     "conversations.max_calls":
-        "assembly/test_conversations.py::test_runs_beyond_a_limit_stay_out_and_make_it_incomplete",
-    "conversations.max_held_mib": "assembly/test_conversations.py::test_only_as_many_bytes_are_freed_as_are_short",
-    "conversations.remember": "assembly/test_conversations.py::test_no_more_are_remembered_than_asked_for",
-    "spool.max_size_mib": "storage/test_spool.py::test_beyond_its_size_senders_are_asked_to_slow_down",
-    "memory_limiter.limit_mib": "service/test_memory_limiter.py::test_soft_and_hard_limit",
-    "memory_limiter.spike_limit_mib": "service/test_memory_limiter.py::test_soft_and_hard_limit",
-    "judge.timeout": "judging/clients/test_openai.py::test_an_endpoint_that_hangs_times_out",
-    "judge.hold": "judging/test_queue.py::test_no_span_is_held_longer_than_hold",
-    "judge.max_concurrency": "judging/test_queue.py::test_max_concurrency_bounds_the_requests_in_flight",
-    "judge.queue_size": "judging/test_queue.py::test_queue_size_bounds_the_jobs_that_wait",
-    "judge.max_tokens": "judging/clients/test_openai.py::test_a_question_with_a_schema",
-    "judge.budget.requests_per_minute": "judging/test_faults.py::test_the_budget_of_requests_is_exact",
-    "judge.budget.requests_per_day": "judging/test_faults.py::test_the_budget_of_requests_is_exact",
-    "judge.budget.tokens_per_minute": "judging/test_budget.py::test_no_minute_exceeds_its_budget",
-    "judge.budget.tokens_per_day": "judging/test_faults.py::test_tokens_are_reserved_before_and_settled_after",
+        "collector/assembly/test_conversations.py::test_runs_beyond_a_limit_stay_out_and_make_it_incomplete",
+    "conversations.max_held_mib":
+        "collector/assembly/test_conversations.py::test_only_as_many_bytes_are_freed_as_are_short",
+    "conversations.remember": "collector/assembly/test_conversations.py::test_no_more_are_remembered_than_asked_for",
+    "spool.max_size_mib": "collector/storage/test_spool.py::test_beyond_its_size_senders_are_asked_to_slow_down",
+    "memory_limiter.limit_mib": "collector/service/test_memory_limiter.py::test_soft_and_hard_limit",
+    "memory_limiter.spike_limit_mib": "collector/service/test_memory_limiter.py::test_soft_and_hard_limit",
+    "judge.timeout": "collector/judging/clients/test_openai.py::test_an_endpoint_that_hangs_times_out",
+    "judge.hold": "collector/judging/test_queue.py::test_no_span_is_held_longer_than_hold",
+    "judge.max_concurrency": "collector/judging/test_queue.py::test_max_concurrency_bounds_the_requests_in_flight",
+    "judge.queue_size": "collector/judging/test_queue.py::test_queue_size_bounds_the_jobs_that_wait",
+    "judge.max_tokens": "collector/judging/clients/test_openai.py::test_a_question_with_a_schema",
+    "judge.budget.requests_per_minute": "collector/judging/test_faults.py::test_the_budget_of_requests_is_exact",
+    "judge.budget.requests_per_day": "collector/judging/test_faults.py::test_the_budget_of_requests_is_exact",
+    "judge.budget.tokens_per_minute": "collector/judging/test_budget.py::test_no_minute_exceeds_its_budget",
+    "judge.budget.tokens_per_day":
+        "collector/judging/test_faults.py::test_tokens_are_reserved_before_and_settled_after",
     "judge.retry_on_failure.max_elapsed_time":
-        "judging/test_guarded_judge.py::test_a_failing_question_is_retried_for_max_elapsed_time",
-    "judge.circuit_breaker.failures": "judging/test_circuit.py::test_failures_in_a_row_open_it",
-    "judge.cache.max_entries": "judging/test_cache.py::test_the_least_recently_used_answer_is_evicted_first",
-    "judge.cache.max_size_mib": "judging/test_cache.py::test_bytes_are_bounded_too",
+        "collector/judging/test_guarded_judge.py::test_a_failing_question_is_retried_for_max_elapsed_time",
+    "judge.circuit_breaker.failures": "collector/judging/test_circuit.py::test_failures_in_a_row_open_it",
+    "judge.cache.max_entries": "collector/judging/test_cache.py::test_the_least_recently_used_answer_is_evicted_first",
+    "judge.cache.max_size_mib": "collector/judging/test_cache.py::test_bytes_are_bounded_too",
     "exporters.otlp.timeout":
-        "exporters/test_otlp_endless_answers.py::test_an_answer_without_end_is_given_up_and_the_request_sent_again",
+        "collector/exporters/test_otlp_endless_answers.py::test_an_answer_without_end_is_given_up_and_the_request_sent_again",
     "exporters.otlp.retry_on_failure.max_elapsed_time":
-        "exporters/test_otlp.py::test_a_request_is_dropped_after_max_elapsed_time",
+        "collector/exporters/test_otlp.py::test_a_request_is_dropped_after_max_elapsed_time",
     "exporters.otlp.sending_queue.queue_size":
-        "delivery/test_sending_queue.py::test_it_is_full_at_its_number_of_requests_sent_ones_included",
+        "collector/delivery/test_sending_queue.py::test_it_is_full_at_its_number_of_requests_sent_ones_included",
     "exporters.otlp.sending_queue.max_size_mib":
-        "delivery/test_sending_queue.py::test_it_is_full_at_its_number_of_bytes_until_they_are_acknowledged",
+        "collector/delivery/test_sending_queue.py::test_it_is_full_at_its_number_of_bytes_until_they_are_acknowledged",
     "exporters.otlp.sending_queue.num_consumers":
-        "exporters/test_otlp_faults.py::test_num_consumers_bounds_the_requests_sent_at_once",
+        "collector/exporters/test_otlp_faults.py::test_num_consumers_bounds_the_requests_sent_at_once",
     "exporters.prometheus.max_label_values":
-        "telemetry/test_metrics.py::test_a_label_keeps_so_many_values_and_counts_the_rest",
+        "collector/telemetry/test_metrics.py::test_a_label_keeps_so_many_values_and_counts_the_rest",
 }  # fmt: skip
-"""Each setting that is a limit, and the test below tests/collector that fails without it."""
+"""Each setting that is a limit, and the test below tests/ that fails without it."""
 
 CONSTANTS = {
-    "collector.config.yaml_documents.MAX_BYTES": "config/test_yaml_documents.py::test_a_file_over_the_limit_is_refused",
+    "collector.config.yaml_documents.MAX_BYTES":
+        "collector/config/test_yaml_documents.py::test_a_file_over_the_limit_is_refused",
     "collector.config.yaml_documents._MAX_NODES":
-        "config/test_yaml_documents.py::test_invalid_files_are_refused_with_the_line",
+        "collector/config/test_yaml_documents.py::test_invalid_files_are_refused_with_the_line",
     "collector.exporters.otlp.MAX_ANSWER_BYTES":
-        "exporters/test_otlp_endless_answers.py::test_the_size_of_an_answer_is_bounded",
+        "collector/exporters/test_otlp_endless_answers.py::test_the_size_of_an_answer_is_bounded",
     "collector.exporters.otlp.MAX_ELAPSED_TIME":
-        "exporters/test_otlp.py::test_a_request_is_dropped_after_max_elapsed_time",
+        "collector/exporters/test_otlp.py::test_a_request_is_dropped_after_max_elapsed_time",
     "collector.judging.clients.openai.MAX_ANSWER_BYTES":
-        "judging/clients/test_openai.py::test_the_size_of_an_answer_is_bounded",
+        "collector/judging/clients/test_openai.py::test_the_size_of_an_answer_is_bounded",
     "collector.judging.clients.schema.MAX_SCHEMAS":
-        "judging/clients/test_schema.py::test_the_number_of_schemas_is_bounded",
+        "collector/judging/clients/test_schema.py::test_the_number_of_schemas_is_bounded",
     "collector.judging.guarded_judge.MAX_QUESTION_BYTES":
-        "judging/test_guarded_judge.py::test_the_size_of_a_question_is_bounded_in_bytes",
-    "collector.judging.queue.MAX_QUESTIONS": "judging/test_queue.py::test_a_scorer_may_ask_so_many_questions",
+        "collector/judging/test_guarded_judge.py::test_the_size_of_a_question_is_bounded_in_bytes",
+    "collector.judging.queue.MAX_QUESTIONS": "collector/judging/test_queue.py::test_a_scorer_may_ask_so_many_questions",
     "collector.judging.recorded_content.MAX_OUTPUT":
-        "judging/test_recorded_content.py::test_long_structures_are_dropped_and_long_texts_truncated",
+        "collector/judging/test_recorded_content.py::test_long_structures_are_dropped_and_long_texts_truncated",
     "collector.judging.recorded_content.MAX_TOOL_DEFINITIONS":
-        "judging/test_recorded_content.py::test_long_structures_are_dropped_and_long_texts_truncated",
-    "collector.judging.redacting.MAX_DEPTH": "judging/test_redacting.py::test_values_nested_too_deeply_are_left_out",
-    "collector.otlp.decode._MAX_DEPTH": "otlp/test_decode.py::test_values_are_read_to_32_levels",
-    "collector.otlp.decode._MAX_EVENTS": "otlp/test_limits.py::test_only_the_first_events_of_a_span_are_read",
-    "collector.otlp.json._MAX_BYTES": "otlp/test_json.py::test_a_request_beyond_a_limit_is_too_large",
-    "collector.otlp.json._MAX_DEPTH": "otlp/test_json.py::test_a_large_request_that_is_nested_too_deeply_is_refused",
-    "collector.otlp.json._MAX_OBJECTS": "otlp/test_json.py::test_a_request_beyond_a_limit_is_too_large",
-    "collector.receivers.otlp_file._MAX_BYTES": "receivers/test_otlp_file.py::test_a_file_over_the_limit_is_refused",
+        "collector/judging/test_recorded_content.py::test_long_structures_are_dropped_and_long_texts_truncated",
+    "collector.judging.redacting.MAX_DEPTH":
+        "collector/judging/test_redacting.py::test_values_nested_too_deeply_are_left_out",
+    "collector.otlp.decode._MAX_DEPTH": "collector/otlp/test_decode.py::test_values_are_read_to_32_levels",
+    "collector.otlp.decode._MAX_EVENTS": "collector/otlp/test_limits.py::test_only_the_first_events_of_a_span_are_read",
+    "collector.otlp.json._MAX_BYTES": "collector/otlp/test_json.py::test_a_request_beyond_a_limit_is_too_large",
+    "collector.otlp.json._MAX_DEPTH":
+        "collector/otlp/test_json.py::test_a_large_request_that_is_nested_too_deeply_is_refused",
+    "collector.otlp.json._MAX_OBJECTS": "collector/otlp/test_json.py::test_a_request_beyond_a_limit_is_too_large",
+    "collector.receivers.otlp_file._MAX_BYTES":
+        "collector/receivers/test_otlp_file.py::test_a_file_over_the_limit_is_refused",
     "collector.receivers.otlp_grpc._MAX_METADATA":
-        "receivers/test_otlp_grpc_limits.py::test_too_many_headers_are_refused_and_the_next_call_works",
+        "collector/receivers/test_otlp_grpc_limits.py::test_too_many_headers_are_refused_and_the_next_call_works",
     "collector.transport.backoff.MAX_RETRY_AFTER":
-        "exporters/test_otlp_faults.py::test_http_waits_as_long_as_the_backend_asks",
+        "collector/exporters/test_otlp_faults.py::test_http_waits_as_long_as_the_backend_asks",
     "collector.transport.credentials.MAX_FILE_BYTES":
-        "transport/test_credentials.py::test_a_file_that_is_too_large_is_refused",
-    "collector.transport.gunzip._MAX_MEMBERS": "transport/test_gunzip.py::test_members_are_limited_in_size_and_number",
+        "collector/transport/test_credentials.py::test_a_file_that_is_too_large_is_refused",
+    "collector.payloads.messages.MAX_CALLS": "collector/payloads/test_messages.py::test_calls_are_bounded",
+    "collector.payloads.messages.MAX_NODES": "collector/payloads/test_messages.py::test_nodes_are_bounded",
+    "collector.payloads.values.MAX_DEPTH": "collector/payloads/test_values.py::test_deep_nesting_is_not_parsed",
+    "collector.payloads.values.MAX_REPR":
+        "collector/payloads/test_values.py::test_a_repr_that_is_too_long_is_not_parsed",
+    "collector.payloads.values.MAX_TEXT": "collector/payloads/test_values.py::test_a_long_text_is_not_parsed",
+    "collector.transport.gunzip._MAX_MEMBERS":
+        "collector/transport/test_gunzip.py::test_members_are_limited_in_size_and_number",
+    "scorers.conformance.pattern.MAX_RESIDUALS":
+        "scorers/conformance/test_pattern.py::test_patterns_with_too_many_interleavings_are_refused",
+    "scorers.doubts.MAX_ALTERNATIVES": "scorers/test_doubts.py::test_more_readings_than_are_tried_decide_nothing",
+    "scorers.work.MAX_WORK": "scorers/test_work.py::test_beyond_the_limit_an_evaluation_is_an_error_that_names_it",
 }  # fmt: skip
 """The same for limits that cannot be set."""
 
@@ -149,13 +173,14 @@ def settings() -> Iterator[Limit]:
 
 
 def constants() -> Iterator[Limit]:
-    """Every constant ``MAX_...`` of the packages in `GUARDED`."""
-    for package in GUARDED:
-        for path in sorted((ROOT / "collector" / package).rglob("*.py")):
-            module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-            for name, meaning in _constants_of(path):
-                value = getattr(importlib.import_module(module), name)
-                yield Limit(f"{module}.{name}", _amount(value, name), meaning)
+    """Every constant ``MAX_...`` in `GUARDED`, and in the modules of `CONSTANTS`."""
+    files = {ROOT / f"{name.rpartition('.')[0].replace('.', '/')}.py" for name in CONSTANTS}
+    for path in (ROOT / name for name in GUARDED):
+        files.update(path.rglob("*.py") if path.is_dir() else [path])
+    for path in sorted(files):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for name, meaning in _constants_of(path):
+            yield Limit(f"{module}.{name}", _amount(getattr(importlib.import_module(module), name), name), meaning)
 
 
 def tables() -> str:
@@ -217,7 +242,7 @@ def _constants_of(path: Path) -> Iterator[tuple[str, str]]:
 def _row(limit: Limit, test: str) -> str:
     file, _, name = test.partition("::")
     name = name.removeprefix("test_").replace("_", " ")
-    return f"| `{limit.name}` | {limit.value} | {limit.bounds} | [{name}](tests/collector/{file}) |"
+    return f"| `{limit.name}` | {limit.value} | {limit.bounds} | [{name}](tests/{file}) |"
 
 
 if __name__ == "__main__":
