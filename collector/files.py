@@ -1,4 +1,4 @@
-"""Reads files that others may replace while we run: never waits for one, and never reads one without end."""
+"""Reads files up to a size: those that others may replace while we run, and those that are read once."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 
 def read_regular_file(path: Path, max_bytes: int) -> bytes:
-    """Returns a file's content. Raises OSError, also for what is no regular file (a pipe, a device) or is larger."""
+    """Returns a file's content without waiting. Raises OSError, also for what is no regular file (a pipe) or is larger."""
     with open(path, "rb", opener=_without_waiting) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
-        content = file.read(max_bytes + 1)
+        return _content(file, max_bytes)
+
+
+def read_file(path: Path, max_bytes: int) -> bytes:
+    """Returns what a file or a pipe holds, once it is there. Raises OSError, also where it is larger."""
+    with open(path, "rb") as file:
+        return _content(file, max_bytes)
+
+
+def _content(file: BinaryIO, max_bytes: int) -> bytes:
+    content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
-        raise OSError(errno.EFBIG, f"larger than {max_bytes >> 20} MiB", str(path))
+        raise OSError(errno.EFBIG, f"larger than {max_bytes >> 20} MiB", file.name)
     return content
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from collector.errors import ConfigError
-from collector.files import read_regular_file
+from collector.files import read_file, read_regular_file
 
 Where = tuple[str | int, ...]
 
@@ -52,10 +52,12 @@ class Document:
 def load_yaml(path: Path, environment: Mapping[str, str] | None = None) -> Document:
     """Read a YAML file, replacing ``${env:NAME}`` and ``${env:NAME:-default}`` if an environment is given.
 
+    With an environment it is a configuration, which is read once and may come from a pipe: ``--config <(...)``.
     Raises ConfigError if the file cannot be read, is not YAML, repeats a key or references a variable that is not set.
     """
     try:
-        content = read_regular_file(path, MAX_BYTES)
+        read = read_regular_file if environment is None else read_file
+        content = read(path, MAX_BYTES)
         root = yaml.compose(content.decode("utf-8"), Loader=yaml.SafeLoader)
         reader = _Reader(path, environment)
         data = reader.read(root, ()) if root else {}

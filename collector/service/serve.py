@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
+import resource
 import signal
 
 from collector.config.model import Config
@@ -15,6 +17,7 @@ _log = logging.getLogger(__name__)
 
 async def serve(config: Config) -> None:
     """Run a collector until a signal stops it. Raises ConfigError when it cannot start."""
+    allow_open_files()
     service = Service(config)
     await start(service)
     _tune_garbage_collection()
@@ -49,6 +52,13 @@ async def start(service: Service) -> None:
         if received:
             raise SystemExit(128 + received[0]) from None
         raise
+
+
+def allow_open_files() -> None:
+    """Raise the soft limit of open files to the hard one, as Go does: it is often 1,024, less than the listeners accept."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):  # where the hard limit is no number that the system takes
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _tune_garbage_collection() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,16 @@ def test_a_missing_or_unreadable_file_is_a_config_error(tmp_path: Path) -> None:
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match=r"binary.yaml"):
         load_yaml(tmp_path / "binary.yaml")
+
+
+def test_a_configuration_may_come_from_a_pipe_and_rules_may_not(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit((tmp_path / "pipe").write_text, "a: 1")
+        assert load_yaml(tmp_path / "pipe", {}).data == {"a": 1}
+        writing.result()
+    with pytest.raises(ConfigError, match="cannot be read: not a regular file"):
+        load_yaml(tmp_path / "pipe")
 
 
 def test_rule_paths_are_files_and_those_in_folders(tmp_path: Path) -> None:

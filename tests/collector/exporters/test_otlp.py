@@ -185,6 +185,9 @@ def test_what_is_not_delivered_before_the_drain_timeout_is_counted() -> None:
     assert (len(queue), queue.spans, queue.dropped) == (0, 0, 2), "what is dropped is not queued any more"
 
 
+LARGE = data.traces(data.span(3, padding="x" * (1 << 20))).SerializeToString()
+
+
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 def test_http_delivers_the_same_bytes(compression: str) -> None:
     intake = RecordingIntake()
@@ -200,9 +203,10 @@ def test_http_delivers_the_same_bytes(compression: str) -> None:
         await exporter.start()
         queue.put(ExportRequest("traces", REQUEST, 2))
         queue.put(ExportRequest("logs", b"", 0))
+        queue.put(ExportRequest("traces", LARGE, 1))
         await exporter.shutdown()
         await receiver.shutdown()
         return telemetry.registry.get_sample_value("rightcall_exporter_sent_spans_total", {"exporter": "otlp"})
 
-    assert asyncio.run(run()) == 2
-    assert sorted(intake.received) == [("logs", b"", "http"), ("traces", REQUEST, "http")]
+    assert asyncio.run(run()) == 3
+    assert sorted(intake.received) == [("logs", b"", "http"), ("traces", REQUEST, "http"), ("traces", LARGE, "http")]
