@@ -72,7 +72,7 @@ class ConversationPipeline:
         try:
             verdicts, resource = score(conversation, self.rules, release, self._skew_ns)
             self._output.export_events(verdicts, resource)
-            self._output.submit_for_judging(verdicts, HeldExport(b"", [], []), lambda _: resource)
+            self._output.submit_for_judging(verdicts, HeldExport(b"", [], []), lambda _: resource, conversation.size)
         except Exception as error:  # noqa: BLE001 - a bug in a scorer must not end the process
             self._output.report_bug("conversation %s could not be scored", conversation.key.conversation_id)
             verdicts = [failed_conversation(conversation, release, error)]

@@ -58,16 +58,19 @@ class VerdictOutput:
         self._hold_queue.add_events(self._results.events(verdicts, resource), self._clock.now())
 
     def submit_for_judging(
-        self, verdicts: Sequence[Verdict], export: HeldExport, resource_of: Callable[[Verdict], bytes]
+        self, verdicts: Sequence[Verdict], export: HeldExport, resource_of: Callable[[Verdict], bytes], size: int
     ) -> None:
-        """Submit the runs whose rules have judges; ``export`` awaits the judgements, which go under ``resource_of``."""
+        """Submit the runs whose rules have judges; ``export`` awaits the judgements, which go under ``resource_of``.
+
+        All these runs together take about ``size`` bytes.
+        """
         if self._judge_queue is None:
             return
         for verdict in verdicts:
             if verdict.judges:
                 awaited = not verdict.shadow  # nothing is written on spans for shadow rules, so none waits for them
                 deliver = partial(self._deliver_judgement, export, resource_of(verdict), awaited)
-                submitted = self._judge_queue.submit(verdict, deliver)
+                submitted = self._judge_queue.submit(verdict, deliver, size // len(verdicts))
                 export.awaited += submitted if awaited else 0
 
     def _deliver_judgement(self, export: HeldExport, resource: bytes, awaited: bool, judgement: Verdict | None) -> None:

@@ -79,6 +79,11 @@ class Conversation:
     """Runs were left out because a limit was reached."""
     due: float = 0.0
 
+    @property
+    def size(self) -> int:
+        """About how many bytes its runs take."""
+        return sum(run.size for run in self.runs.values())
+
     def complete(self, release: str) -> bool:
         """Whether a verdict for this reason of release covers all of it."""
         return release in _COMPLETE and not self.truncated and all(run.complete for run in self.runs.values())
@@ -208,4 +213,4 @@ class Conversations:
         return oldest
 
     def _subtract(self, conversation: Conversation) -> None:
-        self._bytes -= sum(run.size for run in conversation.runs.values())
+        self._bytes -= conversation.size

@@ -10,7 +10,7 @@ from collector.component import ExportRequest
 from collector.config.model import SendingQueueConfig
 from collector.storage.spool import Spool
 
-_WINDOW = 32 << 20  # bytes of spooled requests kept in memory too, so that a fast backend costs no reads
+_WINDOW = 32 << 20  # bytes of spooled requests kept in memory too, at most, so that a fast backend costs no reads
 
 
 class SendingQueue:
@@ -20,9 +20,12 @@ class SendingQueue:
     With a spool a request can be sent once it is durable, and is deleted from the spool once it is acknowledged.
     """
 
-    def __init__(self, config: SendingQueueConfig, spool: Spool | None = None) -> None:
+    def __init__(self, config: SendingQueueConfig, spool: Spool | None = None, max_bytes: int | None = None) -> None:
+        """Takes ``max_bytes`` of memory, by default all that the configuration allows."""
         self.capacity, self._spool = config.queue_size, spool
-        self._max_bytes = config.max_size_mib << 20
+        self._max_bytes = config.max_size_mib << 20 if max_bytes is None else max_bytes
+        if spool is not None:
+            self._max_bytes = min(self._max_bytes, _WINDOW)
         self._waiting: deque[ExportRequest] = deque()
         self._sending: set[ExportRequest] = set()
         self._bytes = 0
@@ -65,9 +68,12 @@ class SendingQueue:
 
     def _stored(self, request: ExportRequest, row: int) -> None:
         request.row = row
-        if self._bytes >= _WINDOW:
-            request.spill()
+        self._spill_beyond_limit(request)
         self._enqueue(request)
+
+    def _spill_beyond_limit(self, request: ExportRequest) -> None:
+        if self._spool is not None and self._bytes + request.size > self._max_bytes:
+            request.spill()
 
     def _enqueue(self, request: ExportRequest) -> None:
         self._waiting.append(request)
@@ -77,25 +83,32 @@ class SendingQueue:
         self._ready.set()
 
     async def get(self) -> ExportRequest:
-        """Wait for the next request; call ``ack`` or ``requeue`` for it. It is not ``in_memory`` if the spool lost it."""
-        while not self._waiting:
+        """Wait for the next request; call ``ack`` or ``requeue`` for it. It is not ``in_memory`` if the spool lost it.
+
+        One that is not in memory waits for room there, unless no other is being sent.
+        """
+        while not self._waiting or not self._has_room_for(self._waiting[0]):
             self._ready.clear()
             await self._ready.wait()
         request = self._waiting.popleft()
         self._sending.add(request)
         if not request.in_memory and self._spool is not None:
+            self._bytes += request.size
             payload = await self._spool.payload(request.row)
             if payload is not None:
                 request.payload, request.in_memory = payload, True
-                self._bytes += request.size
+            else:
+                self._bytes -= request.size
         return request
+
+    def _has_room_for(self, request: ExportRequest) -> bool:
+        return request.in_memory or not self._sending or self._bytes + request.size <= self._max_bytes
 
     def requeue(self, request: ExportRequest) -> None:
         """Put a request that was not delivered at the end of the queue, so that it holds up no other."""
         self._sending.remove(request)
         self._bytes -= request.size
-        if self._spool is not None and self._bytes >= _WINDOW:
-            request.spill()
+        self._spill_beyond_limit(request)
         self._enqueue(request)
 
     def ack(self, request: ExportRequest) -> None:
@@ -106,6 +119,7 @@ class SendingQueue:
             self._bytes -= request.size
         if self._spool is not None:
             self._spool.delete("outbox", [request.row])
+        self._ready.set()
         if not len(self):
             self._empty.set()
 

@@ -49,6 +49,8 @@ class Job:
     verdict: Verdict
     judge: RuleJudge
     deliver: Deliver
+    size: int
+    """About how many bytes its run takes."""
 
     @property
     def rule(self) -> str:
@@ -60,9 +62,16 @@ class JudgeQueue:
     """A component. Without a judge it only counts the runs that it would have judged."""
 
     def __init__(
-        self, config: JudgeConfig | None, judge: Judge | None, redaction: Redaction, telemetry: Telemetry, clock: Clock
+        self,
+        config: JudgeConfig | None,
+        judge: Judge | None,
+        redaction: Redaction,
+        telemetry: Telemetry,
+        clock: Clock,
+        max_bytes: int = 64 << 20,
     ) -> None:
         self._telemetry, self._judge = telemetry, judge
+        self._bytes, self._max_bytes = 0, max_bytes
         self._redaction = JudgeRedaction(redaction)
         self._jobs: deque[Job] = deque()
         self._in_progress = 0
@@ -121,8 +130,8 @@ class JudgeQueue:
         """Whether there is a judge to ask."""
         return self._guarded is not None
 
-    def submit(self, verdict: Verdict, deliver: Deliver) -> int:
-        """Queue a job for each judge of the rule that is to judge this run. Returns how many were queued.
+    def submit(self, verdict: Verdict, deliver: Deliver, size: int = 0) -> int:
+        """Queue a job for each judge of the rule that is to judge this run of ``size`` bytes. Returns how many were queued.
 
         ``deliver`` is called once for each queued job, later and on the event loop.
         """
@@ -130,22 +139,25 @@ class JudgeQueue:
         for judge in verdict.judges:
             if not is_sampled(verdict, judge):
                 continue
-            reason = not_judgeable(verdict) or self._not_accepting()
+            reason = not_judgeable(verdict) or self._not_accepting(size)
             if reason is not None:
                 self._telemetry.child(self._telemetry.judge_skipped, verdict.rule or "", reason).inc()
                 continue
-            self._jobs.append(Job(verdict, judge, deliver))
+            self._jobs.append(Job(verdict, judge, deliver, size))
+            self._bytes += size
             submitted += 1
             self._idle.clear()
             self._ready.set()
         return submitted
 
-    def _not_accepting(self) -> str | None:
-        """Returns why no job can be queued, None if one can."""
+    def _not_accepting(self, size: int) -> str | None:
+        """Returns why no job of ``size`` bytes can be queued, None if one can."""
         if self._guarded is None:
             return "unconfigured"
         if not self._workers:
             return "shutdown"
+        if self._bytes + size > self._max_bytes:
+            return "memory"
         return "queue_full" if len(self._jobs) >= self._capacity else None
 
     # ---- one judgement
@@ -161,6 +173,7 @@ class JudgeQueue:
                 await self._run_job(job, guarded)
             finally:
                 self._in_progress -= 1
+                self._bytes -= job.size
                 self._update_idle()
 
     async def _run_job(self, job: Job, guarded: GuardedJudge) -> None:
@@ -206,7 +219,9 @@ class JudgeQueue:
 
     def _skip_queued(self, reason: str) -> None:
         while self._jobs:
-            self._skip(self._jobs.popleft(), reason)
+            job = self._jobs.popleft()
+            self._bytes -= job.size
+            self._skip(job, reason)
         self._update_idle()
 
     def _update_idle(self) -> None:

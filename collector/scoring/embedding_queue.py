@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
-from collector.scoring.embeddings import CACHED_TEXTS, Embeddings
+from collector.scoring.embeddings import CACHED_TEXTS, MAX_TEXT, Embeddings
 
 MAX_WAITING = 256
 _MAX_TEXTS = CACHED_TEXTS // 2  # per trace: all of them must be cached at once
@@ -38,7 +38,7 @@ class EmbeddingQueue:
 
     def ahead(self, texts: Iterable[str]) -> float:
         """Queue those of the texts that are not cached. Returns in how many seconds to ask again, 0 to score now."""
-        unknown = {text for text in islice(texts, _MAX_TEXTS) if not self._embeddings.knows(text)}
+        unknown = {text[:MAX_TEXT] for text in islice(texts, _MAX_TEXTS) if not self._embeddings.knows(text)}
         if not unknown or self._failed:
             return 0.0
         new = unknown - self._waiting

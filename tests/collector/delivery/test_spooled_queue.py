@@ -70,3 +70,22 @@ def test_requests_are_kept_in_memory_until_they_fill_its_share(tmp_path: Path, m
         assert ([request.in_memory for request in queue.pending()], queue._bytes) == ([True, False], 10)
 
     run(tmp_path, scenario)
+
+
+def test_what_is_being_sent_takes_no_more_than_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending_queue, "_WINDOW", 10)
+
+    async def scenario(queue: SendingQueue, spool: Spool) -> None:
+        for payload in (b"larger than its share", b"01234567", b"01", b"0"):
+            queue.put(ExportRequest("traces", payload, 1))
+        await spool.stored()
+        large = await queue.get()
+        waiting = [asyncio.create_task(queue.get()) for _ in range(3)]
+        assert [(await task).payload for task in waiting[:2]] == [b"01234567", b"01"], "these are in memory"
+        queue.ack(large)
+        await asyncio.sleep(0)
+        assert (queue._bytes, waiting[2].done()) == (10, False), "what is not waits for room"
+        queue.ack(await waiting[0])
+        assert (await waiting[2]).payload == b"0"
+
+    run(tmp_path, scenario)

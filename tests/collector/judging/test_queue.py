@@ -127,6 +127,29 @@ def test_a_shadow_rule_is_judged_under_its_own_labels(tmp_path: Path) -> None:
     assert not any(key.startswith("rightcall.mastra_llm") for span in bench.out() for key in data.values_of(span))
 
 
+def test_runs_beyond_the_share_of_memory_are_skipped_and_counted(tmp_path: Path) -> None:
+    async def run() -> JudgeBench:
+        async with judging(tmp_path) as (bench, _):
+            await bench.judge(*good_run(1))
+            assert bench.judge_queue._bytes == 0, "what was judged takes nothing"
+            bench.send(*good_run(2))
+            bench.wait(3)
+            bench.judge_queue._max_bytes = bench.judge_queue._bytes
+            bench.send(*good_run(3))
+            bench.wait(3)
+            await bench.judge_queue.idle()
+            bench.pipeline.flush()
+            bench.send(*good_run(4))
+            bench.wait(3)
+            bench.judge_queue.shed()
+            assert bench.judge_queue._bytes == 0, "nor does what was skipped"
+        return bench
+
+    bench = asyncio.run(run())
+    assert len(bench.events()) == 2
+    assert bench.value("judge_skipped_total", rule="weather", reason="memory") == 2
+
+
 def test_the_same_question_is_asked_once(tmp_path: Path) -> None:
     bench, server = judged(tmp_path, good_run(1), good_run(2))
     assert len(bench.events()) == 2

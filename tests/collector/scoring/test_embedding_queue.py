@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from collector.scoring.embedding_queue import MAX_WAITING, EmbeddingQueue
-from collector.scoring.embeddings import CACHED_TEXTS, Embeddings
+from collector.scoring.embeddings import CACHED_TEXTS, MAX_TEXT, Embeddings
 from tests.waiting import wait_for
 
 
@@ -77,6 +77,15 @@ def test_after_a_failure_scoring_is_not_postponed(
     assert queue.ahead(["broken"]) > 0
     wait_for(lambda: queue.ahead(["other"]) == 0 and bool(caplog.records), 0.001)
     assert "embedding a text failed" in caplog.text
+
+
+def test_of_long_texts_only_what_is_embedded_waits_and_no_text_is_cached(queue: EmbeddingQueue, gated: Gated) -> None:
+    beginning = "x" * MAX_TEXT
+    assert queue.ahead([beginning + "1" * 1000, beginning + "2" * 1000]) > 0
+    assert queue._waiting == {beginning}
+    gated.gate.set()
+    wait_for(lambda: queue.ahead([beginning]) == 0, 0.001)
+    assert [len(key) for key in gated._cache] == [16]
 
 
 def test_shutdown_drops_waiting_texts(gated: Gated) -> None:
