@@ -50,13 +50,17 @@ class JudgeError(RightcallError):
 
 
 class CollectorError(RightcallError):
-    """A request was refused. ``reason`` is from a closed set: it becomes a metric label."""
+    """A request was refused. ``reason`` is from a closed set: it becomes a metric label.
+
+    The sender should wait ``retry_after`` seconds before it retries; None if it is to decide itself, or must not retry.
+    """
 
     reason = "internal"
+    retry_after: float | None = None
 
 
 class RefusedError(CollectorError):
-    """The collector is at a limit. The sender should wait ``retry_after`` seconds and retry."""
+    """The collector is at a limit. The sender should wait and retry."""
 
     reason = "overload"
 
@@ -69,6 +73,7 @@ class UnavailableError(CollectorError):
     """The collector is starting or stopping. The sender should retry."""
 
     reason = "unavailable"
+    retry_after = 1.0
 
 
 class TooSlowError(CollectorError):

@@ -11,7 +11,7 @@ With a spool, what one call accepts and produces is recorded in one transaction,
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -42,7 +42,8 @@ from collector.scoring.rule_files import LoadedRules
 from collector.scoring.select_and_score import TENANT_ATTRIBUTES, Scored, Scoring, arguments_to_embed, words_to_embed
 from collector.scoring.verdict import Verdict
 from collector.storage.journal import Journal, JournaledScope
-from collector.storage.recovery import restore_all
+from collector.storage.records import SpoolRecord
+from collector.storage.recovery import Recovery
 from collector.storage.spool import Spool
 from collector.telemetry.metrics import Telemetry
 from collector.verdict_output import VerdictOutput
@@ -284,23 +285,39 @@ class Pipeline:
         self._hold_queue.advance(float("inf"))
         self._output.flush(float("inf"))
 
-    # ---- after a restart: called by the service before anything else
+    # ---- after a restart: called by the service before anything is received
 
-    def recover(self) -> int:
-        """Restore open traces and queued requests from the spool. Returns how many traces are open."""
+    def recover(self) -> Iterator[None]:
+        """Restore open traces and queued requests from the spool, in steps of milliseconds."""
         if self._journal is None:
-            return 0
-        parts = self._journal, self._assembler, self._conversations
-        unreadable = restore_all(*parts, self._decoder, self._read_span, self._add_log, self._clock.now())
-        if unreadable:
-            _log.error("%d records of the spool are unreadable and were left out", unreadable)
-            self._telemetry.child(self._telemetry.dropped_spans, "spool", "unreadable").inc(unreadable)
-        if self._queue is not None:
-            self._queue.recover()
-        self._telemetry.resumed_spans.inc(
-            self._assembler.held.count + (self._queue.spans if self._queue is not None else 0)
-        )
+            return
+        lost = 0
+        recovery = Recovery(
+            self._journal, self._assembler, self._conversations, self._decoder, self._read_span, self._add_log,
+            self._forward_unscored, self._clock.now,
+        )  # fmt: skip
+        for is_lost in recovery.run():
+            lost += is_lost
+            yield
+        self._telemetry.resumed_spans.inc(self._assembler.held.count)
+        for spans in self._queue.recover() if self._queue is not None else ():
+            lost += spans is None
+            self._telemetry.resumed_spans.inc(spans or 0)
+            yield
+        if lost:
+            _log.error("%d rows of the spool are lost", lost)
+            self._telemetry.child(self._telemetry.dropped_spans, "spool", "unreadable").inc(lost)
+
+    @property
+    def open_traces(self) -> int:
+        """How many traces wait for their verdict."""
         return len(self._assembler)
+
+    def _forward_unscored(self, record: SpoolRecord) -> None:
+        raws = [self._redaction.span(raw) for raw in record.raws]
+        if raws and self._queue is not None:
+            self._telemetry.resumed_spans.inc(len(raws))
+            self._queue.put(ExportRequest("traces", lazy.join([(record.envelope, raws)]), len(raws)))
 
     # ---- one trace: is it complete, and can it be scored now
 

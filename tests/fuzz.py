@@ -29,6 +29,7 @@ from collector.storage.spool_file import Change, SpoolFile
 from collector.telemetry.metrics import Telemetry
 from collector.transport.gunzip import gunzip
 from tests import recorded
+from tests.harness import recover
 
 _LIMIT = 64 << 20
 _LARGEST = 40_000  # bytes of the largest request that is mutated, so that more fit into the same time
@@ -121,7 +122,7 @@ class Target:
         before = self.pipeline._assembler.open_traces()
         self._file.close()
         self._begin()
-        self.pipeline.recover()
+        recover(self.pipeline)
         after = self.pipeline._assembler
         assert all(after.is_open(trace.trace_id) or after.is_closed(trace.trace_id) for trace in before)
         assert not self._value("rightcall_dropped_spans_total", stage="spool", reason="unreadable")

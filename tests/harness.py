@@ -104,7 +104,8 @@ class Life:
         self.pipeline = Pipeline(
             config, rules, self.telemetry, self.queue, self.clock, spool=self.spool, judge_queue=judge_queue
         )
-        self.resumed = self.pipeline.recover()
+        recover(self.pipeline)
+        self.resumed = self.pipeline.open_traces
 
     def build_judge_queue(self) -> JudgeQueue | None:
         return None
@@ -167,6 +168,12 @@ class Life:
         """How many inbox records and tombstones there are."""
         assert self.file is not None
         return len(list(self.file.inbox())), len(list(self.file.finished()))
+
+
+def recover(pipeline: Pipeline) -> None:
+    """Take all steps of a recovery at once."""
+    for _ in pipeline.recover():
+        pass
 
 
 def folder_in(parent: Path, name: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterator
 from functools import partial
 
 from collector.component import ExportRequest
@@ -50,12 +51,17 @@ class SendingQueue:
         """Whether senders should be asked to slow down."""
         return len(self) >= self.capacity or (self._spool is None and self._bytes >= self._max_bytes)
 
-    def recover(self) -> None:
-        """Queue what the spool holds from before the restart."""
+    def recover(self) -> Iterator[int | None]:
+        """Queue what the spool holds from before the restart. Yields the spans of each request, None if it is damaged."""
         for row, signal, items, size in self._spool.outbox() if self._spool is not None else ():
+            if size is None:
+                self._spool.delete("outbox", [row])  # type: ignore[union-attr]  # there are rows
+                yield None
+                continue
             request = ExportRequest(signal, b"", items, in_memory=False, row=row, size=size)  # type: ignore[arg-type]  # we wrote the signal
             self.spans += request.spans
             self._enqueue(request)
+            yield request.spans
 
     def put(self, request: ExportRequest) -> None:
         """Add a request."""

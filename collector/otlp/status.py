@@ -72,7 +72,7 @@ def http_status(error: CollectorError) -> int:
 def status_message(error: CollectorError) -> Status:
     """Returns the ``google.rpc.Status`` for ``error``, with RetryInfo if the sender should wait."""
     status = Status(code=grpc_code(error).value[0], message=str(error))
-    if isinstance(error, RefusedError):
+    if error.retry_after is not None:
         info = RetryInfo()
         info.retry_delay.FromMilliseconds(int(error.retry_after * 1000))
         status.details.add().Pack(info)

@@ -138,7 +138,7 @@ class OtlpGrpcReceiver:
 
 def _trailers(error: CollectorError) -> tuple[tuple[str, bytes], ...]:
     """Returns the RetryInfo without which a sender must not retry RESOURCE_EXHAUSTED."""
-    if isinstance(error, RefusedError):
+    if error.retry_after is not None:
         return (("grpc-status-details-bin", status.status_message(error).SerializeToString()),)
     return ()
 

@@ -19,7 +19,6 @@ from collector.config.model import HttpServerConfig
 from collector.errors import (
     CollectorError,
     DecodeError,
-    RefusedError,
     TooLargeError,
     TooSlowError,
     UnauthenticatedError,
@@ -135,6 +134,6 @@ async def _unzip(body: bytes, limit: int, room: Reservation) -> bytes:
 def _headers(error: CollectorError) -> tuple[tuple[bytes, bytes], ...]:
     if isinstance(error, UnauthenticatedError):
         return ((b"www-authenticate", b"Bearer"),)
-    if isinstance(error, RefusedError):
+    if error.retry_after is not None:
         return ((b"retry-after", str(max(1, round(error.retry_after))).encode()),)
     return ()

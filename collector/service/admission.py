@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collector.component import Rejected, Signal
 from collector.delivery.sending_queue import SendingQueue
-from collector.errors import CollectorError, RefusedError
+from collector.errors import CollectorError, RefusedError, UnavailableError
 from collector.in_flight import InFlight, Reservation
 from collector.pipeline import Pipeline
 from collector.service.memory_limiter import MemoryLimiter
@@ -24,6 +24,8 @@ class Admission:
     ) -> None:
         self._pipeline, self._queue, self._spool, self._memory = pipeline, queue, spool, memory
         self._in_flight = in_flight
+        self.recovering = False
+        """While the spool is read back nothing is taken: a trace would be judged by half of its spans."""
 
     def reservation(self) -> Reservation:
         """Room for one request. Raises CollectorError where it would be refused now, so that it is not read at all."""
@@ -31,6 +33,8 @@ class Admission:
         return self._in_flight.reservation()
 
     def _admit(self) -> None:
+        if self.recovering:
+            raise UnavailableError("the collector starts and reads its spool, retry later")
         self._memory.admit()
         if self._queue is not None and self._queue.full:
             raise RefusedError("the sending queue is full")

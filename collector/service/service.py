@@ -39,6 +39,7 @@ from collector.telemetry.spans import SelfTracing
 
 _log = logging.getLogger(__name__)
 _MAX_PAUSE = 0.05  # seconds by which a verdict may be late
+_MAX_STEP = 0.01  # seconds of recovery in which nothing else runs
 _MAX_SETTLE = 5.0  # seconds that open traces get to settle at shutdown
 
 
@@ -71,9 +72,9 @@ class Service:
             config, rules, self.telemetry, queue, SYSTEM_CLOCK, on_verdict, spool=self._spool, judge_queue=self.judge_queue,
             embed_ahead=self._embedding.ahead if self._embedding is not None else None,
         )  # fmt: skip
-        self._recover(queue)
         self._memory = MemoryLimiter(config.memory_limiter, time.monotonic)
         intake = Admission(self.pipeline, queue, self._spool, self._memory, InFlight(budget.requests))
+        self._intake = intake
         self.health = Health(
             lambda: self.prometheus.failing or (self._spool is not None and self._spool.failing),
         )
@@ -103,27 +104,38 @@ class Service:
         judge = judges.build(config) if config is not None else None
         return JudgeQueue(config, judge, Redaction(self._config.redact), self.telemetry, SYSTEM_CLOCK, budget.judging)
 
-    def _recover(self, queue: SendingQueue | None) -> None:
-        if self._spool is None:
-            _log.warning("spool: memory: acknowledged telemetry that is not delivered yet is lost if this process dies")
-            return
-        with self._tracing.span("recover") as attributes:
-            traces = attributes["rightcall.traces"] = self.pipeline.recover()
-            if queue is not None:
-                attributes["rightcall.requests"] = len(queue)
-        _log.info("recovered %d open traces and %d requests from the spool", traces, len(queue) if queue else 0)
-
     async def start(self) -> None:
-        """Start downstream first. Where a part fails to start, or on cancellation, what was started is stopped again."""
+        """Start downstream first, then recover. Where a part fails, or on cancellation, what was started is stopped again.
+
+        While it recovers, health is answered and requests are refused, to be sent again.
+        """
         parts = [*self._receivers, self.judge_queue, *self._exporters, *self._stores, *self._servers]
+        self._intake.recovering = True
         try:
             with self._tracing.span("start"):
                 for part in reversed(parts):
                     await part.start()
+            await self._recover()
         except BaseException:
             await self.shutdown()
             raise
+        self._intake.recovering = False
         self.health.running = True
+
+    async def _recover(self) -> None:
+        if self._spool is None:
+            _log.warning("spool: memory: acknowledged telemetry that is not delivered yet is lost if this process dies")
+            return
+        with self._tracing.span("recover") as attributes:
+            await self._spool.check()
+            paused = time.monotonic()
+            for _ in self.pipeline.recover():
+                if time.monotonic() - paused > _MAX_STEP:
+                    await asyncio.sleep(0)
+                    paused = time.monotonic()
+            traces = attributes["rightcall.traces"] = self.pipeline.open_traces
+            requests = attributes["rightcall.requests"] = len(self._queue) if self._queue is not None else 0
+        _log.info("recovered %d open traces and %d requests from the spool", traces, requests)
 
     async def run(self) -> None:
         """Release traces as they fall due, until ``stop``."""

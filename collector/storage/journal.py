@@ -20,7 +20,7 @@ from typing import NamedTuple
 from collector.assembly.conversations import Added, Conversation, ConversationKey, ConversationRun
 from collector.assembly.trace import Trace
 from collector.otlp.lazy import Envelope
-from collector.storage.records import RecordKind, SpoolRecord, pack, read_tombstone, write_conversation, write_tombstone
+from collector.storage.records import RecordKind, SpoolRecord, pack, write_conversation, write_tombstone
 from collector.storage.spool import Spool
 
 _TRACE_ID_SIZE = 16
@@ -214,21 +214,25 @@ class Journal:
 
     # ---- after a restart
 
-    def tombstones(self, now: float) -> Iterator[Trace | None]:
-        """Yield the traces that were finished, oldest first; None for each tombstone that is damaged."""
-        for row, packed in self._spool.finished():
-            try:
-                trace = read_tombstone(packed, now)
-            except ValueError:
-                self._spool.delete("finished", [row])
-                yield None
-            else:
-                self._tombstones[trace.trace_id] = row
-                yield trace
+    def tombstones(self) -> Iterator[tuple[int, bytes | None]]:
+        """Yield row and tombstone of the traces that were finished, oldest first; None for what is damaged."""
+        return self._spool.finished()
 
-    def records(self) -> Iterator[tuple[int, int, bytes]]:
-        """Yield row, kind and record of everything else, in the order in which it was stored."""
+    def records(self) -> Iterator[tuple[int, int, bytes | None]]:
+        """Yield row, kind and record of everything else, in the order in which it was stored; None for what is damaged."""
         return self._spool.inbox()
+
+    def begin(self, row: int) -> int:
+        """Note that a row is being restored. Returns how many starts in a row ended at it."""
+        return self._spool.begin(row)
+
+    def end(self) -> None:
+        """Note that every row is restored."""
+        self._spool.restored()
+
+    def restored_tombstone(self, trace: Trace, row: int) -> None:
+        """Take over the tombstone of a trace."""
+        self._tombstones[trace.trace_id] = row
 
     def restored(self, record: SpoolRecord, now: float) -> None:
         """Take over a record that was read back and added to the assembler."""
@@ -253,3 +257,10 @@ class Journal:
     def discard(self, row: int) -> None:
         """Delete a record that is of no use."""
         self._spool.delete("inbox", [row])
+
+    def leave_out(self, table: str, row: int, record: bytes | None) -> None:
+        """Delete a row that cannot be restored, but for a copy in quarantine; a damaged one, None, is there already."""
+        if record is None:
+            self._spool.delete(table, [row])
+        else:
+            self._spool.set_aside(table, row, record)

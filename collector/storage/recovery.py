@@ -1,8 +1,15 @@
-"""After a restart: open traces and conversations read back from the spool."""
+"""After a restart: open traces and conversations read back from the spool, a few spans at a time.
+
+Nothing in the spool can keep the process from starting: a row that is damaged, or at which restoring raises, is left out. So
+is a row at which two starts in succession ended, because it crashes or hangs the process or takes all its memory; its spans
+are forwarded without a verdict, unless a start ended at that too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import Conversations
@@ -13,7 +20,11 @@ from collector.otlp.decode import Decoder
 from collector.otlp.lazy import Envelope
 from collector.scoring.conversations import restore
 from collector.storage.journal import Journal
-from collector.storage.records import RecordKind, SpoolRecord, read_conversation, read_record
+from collector.storage.records import RecordKind, SpoolRecord, read_conversation, read_record, read_tombstone
+
+_log = logging.getLogger(__name__)
+_SLICE = 50  # spans restored in one step
+_MAX_ENDED = 2  # starts that may end at a row before it is left out
 
 ReadSpan = Callable[[Span], GenAISpan | None]
 """How the dialects read a span: ``dialects.read_span``, or one that keeps more."""
@@ -21,54 +32,110 @@ ReadSpan = Callable[[Span], GenAISpan | None]
 AddLog = Callable[[Envelope, bytes, float], bytes]
 """How a log record is added to its trace."""
 
+Forward = Callable[[SpoolRecord], None]
+"""How the spans of a record are forwarded without a verdict."""
 
-def restore_all(
-    journal: Journal,
-    assembler: Assembler,
-    conversations: Conversations,
-    decoder: Decoder,
-    read_span: ReadSpan,
-    add_log: AddLog,
-    now: float,
-) -> int:
-    """Fill assembler and conversations. Returns how many records were unreadable and are left out."""
-    unreadable = 0
-    for trace in journal.tombstones(now):
-        if trace is None:
-            unreadable += 1
-        else:
-            assembler.restore(trace)
-    for row, kind, packed in journal.records():
-        try:
-            if kind == RecordKind.CONVERSATION:
-                key, revision, truncated, is_over = read_conversation(packed)
-                evicted = conversations.restore_state(key, revision, now, truncated=truncated, is_over=is_over)
-                journal.restored_state(key, row, evicted)
-            elif kind == RecordKind.RUN:
-                run = restore(packed)
-                conversations.restore_run(run, now)
-                journal.restored_run(run, row)
+
+class Recovery:
+    """Fills an assembler and conversations from a journal."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        assembler: Assembler,
+        conversations: Conversations,
+        decoder: Decoder,
+        read_span: ReadSpan,
+        add_log: AddLog,
+        forward: Forward,
+        now: Callable[[], float],
+    ) -> None:
+        self._journal, self._assembler, self._conversations = journal, assembler, conversations
+        self._decoder, self._read_span, self._add_log = decoder, read_span, add_log
+        self._forward, self._now = forward, now
+
+    def run(self) -> Iterator[bool]:
+        """Restore everything, in steps of milliseconds. Yields after each whether a row was lost."""
+        for row, tombstone in self._journal.tombstones():
+            yield from self._restore("finished", row, tombstone, self._tombstone)
+        for row, kind, record in self._journal.records():
+            yield from self._restore(
+                "inbox", row, record, partial(self._record, kind), is_spans=kind == RecordKind.SPANS
+            )
+        self._journal.end()
+
+    def _restore(
+        self,
+        table: str,
+        row: int,
+        record: bytes | None,
+        steps: Callable[[int, bytes], Iterator[None]],
+        *,
+        is_spans: bool = False,
+    ) -> Iterator[bool]:
+        ended = self._journal.begin(row)
+        if record is not None and ended < _MAX_ENDED:
+            try:
+                for _ in steps(row, record):
+                    yield False
+            except (ValueError, DecodeError):
+                is_spans = False
+            except Exception:  # noqa: BLE001 - a bug, or a record nobody expected, must not end the process at every start
+                _log.exception("row %d of %s could not be restored", row, table)
             else:
-                record = read_record(row, kind, packed)
-                _replay(record, assembler, decoder, read_span, add_log, now)
-                journal.restored(record, now)
-        except (ValueError, DecodeError):
-            journal.discard(row)
-            unreadable += 1
-    return unreadable
+                yield False
+                return
+        if ended >= _MAX_ENDED:
+            _log.error("the process ended %d times while row %d of %s was restored", ended, row, table)
+        is_forwarded = is_spans and record is not None and ended <= _MAX_ENDED and self._try_to_forward(row, record)
+        self._journal.leave_out(table, row, record)
+        yield not is_forwarded
 
+    def _try_to_forward(self, row: int, packed: bytes) -> bool:
+        try:
+            record = read_record(row, RecordKind.SPANS, packed)
+            self._forward(record)
+        except Exception:  # noqa: BLE001 - as above
+            _log.exception("row %d could not be forwarded", row)
+            return False
+        _log.error("the %d spans of row %d are forwarded without a verdict", len(record.raws), row)
+        return True
 
-def _replay(
-    record: SpoolRecord, assembler: Assembler, decoder: Decoder, read_span: ReadSpan, add_log: AddLog, now: float
-) -> None:
-    """Repeat what was done when these spans were received, without forwarding any."""
-    assembler.link(record.links, now)
-    if record.kind is RecordKind.LOG:
-        add_log(record.envelope, record.raws[0], now)
-        return
-    for raw, decoded in zip(record.raws, decoder.spans(record.raws, record.envelope), strict=True):
-        span = read_span(decoded) if decoded is not None else None
-        if decoded is None or span is None or span is IGNORED:
-            continue
-        if record.kind is RecordKind.SPANS or (span.role == Role.OTHER and not assembler.is_closed(decoded.trace_id)):
-            assembler.add(decoded.trace_id, span.span_id, span, raw, record.envelope, now)
+    def _tombstone(self, row: int, packed: bytes) -> Iterator[None]:
+        trace = read_tombstone(packed, self._now())
+        self._assembler.restore(trace)
+        self._journal.restored_tombstone(trace, row)
+        yield
+
+    def _record(self, kind: int, row: int, packed: bytes) -> Iterator[None]:
+        now = self._now()
+        if kind == RecordKind.CONVERSATION:
+            key, revision, truncated, is_over = read_conversation(packed)
+            evicted = self._conversations.restore_state(key, revision, now, truncated=truncated, is_over=is_over)
+            self._journal.restored_state(key, row, evicted)
+        elif kind == RecordKind.RUN:
+            run = restore(packed)
+            self._conversations.restore_run(run, now)
+            self._journal.restored_run(run, row)
+        else:
+            record = read_record(row, kind, packed)
+            yield from self._replay(record, now)
+            self._journal.restored(record, now)
+
+    def _replay(self, record: SpoolRecord, now: float) -> Iterator[None]:
+        """Repeat what was done when these spans were received, without forwarding any."""
+        self._assembler.link(record.links, now)
+        if record.kind is RecordKind.LOG:
+            self._add_log(record.envelope, record.raws[0], now)
+            return
+        for at in range(0, len(record.raws), _SLICE):
+            raws = record.raws[at : at + _SLICE]
+            for raw, decoded in zip(raws, self._decoder.spans(raws, record.envelope), strict=True):
+                span = self._read_span(decoded) if decoded is not None else None
+                if decoded is not None and span is not None and span is not IGNORED:
+                    self._add(record, decoded.trace_id, span, raw, now)
+            yield
+
+    def _add(self, record: SpoolRecord, trace_id: bytes, span: GenAISpan, raw: bytes, now: float) -> None:
+        if record.kind is RecordKind.SPANS or (span.role == Role.OTHER and not self._assembler.is_closed(trace_id)):
+            self._assembler.add(trace_id, span.span_id, span, raw, record.envelope, now)

@@ -13,14 +13,17 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-from collector.errors import RefusedError, UnavailableError
+from collector.errors import ConfigError, RefusedError, UnavailableError
 from collector.storage.spool_file import Change, SpoolFile
 from collector.telemetry.metrics import Telemetry
 
 _log = logging.getLogger(__name__)
+_Row = TypeVar("_Row")
 _NOT_WRITABLE = "the spool cannot be written"
 _RETRY = 1.0  # seconds between attempts to write what could not be written
+_WATCH = 1.0  # seconds until an idle spool is looked after
 
 
 class Spool:
@@ -31,9 +34,6 @@ class Spool:
         self._failures = telemetry.spool_failures
         self._size = telemetry.spool_bytes
         telemetry.spool_capacity_bytes.set(max_bytes)
-        if file.damaged is not None:
-            self._failures.inc()
-            _log.error("the spool was damaged: moved to %s and recreated empty; its contents were lost", file.damaged)
         self._last = file.last_id()
         self._used = file.used()
         self._size.set(self._used)
@@ -52,6 +52,23 @@ class Spool:
     async def start(self) -> None:
         """Start the writer."""
         self._writer = asyncio.create_task(self._write())
+
+    async def check(self) -> None:
+        """Look for damage; what is lost by it is logged. Raises ConfigError where the file cannot be read."""
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._worker, self._file.check)
+        except sqlite3.Error as error:
+            raise _unreadable(error) from None
+        damaged, missing = self._file.damaged, self._file.missing
+        if damaged is not None:
+            _log.error("the spool was damaged: moved to %s and recreated empty; its contents were lost", damaged)
+        if missing:
+            _log.error(
+                "the last %d transactions of the spool are missing, its log was damaged, cut or removed: what was "
+                "acknowledged in them is lost", missing,
+            )  # fmt: skip
+        if damaged is not None or missing:
+            self._failures.inc()
 
     async def shutdown(self) -> None:
         """Write what is pending, trying once, and close the file."""
@@ -121,25 +138,39 @@ class Spool:
             _log.error("a request in the spool cannot be read: %s", error)
             return None
 
-    # ---- what was recorded before the start
+    # ---- what was recorded before the start; None stands for what is damaged
 
-    def finished(self) -> Iterator[tuple[int, bytes]]:
+    def finished(self) -> Iterator[tuple[int, bytes | None]]:
         """Yield id and tombstone of finished traces, oldest first."""
-        return self._file.finished()
+        return _reading(self._file.finished())
 
-    def inbox(self) -> Iterator[tuple[int, int, bytes]]:
+    def inbox(self) -> Iterator[tuple[int, int, bytes | None]]:
         """Yield id, kind and record of open traces and conversations, in the order in which they were stored."""
-        return self._file.inbox()
+        return _reading(self._file.inbox())
 
-    def outbox(self) -> Iterator[tuple[int, str, int, int]]:
+    def outbox(self) -> Iterator[tuple[int, str, int, int | None]]:
         """Yield id, signal, items and bytes of each request not delivered yet, oldest first."""
-        return self._file.outbox()
+        return _reading(self._file.outbox())
+
+    def begin(self, row: int) -> int:
+        """Note that a row is being restored. Returns how many starts in a row ended at it."""
+        return self._file.attempts.begin(row)
+
+    def set_aside(self, table: str, row: int, content: bytes) -> None:
+        """Delete a row that cannot be restored, but for a copy in quarantine."""
+        self._file.quarantine.add(table, row, content)
+        self.delete(table, [row])
+
+    def restored(self) -> None:
+        """Note that no row is being restored any more."""
+        self._file.attempts.end()
 
     # ---- the writer
 
     async def _write(self) -> None:
         while not (self._closing and not self._pending):
-            await self._wake.wait()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _WATCH)
             self._wake.clear()
             change, callbacks, waiting = self._pending, self._callbacks, self._waiting
             self._pending, self._callbacks, self._waiting = Change(), [], []
@@ -157,7 +188,7 @@ class Spool:
 
     async def _apply(self, change: Change) -> bool:
         """Retry until it is written. Returns False if it is given up because the process ends."""
-        while change:
+        while True:
             try:
                 loop = asyncio.get_running_loop()
                 self._used = await loop.run_in_executor(self._worker, self._file.apply, change)
@@ -192,3 +223,15 @@ class Spool:
                 if not done.done():
                     done.set_exception(UnavailableError(_NOT_WRITABLE))
             waiting.clear()
+
+
+def _reading(rows: Iterator[_Row]) -> Iterator[_Row]:
+    """Yield the rows. Raises ConfigError where they cannot be read."""
+    try:
+        yield from rows
+    except sqlite3.Error as error:
+        raise _unreadable(error) from None
+
+
+def _unreadable(error: sqlite3.Error) -> ConfigError:
+    return ConfigError(f"the spool cannot be read: {error}")

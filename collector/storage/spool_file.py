@@ -2,44 +2,69 @@
 
 ``inbox`` holds the records of open traces and conversations, ``finished`` the tombstones of traces that have their verdict,
 ``outbox`` the requests not delivered yet. Ids are given by the caller and grow, so rows are appended and pages fill up.
-Every function here blocks; ``collector.storage.spool`` calls them on one worker thread.
+Every function here blocks; ``collector.storage.spool`` calls them on one worker thread, or before it has one.
 
 What can be wrong with the file at start, and what then happens:
     in use by another process, not readable or writable    ConfigError; nothing is changed
     written by another version, or not a spool             ConfigError; nothing is changed
-    damaged                                                moved aside to ``spool.db.damaged`` and recreated empty
+    its pages are damaged                                  moved aside to ``spool.db.damaged`` and recreated empty
+    its latest transactions are missing (a damaged log)    counted in ``missing``; the log is copied to ``spool.db-wal.damaged``
+    a row is not what was written                          left out, a copy in the folder ``quarantine``
+While it runs:
+    deleted or moved away                                  written anew from the file that is still open
+    replaced by another file                               sqlite3.Error from every change, until the other file is gone
+
+SQLite detects damage to the structure of its pages, and ends its log at the first damaged frame without an error. So every
+row has a checksum, and every transaction a number that ``spool.db-commits`` has too.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
+import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from zlib import crc32
 
 from collector.errors import ConfigError
+from collector.storage.mark import Attempts, Mark
+from collector.storage.quarantine import Quarantine
 
-FORMAT = 1
+_log = logging.getLogger(__name__)
+
+FORMAT = 2
 NAME = "spool.db"
 APPLICATION_ID = 0x72676874  # "rght": tells our files from other programs' SQLite files
 _PAGE = 16 << 10  # measured against 4 and 64 KiB: the cheapest for rows of one to a hundred kilobytes
-_WAL_PAGES = (64 << 20) // _PAGE  # most rows live for seconds: the longer the log, the fewer ever reach the main file
-_TABLES = """
-CREATE TABLE inbox (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, record BLOB NOT NULL);
-CREATE TABLE finished (id INTEGER PRIMARY KEY, record BLOB NOT NULL);
-CREATE TABLE outbox (id INTEGER PRIMARY KEY, signal TEXT NOT NULL, items INTEGER NOT NULL, payload BLOB NOT NULL);
-"""
+_WAL_BYTES = 64 << 20  # most rows live for seconds: the longer the log, the fewer ever reach the main file
+_TABLES = (
+    "CREATE TABLE inbox (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    "CREATE TABLE finished (id INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    """CREATE TABLE outbox (id INTEGER PRIMARY KEY, signal TEXT NOT NULL, items INTEGER NOT NULL,
+                            payload BLOB NOT NULL, checksum INTEGER NOT NULL)""",
+    "CREATE TABLE commits (number INTEGER NOT NULL)",
+)
 _INSERTS = {
-    "inbox": "INSERT INTO inbox VALUES (?, ?, ?)",
-    "finished": "INSERT INTO finished VALUES (?, ?)",
-    "outbox": "INSERT INTO outbox VALUES (?, ?, ?, ?)",
+    "inbox": "INSERT INTO inbox VALUES (?, ?, ?, ?)",
+    "finished": "INSERT INTO finished VALUES (?, ?, ?)",
+    "outbox": "INSERT INTO outbox VALUES (?, ?, ?, ?, ?)",
 }
 _DELETES = {
     "inbox": "DELETE FROM inbox WHERE id = ?",
     "finished": "DELETE FROM finished WHERE id = ?",
     "outbox": "DELETE FROM outbox WHERE id = ?",
 }
+_SELECTS = {
+    "inbox": "SELECT id, kind, record, checksum FROM inbox",
+    "finished": "SELECT id, record, checksum FROM finished",
+    "outbox": "SELECT id, signal, items, payload, checksum FROM outbox",
+}
+_MAX_ID = 1 << 62  # far beyond any number that was given: a higher one is damaged
 _NOT_A_DATABASE, _CORRUPT = 26, 11  # SQLITE_NOTADB, SQLITE_CORRUPT
 
 
@@ -55,113 +80,222 @@ class Change:
 
 
 class SpoolFile:
-    """The open file. ``damaged`` is where a damaged one was moved to, None if there was none."""
+    """The open file. ``attempts`` says which rows recovery died at.
+
+    ``check`` sets ``damaged``, where a damaged file was moved to, and ``missing``, how many transactions were lost.
+    """
 
     def __init__(self, folder: Path, *, fsync: bool = True) -> None:
         """Open or create it in ``folder``. Raises ConfigError."""
-        self._path = folder / NAME
+        self._path, self._fsync = folder / NAME, fsync
+        self.quarantine = Quarantine(folder / "quarantine")
         self.damaged: Path | None = None
+        self.missing = self._commits = 0
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._path.touch(0o600)  # it holds what users say to agents
+            self._mark = Mark(folder / f"{NAME}-commits", "<Q")
+            self.attempts = Attempts(folder / f"{NAME}-recovering")
         except OSError as error:
             raise ConfigError(
                 f"spool: {self._path} cannot be written: {error.strerror}; name another folder with "
                 "spool: {path: FOLDER}, or do without it with spool: memory"
             ) from None
-        self._connection = self._open(fsync)
-
-    def _open(self, fsync: bool) -> sqlite3.Connection:
         try:
-            return self._connect(fsync)
-        except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (_NOT_A_DATABASE, _CORRUPT):
+            self._connection = self._open()
+        except BaseException:
+            self._close_marks()
+            raise
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return self._connect()
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if not _is_damage(error):
                 raise ConfigError(_reason(self._path, error)) from None
+        return self._begin_anew()
+
+    def _begin_anew(self) -> sqlite3.Connection:
+        """Move the damaged file aside and create an empty one."""
         self.damaged = self._path.with_name(f"{NAME}.damaged")
         for suffix in ("", "-wal"):
             if (part := Path(f"{self._path}{suffix}")).exists():
                 part.replace(f"{self.damaged}{suffix}")
         self._path.touch(0o600)
-        return self._connect(fsync)
+        self._mark.write(0)
+        return self._connect()
 
-    def _connect(self, fsync: bool) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
+            connection.text_factory = lambda text: text.decode("utf-8", "replace")  # damaged text is no error here
             execute = connection.execute
             execute("PRAGMA locking_mode = EXCLUSIVE")
             execute(f"PRAGMA page_size = {_PAGE}")
             execute("PRAGMA journal_mode = WAL")
-            execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
-            execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
-            execute("BEGIN IMMEDIATE")
+            execute(f"PRAGMA synchronous = {'FULL' if self._fsync else 'NORMAL'}")
+            execute(f"PRAGMA wal_autocheckpoint = {_WAL_BYTES // _PAGE}")
+            if execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+                self._create(connection)
             self._check_version(connection)
-            execute("COMMIT")
-            (found,) = execute("PRAGMA quick_check(1)").fetchone()
-            if found != "ok":
-                raise _damaged(found)
+            found = execute("SELECT number FROM commits").fetchall()
+            if len(found) != 1 or type(found[0][0]) is not int or not 0 <= found[0][0] < _MAX_ID:
+                raise _damaged("the number of the last commit is unknown")
+            self._commits = found[0][0]
+            self._last = max(
+                execute(f"SELECT max(id) FROM {table} WHERE id < {_MAX_ID}").fetchone()[0] or 0  # noqa: S608 - our own names
+                for table in _INSERTS
+            )
         except BaseException:
             connection.close()
             raise
+        self._identities = {path: _identity(path) for path in (self._path, self._mark.path, f"{self._path}-wal")}
         return connection
+
+    def _create(self, connection: sqlite3.Connection) -> None:
+        """Create the tables, in the main file: what its log then lacks does not look like a spool that is new."""
+        for name in ("application_id", "user_version"):
+            if connection.execute(f"PRAGMA {name}").fetchone() != (0,):
+                return
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in (*_TABLES, "INSERT INTO commits VALUES (0)"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _check_version(self, connection: sqlite3.Connection) -> None:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if (application, version, tables) == (0, 0, 0):
-            for statement in _TABLES.strip().split(";\n"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
-        elif application != APPLICATION_ID:
+        tables = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
+        if application != APPLICATION_ID:
             raise ConfigError(f"spool: {self._path} is an SQLite file of another program; name another folder")
-        elif version != FORMAT:
+        if version != FORMAT:
             age = "an older" if version < FORMAT else "a newer"
             raise ConfigError(
                 f"spool: {self._path} was written by {age} version (format {version}, this one reads {FORMAT}): let that "
                 "version run until its queue is empty, or move the file away and lose what it holds"
             )
+        if tables != set(_TABLES):
+            raise _damaged("the tables are not those that were created")
 
     # ---- at start
 
-    def finished(self) -> Iterator[tuple[int, bytes]]:
-        """Yield id and tombstone of finished traces, oldest first."""
-        yield from self._connection.execute("SELECT id, record FROM finished ORDER BY id")
+    def check(self) -> None:
+        """Read all of it, and say whether something is damaged or missing. Raises sqlite3.Error if it cannot be read."""
+        try:
+            (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+            is_damaged = found != "ok"
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if not _is_damage(error):
+                raise
+            is_damaged = True
+        if is_damaged:
+            self._connection.close()
+            self._connection = self._begin_anew()
+        if self.damaged is None:
+            self._check_commits()
+        self._mark.write(self._commits)
 
-    def inbox(self) -> Iterator[tuple[int, int, bytes]]:
-        """Yield id, kind and record of open traces and conversations, in the order in which they were stored."""
-        yield from self._connection.execute("SELECT id, kind, record FROM inbox ORDER BY id")
+    def _check_commits(self) -> None:
+        marked = self._mark.read()
+        if marked is None and self._commits:
+            _log.warning("%s is missing or damaged: whether the spool is complete is not known", self._mark.path)
+        self.missing = max(0, marked[0] - self._commits) if marked is not None else 0
+        wal = Path(f"{self._path}-wal")
+        if self.missing and wal.exists():
+            shutil.copyfile(wal, f"{wal}.damaged")
 
-    def outbox(self) -> Iterator[tuple[int, str, int, int]]:
-        """Yield id, signal, items and bytes of each request not delivered yet, oldest first."""
-        yield from self._connection.execute("SELECT id, signal, items, length(payload) FROM outbox ORDER BY id")
+    def finished(self) -> Iterator[tuple[int, bytes | None]]:
+        """Yield id and tombstone of finished traces, oldest first; None for a damaged one."""
+        for row, is_sound in self._rows("finished"):
+            yield row[0], row[1] if is_sound else None
+
+    def inbox(self) -> Iterator[tuple[int, int, bytes | None]]:
+        """Yield id, kind and record of open traces and conversations, in the order in which they were stored.
+
+        The record is None if it is damaged.
+        """
+        for row, is_sound in self._rows("inbox"):
+            yield row[0], row[1], row[2] if is_sound else None
+
+    def outbox(self) -> Iterator[tuple[int, str, int, int | None]]:
+        """Yield id, signal, items and bytes of each request not delivered yet, oldest first; bytes are None if damaged."""
+        for row, is_sound in self._rows("outbox"):
+            yield row[0], row[1], row[2], len(row[3]) if is_sound else None
+
+    def _rows(self, table: str) -> Iterator[tuple[tuple[Any, ...], bool]]:
+        """Yield each row and whether it is what was written."""
+        for row in self._connection.execute(f"{_SELECTS[table]} ORDER BY id"):
+            yield row, self._is_sound(table, row)
+
+    def _is_sound(self, table: str, row: tuple[Any, ...]) -> bool:
+        *columns, checksum = row
+        if isinstance(columns[-1], bytes) and checksum == _checksum(table, columns):
+            return True
+        self.quarantine.add(table, row[0], columns[-1])
+        return False
 
     def last_id(self) -> int:
-        """Returns the highest id in use, 0 if there is none."""
-        return max(
-            (self._connection.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0)  # noqa: S608 - our own names
-            for table in _INSERTS
-        )
+        """Returns the highest id that was in use when it was opened, 0 if there was none."""
+        return self._last
 
     # ---- while it runs
 
     def apply(self, change: Change) -> int:
         """Make a change durable, all of it or nothing. Returns how many bytes are in use. Raises sqlite3.Error."""
+        self._stay_in_place()
+        if not change:
+            return self.used()
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
             for table, rows in change.inserts.items():
                 if rows:
-                    connection.executemany(_INSERTS[table], rows)
+                    connection.executemany(_INSERTS[table], [(*row, _checksum(table, row)) for row in rows])
             for table, ids in change.deletes.items():
                 if ids:
                     connection.executemany(_DELETES[table], ids)
+            connection.execute("UPDATE commits SET number = ?", (self._commits + 1,))
             connection.execute("COMMIT")
         except sqlite3.Error:
             if connection.in_transaction:
                 connection.rollback()
             raise
+        self._commits += 1
+        with contextlib.suppress(OSError):  # the commit stands; a mark that is behind says less than it could
+            self._mark.write(self._commits)
         return self.used()
+
+    def _stay_in_place(self) -> None:
+        """Raises sqlite3.OperationalError if the files that are open are not those in the folder, and cannot be put there."""
+        changed = [path for path, identity in self._identities.items() if _identity(path) != identity]
+        if not changed:
+            return
+        if _identity(self._path) not in (None, self._identities[self._path]):
+            raise sqlite3.OperationalError(f"{self._path} was replaced by another file; move that away")
+        try:
+            self._write_anew()
+        except OSError as error:
+            raise sqlite3.OperationalError(f"{changed[0]} is gone, and cannot be written anew: {error}") from None
+        _log.error("%s was deleted or moved while in use; the spool was written anew, nothing is lost", changed[0])
+
+    def _write_anew(self) -> None:
+        """Write what the open file holds to where it should be."""
+        folder, copy = self._path.parent, self._path.with_name(f"{NAME}-copy")
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        copy.unlink(missing_ok=True)
+        copy.touch(0o600)
+        self._connection.execute("VACUUM INTO ?", (str(copy),))
+        _sync(copy)
+        self._close_marks()
+        self._mark, self.attempts = Mark(self._mark.path, "<Q"), Attempts(folder / f"{NAME}-recovering")
+        self._connection.close()  # deletes a log of its name, so not after the new one is open
+        copy.replace(self._path)
+        _sync(folder)
+        self._connection = self._connect()
+        self._mark.write(self._commits)
 
     def used(self) -> int:
         """Returns the bytes in use; the file itself may be larger, its free pages are reused."""
@@ -170,13 +304,48 @@ class SpoolFile:
         return int(pages - free) * _PAGE
 
     def payload(self, row: int) -> bytes | None:
-        """Returns the request of an outbox row, None if it is gone. Raises sqlite3.Error."""
-        found = self._connection.execute("SELECT payload FROM outbox WHERE id = ?", (row,)).fetchone()
-        return found[0] if found else None
+        """Returns the request of an outbox row, None if it is gone or damaged. Raises sqlite3.Error."""
+        found = self._connection.execute(f"{_SELECTS['outbox']} WHERE id = ?", (row,)).fetchone()
+        return found[3] if found and self._is_sound("outbox", found) else None
 
     def close(self) -> None:
         """Checkpoint the write-ahead log and release the lock."""
+        with contextlib.suppress(OSError):  # closed already
+            self.attempts.end()
         self._connection.close()
+        self._close_marks()
+
+    def _close_marks(self) -> None:
+        self._mark.close()
+        self.attempts.close()
+
+
+def _checksum(table: str, columns: Sequence[Any]) -> int:
+    """Of a row with all its columns, the last of which is bytes."""
+    *keys, content = columns
+    return crc32(content, crc32(f"{table}|{'|'.join(map(str, keys))}".encode()))
+
+
+def _identity(path: Path | str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _is_damage(error: sqlite3.Error | UnicodeDecodeError) -> bool:
+    if isinstance(error, UnicodeDecodeError):  # SQLite quotes what is damaged in its message
+        return True
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (_NOT_A_DATABASE, _CORRUPT)
 
 
 def _damaged(what: str) -> sqlite3.DatabaseError:
@@ -185,7 +354,7 @@ def _damaged(what: str) -> sqlite3.DatabaseError:
     return error
 
 
-def _reason(path: Path, error: sqlite3.DatabaseError) -> str:
+def _reason(path: Path, error: Exception) -> str:
     if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return f"spool: {path} is in use by another process; every collector needs a folder of its own"
     hint = "" if os.access(path, os.R_OK | os.W_OK) else "; is it readable and writable for this user?"

@@ -203,7 +203,7 @@ def with_spool(
         clock = Clock(now=lambda: next(minutes) * 60.0)
         exporter = OtlpExporter(config, queue, Telemetry(), clock, drain_timeout)
         await spool.start()
-        queue.recover()
+        list(queue.recover())
         await exporter.start()
         await scenario(spool, queue)
         await exporter.shutdown()

@@ -167,7 +167,7 @@ def test_refused_requests_are_counted_and_the_next_one_works(
 
 @pytest.mark.parametrize(
     ("error", "status", "retry_after"),
-    [(DecodeError("bad"), 400, None), (RefusedError("full", 7), 429, "7"), (UnavailableError("stopping"), 503, None)],
+    [(DecodeError("bad"), 400, None), (RefusedError("full", 7), 429, "7"), (UnavailableError("stopping"), 503, "1")],
     ids=["decode", "refused", "unavailable"],
 )
 def test_errors_of_the_pipeline(error: CollectorError, status: int, retry_after: str | None) -> None:

@@ -15,7 +15,7 @@ from collector.otlp.decode import Decoder
 from collector.scoring.conversations import restore, write
 from collector.storage.journal import Journal
 from collector.storage.records import RecordKind, read_conversation
-from collector.storage.recovery import restore_all
+from collector.storage.recovery import Recovery
 from collector.storage.spool import Spool
 from collector.storage.spool_file import Change, SpoolFile
 from collector.telemetry.metrics import Telemetry
@@ -46,10 +46,17 @@ class Journaled:
         assembler, self.table = Assembler(TracesConfig()), Conversations(self._config, 64 << 20)
         self._journal = Journal(self._spool, assembler.is_open, 30.0)
         decoder = Decoder(frozenset(), (), dialects.SCOPES)
-        unreadable = restore_all(
-            self._journal, assembler, self.table, decoder, dialects.read_span, lambda _, __, ___: b"", now
+        recovery = Recovery(
+            self._journal,
+            assembler,
+            self.table,
+            decoder,
+            dialects.read_span,
+            lambda *_: b"",
+            lambda _: None,
+            lambda: now,
         )
-        assert unreadable == 0
+        assert not any(recovery.run())
 
     def add(self, number: int, now: float, of: ConversationKey | None = None, calls: int = 1) -> None:
         added = run(number, of or key(), calls)
@@ -69,7 +76,7 @@ class Journaled:
         self._journal.commit()
         change, self._spool._pending = self._spool._pending, Change()
         self.file.apply(change)
-        return [(kind, record) for _, kind, record in self.file.inbox()]
+        return [(kind, record) for _, kind, record in self.file.inbox() if record is not None]
 
     def restart(self, now: float) -> None:
         self.records()

@@ -58,7 +58,7 @@ def run(
 
 def rows(folder: Path) -> list[bytes]:
     file = SpoolFile(folder)
-    found = [record for _, _, record in file.inbox()]
+    found = [record for _, _, record in file.inbox() if record is not None]
     file.close()
     return found
 
@@ -175,7 +175,7 @@ def test_what_was_not_delivered_comes_back_byte_for_byte_in_order(tmp_path: Path
 
     async def after(spool: Spool, _: CountingFile, __: Telemetry) -> None:
         queue = SendingQueue(SendingQueueConfig(), spool)
-        queue.recover()
+        assert list(queue.recover()) == [1, 1, 1]
         assert [(await queue.get()).payload for _ in range(len(queue))] == [b"one", b"two", b""]
 
     run(tmp_path, before)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from collector.errors import ConfigError
+from collector.storage import quarantine
+from collector.storage.quarantine import Quarantine
 from collector.storage.spool_file import FORMAT, NAME, Change, SpoolFile
 
 
@@ -129,14 +134,138 @@ def test_a_damaged_spool_is_moved_aside_and_begun_anew(tmp_path: Path, damage: o
     filled(tmp_path).close()
     damage(tmp_path / NAME)  # type: ignore[operator]
     file = SpoolFile(tmp_path)
+    file.check()
     assert file.damaged == tmp_path / f"{NAME}.damaged"
     assert file.damaged.exists()
     assert list(file.outbox()) == []
     file.close()
-    assert SpoolFile(tmp_path).damaged is None, "the new file is sound"
+    file = SpoolFile(tmp_path)
+    file.check()
+    assert (file.damaged, file.missing) == (None, 0), "the new file is sound"
+    file.close()
 
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"spool: .* cannot be written: (Not a directory|File exists)"):
         SpoolFile(tmp_path / "file")
+
+
+def copied(file: SpoolFile, folder: Path) -> SpoolFile:
+    """What a process finds that starts after this one was killed."""
+    shutil.copytree(file._path.parent, folder)
+    again = SpoolFile(folder)
+    again.check()
+    return again
+
+
+def deleted(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def moved(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+
+
+def without_its_log(folder: Path) -> None:
+    (folder / f"{NAME}-wal").unlink()
+
+
+def without_its_mark(folder: Path) -> None:
+    (folder / f"{NAME}-commits").unlink()
+
+
+@pytest.mark.parametrize("happens", [deleted, moved, without_its_log, without_its_mark])
+def test_a_file_that_is_gone_while_it_is_open_is_written_anew(
+    happens: Callable[[Path], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = filled(tmp_path / "spool")
+    happens(tmp_path / "spool")
+    change = Change()
+    change.inserts["inbox"] = [(6, 0, b"after that")]
+    file.apply(change)
+    assert "was deleted or moved while in use; the spool was written anew" in caplog.text
+    caplog.clear()
+    file.apply(Change())
+    assert caplog.text == "", "it is in place"
+    after = copied(file, tmp_path / "copy")
+    assert (list(after.inbox()), after.payload(4)) == (
+        [(1, 0, b"spans"), (2, 0, b"more"), (6, 0, b"after that")],
+        b"request",
+    )
+    assert (after.damaged, after.missing, after.last_id()) == (None, 0, 6)
+    assert (tmp_path / "spool" / NAME).stat().st_mode & 0o777 == 0o600
+    after.close()
+    file.close()
+
+
+def test_a_file_replaced_while_it_is_open_is_left_alone_and_nothing_is_written(tmp_path: Path) -> None:
+    file = filled(tmp_path / "spool")
+    moved(tmp_path / "spool")
+    SpoolFile(tmp_path / "spool").close()
+    change = Change()
+    change.inserts["inbox"] = [(6, 0, b"after that")]
+    with pytest.raises(sqlite3.OperationalError, match="was replaced by another file; move that away"):
+        file.apply(change)
+    moved_too = tmp_path / "the other"
+    (tmp_path / "spool").rename(moved_too)
+    file.apply(change)
+    after = copied(file, tmp_path / "copy")
+    assert [row[0] for row in after.inbox()] == [1, 2, 6]
+    after.close()
+    file.close()
+
+
+def test_an_empty_change_finds_out_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = filled(tmp_path / "spool")
+    deleted(tmp_path / "spool")
+    file.apply(Change())
+    assert "written anew" in caplog.text
+    file.close()
+
+
+@pytest.mark.parametrize("kept", [0, 100, 40_000])
+def test_a_log_that_was_cut_or_removed_is_said_to_miss_its_last_transactions(tmp_path: Path, kept: int) -> None:
+    file = filled(tmp_path / "spool")
+    shutil.copytree(tmp_path / "spool", tmp_path / "killed")
+    os.truncate(tmp_path / "killed" / f"{NAME}-wal", kept)
+    after = SpoolFile(tmp_path / "killed")
+    after.check()
+    assert (after.missing, list(after.inbox())) == (1, [])
+    assert (tmp_path / "killed" / f"{NAME}-wal.damaged").stat().st_size == kept
+    after.close()
+    after = SpoolFile(tmp_path / "killed")
+    after.check()
+    assert after.missing == 0, "it is said once"
+    after.close()
+    file.close()
+
+
+@pytest.mark.parametrize(
+    "change", ["payload = x'00'", "payload = 'text'", "signal = 'logs'", "items = 8", "id = 7", "checksum = 1"]
+)
+def test_a_row_that_is_not_what_was_written_is_left_out_wherever_it_is_read(
+    tmp_path: Path, change: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = filled(tmp_path)
+    file._connection.execute(f"UPDATE outbox SET {change} WHERE id = 4")
+    row = 7 if change.startswith("id") else 4
+    assert {row[0]: row[3] for row in file.outbox()} == {row: None, 5: 5}
+    assert (file.payload(row), file.payload(5)) == (None, b"event")
+    assert f"row {row} of outbox in the spool" in caplog.text
+    assert (tmp_path / "quarantine" / f"outbox-{row}").exists()
+    file.close()
+
+
+def test_the_quarantine_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(quarantine, "_MAX_FILES", 2)
+    for bad in (Quarantine(tmp_path / "files"), Quarantine(tmp_path / "files")):
+        for row in range(5):
+            bad.add("inbox", row, b"x")
+    assert len(list((tmp_path / "files").iterdir())) == 2
+    assert len(caplog.records) == 3 + 1, "then it says that it is full"
+    monkeypatch.setattr(quarantine, "_MAX_BYTES", 10)
+    Quarantine(tmp_path / "bytes").add("inbox", 1, bytes(11))
+    assert list((tmp_path / "bytes").iterdir()) == []
