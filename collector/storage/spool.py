@@ -201,6 +201,9 @@ class Spool:
                     await asyncio.wait_for(self._closed(), _RETRY)
             else:
                 self._size.set(self._used)
+                if self._file.rewritten:
+                    self._file.rewritten = False
+                    self._failures.inc()
                 if self.failing:
                     self.failing = False
                     _log.info("the spool can be written again")

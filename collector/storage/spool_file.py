@@ -91,6 +91,8 @@ class SpoolFile:
         self.quarantine = Quarantine(folder / "quarantine")
         self.damaged: Path | None = None
         self.missing = self._commits = 0
+        self.rewritten = False
+        """Whether it had to be written anew; for the reader to reset."""
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._path.touch(0o600)  # it holds what users say to agents
@@ -279,6 +281,7 @@ class SpoolFile:
             self._write_anew()
         except OSError as error:
             raise sqlite3.OperationalError(f"{changed[0]} is gone, and cannot be written anew: {error}") from None
+        self.rewritten = True
         _log.error("%s was deleted or moved while in use; the spool was written anew, nothing is lost", changed[0])
 
     def _write_anew(self) -> None:

@@ -33,8 +33,9 @@ ports:
   - {name: otlp-http, containerPort: {{ .Values.ports.http }}, protocol: TCP}
   - {name: metrics, containerPort: {{ .Values.ports.metrics }}, protocol: TCP}
   - {name: admin, containerPort: {{ .Values.ports.admin }}, protocol: TCP}
+{{- /* Not /readyz: reading back a large spool takes long, and a restart would only begin again. */}}
 startupProbe:
-  httpGet: {path: /readyz, port: admin}
+  httpGet: {path: /livez, port: admin}
   periodSeconds: 1
   failureThreshold: 60
 livenessProbe:

@@ -275,7 +275,7 @@ def test_a_request_of_several_traces_and_scopes_is_stored_whole(tmp_path: Path) 
     stored.journal.store_request(dict.fromkeys((other, data.TRACE, third), link), scopes, 0.0)
     stored.rows()
     packed = b"".join(link)
-    read = [records.read_record(*record)[1:] for record in stored.file.inbox()]
+    read = [unpacked(*record)[1:] for record in stored.file.inbox()]
     assert read == [
         (records.RecordKind.SPANS, {data.TRACE: [packed]}, first, [b"a"]),
         (records.RecordKind.SPANS, {data.TRACE: [b""]}, second, [b"b", b"c"]),
@@ -299,6 +299,11 @@ def test_context_is_kept_for_two_lifetimes(tmp_path: Path) -> None:
     stored.file.close()
 
 
+def unpacked(row: int, kind: int, record: bytes | None) -> records.SpoolRecord:
+    assert record is not None
+    return records.read_record(row, kind, record)
+
+
 def test_context_read_back_is_kept_no_longer_than_context_received(tmp_path: Path) -> None:
     stored = Stored(tmp_path)
     stored.open.clear()
@@ -306,7 +311,7 @@ def test_context_read_back_is_kept_no_longer_than_context_received(tmp_path: Pat
     assert stored.rows() == (1, 0)
     again = Journal(stored._spool, stored.open.__contains__, 10.0)
     for record in again.records():
-        again.restored(records.read_record(*record), 100.0)
+        again.restored(unpacked(*record), 100.0)
     for now, left in ((110.0, 1), (120.0, 1), (130.0, 0)):
         again.sweep(now)
         assert stored.rows() == (left, 0)
@@ -322,10 +327,10 @@ def test_records_of_a_trace_that_is_over_are_deleted_when_they_are_read_back(tmp
     stored.open.remove(other)
     again = Journal(stored._spool, stored.open.__contains__, 10.0)
     for record in list(again.records()):
-        again.restored(records.read_record(*record), 100.0)
+        again.restored(unpacked(*record), 100.0)
     assert stored.rows() == (1, 0)
     (left,) = stored.file.inbox()
-    assert records.read_record(*left).links.keys() == {data.TRACE}
+    assert unpacked(*left).links.keys() == {data.TRACE}
     stored.file.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable
@@ -16,7 +17,7 @@ from collector.delivery.sending_queue import SendingQueue
 from collector.errors import RefusedError, UnavailableError
 from collector.storage import spool as spool_module
 from collector.storage.spool import Spool
-from collector.storage.spool_file import Change, SpoolFile
+from collector.storage.spool_file import NAME, Change, SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests.waiting import until
 
@@ -122,6 +123,60 @@ def test_while_the_disk_is_full_senders_are_told_to_wait_and_nothing_is_lost(
 
     run(tmp_path, scenario)
     assert rows(tmp_path) == [b"taken before the disk was full", b"from advance()"]
+
+
+def test_an_idle_spool_that_is_deleted_is_written_anew_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool_module, "_WATCH", 0.001)
+
+    async def scenario(spool: Spool, file: CountingFile, telemetry: Telemetry) -> None:
+        spool.store(0, b"acknowledged")
+        await spool.stored()
+        shutil.rmtree(tmp_path / "spool")
+        await until(lambda: telemetry.registry.get_sample_value("rightcall_spool_failures_total") == 1)
+        assert not spool.failing
+
+    run(tmp_path / "spool", scenario)
+    assert rows(tmp_path / "spool") == [b"acknowledged"]
+
+
+def test_while_another_file_is_in_its_place_nothing_is_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool_module, "_WATCH", 0.001)
+    monkeypatch.setattr(spool_module, "_RETRY", 0.001)
+
+    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
+        spool.store(0, b"acknowledged")
+        await spool.stored()
+        (tmp_path / "spool").rename(tmp_path / "elsewhere")
+        SpoolFile(tmp_path / "spool").close()
+        await until(lambda: spool.failing)
+        with pytest.raises(UnavailableError):
+            spool.admit()
+        (tmp_path / "spool").rename(tmp_path / "other")
+        await until(lambda: not spool.failing)
+
+    run(tmp_path / "spool", scenario)
+    assert rows(tmp_path / "spool") == [b"acknowledged"]
+
+
+def test_what_is_lost_is_counted_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def before(spool: Spool, _: CountingFile, __: Telemetry) -> None:
+        for number in range(3):
+            spool.store(0, b"%d" % number)
+            await spool.stored()
+        shutil.copytree(tmp_path / "spool", tmp_path / "killed")
+        (tmp_path / "killed" / f"{NAME}-wal").unlink()
+
+    async def after(spool: Spool, _: CountingFile, telemetry: Telemetry) -> None:
+        await spool.check()
+        assert telemetry.registry.get_sample_value("rightcall_spool_failures_total") == 1
+
+    run(tmp_path / "spool", before)
+    run(tmp_path / "killed", after)
+    assert "the last 3 transactions of the spool are missing" in caplog.text
 
 
 def test_shutting_down_with_a_full_disk_ends(tmp_path: Path) -> None:
