@@ -40,7 +40,7 @@ def test_what_is_recovered_is_counted_and_is_read_when_it_is_sent(tmp_path: Path
         await spool.stored()
 
     async def after(queue: SendingQueue, _: Spool) -> None:
-        queue.recover()
+        assert list(queue.recover()) == [2, 0, 3]
         assert [(request.payload, request.in_memory) for request in queue.pending()] == [(b"", False)] * 3
         assert (len(queue), queue.spans, queue._bytes) == (3, 5, 0)
         sent = [await queue.get() for _ in put]

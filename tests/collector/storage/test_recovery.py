@@ -127,7 +127,7 @@ class Restored:
     def run(self, read_span: Callable[[Any], Any] = dialects.read_span) -> list[bool]:
         journal = Journal(self._spool, self.assembler.is_open, 30.0)
         decoder = Decoder(dialects.ATTRIBUTES, dialects.ATTRIBUTE_PREFIXES, dialects.SCOPES)
-        parts = journal, self.assembler, Conversations(ConversationsConfig()), decoder, read_span
+        parts = journal, self.assembler, Conversations(ConversationsConfig(), 1 << 20), decoder, read_span
         recovery = Recovery(*parts, lambda *_: b"", self.forwarded.append, lambda: 0.0)
         return list(recovery.run())
 

@@ -14,7 +14,7 @@ import pytest
 from collector.component import ExportRequest
 from collector.config.model import SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
-from collector.errors import RefusedError, UnavailableError
+from collector.errors import ConfigError, RefusedError, UnavailableError
 from collector.storage import spool as spool_module
 from collector.storage.spool import Spool
 from collector.storage.spool_file import NAME, Change, SpoolFile
@@ -177,6 +177,17 @@ def test_what_is_lost_is_counted_and_said(tmp_path: Path, caplog: pytest.LogCapt
     run(tmp_path / "spool", before)
     run(tmp_path / "killed", after)
     assert "the last 3 transactions of the spool are missing" in caplog.text
+
+
+def test_a_spool_that_cannot_be_read_is_a_sentence(tmp_path: Path) -> None:
+    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
+        file._connection.close()
+        with pytest.raises(ConfigError, match="the spool cannot be read: Cannot operate on a closed database"):
+            await spool.check()
+        with pytest.raises(ConfigError, match="the spool cannot be read"):
+            list(spool.inbox())
+
+    run(tmp_path, scenario)
 
 
 def test_shutting_down_with_a_full_disk_ends(tmp_path: Path) -> None:
