@@ -30,6 +30,10 @@ from collector.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from scorers.quoting import shorten
+
+MAX_REASON = 1_000
+"""Characters of the reason for which a backend rejects a part of a request."""
 
 # Most specific first.
 _STATUSES: tuple[tuple[type[CollectorError], grpc.StatusCode, int], ...] = (
@@ -111,13 +115,16 @@ def success_body(signal: Signal, rejected: Rejected, *, as_json: bool) -> bytes:
 
 
 def rejected_items(signal: Signal, response: bytes) -> Rejected:
-    """Returns what a backend rejected permanently according to its response; nothing if the response is not OTLP."""
+    """Returns what a backend rejected permanently according to its response; nothing if the response is not OTLP.
+
+    Its reason, of at most MAX_REASON characters, is printable.
+    """
     kind, count = _RESPONSES[signal]
     try:
         partial = kind.FromString(response).partial_success  # type: ignore[attr-defined]
     except ProtobufError:
         return Rejected()
-    return Rejected(getattr(partial, count), partial.error_message)
+    return Rejected(getattr(partial, count), shorten(partial.error_message, MAX_REASON))
 
 
 def retry_delay(status_details: bytes) -> float | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -18,6 +18,7 @@ from collector.assembly.trace import Trace
 from collector.config.model import Config, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError
+from collector.offline import report
 from collector.otlp import lazy
 from collector.pipeline import Pipeline
 from collector.results.results import Results
@@ -30,6 +31,7 @@ from collector.verdict_output import REPORT_INTERVAL
 from tests import otlp_data as data
 from tests.harness import WEATHER_RULES, Bench
 from tests.sinks import ManualClock
+from tests.strategies import hostile_text
 
 
 @pytest.fixture
@@ -349,6 +351,36 @@ def test_a_name_that_is_no_unicode_evades_no_rule(tmp_path: Path, name: str) -> 
     (anchor,) = [data.values_of(span) for span in bench.out() if span.span_id == data.span_id(1)]
     assert anchor["rightcall.extra_tools"] == [name.replace("\\ud800", "\ufffd").replace("\\uDFFF", "\ufffd")]
     assert generate_latest(bench.telemetry.registry)
+
+
+@settings(max_examples=40)
+@given(hostile_text, hostile_text, st.booleans())
+def test_whatever_agents_and_tools_are_called_every_run_has_a_verdict(
+    tmp_path_factory: pytest.TempPathFactory, name: str, value: str, as_repr: bool
+) -> None:
+    """Names in JSON and in Python's notation, as arguments, in messages, and as the user's words."""
+    bench = Bench(tmp_path_factory.getbasetemp(), FORBIDDING)
+    write: Callable[[Any], str] = repr if as_repr else json.dumps
+    call = {
+        "type": "tool_call",
+        "id": value,
+        "name": f"delete_{name}",
+        "arguments": {name: [value], value: write({name: value})},
+    }
+    output = write([{"role": "assistant", "parts": [call]}])
+    asked = write([{"role": "user", "parts": [{"type": "text", "content": name}]}])
+    model = data.span(
+        2, 1, gen_ai__operation__name="chat", gen_ai__output__messages=output, gen_ai__input__messages=asked
+    )
+    sent = name.encode("utf-8", "replace").decode()
+    tool = data.tool(3, 1, f"delete_{sent}", gen_ai__tool__call__arguments=write({name: value}))
+    bench.send(model, tool, data.agent(1, name=sent, rightcall__route=sent, gen_ai__conversation__id=sent))
+    bench.pipeline.drain("shutdown")
+    assert [verdict.label for verdict in bench.verdicts] == ["fail"]
+    assert [span.span_id for span in bench.out()]
+    assert [data.values_of(record)["gen_ai.evaluation.score.label"] for record in bench.out("logs")] == ["fail"]
+    assert generate_latest(bench.telemetry.registry)
+    assert report.jsonl([report.row_of(verdict) for verdict in bench.verdicts]).encode()
 
 
 UNSCORED = {"rule": "", "route": "", "intent": "", "scorer": "trajectory", "label": "error"}

@@ -20,6 +20,7 @@ from collector.component import ExportRequest
 from collector.config.model import HttpServerConfig, OtlpExporterConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import MAX_ELAPSED_TIME, OtlpExporter
+from collector.otlp.status import MAX_REASON, rejected_items
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.telemetry.metrics import Telemetry
 from collector.transport.backoff import MAX_RETRY_AFTER
@@ -177,6 +178,15 @@ def test_partial_success_is_counted_and_not_retried() -> None:
     with OtlpSink([lambda _: partial.SerializeToString()]) as sink:
         counted, _ = export(sink.endpoint)
     assert (sink.calls, counted) == (1, {"sent": 1, "send_failed": 1, "dropped": 0})
+
+
+def test_the_reason_of_a_backend_is_short_and_printable() -> None:
+    reason = "\x1b[2J" + "x" * 100_000
+    partial = ExportTraceServiceResponse(
+        partial_success=ExportTracePartialSuccess(rejected_spans=1, error_message=reason)
+    )
+    rejected = rejected_items("traces", partial.SerializeToString())
+    assert rejected.message == "\\x1b[2J" + "x" * (MAX_REASON - 5) + "…"
 
 
 def test_what_is_not_delivered_before_the_drain_timeout_is_counted() -> None:
