@@ -391,7 +391,7 @@ class Pipeline:
         if self._submits:
             self._output.submit_for_judging(verdicts, export, partial(resource_of, trace), trace.size)
             export.span_ids = [span_id for span_id, _, _ in trace.held_spans()] if export.awaited else ()
-        if not any(call.known_by == "result" for run in runs for call in run.trajectory.calls):
+        if trace.histories and not any(call.known_by == "result" for run in runs for call in run.trajectory.calls):
             self._assembler.drop_histories(trace)  # large, and no evidence that a revision would need
         evicted = self._assembler.close(trace)
         if self._journal is not None:

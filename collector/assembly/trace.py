@@ -126,10 +126,8 @@ class Trace:
         Returns how many bytes that frees.
         """
         freed = 0
-        if type(model.history) is not str:
-            return freed
         self.histories = self.histories or {}
-        beginning = hash(model.history[:_BEGINNING])
+        beginning = hash(model.history[:_BEGINNING]) if type(model.history) is str else id(model)
         known = self.histories.get(beginning)
         if known is not None:
             shorter, longer = sorted((known, model), key=lambda span: len(span.history))

@@ -29,7 +29,7 @@ class Scoreboard:
         """Count a verdict."""
         self.runs += 1
         labels = self._labels.setdefault(verdict.rule or "no rule", Counter())
-        self._outcomes.update(verdict.outcomes() if verdict.rule else ())
+        self._outcomes.update(verdict.outcomes if verdict.rule else ())
         for evaluation in verdict.evaluations:
             if evaluation.primary:
                 score = evaluation.score

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 def row_of(verdict: Verdict) -> Row:
     """What one rule says of an agent run, or of the trace or conversation that begins with it."""
-    run, outcomes = verdict.run, verdict.outcomes() if verdict.rule else None
+    run, outcomes = verdict.run, verdict.outcomes if verdict.rule else None
     row = {
         "trace_id": run.trace_id.hex(),
         "span_id": run.span_id.hex(),

@@ -19,7 +19,6 @@ Attributes = tuple[tuple[str, AttributeValue], ...]
 _ONE_BYTE = 128  # lengths below this take one byte
 _INFO, _WARN = 9, 13  # SeverityNumber of an evaluation, and of one that failed to run
 _of_spans: ByteCache[Attributes, bytes] = ByteCache(4 << 20)
-_of_records: ByteCache[Attributes, bytes] = ByteCache(4 << 20)
 _envelopes: ByteCache[tuple[bytes, str, str], Envelope] = ByteCache(4 << 20)
 
 
@@ -38,14 +37,14 @@ def log_record(
     time_ns: int,
     trace_id: bytes,
     span_id: bytes,
-    shared: Attributes,
+    encoded: bytes,
     own: Mapping[str, AttributeValue],
     *,
     failed: bool,
 ) -> bytes:
     """Returns an event as a serialised ``LogRecord``, linked to its span by trace id and span id.
 
-    ``shared`` are attributes that many events have in common (their encoding is cached), ``own`` those of this event.
+    ``encoded`` are attributes that many events have in common, by ``record_attributes``; ``own`` those of this event.
     """
     record: bytes = schema.LogRecord(
         time_ns=time_ns,
@@ -56,22 +55,25 @@ def log_record(
         span_id=span_id,
         event_name=event_name.encode(),
     ).SerializeToString()
-    return record + _record_attributes(shared)
+    return record + encoded
 
 
 def _span_attributes(attributes: Attributes) -> bytes:
     known = _of_spans.get(attributes)
-    return known if known is not None else _encode(schema.Span, attributes, _of_spans)
+    if known is None:
+        encoded = _encode(schema.Span, attributes)
+        return _of_spans.keep(attributes, encoded, 4 * len(encoded))
+    return known
 
 
-def _record_attributes(attributes: Attributes) -> bytes:
-    known = _of_records.get(attributes)
-    return known if known is not None else _encode(schema.LogRecord, attributes, _of_records)
+def record_attributes(attributes: Attributes) -> bytes:
+    """Returns the attributes as a part of a serialised ``LogRecord``."""
+    return _encode(schema.LogRecord, attributes)
 
 
-def _encode(message: Any, attributes: Attributes, cache: ByteCache[Attributes, bytes]) -> bytes:
+def _encode(message: Any, attributes: Attributes) -> bytes:
     encoded: bytes = message(attributes=[_key_value(key, value) for key, value in attributes]).SerializeToString()
-    return cache.keep(attributes, encoded, 4 * len(encoded))
+    return encoded
 
 
 def _key_value(key: str, value: AttributeValue) -> bytes:

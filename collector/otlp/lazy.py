@@ -25,6 +25,7 @@ _TRACE_TAG, _SPAN_TAG, _PARENT_TAG, _NAME_TAG, _KIND_TAG = b"\n\x10", b"\x12\x08
 _unpack_ids = struct.Struct("2s16s2s8s2s8s").unpack_from
 _NAME = 38  # offset of the name's tag
 _MAX_SHORT = 127  # lengths up to this take one byte
+_LINK = struct.Struct("8s8s")  # span id, parent id
 _NO_PARENT = bytes(8)
 # The end of one with flags: 85 01 <four bytes, little-endian>. If bit 0x100 is set, bit 0x200 tells whether the parent is
 # remote; otherwise the kind decides.
@@ -191,8 +192,10 @@ def _parse_ids(raw: bytes) -> tuple[bytes, bytes, bytes, bool]:
 
 def parent_links(packed: bytes) -> dict[bytes, bytes]:
     """Returns parent span id by span id, b"" for a root, from concatenated links of 16 bytes each."""
-    parents = {packed[start : start + 8]: packed[start + 8 : start + 16] for start in range(0, len(packed), 16)}
-    return {span: b"" if parent == _NO_PARENT else parent for span, parent in parents.items()}
+    parents: dict[bytes, bytes] = dict(_LINK.iter_unpack(packed))
+    for span in [span for span, parent in parents.items() if parent == _NO_PARENT]:
+        parents[span] = b""
+    return parents
 
 
 def join(groups: Iterable[tuple[Envelope, Sequence[bytes]]]) -> bytes:

@@ -34,6 +34,7 @@ class Ancestry:
         self._spans = spans
         self._parents = parents
         self._of_children: dict[bytes, Ancestors] = {}
+        self._topmost = [link for link in parents.items() if not link[1] or link[1] not in parents]
 
     def ancestors_of(self, span_id: bytes) -> Ancestors:
         """Returns the ancestors of ``span_id``, cached for its siblings and for every span on the way to the root."""
@@ -83,8 +84,8 @@ class Ancestry:
         """Returns the parents that spans of the trace name, that ran in the same process and were not received."""
         return {
             parent
-            for span_id, parent in self._parents.items()
-            if parent and parent not in self._parents and parent not in self._spans
+            for span_id, parent in self._topmost
+            if parent and parent not in self._spans
             and not ((span := self._spans.get(span_id)) is not None and span.remote_parent)
         }  # fmt: skip
 
@@ -100,7 +101,7 @@ class Ancestry:
 
     def root(self) -> bytes | None:
         """Returns the root of the spans received, the earliest if there are several; None if every span has a parent."""
-        roots = [span_id for span_id, parent in self._parents.items() if not parent]
+        roots = [span_id for span_id, parent in self._topmost if not parent]
         if not roots:
             roots = [
                 span.span_id

@@ -55,9 +55,7 @@ def _is_prefixed(long: str, short: str) -> bool:
 
 def merge_repeated_calls(run: RunSpans) -> None:
     """Merge the executions of ``run`` that two instrumentations recorded, and note those that may be such."""
-    if len(run.executions) < 2:
-        return
-    if not _may_repeat(run.executions):
+    if len(run.executions) < 2 or not _may_repeat(run.executions):
         return
     calls = sorted(run.executions, key=lambda call: by_start(call[0]))
     for one, other in _best_pairs(calls, _likeness, lambda call: call[0]):
@@ -86,13 +84,16 @@ def _is_alike_but_for_time(one: Sequence[GenAISpan], other: Sequence[GenAISpan])
     return not (ids and other_ids and ids.isdisjoint(other_ids))
 
 
-def _may_repeat(calls: Iterable[Sequence[GenAISpan]]) -> bool:
+def _may_repeat(calls: Sequence[Sequence[GenAISpan]]) -> bool:
     """Whether two instrumentations recorded the calls, or two calls have one id."""
-    outer = [call[0] for call in calls]
-    if any(span.instrumentation != outer[0].instrumentation for span in outer):
-        return True
-    ids = [span.call_id for span in outer if span.call_id is not None]
-    return len(set(ids)) < len(ids)
+    first, ids = calls[0][0], set[str]()
+    for call in calls:
+        span = call[0]
+        if span.scope != first.scope or span.dialect != first.dialect or span.call_id in ids:
+            return True
+        if span.call_id is not None:
+            ids.add(span.call_id)
+    return False
 
 
 def absorb_calls(runs: Iterable[RunSpans], others: RunSpans) -> None:

@@ -69,7 +69,8 @@ def contradicting_clocks(call: DraftCall | GenAISpan, enclosing: GenAISpan, skew
 
 
 def _start(call: DraftCall) -> tuple[int, int, int, bytes]:
-    return _begin(call), call.turn, call.position, call.span_id or b""
+    start = call.start_ns if call.start_ns <= call.end_ns else _begin(call)
+    return start, call.turn, call.position, call.span_id or b""
 
 
 def _begin(call: DraftCall | GenAISpan) -> int:
@@ -86,9 +87,10 @@ def _end(call: DraftCall | GenAISpan) -> int:
 
 def _is_plain(calls: Sequence[DraftCall]) -> bool:
     """Whether one clock orders all calls, and the model's turns agree with it."""
-    if not calls:
-        return True
     latest_turn: dict[int, int] = {}
+    for call in calls:
+        if not call.start_ns or 0 < call.end_ns < call.start_ns:
+            return False
     for before, after in pairwise(calls):
         if before.resource is not after.resource and clock_of(before.resource) != clock_of(after.resource):
             return False
@@ -100,7 +102,7 @@ def _is_plain(calls: Sequence[DraftCall]) -> bool:
             latest_turn[before.run] = max(latest_turn.get(before.run, -1), before.turn)
         if 0 <= after.turn < latest_turn.get(after.run, -1):
             return False
-    return calls[0].start_ns > 0 and not any(0 < call.end_ns < call.start_ns for call in calls)
+    return True
 
 
 def _is_settled_tie(before: DraftCall, after: DraftCall) -> bool:

@@ -22,6 +22,7 @@ from collector.reconstruction.runs import group_runs
 from scorers.rules.intents import FoundIntent
 from scorers.trajectory import Doubt, ToolCall, Trajectory
 
+_AGREEING = frozenset[frozenset[object]]()
 __all__ = ["ContextSettings", "Run", "join_runs", "reconstruct"]
 
 
@@ -107,10 +108,12 @@ def _wrong_clocks(
     """Returns the pairs of clocks by which a call lies outside a span that encloses it, or after a run that it started."""
     anchor = run.anchor
     inner: list[DraftCall | GenAISpan] = [] if anchor is None or not anchor.remote_parent else [anchor]
-    if anchor is None or any(call.resource is not anchor.resource for call in calls):
-        inner += calls
+    for call in calls:
+        if anchor is None or call.resource is not anchor.resource:
+            inner += calls
+            break
     if not inner:  # nearly always: one process, one clock
-        return frozenset()
+        return _AGREEING
     enclosing = (
         (span, next(ancestry.iter_ancestors(span.span_id), None)) for span in inner if span.span_id is not None
     )

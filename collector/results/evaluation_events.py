@@ -9,44 +9,51 @@ import hashlib
 from collections.abc import Iterator
 
 from collector.model import semconv
-from collector.otlp.annotate import Attributes, AttributeValue, log_record
+from collector.otlp.annotate import AttributeValue, log_record, record_attributes
+from collector.otlp.byte_cache import ByteCache
 from collector.scoring.verdict import Verdict
 from scorers import Evaluation
 
 
 def evaluation_events(verdict: Verdict, now_ns: int) -> Iterator[bytes]:
     """The verdict's evaluations as serialised log records."""
-    run = verdict.run
+    run, calls_without_span = verdict.run, _calls_without_span(verdict)
     for evaluation in verdict.evaluations:
         own: dict[str, AttributeValue] = {semconv.LOG_RECORD_UID: _uid(verdict, evaluation)}
         if run.conversation_id is not None:
             own[semconv.CONVERSATION_ID] = run.conversation_id
         if run.response_id is not None:
             own[semconv.RESPONSE_ID] = run.response_id
-        failed = evaluation.score.label == "error"
-        usual = _usual_attributes(verdict, evaluation)
+        score = evaluation.score
+        usual = _encoded((
+            evaluation.name, score.value, score.label, score.explanation, evaluation.version, verdict.complete,
+            verdict.doubts or None, calls_without_span or None, verdict.revision, run.agent,
+            None if verdict.scope == "run" else verdict.scope, verdict.rule, verdict.digest,
+            score.details.get("error.type"),
+        ))  # fmt: skip
+        failed = score.label == "error"
         yield log_record(semconv.EVENT_EVALUATION_RESULT, now_ns, run.trace_id, run.span_id, usual, own, failed=failed)
 
 
-def _usual_attributes(verdict: Verdict, evaluation: Evaluation) -> Attributes:
-    score = evaluation.score
-    attributes: tuple[tuple[str, AttributeValue | None], ...] = (
-        (semconv.EVALUATION_NAME, evaluation.name),
-        (semconv.EVALUATION_SCORE_VALUE, score.value),
-        (semconv.EVALUATION_SCORE_LABEL, score.label),
-        (semconv.EVALUATION_EXPLANATION, score.explanation),
-        (semconv.RIGHTCALL_SCORER_VERSION, evaluation.version),
-        (semconv.RIGHTCALL_COMPLETE, verdict.complete),
-        (semconv.RIGHTCALL_DOUBTS, tuple(verdict.doubts) or None),
-        (semconv.RIGHTCALL_CALLS_WITHOUT_SPAN, _calls_without_span(verdict) or None),
-        (semconv.RIGHTCALL_REVISION, verdict.revision),
-        (semconv.AGENT_NAME, verdict.run.agent),
-        (semconv.RIGHTCALL_SCOPE, None if verdict.scope == "run" else verdict.scope),
-        (semconv.RIGHTCALL_RULE, verdict.rule),
-        (semconv.RIGHTCALL_RULE_DIGEST, verdict.digest),
-        (semconv.ERROR_TYPE, score.details.get("error.type")),
-    )
-    return tuple([(name, value) for name, value in attributes if value is not None])
+_USUAL = (
+    semconv.EVALUATION_NAME, semconv.EVALUATION_SCORE_VALUE, semconv.EVALUATION_SCORE_LABEL,
+    semconv.EVALUATION_EXPLANATION, semconv.RIGHTCALL_SCORER_VERSION, semconv.RIGHTCALL_COMPLETE,
+    semconv.RIGHTCALL_DOUBTS, semconv.RIGHTCALL_CALLS_WITHOUT_SPAN, semconv.RIGHTCALL_REVISION, semconv.AGENT_NAME,
+    semconv.RIGHTCALL_SCOPE, semconv.RIGHTCALL_RULE, semconv.RIGHTCALL_RULE_DIGEST,
+    semconv.ERROR_TYPE,
+)  # fmt: skip
+"""What most events of a rule have in common."""
+_of_events: ByteCache[tuple[AttributeValue | None, ...], bytes] = ByteCache(4 << 20)
+
+
+def _encoded(values: tuple[AttributeValue | None, ...]) -> bytes:
+    """Returns the attributes of ``_USUAL`` that have a value, encoded."""
+    known = _of_events.get(values)
+    if known is None:
+        named = zip(_USUAL, values, strict=True)
+        encoded = record_attributes(tuple([(name, value) for name, value in named if value is not None]))
+        return _of_events.keep(values, encoded, 4 * len(encoded))
+    return known
 
 
 def _calls_without_span(verdict: Verdict) -> tuple[str, ...]:

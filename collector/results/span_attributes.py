@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from collector.model import semconv
 from collector.otlp.annotate import Attributes, AttributeValue
 from collector.scoring.verdict import Verdict
@@ -13,8 +15,8 @@ def span_attributes(verdicts: list[Verdict]) -> dict[bytes, Attributes]:
     for verdict in verdicts:
         if verdict.rule is None or verdict.shadow or verdict.run.span_id in added:
             continue
-        added[verdict.run.span_id] = tuple(_anchor_attributes(verdict, verdict.rule).items())
-        for span_id, outcome in zip(verdict.run.call_span_ids, verdict.outcomes(), strict=True):
+        added[verdict.run.span_id] = tuple(_anchor_attributes(verdict, verdict.rule))
+        for span_id, outcome in zip(verdict.run.call_span_ids, verdict.outcomes, strict=True):
             if span_id is not None:
                 added[span_id] = (*added.get(span_id, ()), (semconv.RIGHTCALL_OUTCOME, outcome))
     for verdict in verdicts:
@@ -28,62 +30,54 @@ def _unscored_attributes(verdict: Verdict, reason: str) -> Attributes:
         (semconv.RIGHTCALL_COMPLETE, verdict.complete),
         (semconv.RIGHTCALL_RULE, ""),
         (semconv.RIGHTCALL_UNSCORED_REASON, reason),
-        *_doubts(verdict),
-        *_scores(verdict).items(),
+        *([(semconv.RIGHTCALL_DOUBTS, verdict.doubts)] if verdict.doubts else ()),
+        *_scores(verdict),
     )
 
 
-def _doubts(verdict: Verdict) -> Attributes:
-    doubts = tuple(verdict.doubts)
-    return ((semconv.RIGHTCALL_DOUBTS, doubts),) if doubts else ()
-
-
-def _anchor_attributes(verdict: Verdict, rule: str) -> dict[str, AttributeValue]:
+def _anchor_attributes(verdict: Verdict, rule: str) -> Iterator[tuple[str, AttributeValue]]:
     """The rule, every score, and the primary one under its standard name."""
     run = verdict.run
-    attributes: dict[str, AttributeValue] = {
-        semconv.RIGHTCALL_COMPLETE: verdict.complete,
-        semconv.RIGHTCALL_RULE: rule,
-        semconv.RIGHTCALL_RULE_DIGEST: verdict.digest or "",
-        **dict(_doubts(verdict)),
-    }
+    yield semconv.RIGHTCALL_COMPLETE, verdict.complete
+    yield semconv.RIGHTCALL_RULE, rule
+    yield semconv.RIGHTCALL_RULE_DIGEST, verdict.digest or ""
+    if verdict.doubts:
+        yield semconv.RIGHTCALL_DOUBTS, verdict.doubts
     if run.route is not None:
-        attributes[semconv.RIGHTCALL_ROUTE] = run.route
+        yield semconv.RIGHTCALL_ROUTE, run.route
     if run.intent is not None:
-        attributes[semconv.RIGHTCALL_INTENT] = run.intent
+        yield semconv.RIGHTCALL_INTENT, run.intent
     if run.found_intent is not None:
-        attributes[semconv.RIGHTCALL_INTENT_REASON] = run.found_intent.reason
-    return attributes | _scores(verdict)
+        yield semconv.RIGHTCALL_INTENT_REASON, run.found_intent.reason
+    yield from _scores(verdict)
 
 
 def judged_attributes(judgement: Verdict) -> dict[bytes, Attributes]:
     """What a judgement adds to the anchor, which has the rest, where that still waits."""
     if judgement.shadow or judgement.scope != "run":
         return {}
-    return {judgement.run.span_id: tuple(_scores(judgement).items())}
+    return {judgement.run.span_id: tuple(_scores(judgement))}
 
 
-def _scores(verdict: Verdict) -> dict[str, AttributeValue]:
-    attributes: dict[str, AttributeValue] = {}
+def _scores(verdict: Verdict) -> Iterator[tuple[str, AttributeValue]]:
     for evaluation in verdict.evaluations:
         score = evaluation.score
         if score.value is not None:
-            attributes[f"rightcall.{evaluation.name}.score"] = score.value
-        attributes[f"rightcall.{evaluation.name}.label"] = score.label
+            yield f"rightcall.{evaluation.name}.score", score.value
+        yield f"rightcall.{evaluation.name}.label", score.label
         if evaluation.primary:
-            attributes[semconv.EVALUATION_NAME] = evaluation.name
+            yield semconv.EVALUATION_NAME, evaluation.name
             if score.value is not None:
-                attributes[semconv.EVALUATION_SCORE_VALUE] = score.value
-            attributes[semconv.EVALUATION_SCORE_LABEL] = score.label
-            attributes[semconv.EVALUATION_EXPLANATION] = score.explanation
-            attributes[semconv.RIGHTCALL_MISSING_TOOLS] = tuple(score.missing)
-            attributes[semconv.RIGHTCALL_EXTRA_TOOLS] = _extra_tools(verdict)
-    return attributes
+                yield semconv.EVALUATION_SCORE_VALUE, score.value
+            yield semconv.EVALUATION_SCORE_LABEL, score.label
+            yield semconv.EVALUATION_EXPLANATION, score.explanation
+            yield semconv.RIGHTCALL_MISSING_TOOLS, tuple(score.missing)
+            yield semconv.RIGHTCALL_EXTRA_TOOLS, _extra_tools(verdict)
 
 
 def _extra_tools(verdict: Verdict) -> tuple[str, ...]:
     calls = verdict.run.trajectory.calls
-    return tuple([c.name for c, outcome in zip(calls, verdict.outcomes(), strict=True) if outcome in _EXTRA])
+    return tuple([c.name for c, outcome in zip(calls, verdict.outcomes, strict=True) if outcome in _EXTRA])
 
 
 _EXTRA = frozenset({"extra", "forbidden"})

@@ -51,7 +51,7 @@ class VerdictCounter:
         if run.found_intent is not None:
             self._add(telemetry.intents, (run.found_intent.by,))
         if verdict.rule is not None and verdict.label in _COUNTED:
-            for call, outcome in zip(run.trajectory.calls, verdict.outcomes(), strict=True):
+            for call, outcome in zip(run.trajectory.calls, verdict.outcomes, strict=True):
                 self._add(telemetry.tool_calls, (verdict.rule, telemetry.label("tool", call.name), outcome))
 
     def flush(self) -> None:

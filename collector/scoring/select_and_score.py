@@ -30,14 +30,15 @@ class Scored(NamedTuple):
 
     def may_change(self, rules: RuleSet) -> bool:
         """Whether a span still on its way could change a first verdict: any but a pass, or the rule that gave it."""
-        first = [verdict for verdict in self.verdicts if verdict.revision == 0]
-        if any(evaluation.score.label != "pass" for verdict in first for evaluation in verdict.evaluations):
-            return True
-        return any(
-            doubt.name == "missing_remote_parent" and rules.matches_by("route", verdict.scope)
-            for verdict in first
-            for doubt in verdict.run.trajectory.doubts
-        )
+        for verdict in self.verdicts:
+            if verdict.revision:
+                continue
+            for evaluation in verdict.evaluations:
+                if evaluation.score.label != "pass":
+                    return True
+            if "missing_remote_parent" in verdict.doubts and rules.matches_by("route", verdict.scope):
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,10 @@ def arguments_to_embed(runs: Sequence[Run], rules: RuleSet, scopes: Sequence[str
 
 def tenant_of(run: Run) -> str | None:
     """Returns the tenant the sender named, None if it named none."""
-    return next((str(run.attributes[name]) for name in TENANT_ATTRIBUTES if name in run.attributes), None)
+    for name in TENANT_ATTRIBUTES:
+        if name in run.attributes:
+            return str(run.attributes[name])
+    return None
 
 
 class _Selected(NamedTuple):

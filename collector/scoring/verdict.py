@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from collector.reconstruction.reconstruct import Run
 from scorers import Evaluation
@@ -35,31 +35,31 @@ class Verdict:
     is_rule_unknown: bool = False
     """There is no rule because the span that may carry what selects it was not received."""
 
-    @property
-    def complete(self) -> bool:
-        """Whether nothing recorded says that the run made further calls."""
-        return not is_open(self.run.trajectory.doubts)
+    label: str = field(init=False, default="")
+    """The label of the primary scorer; "" if there is none."""
+    has_unobserved_arguments: bool = field(init=False, default=False)
+    """The rule constrains arguments that were not captured."""
+    doubts: tuple[str, ...] = field(init=False, default=())
+    """The names of what is in doubt, each once."""
+    outcomes: Sequence[str] = field(init=False, default=())
+    """The outcome of each call by the primary scorer, ``unscored`` if it scores no single calls."""
+    complete: bool = field(init=False, default=True)
+    """Nothing recorded says that the run made further calls."""
 
-    @property
-    def label(self) -> str:
-        """The label of the primary scorer; "" if there is none."""
+    def __post_init__(self) -> None:
+        calls = len(self.run.trajectory.calls)
         for evaluation in self.evaluations:
             if evaluation.primary:
-                return evaluation.score.label
-        return ""
-
-    @property
-    def doubts(self) -> Sequence[str]:
-        """The names of what is in doubt, each once."""
-        names = [doubt.name for doubt in self.run.trajectory.doubts]
-        if self.has_unobserved_arguments:
-            names.append("unobserved_arguments")
-        return list(dict.fromkeys(names))
-
-    @property
-    def has_unobserved_arguments(self) -> bool:
-        """Whether the rule constrains arguments that were not captured."""
-        return any(evaluation.score.details.get("unobserved") for evaluation in self.evaluations)
+                self.label, self.outcomes = evaluation.score.label, evaluation.score.outcomes
+            if evaluation.score.details.get("unobserved"):
+                self.has_unobserved_arguments = True
+        if len(self.outcomes) != calls:
+            self.outcomes = ("unscored",) * calls
+        doubts = self.run.trajectory.doubts
+        if doubts or self.has_unobserved_arguments:
+            unobserved = ("unobserved_arguments",) if self.has_unobserved_arguments else ()
+            self.doubts = tuple(dict.fromkeys((*(doubt.name for doubt in doubts), *unobserved)))
+            self.complete = not is_open(doubts)
 
     @property
     def unscored_reason(self) -> str | None:
@@ -72,11 +72,3 @@ class Verdict:
         if label == "incomplete" or label == "ambiguous":
             return next((doubt.name for doubt in self.run.trajectory.doubts if doubt.name in DECIDING), label)
         return "error" if label == "error" else None
-
-    def outcomes(self) -> Sequence[str]:
-        """Returns the outcome of each call by the primary scorer, ``unscored`` if it scores no single calls."""
-        calls = self.run.trajectory.calls
-        for evaluation in self.evaluations:
-            if evaluation.primary and len(evaluation.score.outcomes) == len(calls):
-                return evaluation.score.outcomes
-        return ["unscored"] * len(calls)

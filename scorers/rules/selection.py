@@ -57,7 +57,10 @@ class RuleIndex(Generic[R]):
             if value is not None:
                 candidates += self._by_key.get((key, value), ())
         candidates.sort()
-        return next((self._rules[at] for at in candidates if self._tests[at](context)), None)
+        for at in candidates:
+            if self._tests[at](context):
+                return self._rules[at]
+        return None
 
 
 def select(rules: Sequence[Rule], context: RuleContext) -> Rule | None:
@@ -82,9 +85,11 @@ def _compile_match(match: Match) -> Callable[[RuleContext], bool]:
             value = getattr(context, key)
             if value is None or not test(value):
                 return False
-        return all(
-            (value := context.attributes.get(key)) is not None and test(_as_text(value)) for key, test in attributes
-        )
+        for key, test in attributes:
+            value = context.attributes.get(key)
+            if value is None or not test(_as_text(value)):
+                return False
+        return True
 
     return matches
 

@@ -132,7 +132,7 @@ def test_a_run_whose_route_never_came_is_left_unscored_until_it_does(tmp_path: P
     bench = Bench(tmp_path, ROUTED, traces=WAITING)
     bench.send(data.agent(1, parent=9), data.tool(2, 1, "get_weather", 0.1))
     bench.wait(31)
-    assert [(verdict.rule, verdict.doubts) for verdict in bench.verdicts] == [(None, ["unknown_route"])]
+    assert [(verdict.rule, verdict.doubts) for verdict in bench.verdicts] == [(None, ("unknown_route",))]
     bench.send(data.span(9, name="POST /chat", http__route="/chat"))
     bench.wait(CONFIRM)
     assert [(verdict.rule, verdict.revision) for verdict in bench.verdicts[1:]] == [("chat", 1)]
@@ -147,5 +147,5 @@ def test_a_caller_in_another_process_is_waited_for_as_long_as_a_fail(tmp_path: P
     assert bench.verdicts == []
     bench.wait(1)
     assert [(verdict.rule, verdict.label, verdict.doubts) for verdict in bench.verdicts] == [
-        ("default", "pass", ["missing_remote_parent"])
+        ("default", "pass", ("missing_remote_parent",))
     ]

@@ -7,7 +7,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp import lazy
-from collector.otlp.annotate import annotate, events_envelope, log_record
+from collector.otlp.annotate import annotate, events_envelope, log_record, record_attributes
 from tests import otlp_data as data
 
 
@@ -37,7 +37,13 @@ def test_attributes_with_our_prefix_that_are_not_written_are_unchanged() -> None
 
 def test_an_event_is_a_log_record_linked_to_its_span() -> None:
     raw = log_record(
-        "gen_ai.evaluation.result", 5, data.TRACE, data.span_id(2), (("score", 1.0),), {"uid": "u"}, failed=False
+        "gen_ai.evaluation.result",
+        5,
+        data.TRACE,
+        data.span_id(2),
+        record_attributes([("score", 1.0)]),
+        {"uid": "u"},
+        failed=False,
     )
     record = LogRecord.FromString(raw)
     assert (record.event_name, record.time_unix_nano, record.trace_id, record.span_id) == (
@@ -48,13 +54,18 @@ def test_an_event_is_a_log_record_linked_to_its_span() -> None:
     )
     assert data.values_of(record) == {"uid": "u", "score": 1.0}
     assert record.severity_number == 9
-    assert LogRecord.FromString(log_record("e", 5, b"", b"", (), {}, failed=True)).severity_number == 13
+    assert LogRecord.FromString(log_record("e", 5, b"", b"", b"", {}, failed=True)).severity_number == 13
 
 
 def test_events_have_the_resource_of_the_run_and_the_scope_of_the_collector() -> None:
     ((envelope, _),) = lazy.iter_scopes(data.traces(data.span(1), service="shop").SerializeToString())
     request = lazy.join(
-        [(events_envelope(envelope.resource, "rightcall", "1.2"), [log_record("e", 1, b"", b"", (), {}, failed=False)])]
+        [
+            (
+                events_envelope(envelope.resource, "rightcall", "1.2"),
+                [log_record("e", 1, b"", b"", b"", {}, failed=False)],
+            )
+        ]
     )
     (resource,) = ExportLogsServiceRequest.FromString(request).resource_logs
     assert resource.resource.attributes[0].value.string_value == "shop"

@@ -8,11 +8,12 @@ import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue
 
 from collector.otlp import decode, lazy, schema
-from collector.otlp.annotate import _envelopes, _of_records, _of_spans, annotate, events_envelope, log_record
+from collector.otlp.annotate import _envelopes, _of_spans, annotate, events_envelope
 from collector.otlp.byte_cache import ByteCache
 from collector.otlp.decode import Decoder
 from collector.otlp.redact import Redactor
 from collector.otlp.schema import Scope, ScopeItems
+from collector.results.evaluation_events import _USUAL, _encoded, _of_events
 from tests import otlp_data as data
 
 NO_ENVELOPE = lazy.Envelope(b"", b"")
@@ -141,16 +142,17 @@ def test_only_the_first_events_of_a_span_are_read() -> None:
 
 
 def test_the_caches_of_annotating_are_bounded() -> None:
-    caches = (_of_spans, _of_records, _envelopes)
+    caches = (_of_spans, _of_events, _envelopes)
+    usual = [None] * (len(_USUAL) - 1)
     for number in range(100):
         text = f"{number}" + "x" * 40_000
         annotate(b"", (("n", text),))
-        log_record("e", 0, b"", b"", (("n", text),), {}, failed=False)
+        _encoded((text, *usual))
         events_envelope(text.encode(), "rightcall", "1")
     assert all(0 < cache.bytes <= cache.max_bytes == 4 << 20 for cache in caches)
     sizes = [len(cache) for cache in caches]
     annotate(b"", (("n", "x" * (1 << 20)),))
-    log_record("e", 0, b"", b"", (("n", "x" * (1 << 20)),), {}, failed=False)
+    _encoded(("x" * (1 << 20), *usual))
     events_envelope(bytes(1 << 20), "rightcall", "1")
     assert [len(cache) for cache in caches] == sizes
 

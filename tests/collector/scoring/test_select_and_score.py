@@ -74,7 +74,7 @@ def test_a_run_without_verdict_says_which_doubt_leaves_it_undecided(
 ) -> None:
     (verdict,) = score(rules({}), run_of("a", "b", doubts=doubts))
     assert (verdict.complete, verdict.label, verdict.unscored_reason) == (complete, label, reason)
-    assert verdict.doubts == doubts
+    assert verdict.doubts == tuple(doubts)
 
 
 def test_what_was_seen_may_suffice_for_a_fail() -> None:
@@ -103,9 +103,9 @@ def test_no_rule_is_chosen_while_the_span_that_may_name_its_route_is_missing(
 def test_arguments_that_were_not_captured_are_named_where_the_rule_constrains_them() -> None:
     sequence = [{"tool": "a", "arguments": {"city": "Oslo"}}, "b"]
     (verdict,) = score(rules({"expect": {"sequence": sequence}}), run_of("a", "b"))
-    assert (verdict.label, verdict.doubts) == ("pass", ["unobserved_arguments"])
+    assert (verdict.label, verdict.doubts) == ("pass", ("unobserved_arguments",))
     (verdict,) = score(rules({}), run_of("a", "b"))
-    assert verdict.doubts == []
+    assert verdict.doubts == ()
 
 
 def test_a_truncated_trace_is_incomplete() -> None:
