@@ -20,6 +20,9 @@ MAX_COMPARED: Final = 32
 _SEPARATORS: Final = ("_", ".", "-", "/", ":")
 _T = TypeVar("_T")
 
+SeenBy = set[tuple[int, str]]
+"""Runs, by ``id``, each with the scope of an instrumentation that recorded it too."""
+
 
 # --- calls --------------------------------------------------------------------------------------------------------------
 
@@ -61,20 +64,24 @@ def merge_repeated_calls(run: RunSpans) -> None:
     for one, other in _best_pairs(calls, _likeness, lambda call: call[0]):
         if _likeness(one, other) is None:  # one of them was merged with a third
             continue
-        first, second = (other, one) if _is_mcp(one[0]) and not _is_mcp(other[0]) else (one, other)
-        one[:] = first + second
-        other.clear()
+        _merge(one, other)
+    calls = [call for call in calls if call]
+    if len(calls) <= MAX_COMPARED:
+        for one, other in combinations(calls, 2):
+            if one and other and _is_alike_but_for_time(one, other) and not _ids(one).isdisjoint(_ids(other)):
+                _merge(one, other)
     run.executions = [call for call in calls if call]
     run.repeated = {other[0].span_id for _, other in _best_pairs(run.executions, _doubtful, lambda call: call[0])}
-    if not run.repeated and len(run.executions) <= MAX_COMPARED and not _have_comparable_times(run.executions):
+    if not run.repeated and len(run.executions) <= MAX_COMPARED:
         pairs = combinations(run.executions, 2)
         run.repeated = {other[0].span_id for one, other in pairs if _is_alike_but_for_time(one, other)}
 
 
-def _have_comparable_times(calls: Sequence[Sequence[GenAISpan]]) -> bool:
-    """Whether one clock stamped all calls, and none misses a time or ends before it starts."""
-    resource = calls[0][0].resource
-    return all(call[0].resource is resource and 0 < call[0].start_ns <= call[0].end_ns for call in calls)
+def _merge(one: list[GenAISpan], other: list[GenAISpan]) -> None:
+    """Make the spans of ``other`` spans of ``one``, those of an MCP library last: frameworks know more of a call."""
+    first, second = (other, one) if _is_mcp(one[0]) and not _is_mcp(other[0]) else (one, other)
+    one[:] = first + second
+    other.clear()
 
 
 def _is_alike_but_for_time(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> bool:
@@ -96,16 +103,20 @@ def _may_repeat(calls: Sequence[Sequence[GenAISpan]]) -> bool:
     return False
 
 
-def absorb_calls(runs: Iterable[RunSpans], others: RunSpans) -> None:
+def absorb_calls(runs: Iterable[RunSpans], others: RunSpans) -> SeenBy:
     """Merge executions of ``others`` that another instrumentation recorded as executions of ``runs`` into those."""
     known = {id(call): call for run in runs for call in run.executions}
+    owner = {id(call): run for run in runs for call in run.executions}
+    seen_by: SeenBy = set()
     calls = sorted([*known.values(), *others.executions], key=lambda call: by_start(call[0]))
     for one, other in _best_pairs(calls, _likeness, lambda call: call[0]):
         kept, absorbed = (one, other) if id(one) in known else (other, one)
         if id(kept) in known and id(absorbed) not in known and _likeness(kept, absorbed) is not None:
+            seen_by |= {(id(owner[id(kept)]), span.scope) for span in absorbed}
             kept += absorbed
             absorbed.clear()
     others.executions = [call for call in others.executions if call]
+    return seen_by
 
 
 def _likeness(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> tuple[int, ...] | None:
@@ -194,15 +205,24 @@ def _run_likeness(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAIS
     (run, anchor), (other_run, other_anchor) = one, other
     if anchor.name != other_anchor.name and None not in (anchor.name, other_anchor.name):
         return None
-    if anchor.instrumentation == other_anchor.instrumentation or _overlap(anchor, other_anchor, of_longer=True) < 0.8:
+    if anchor.instrumentation == other_anchor.instrumentation or not _are_simultaneous(one, other):
         return None
     if _is_inside(other_run, run) and (other_run.started_by is not None or other_run.parent is not run):
         return None
     if run.executions and other_run.executions:
         first = ((a, b) for a in run.executions[:MAX_COMPARED] for b in other_run.executions[:MAX_COMPARED])
-        if not any(_likeness(a, b) is not None for a, b in first):
+        if not any(_likeness(a, b) is not None or _is_alike_but_for_time(a, b) for a, b in first):
             return None
     return (_distance(anchor, other_anchor),)
+
+
+def _are_simultaneous(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAISpan]) -> bool:
+    """Whether two runs happened at the same time; where a time is missing, whether they have a call of one id."""
+    (run, anchor), (other_run, other_anchor) = one, other
+    if all(span.start_ns and span.end_ns for span in (anchor, other_anchor)):
+        return _overlap(anchor, other_anchor, of_longer=True) >= 0.8
+    ids, other_ids = ({one for call in each.executions for one in _ids(call)} for each in (run, other_run))
+    return not ids.isdisjoint(other_ids)
 
 
 def _is_inside(run: RunSpans, other: RunSpans) -> bool:
@@ -237,18 +257,21 @@ def _called(model: GenAISpan) -> list[str]:
     return [] if model.output is None else [part.name for part in tool_call_parts(model.output)]
 
 
-def absorb_models(runs: Iterable[RunSpans], others: RunSpans) -> None:
+def absorb_models(runs: Iterable[RunSpans], others: RunSpans) -> SeenBy:
     """Leave out the requests of ``others`` that another instrumentation recorded as requests of ``runs``."""
     owner = {model.span_id: run for run in runs for model in run.models}
     models = sorted([model for run in runs for model in run.models] + others.models, key=by_start)
     absorbed: dict[bytes, GenAISpan] = {}
+    seen_by: SeenBy = set()
     for one, other in _best_pairs(models, _model_likeness, lambda model: model):
         kept, repeated = (one, other) if one.span_id in owner else (other, one)
         if kept.span_id in owner and repeated.span_id not in owner and repeated.span_id not in absorbed:
             absorbed[repeated.span_id] = repeated
+            seen_by.add((id(owner[kept.span_id]), repeated.scope))
             if kept.output is None and repeated.output is not None:
                 owner[kept.span_id].models.append(repeated)
     others.models = [model for model in others.models if model.span_id not in absorbed]
+    return seen_by
 
 
 def _model_likeness(one: GenAISpan, other: GenAISpan) -> tuple[int, ...] | None:
@@ -267,9 +290,9 @@ def _best_pairs(
     """Returns the pairs of ``items``, which are sorted by start, that are alike, the most alike first."""
     found: list[tuple[tuple[int, ...], int, _T, _T]] = []
     for at, one in enumerate(items):
-        end = span_of(one).end_ns
+        end = max(span_of(one).start_ns, span_of(one).end_ns) if span_of(one).end_ns else float("inf")
         for other in items[at + 1 : at + 1 + MAX_COMPARED]:
-            if span_of(other).start_ns > end:
+            if min(span_of(other).start_ns, span_of(other).end_ns) > end:
                 break
             rank = likeness(one, other)
             if rank is not None:
@@ -286,7 +309,9 @@ def _overlap(one: GenAISpan, other: GenAISpan, *, of_longer: bool) -> float:
     """Which part of the longer, or of the shorter, of two spans the other one covers; negative if they are apart."""
     if not one.start_ns or not other.start_ns:
         return -1.0
-    common = min(one.end_ns, other.end_ns) - max(one.start_ns, other.start_ns)
-    lengths = one.end_ns - one.start_ns, other.end_ns - other.start_ns
+    begin, end = sorted((one.start_ns, one.end_ns))  # a clock set back meanwhile makes a span end before it starts
+    other_begin, other_end = sorted((other.start_ns, other.end_ns))
+    common = min(end, other_end) - max(begin, other_begin)
+    lengths = end - begin, other_end - other_begin
     length = max(lengths) if of_longer else min(lengths)
     return common / length if length > 0 else 1.0 if common == 0 else -1.0

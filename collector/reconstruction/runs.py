@@ -19,6 +19,7 @@ from collector.payloads.messages import tool_call_parts
 from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.drafts import RunSpans, by_start, latest_start
 from collector.reconstruction.duplicates import (
+    SeenBy,
     absorb_calls,
     absorb_models,
     is_nested_call,
@@ -83,10 +84,12 @@ def _assign(
             run = agentless.setdefault(ancestors.missing, RunSpans(None, b""))
         if span.role is Role.MODEL:
             run.models.append(span)
+        elif span.span_id in calls:
+            continue  # by the clock, one inside it started first
         elif ancestors.tool is None:
             calls[span.span_id] = call = [span]
             run.executions.append(call)
-        elif span.span_id not in calls:
+        else:
             _open_nested_call(span, ancestry, calls, run)
     return agentless
 
@@ -102,6 +105,9 @@ def _adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_r
     for missing, spans in orphans.items():
         if not missing:
             continue
+        if runs and _is_recorded_twice(spans, runs):
+            absorb_calls(runs, spans)
+            absorb_models(runs, spans)
         owners = [run for run in runs if belongs_to(spans, run)]
         possible = [run for run in runs if _is_under_way(run, spans)] if len(owners) != 1 else []
         if len(owners) == 1:
@@ -129,9 +135,14 @@ def _adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_r
 
 def _reclaim(agentless: RunSpans, runs: Sequence[RunSpans]) -> None:
     """Take from ``agentless`` what is a run's: recorded there by another instrumentation, or requested by its models."""
-    if len({span.instrumentation for span in _members(agentless)}.union(*(map(_recorded_by, runs)))) > 1:
-        absorb_calls(runs, agentless)
-        absorb_models(runs, agentless)
+    if _is_recorded_twice(agentless, runs):
+        seen_by = absorb_calls(runs, agentless) | absorb_models(runs, agentless)
+        for run in runs:
+            own = run.anchor.instrumentation if run.anchor is not None else None
+            seen_by |= {(id(run), span.scope) for span in run.wrappers if span.instrumentation != own}
+        besides = {scope for _, scope in seen_by}
+        seen_by |= {(id(run), run.anchor.scope) for run in runs if run.anchor is not None}
+        _claim_rest(agentless, runs, {pair for pair in seen_by if pair[1] in besides})
     if not any(call[0].call_id for call in agentless.executions):
         return
     owners: dict[str, list[RunSpans]] = {}
@@ -146,14 +157,45 @@ def _reclaim(agentless: RunSpans, runs: Sequence[RunSpans]) -> None:
     agentless.executions = remaining
 
 
+def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy) -> None:
+    """Give what an instrumentation recorded besides spans that are a run's too to that run: the run lacks its own span.
+
+    Where it recorded several runs at that time, each counts the calls as in doubt.
+    """
+    unclaimed = RunSpans(None, agentless.anchor_id)
+    for span, alone in [
+        *((call[0], RunSpans(None, b"", executions=[call])) for call in agentless.executions),
+        *((model, RunSpans(None, b"", models=[model])) for model in agentless.models),
+    ]:
+        owners = [run for run in runs if (id(run), span.scope) in seen_by and _may_enclose(run.anchor, span)]
+        if span.start_ns:
+            owners = [run for run in owners if not any(other.parent is run for other in owners)]
+        if len(owners) == 1:
+            _join(owners[0], alone)
+        elif owners:
+            for run in owners:
+                run.disputed.append(alone)
+        else:
+            _join(unclaimed, alone)
+    agentless.executions, agentless.models = unclaimed.executions, unclaimed.models
+
+
+def _may_enclose(anchor: GenAISpan | None, span: GenAISpan) -> bool:
+    """Whether the span may have been made during the run: by the clock, where one clock stamped both."""
+    if anchor is None or anchor.resource != span.resource or not span.start_ns or not anchor.start_ns:
+        return True
+    return anchor.start_ns <= latest_start(span.start_ns) and span.start_ns <= max(anchor.end_ns, anchor.start_ns)
+
+
 def _members(run: RunSpans) -> Iterator[GenAISpan]:
     yield from run.models
     for call in run.executions:
         yield call[0]
 
 
-def _recorded_by(run: RunSpans) -> set[tuple[str, str]]:
-    return {span.instrumentation for span in _members(run)}
+def _is_recorded_twice(spans: RunSpans, runs: Iterable[RunSpans]) -> bool:
+    """Whether an instrumentation recorded these spans that did not record those of the runs, or the reverse."""
+    return len({span.instrumentation for run in (spans, *runs) for span in _members(run)}) > 1
 
 
 def _join(run: RunSpans, spans: RunSpans) -> None:

@@ -214,3 +214,93 @@ def test_two_records_whose_times_cannot_be_compared_may_be_one_call() -> None:
         tool_span("look", {"q": 1}, 3, at=510, resource=there, scope="other"),
     )
     assert [doubt.name for doubt in run.trajectory.doubts] == ["uncertain_duplicate"]
+
+
+def test_a_call_whose_inner_record_seems_to_start_first_is_one() -> None:
+    run = run_of(
+        agent_span(),
+        second_tool("search", {"q": 1}, 2, 1, at=15, lasting=50),
+        tool_span("search", {"q": 1}, 3, 2, at=10.2, lasting=49.5),
+    )
+    assert called(run) == ["search"]
+
+
+def test_equal_records_of_two_instrumentations_at_other_times_may_be_one_call() -> None:
+    run = run_of(
+        agent_span(), tool_span("roll", {}, 2, at=10, lasting=50), second_tool("roll", {}, 3, 1, at=70, lasting=50)
+    )
+    assert [(doubt.name, doubt.calls) for doubt in run.trajectory.doubts] == [("uncertain_duplicate", (1,))]
+
+
+def test_records_of_one_call_id_are_one_call_whatever_their_times() -> None:
+    run = run_of(
+        agent_span(),
+        tool_span("pay", {"n": 1}, 2, at=10, lasting=50, call_id="c1"),
+        tool_span("pay", None, 3, at=90, lasting=50, call_id="c1", scope="second"),
+    )
+    assert (called(run), run.trajectory.doubts) == (["pay"], [])
+
+
+def of_two_libraries(*, lost: int) -> list[Span]:
+    """A run of which a second library records the agent, and beside it the request, the call and another request."""
+    pay: list[tuple[str | None, str, Any]] = [("c1", "pay", {"n": 1})]
+    look: list[tuple[str | None, str, Any]] = [("c2", "look", {})]
+    spans = [
+        span("POST", 9, lasting=1100),
+        agent_span("bot", 1, 9),
+        model_span(pay, 2, at=10, lasting=20),
+        tool_span("pay", {"n": 1}, 3, at=40, lasting=20, call_id="c1"),
+        model_span(look, 4, at=70, lasting=20),
+        tool_span("look", {}, 5, at=100, lasting=20, call_id="c2"),
+        model_span((), 6, at=130, lasting=20),
+        second_agent("bot", 10, 9, at=0.5, lasting=999),
+        model_span(pay, 12, 9, at=10.2, lasting=19, scope="second"),
+        second_tool("pay", {"n": 1}, 13, 9, at=40.2, lasting=19),
+        model_span(look, 14, 9, at=70.2, lasting=19, scope="second"),
+        second_tool("look", {}, 15, 9, at=100.2, lasting=19),
+        model_span((), 16, 9, at=130.2, lasting=19, scope="second"),
+    ]
+    return [one for one in spans if one.span_id != span_id(lost)]
+
+
+@pytest.mark.parametrize("lost", [0, 2, 3, 4, 5, 12, 13, 14, 15])
+def test_what_one_of_two_libraries_lost_the_other_tells_and_no_second_run_appears(lost: int) -> None:
+    run = run_of(*of_two_libraries(lost=lost))
+    assert (run.span_id, called(run), run.trajectory.doubts) == (span_id(1), ["pay", "look"], [])
+
+
+def test_what_a_library_records_outside_every_run_is_a_run_of_its_own() -> None:
+    before = tool_span("warm_up", {}, 20, 9, at=1005, lasting=5, scope="second")
+    runs = runs_of(*of_two_libraries(lost=0), before)
+    assert [called(run) for run in runs] == [["pay", "look"], ["warm_up"]]
+
+
+def test_calls_without_times_that_a_second_library_records_beside_two_runs_may_be_of_either() -> None:
+    look = second_tool("look", {}, 8, 9, at=10, lasting=1)
+    look.start_ns = look.end_ns = 0
+    runs = runs_of(
+        span("POST", 9, lasting=1100),
+        agent_span("boss", 1, 9, lasting=400),
+        tool_span("ask", {}, 2, at=10, lasting=50),
+        agent_span("clerk", 3, 9, at=500, lasting=400),
+        second_agent("boss", 5, 9, at=0.5, lasting=399),
+        second_agent("clerk", 7, 9, at=500.5, lasting=399),
+        look,
+    )
+    assert [(run.agent, [doubt.name for doubt in run.trajectory.doubts]) for run in runs] == [
+        ("boss", ["uncertain_owner", "uncertain_order"]),
+        ("clerk", ["uncertain_owner"]),
+    ]
+
+
+@pytest.mark.parametrize("change", ["reversed", "no ends"])
+def test_two_trees_of_one_run_are_one_run_though_times_are_wrong(change: str) -> None:
+    spans = [
+        agent_span("bot", 1),
+        tool_span("search", {"q": 1}, 2, at=10, lasting=50, call_id="c1"),
+        agent_span("bot", 3, at=0.5, lasting=999, scope="second"),
+        tool_span("search", {"q": 1}, 4, 3, at=10.2, lasting=49.5, call_id="c1", scope="second"),
+    ]
+    for one in spans:
+        one.start_ns, one.end_ns = (one.end_ns, one.start_ns) if change == "reversed" else (one.start_ns, 0)
+    assert called(run_of(*spans)) == ["search"]
