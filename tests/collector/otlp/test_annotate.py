@@ -41,7 +41,7 @@ def test_an_event_is_a_log_record_linked_to_its_span() -> None:
         5,
         data.TRACE,
         data.span_id(2),
-        record_attributes([("score", 1.0)]),
+        record_attributes((("score", 1.0),)),
         {"uid": "u"},
         failed=False,
     )
