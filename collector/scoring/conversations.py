@@ -21,13 +21,11 @@ from collector.scoring.select_and_score import arguments_to_embed, tenant_of, ve
 from collector.scoring.verdict import Verdict
 from scorers import Doubt, FoundIntent, RuleSet, ToolCall, Trajectory
 from scorers.trajectory import DoubtName, Order
-from scorers.unicode import JSONDecoder
 
 _PLAIN: Final = (
     "agent", "conversation_id", "route", "intent", "user_input", "response_id", "service", "dialect", "attributes",
     "start_ns",
 )  # fmt: skip
-_decoder: Final = JSONDecoder()
 _DAMAGED = "a run of a conversation is damaged"
 
 
@@ -153,7 +151,7 @@ def read(conversation: Conversation) -> tuple[list[Run], bytes]:
 
 
 def _parse(record: bytes) -> Mapping[str, Any]:
-    written = _decoder.decode(record.decode())
+    written = json.loads(record)
     if type(written) is not dict or not written.keys() >= {"key", "complete", "resource"}:
         raise ValueError(_DAMAGED)
     return written

@@ -121,12 +121,6 @@ def test_a_damaged_record_is_refused_or_read(at: int, noise: bytes) -> None:
         return
 
 
-def test_text_that_is_no_unicode_is_read_as_text_that_is() -> None:
-    run = restore(write(KEY, run_of("delete_\ud800"), b"", complete=True))
-    conversation = Conversation(KEY, 0.0, 0.0, {run.anchor: run})
-    assert read(conversation)[0][0].trajectory.calls[0].name == "delete_\ufffd"
-
-
 @pytest.mark.parametrize("record", [b"[]", b"{}", b'{"ids": 1}', b"\xff"])
 def test_what_is_no_run_is_refused(record: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - json's own, or ours
