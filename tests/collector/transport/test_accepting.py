@@ -16,7 +16,7 @@ import pytest
 import trustme
 
 from collector.config.model import ServerTlsConfig
-from collector.transport.accepting import bind
+from collector.transport.accepting import Acceptor, bind
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 from tests.waiting import PATIENCE, until
 
@@ -125,3 +125,28 @@ def test_without_descriptors_it_waits_and_says_so_once(caplog: pytest.LogCapture
         asyncio.run(run())
     assert [record.message for record in caplog.records if "Too many open files" not in record.message] == []
     assert len(caplog.records) == 1
+
+
+def test_many_connections_at_once_leave_the_event_loop_to_others() -> None:
+    turn, accepted = 0, list[int]()
+
+    def factory() -> asyncio.Protocol:
+        accepted.append(turn)
+        return asyncio.Protocol()
+
+    async def run() -> None:
+        nonlocal turn
+        listener = bind("127.0.0.1:0")
+        senders = [socket.create_connection(listener.getsockname()) for _ in range(50)]  # in the kernel's queue
+        acceptor = Acceptor(listener, factory, [], 100, lambda: None)
+        async with asyncio.timeout(PATIENCE):
+            while len(accepted) < 50:
+                await asyncio.sleep(0)
+                turn += 1
+        for sender in senders:
+            sender.close()
+        await acceptor.close()
+        await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert len(set(accepted)) == 50, "one connection each time that all others have had their turn"
