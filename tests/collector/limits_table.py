@@ -138,6 +138,7 @@ CONSTANTS = {
         "collector/exporters/test_otlp_faults.py::test_http_waits_as_long_as_the_backend_asks",
     "collector.transport.credentials.MAX_FILE_BYTES":
         "collector/transport/test_credentials.py::test_a_file_that_is_too_large_is_refused",
+    "collector.otlp.status.MAX_REASON": "collector/exporters/test_otlp.py::test_the_reason_of_a_backend_is_short_and_printable",
     "collector.payloads.messages.MAX_CALLS": "collector/payloads/test_messages.py::test_calls_are_bounded",
     "collector.payloads.messages.MAX_NODES": "collector/payloads/test_messages.py::test_nodes_are_bounded",
     "collector.payloads.values.MAX_DEPTH": "collector/payloads/test_values.py::test_deep_nesting_is_not_parsed",
