@@ -114,7 +114,8 @@ class Telemetry:
             "spool_capacity_bytes", "Bytes in the spool above which senders are asked to slow down."
         )
         self.spool_failures = self._counter(
-            "spool_failures", "Failed writes of the spool, and damaged spools found at start."
+            "spool_failures",
+            "Failed writes of the spool, damaged or incomplete spools found at start, and files deleted while in use.",
         )
         self.judge_requests = self._counter(
             "judge_requests", "Requests to the judge, every attempt, by outcome.", "rule", "outcome"

@@ -95,6 +95,23 @@ def reopened(
         shutil.rmtree(copy)
 
 
+@pytest.fixture(scope="module")
+def closed(killed: Path) -> Path:
+    """The files that a process leaves when it is stopped: its log is merged into the main file."""
+    folder = killed.with_name("closed")
+    shutil.copytree(killed, folder)
+    opened(folder).close()
+    return folder
+
+
+def test_a_damaged_header_is_harmless_or_said(closed: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    sound, said = reopened(closed, caplog)
+    assert not said
+    found = [(reopened(closed, caplog, NAME, at, mask), at) for at in range(100) for mask in MASKS]
+    assert [at for (content, said), at in found if content != sound and not said] == []
+
+
 @pytest.mark.parametrize("name", [NAME, f"{NAME}-wal", f"{NAME}-commits"])
 def test_a_damaged_byte_is_harmless_or_said(name: str, killed: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
