@@ -1,7 +1,8 @@
 """Embeds texts in a thread before scoring needs them: numpy releases the GIL, so the event loop keeps running.
 
 A trace that needs an embedding not yet computed is postponed until it should be. If more texts wait than the queue takes,
-they are embedded during scoring, as without a queue; that blocks the event loop, and so slows the senders down.
+the trace asks again later: nothing is embedded in the event loop but the texts of traces that cannot wait, and those that
+come after the first `_MAX_TEXTS` of a trace.
 """
 
 from __future__ import annotations
@@ -42,9 +43,7 @@ class EmbeddingQueue:
         if not unknown or self._failed:
             return 0.0
         new = unknown - self._waiting
-        if len(self._waiting) + len(new) > MAX_WAITING:
-            return 0.0
-        for text in new:
+        for text in islice(new, MAX_WAITING - len(self._waiting)):
             self._waiting.add(text)
             self._worker.submit(self._embed, text)
         return _SECONDS_PER_TEXT * (1 + len(self._waiting))

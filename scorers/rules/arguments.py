@@ -51,7 +51,7 @@ MIN_LOOKUP_CHOICES = 5
 """From this many literal choices on, a dictionary lookup is faster than trying each."""
 
 _SCALARS = (str, int, float, type(None))
-_SEMANTIC_COST = 500
+_SEMANTIC_COST = 2_500  # of a vector that is known; so one evaluation embeds at most 200 texts
 _CHARS_PER_UNIT = 8  # of a text that is copied or compared with another
 
 _RATIOS: Mapping[str, Callable[..., float]] = {

@@ -55,10 +55,14 @@ def test_without_texts_scoring_is_not_postponed(queue: EmbeddingQueue) -> None:
     assert queue.ahead([]) == 0
 
 
-def test_texts_beyond_the_limit_are_embedded_during_scoring(queue: EmbeddingQueue) -> None:
-    assert queue.ahead(str(number) for number in range(MAX_WAITING)) > 0
-    assert queue.ahead(["one more"]) == 0
-    assert queue.ahead(["7"]) > 0, "that one is queued already"
+def test_texts_beyond_the_limit_wait_for_their_turn(queue: EmbeddingQueue, gated: Gated) -> None:
+    texts = [str(number) for number in range(MAX_WAITING + 10)]
+    assert queue.ahead(texts) > 0
+    assert queue.ahead(["one more"]) > 0
+    assert len(queue._waiting) == MAX_WAITING
+    gated.gate.set()
+    wait_for(lambda: queue.ahead([*texts, "one more"]) == 0, 0.001)
+    assert sorted(gated.embedded) == sorted([*texts, "one more"]), "each once"
 
 
 def test_a_run_with_more_texts_than_the_cache_is_not_postponed_forever(queue: EmbeddingQueue, gated: Gated) -> None:
