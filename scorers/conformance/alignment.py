@@ -3,16 +3,19 @@
 An edit is a missing call (expected, not made) or an extra one (made, not expected). The alignment is a cheapest one over
 all runs the pattern accepts, all linear extensions of the observed order and all ways to align the two (conformance
 checking, Adriansyah and van der Aalst). Among several cheapest alignments the choice is deterministic. A plain sequence of
-calls against a plain sequence of tools is solved by the longest common subsequence, and a block in any order by an
-assignment, both in polynomial time for every run; everything else is solved by search.
+calls against a plain sequence of tools is solved by the longest common subsequence, concurrent calls against it by
+`groups` where each fits one tool, and a block in any order by an assignment, all in polynomial time for every run; everything
+else is solved by search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from scorers.conformance.assignment import Partners, best_assignment
+from scorers.conformance.groups import match_groups
 from scorers.conformance.lcs import longest_common_subsequence
+from scorers.conformance.observation import bits
 from scorers.conformance.pattern import Pattern
 from scorers.conformance.search import Candidate, Pair, search
 from scorers.work import Work
@@ -33,9 +36,11 @@ def align(pattern: Pattern, fits: Sequence[int], costs: Sequence[int], steps: Se
             # Concurrent calls fit a sequence in whatever order it asks for.
             assigned = _assign([(tool, True) for tool in chain], fits, costs, work)
             return list(zip(chain, assigned, strict=True))
+        if _same_cost(fits, costs) and _are_disjoint(set(fits)):
+            return _align_groups(chain, fits, steps, work)
     if pattern.bag is not None:
         return _align_bag(pattern.bag, fits, costs, work)
-    # A structured pattern, or steps of concurrent calls against a sequence.
+    # A structured pattern, or calls of several steps that fit several tools of a sequence.
     groups: dict[int, list[Candidate]] = {}
     for index, (tools, step) in enumerate(zip(fits, steps, strict=True)):
         if tools:
@@ -46,6 +51,25 @@ def align(pattern: Pattern, fits: Sequence[int], costs: Sequence[int], steps: Se
 def _same_cost(fits: Sequence[int], costs: Sequence[int]) -> bool:
     """Whether all calls cost the same. Only then is a longest common subsequence certain to be a cheapest alignment."""
     return len({cost for tools, cost in zip(fits, costs, strict=True) if tools}) < 2
+
+
+def _are_disjoint(kinds: Collection[int]) -> bool:
+    """Whether no two of these sets of tools have a tool in common."""
+    union, total = 0, 0
+    for tools in kinds:
+        union |= tools
+        total += tools.bit_count()
+    return union.bit_count() == total
+
+
+def _align_groups(chain: Sequence[int], fits: Sequence[int], steps: Sequence[int], work: Work) -> list[Pair]:
+    kind_of = {tool: tools for tools in set(fits) for tool in bits(tools)}
+    groups: dict[int, dict[int, list[int]]] = {}
+    for call, (tools, step) in enumerate(zip(fits, steps, strict=True)):
+        if tools:
+            groups.setdefault(step, {}).setdefault(tools, []).append(call)
+    matched = match_groups([kind_of.get(tool, 0) for tool in chain], list(groups.values()), work)
+    return list(zip(chain, matched, strict=True))
 
 
 def _align_chain(pattern: Pattern, chain: Sequence[int], fits: Sequence[int], work: Work) -> list[Pair]:

@@ -133,7 +133,7 @@ def test_a_run_too_entangled_to_search_is_an_error() -> None:
     expected = [f"t{shuffled.randrange(10)}" for _ in range(200)]
     trajectory = run(*shuffled.sample(expected, 200), steps=[at // 8 for at in range(200)])
 
-    (evaluation,) = rule({"sequence": expected}).evaluate(trajectory)
+    (evaluation,) = rule({"sequence": [{"optional": name} for name in expected]}).evaluate(trajectory)
 
     assert evaluation.score.label == "error"
     assert evaluation.score.details == {"error.type": "WorkLimitError"}

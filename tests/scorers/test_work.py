@@ -162,12 +162,14 @@ def test_a_scorer_by_itself_has_no_limit() -> None:
         ({"sequence": [*"abcdef" * 10]}, run(*shuffled("abcdef", 10_000))),
         ({"sequence": [*"abcdef" * 10]}, run(*shuffled("abcdef", 10_000), steps=[0] * 10_000)),
         ({"sequence": [f"t{at}" for at in range(400)]}, run(*[f"t{400 - at}" for at in range(400)], steps=[0] * 400)),
+        ({"sequence": [*"abcdef" * 30]}, run(*shuffled("abcdef", 180), steps=[at // 5 for at in range(180)])),
+        ({"sequence": [f"t{at}" for at in range(200)]}, run(*[f"t{at ^ 1}" for at in range(200)], steps=pairs(100))),
         ({"any_order": ["*"] * 300}, run(*shuffled("abcdef", 10_000))),
         (argument({"schema": {"uniqueItems": True}}), with_argument(objects(4_000))),
         (argument({"regex": "refund|cancel|order"}), with_argument("a" * 20_000, 500)),
         (argument({"fuzzy": "where is my order"}), with_argument("where was my order, please?", 5_000)),
     ],
-    ids=["long", "one step", "reversed step", "globs", "unique items", "regex", "fuzzy"],
+    ids=["long", "one step", "reversed step", "steps", "pairs", "globs", "unique items", "regex", "fuzzy"],
 )
 def test_large_runs_are_scored(expect: dict[str, Any], trajectory: Trajectory) -> None:
     assert evaluate(expect, trajectory).score.label in {"pass", "fail"}

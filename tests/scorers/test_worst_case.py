@@ -36,7 +36,7 @@ MANY = {"sequence": [{"tool": "a", "arguments": {"x": {"regex": "."}}}] * 400, "
             "fuzzy",
         ),
         (argument({"schema": RECURSIVE}), {}, ("arguments", "x", "schema"), "schema"),
-        ({"sequence": [f"t{at % 5}" for at in range(300)]}, {}, ("expect",), "expect"),
+        ({"sequence": [{"optional": f"t{at % 5}"} for at in range(300)]}, {}, ("expect",), "expect"),
         (
             MANY,
             {"scorers": ["trajectory", {"system": "adk", "match_type": "ANY_ORDER"}]},

@@ -66,6 +66,33 @@ def test_the_fast_alignments_cost_as_much_as_the_search(
     assert cost(fast, costs) == cost(slow, costs)
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from("abc"), max_size=7), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=8)
+)
+def test_concurrent_calls_of_one_tool_each_are_aligned_with_a_sequence_as_the_search_does(
+    names: list[str], made: list[tuple[int, int]]
+) -> None:
+    built = pattern({"sequence": names})
+    known = (1 << len(built.tools)) - 1
+    made = sorted(made, key=lambda call: call[1])
+    fits = [1 << tool & known for tool, _ in made]
+    steps = [step for _, step in made]
+
+    fast = align(built, fits, [1] * len(fits), steps, Work())
+    groups: dict[int, list[Candidate]] = {}
+    for at, step in enumerate(steps):
+        if fits[at]:
+            groups.setdefault(step, []).append(Candidate(at, fits[at], 1))
+    slow = search(built, list(groups.values()), Work())
+
+    assert [tool for tool, _ in fast] == [tool for tool, _ in slow]
+    matched = [call for _, call in fast if call is not None]
+    assert len(matched) == len(set(matched)) == sum(call is not None for _, call in slow)
+    assert [steps[call] for call in matched] == sorted(steps[call] for call in matched)
+    assert all(call is None or fits[call] >> tool & 1 for tool, call in fast)
+
+
 @pytest.mark.parametrize(
     ("expect", "fits", "steps", "pairs"),
     [

@@ -177,7 +177,7 @@ def test_a_tool_cannot_be_both_expected_and_forbidden() -> None:
 def test_a_run_that_needs_too_large_a_search_raises() -> None:
     shuffled = Random(3)
     expected = [f"t{shuffled.randrange(10)}" for _ in range(200)]
-    scorer = rule({"sequence": expected}).native
+    scorer = rule({"sequence": [{"optional": name} for name in expected]}).native
 
     with pytest.raises(WorkLimitError):
         scorer.score(run(*shuffled.sample(expected, 200), steps=[at // 8 for at in range(200)]))
