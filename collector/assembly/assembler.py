@@ -146,6 +146,7 @@ class Assembler:
             self._count(trace, KNOWN_SPAN)
             return Disposition.LATE
         trace.spans[key] = span
+        trace.has_agent |= span.role == Role.AGENT
         size = span_bytes(span, received)
         if span.history is not None:
             size -= trace.keep_longest_history(span)
@@ -280,4 +281,4 @@ class Assembler:
     @staticmethod
     def _may_be_anchor(trace: Trace, span: GenAISpan) -> bool:
         """Whether it is a root and no agent was seen so far: in a trace without an agent the root is annotated."""
-        return not span.parent_span_id and all(other.role != Role.AGENT for other in trace.spans.values())
+        return not span.parent_span_id and not trace.has_agent

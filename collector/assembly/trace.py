@@ -81,6 +81,8 @@ class Trace:
     truncated: bool = False
     """A limit was reached, and something was not kept."""
     spans: dict[bytes | int, GenAISpan] = field(default_factory=dict)
+    has_agent: bool = False
+    """Whether one of them is an agent's."""
     held: dict[bytes, bytes] = field(default_factory=dict)
     """Raw spans that wait for the verdict, by span id."""
     envelope: Envelope | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +53,25 @@ def test_a_root_is_held_only_where_no_agent_is_known() -> None:
     assert add(assembler, genai_span(1, role=Role.OTHER), 0) is Disposition.HELD
     add(assembler, genai_span(2, 1, Role.AGENT), 0, OTHER_TRACE)
     assert add(assembler, genai_span(1, role=Role.OTHER), 0, OTHER_TRACE) is Disposition.FORWARD
+
+
+class Unscanned(dict[bytes | int, GenAISpan]):
+    """Spans that may be looked up and counted."""
+
+    def values(self) -> NoReturn:
+        raise AssertionError("the cost of a span grows with those before it")
+
+    __iter__ = items = keys = values
+
+
+def test_a_root_is_held_without_a_look_at_all_spans_before_it() -> None:
+    assembler = Assembler(CONFIG)
+    add(assembler, genai_span(1, role=Role.MODEL), 0)
+    trace = opened(assembler)
+    trace.spans = Unscanned(trace.spans)
+    assert add(assembler, genai_span(2, role=Role.MODEL), 0) is Disposition.HELD
+    add(assembler, genai_span(3, role=Role.AGENT), 0)
+    assert add(assembler, genai_span(4, role=Role.MODEL), 0) is Disposition.FORWARD
 
 
 def test_a_trace_without_agents_is_never_open() -> None:
