@@ -19,7 +19,7 @@ from typing import Literal
 from collector.assembly.deadlines import Deadlines
 from collector.assembly.finished import FinishedTraces
 from collector.assembly.held_spans import HeldSpans
-from collector.assembly.sizes import KNOWN_SPAN, TRACE, envelope_bytes, span_bytes
+from collector.assembly.sizes import KNOWN_SPAN, SHORT, SPAN, TRACE, envelope_bytes, span_bytes
 from collector.assembly.trace import Trace, TraceEvent, TraceState
 from collector.assembly.unclaimed import UnclaimedTraces
 from collector.config.memory import MemoryBudget
@@ -104,8 +104,10 @@ class Assembler:
                 self._unclaimed.add_links(trace_id, b"".join(ids), self._max_links, now)
                 continue
             if len(trace.links) < self._max_links:
-                trace.links += b"".join(ids)
-                self._count(trace, 8 * len(ids))
+                packed = b"".join(ids)
+                trace.links += packed
+                trace.size += len(packed)
+                self.held.bytes += len(packed)
             else:
                 trace.truncated = True
             if trace.waiting:  # this may be the parent it lacked
@@ -147,13 +149,14 @@ class Assembler:
             return Disposition.LATE
         trace.spans[key] = span
         trace.has_agent |= span.role == Role.AGENT
-        size = span_bytes(span, received)
+        size = SPAN + 2 * received if received <= SHORT else span_bytes(span, received)
         if span.history is not None:
             size -= trace.keep_longest_history(span)
         if span.resource is not trace.resource:
             trace.resource = span.resource
             size += envelope_bytes(envelope)
-        self._count(trace, size)
+        trace.size += size  # as in ``_count``: a hot path
+        self.held.bytes += size
         if late:
             return Disposition.LATE
         if type(key) is bytes and (span.annotatable or self._may_be_anchor(trace, span)):

@@ -14,20 +14,20 @@ VERDICT: Final = 300
 """That a run has its verdict."""
 KNOWN_SPAN: Final = 150
 """A span of which only the id is known."""
-_SPAN: Final = 600  # a decoded span without its texts
+SPAN: Final = 600
+"""A decoded span without its texts and attributes."""
+SHORT: Final = 4 << 10
+"""A span of up to this many bytes counts as twice what was received, a longer one as what is kept of it."""
 _ATTRIBUTE: Final = 100
-_SHORT: Final = (
-    4 << 10
-)  # a span of up to this many bytes counts as what was received, a longer one as what is kept of it
 _STRUCTURED: Final = 16  # objects take about this many times the bytes they were decoded from
 _MAX_RESOURCE: Final = 64 << 10  # of a decoded resource, whatever was received
 
 
 def span_bytes(span: GenAISpan, received: int) -> int:
     """Returns about how many bytes a decoded span takes; ``received`` is how many it was decoded from."""
-    size = _SPAN + _ATTRIBUTE * len(span.attributes)
-    if received <= _SHORT:
-        return size + received
+    if received <= SHORT:
+        return SPAN + 2 * received
+    size = SPAN + _ATTRIBUTE * len(span.attributes)
     content = (span.content.output, span.content.tool_definitions) if span.content is not None else ()
     for value in (span.arguments, span.output, span.history, span.user_input, *content):
         if type(value) is str:

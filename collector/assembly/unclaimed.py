@@ -37,14 +37,17 @@ class UnclaimedTraces:
         known = self._get(trace_id, now)
         if len(known.links) < max_links:
             known.links += links
-            self._grow(known, len(links))
+            known.size += len(links)
+            self._bytes += len(links)
 
     def add_root(self, trace_id: bytes, root: GenAISpan, received: int, max_roots: int, now: float) -> None:
         """Add a root, decoded from ``received`` bytes, unless there are ``max_roots`` of them."""
         known = self._get(trace_id, now)
         if len(known.roots) < max_roots:
             known.roots.append(root)
-            self._grow(known, span_bytes(root, received))
+            size = span_bytes(root, received)
+            known.size += size
+            self._bytes += size
 
     def claim(self, trace_id: bytes) -> Unclaimed:
         """What is known of the trace, removed from here."""
@@ -62,7 +65,3 @@ class UnclaimedTraces:
             known = self._young[trace_id] = self.claim(trace_id)
             self._bytes += known.size
         return known
-
-    def _grow(self, known: Unclaimed, size: int) -> None:
-        known.size += size
-        self._bytes += size
