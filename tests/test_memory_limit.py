@@ -1,0 +1,91 @@
+"""A running collector with little memory, attacked with all that takes much of it at once, stays below its limit."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import re
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+
+from tests import otlp_data as data
+from tests.collector_process import CollectorProcess
+from tests.waiting import PATIENCE, wait_for
+
+MIB = 1 << 20
+LIMIT_MIB = 256
+RULES = "rules: [{name: any, match: {}, expect: {any_order: []}}]"
+ROUNDS = 30
+
+
+@pytest.fixture
+def collector() -> Iterator[CollectorProcess]:
+    traces = {"settle": "100ms", "confirm": "100ms"}
+    with CollectorProcess(RULES, None, memory_limiter={"limit_mib": LIMIT_MIB}, traces=traces) as process:
+        yield process
+
+
+def peak_mib(process: CollectorProcess) -> int:
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
+    assert found
+    return int(found[1]) >> 10
+
+
+def post(process: CollectorProcess, body: bytes, kind: str = "x-protobuf", **headers: str) -> int:
+    url = f"http://127.0.0.1:{process.http}/v1/traces"
+    request = urllib.request.Request(url, body, {"content-type": f"application/{kind}", **headers})
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return 0  # closed while the body was still on its way
+
+
+def unfinished(process: CollectorProcess) -> socket.socket:
+    """Send 12 of 13 MiB of a body, as far as they are taken."""
+    sender = socket.create_connection(("127.0.0.1", process.http), timeout=1)
+    head = b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: %d\r\n\r\n"
+    with contextlib.suppress(OSError):  # refused
+        sender.sendall(head % (13 * MIB) + bytes(12 * MIB))
+    return sender
+
+
+def of_a_large_resource(number: int) -> bytes:
+    request = data.traces(data.span(1, trace_id=number.to_bytes(16)))
+    blob = KeyValue(key="blob", value=data.any_value(f"{number}" + "x" * (4 * MIB)))
+    request.resource_spans[0].resource.attributes.append(blob)
+    return request.SerializeToString()
+
+
+def with_a_large_call(number: int) -> bytes:
+    trace = (1000 + number).to_bytes(16)
+    call = data.tool(2, 1, "write", trace_id=trace)
+    text = data.any_value('{"text": "' + "y" * (4 * MIB) + '"}')
+    call.attributes.append(KeyValue(key="gen_ai.tool.call.arguments", value=text))
+    return data.traces(data.agent(1, trace_id=trace), call).SerializeToString()
+
+
+def test_all_that_takes_memory_stays_below_the_limit_and_others_are_served(collector: CollectorProcess) -> None:
+    innocent = data.traces(data.agent(1, trace_id=bytes(15) + b"i")).SerializeToString()
+    senders = [unfinished(collector) for _ in range(25)]
+    assert post(collector, innocent) == 200, "while large bodies are on their way"
+    for sender in senders:
+        sender.close()
+    bomb, nested = gzip.compress(bytes(60 * MIB)), b'{"x":[' + b"[]," * MIB + b"0]}"
+    for number in range(ROUNDS):
+        wait_for(lambda number=number: post(collector, of_a_large_resource(number)) == 200)
+        wait_for(lambda number=number: post(collector, with_a_large_call(number)) == 200)
+        if number % 10 == 0:
+            assert post(collector, bomb, **{"content-encoding": "gzip"}) in (400, 413, 429)
+            assert post(collector, nested, "json") in (400, 413, 429)
+    assert post(collector, innocent) == 200
+    assert peak_mib(collector) < LIMIT_MIB
+    assert "Traceback" not in collector.log
