@@ -4,7 +4,7 @@ BIN := .venv/bin
 SETUP := .venv/.installed
 .DEFAULT_GOAL := install
 
-.PHONY: help install all test lint format coverage mutants truth demo bench wheel lock clean
+.PHONY: help install all test lint format coverage mutants fuzz truth demo bench wheel lock clean
 
 help: ## List these targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -39,6 +39,10 @@ coverage: $(SETUP) ## Run the tests and fail below the coverage floor of pyproje
 mutants: $(SETUP) ## Change the core in about 4,000 places and list the changes that no test notices (about an hour)
 	$(BIN)/mutmut run
 	$(BIN)/mutmut results
+
+fuzz: $(SETUP) ## Search for inputs that reach new code and keep them as tests (an hour, Linux)
+	PATH="$$PATH:$(CURDIR)/$(BIN)" VIRTUAL_ENV="$(CURDIR)/.venv" uv pip install --quiet --group fuzz
+	$(BIN)/python -m tests.fuzz_coverage 720
 
 truth: $(SETUP) ## Take evidence away from the recorded runs and count confidently wrong verdicts (about 5 minutes)
 	$(BIN)/python -m tests.truth

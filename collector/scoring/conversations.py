@@ -151,8 +151,15 @@ def read(conversation: Conversation) -> tuple[list[Run], bytes]:
 
 
 def _parse(record: bytes) -> Mapping[str, Any]:
-    written = json.loads(record)
-    if type(written) is not dict or not written.keys() >= {"key", "complete", "resource"}:
+    try:
+        written = json.loads(record)
+    except RecursionError:
+        raise ValueError(_DAMAGED) from None
+    if (
+        type(written) is not dict
+        or not written.keys() >= {"key", "complete"}
+        or type(written.get("resource")) is not str
+    ):
         raise ValueError(_DAMAGED)
     return written
 

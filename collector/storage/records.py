@@ -107,11 +107,11 @@ def write_conversation(conversation: Conversation) -> bytes:
 
 def read_conversation(record: bytes) -> ConversationState:
     """Decode the state of a conversation. Raises ValueError if it is damaged."""
-    state = json.loads(record)
     try:
+        state = json.loads(record)
         key = ConversationKey(*state["key"])
         return ConversationState(key, int(state["revision"]), bool(state["truncated"]), bool(state["is_over"]))
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(_DAMAGED) from error
 
 

@@ -100,6 +100,15 @@ def test_links_of_traces_without_agents_are_forgotten() -> None:
     assert span_id(5) not in opened(assembler).parents()
 
 
+def test_links_of_traces_without_agents_are_kept_for_idle_timeout() -> None:
+    assembler = Assembler(CONFIG)
+    assembler.link({TRACE: [span_id(5), span_id(1)]}, 1000)
+    for now in (1010, 1020, 1030):
+        assembler.link({OTHER_TRACE: [span_id(9), span_id(8)]}, now)
+    add(assembler, genai_span(2, 5), 1030)
+    assert span_id(5) in opened(assembler).parents()
+
+
 def test_a_trace_settles_when_nothing_new_came() -> None:
     assembler = Assembler(CONFIG)
     add(assembler, genai_span(1), 0)
@@ -366,12 +375,13 @@ def test_which_late_spans_are_of_runs_that_have_their_verdict() -> None:
             3: genai_span(3),  # without a parent
             4: genai_span(4, 6),  # below spans that are each other's parent
             8: genai_span(8, 1, Role.AGENT),
+            9: genai_span(9, 8),  # of that run, which has no verdict yet
             20: genai_span(20, role=Role.AGENT),  # a further run
             21: genai_span(21, 20),
             22: genai_span(22, 99),  # below a span that may be a further run
         }.items()
     }
-    assert late == {2: True, 3: True, 4: False, 8: True, 20: False, 21: False, 22: False}
+    assert late == {2: True, 3: True, 4: False, 8: True, 9: False, 20: False, 21: False, 22: False}
     assert due(assembler, 11.9) == []
     assert due(assembler, 12) == [(TRACE, Due.SETTLED)]
 

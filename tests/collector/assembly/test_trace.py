@@ -75,7 +75,18 @@ def test_of_a_conversation_only_the_longest_input_is_kept() -> None:
     assert [each.history for each in models] == [None, None, beginning + "123", None]
     assert another.history is not None
     assert [each.history for each in parsed] == [[1], [1, 2]]
-    trace.drop_histories()
+    assert trace.drop_histories() == 515 + 600, "characters"
     assert {each.history for each in trace.spans.values()} == {None}
     trace.keep_longest_history(model(12, beginning))
     assert list(trace.histories) == [hash(beginning)]
+
+
+def test_what_a_trace_takes_without_its_spans() -> None:
+    trace = opened(TraceState.CLOSED)
+    trace.links += bytes(32)
+    for number in (1, 2):
+        trace.spans[span_id(number)] = model(number, None)
+    trace.record_verdict(span_id(1), Given(0))
+    trace.size = 10_000
+    assert (trace.drop_spans(), trace.size) == (1_632 - 10_000, 1_632)
+    assert trace.seen.keys() == {span_id(1), span_id(2)}

@@ -1,0 +1,146 @@
+"""What a fuzzer calls with any bytes. A target may raise nothing: what a module documents that it raises is caught here.
+
+``python -m tests.fuzz_coverage`` searches for inputs that reach new code; those it found are in ``tests/seeds``, one a
+line in base64, and every run of the tests tries them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from collector import dialects
+from collector.assembly.conversations import Conversation
+from collector.component import Signal
+from collector.config.model import RedactionConfig
+from collector.errors import CollectorError, DecodeError
+from collector.otlp import json as otlp_json
+from collector.otlp import lazy
+from collector.otlp.annotate import annotate
+from collector.otlp.decode import Decoder
+from collector.payloads import messages, response, tool_definitions, user_input, values
+from collector.results.redaction import Redaction
+from collector.scoring import conversations
+from collector.storage import records
+from scorers import ToolCall, Trajectory, load_rules
+from scorers.rules.parsing import RuleError
+
+SEEDS = Path(__file__).parent / "seeds"
+_SIGNALS: tuple[Signal, ...] = ("traces", "logs")
+_FILTER = lazy.SpanFilter(dialects.MARKERS, dialects.SCOPES)
+_REDACTION = Redaction(RedactionConfig(attributes=["*.arguments"], patterns=["[0-9]{4,}"]))
+_RUN = Trajectory(
+    [
+        ToolCall("search", {"query": "weather", "limit": 3}, span_id="1"),
+        ToolCall("search", {"query": "weather", "limit": 3}, status="error", span_id="2"),
+        ToolCall("refund_card", {"amount": 12.5, "items": ["a", "b"]}, span_id="3"),
+        ToolCall("delete_all", None, span_id="4"),
+    ]
+)
+
+
+def wire(data: bytes) -> None:
+    """A protobuf request: split, decoded, read by the dialects, annotated and redacted, joined."""
+    decoder = Decoder(dialects.ATTRIBUTES, dialects.ATTRIBUTE_PREFIXES, dialects.SCOPES)
+    try:
+        scopes = list(lazy.iter_scopes(data))
+        split = lazy.split(data, _FILTER)
+        for scope in split.scopes:
+            for raw, span in zip(scope.spans, decoder.spans(scope.spans, scope.envelope), strict=True):
+                if span is not None:
+                    dialects.read_span(span)
+                    annotate(raw, (("rightcall.score", 0.5),))
+    except DecodeError:
+        return
+    assert split.span_count == sum(len(items) for _, items in scopes)
+    lazy.check(lazy.join(scopes))
+    for _, items in scopes:
+        for raw in items:
+            for redact in (_REDACTION.span, _REDACTION.log_record):
+                redact(raw)
+            try:
+                dialects.read_log(decoder.log_record(raw, lazy.Envelope(b"", b"")))
+            except DecodeError:
+                continue
+
+
+def json_request(data: bytes) -> None:
+    """A JSON request; what it becomes is a request."""
+    for signal in _SIGNALS:
+        try:
+            converted = otlp_json.to_protobuf(signal, data)
+        except CollectorError:
+            continue
+        lazy.check(converted)
+
+
+def messages_of_models(data: bytes) -> None:
+    """Messages, arguments and tool definitions as instrumentations record them: JSON, a Python repr, or any text."""
+    text = data.decode("utf-8", "replace")
+    parsed = values.parse_any(text)
+    values.parse_arguments(text)
+    for value in (text, parsed):
+        messages.tool_call_parts(value)
+        messages.told_calls(value)
+        messages.newest_tool_results(value)
+        messages.result_status(value)
+        messages.newest_user_input(value)
+        tool_definitions.tool_definitions([value])
+        response.response_text(value)
+        user_input.user_text(value)
+
+
+def rules(data: bytes) -> None:
+    """The ``expect`` of a rule in JSON, compiled and scored: every run gets its evaluations."""
+    try:
+        expect = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    try:
+        (rule,) = load_rules({"rules": [{"name": "any", "match": {}, "expect": expect}]}).rules
+    except RuleError:
+        return
+    assert rule.evaluate(_RUN)
+
+
+def spool_records(data: bytes) -> None:
+    """A record of the spool, of any kind."""
+    for kind in (*range(3), 9):
+        try:
+            records.read_record(1, kind, data)
+        except ValueError:
+            continue
+    for read in (_tombstone, records.read_conversation, _run):
+        try:
+            read(data)
+        except ValueError:
+            continue
+
+
+def _tombstone(data: bytes) -> None:
+    trace = records.read_tombstone(data, 0.0)
+    trace.parents()
+    assert records.read_tombstone(records.write_tombstone(trace), 0.0).seen == trace.seen
+
+
+def _run(data: bytes) -> None:
+    run = conversations.restore(data)
+    conversation = Conversation(run.key, 0.0, 0.0, {run.anchor: run})
+    hash(run.key)
+    conversations.read(conversation)
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "wire": wire,
+    "json": json_request,
+    "messages": messages_of_models,
+    "rules": rules,
+    "spool": spool_records,
+}
+
+
+def seeds(target: str) -> list[bytes]:
+    """Returns the inputs found so far."""
+    return [base64.b64decode(line) for line in (SEEDS / f"{target}.txt").read_text().splitlines()]
