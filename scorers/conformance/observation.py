@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from scorers.rules.arguments import Choose, Embed, compile_arguments, compile_choices
+from scorers.rules.arguments import Choose, Embed, compile_arguments, compile_choices, fixed_cost
 from scorers.rules.matchers import Name
 from scorers.rules.model import Tool
 from scorers.rules.names import MAX_LENGTH, Names
@@ -95,18 +95,19 @@ class Observer:
         """Whether a further call of whatever name would cost nothing."""
         self._forbidden = Names(forbid)
         self._cost_of_name = _NEW_NAME_COST + self._names.cost + self._free.cost + self._forbidden.cost
+        self._most_cost = self._cost_of_name + sum([fixed_cost(tool.arguments) for tool in tools])  # for one call
         self._matches: dict[str, NameMatch] = {}
         self._observed: dict[Token, ObservedCall] = {}
 
     def tokens(self, calls: Sequence[ToolCall], work: Work) -> tuple[Token, ...]:
         """Returns a token for each call. Raises WorkLimitError."""
-        if len(calls) * self._cost_of_name > _NEGLIGIBLE_COST:
-            work.spend(self._cost_of_names(calls), "the names of tools")
+        if len(calls) * self._most_cost > _NEGLIGIBLE_COST:
+            self._spend_on_names(calls, work)
+            self._spend_on_arguments(calls, work)
         # The hottest loop of the scorers: every call of every run passes through it. Names are matched once and then looked
         # up; arguments are tested only if the rule tests them for this name.
         matches = self._matches
         tokens: list[Token] = []
-        spent, limit = 0, work.left
         for call in calls:
             name = call.name
             match = matches.get(name) or self._match(name)
@@ -115,20 +116,21 @@ class Observer:
                 token = NOT_EXECUTED
             elif match.conditional:
                 arguments = call.arguments
-                spent += match.cost
-                if spent > limit:
-                    work.spend(spent, "arguments")
                 token = (name, NOT_CAPTURED if arguments is None else match.holding(arguments, work))
             tokens.append(token)
-        work.left -= spent
         return tuple(tokens)
 
-    def _cost_of_names(self, calls: Sequence[ToolCall]) -> int:
+    def _spend_on_names(self, calls: Sequence[ToolCall], work: Work) -> None:
         names = [call.name for call in calls]
         distinct = set(names)
         longest = max(map(len, distinct))
         matched = len(distinct) if longest <= MAX_NAME else len(names)
-        return matched * self._cost_of_name * (1 + longest // MAX_NAME)
+        work.spend(matched * self._cost_of_name * (1 + longest // MAX_NAME), "the names of tools")
+
+    def _spend_on_arguments(self, calls: Sequence[ToolCall], work: Work) -> None:
+        matches = self._matches
+        costs = [(matches.get(call.name) or self._match(call.name)).cost for call in calls if call.executed]
+        work.spend(sum(costs), "arguments")
 
     def observed(self, tokens: Sequence[Token]) -> list[ObservedCall]:
         """Returns the calls that the tokens stand for."""
