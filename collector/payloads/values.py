@@ -7,6 +7,7 @@ Unicode, whatever the escapes say.
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -25,8 +26,18 @@ MAX_NAME: Final = 256
 """How much of a name or an id is kept."""
 _SPACE: Final = " \n\r\t"
 
+
+def _integer_of(digits: str) -> int | str:
+    """Returns the integer; its text, if it has more digits than Python reads."""
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
+
+
 # NaN and Infinity are not JSON; as text they can be displayed and compared, as floats they break JSON encoders downstream.
 _decoder = JSONDecoder(parse_constant=str)
+_decoder_of_long_numbers = JSONDecoder(parse_constant=str, parse_int=_integer_of)
 
 Arguments = Mapping[str, Any] | None
 
@@ -67,7 +78,12 @@ def parse_json(text: str) -> Any:
     if text[:1] in _SPACE:
         text = text.strip()
     try:
-        value, end = _decoder.raw_decode(text)  # half the cost of decode(), which looks for white space by regex
+        try:
+            value, end = _decoder.raw_decode(text)  # half the cost of decode(), which looks for white space by regex
+        except json.JSONDecodeError:
+            return None
+        except ValueError:  # an integer of more digits than Python reads: the rest must not go unseen for it
+            value, end = _decoder_of_long_numbers.raw_decode(text)
     except (ValueError, RecursionError):
         return None
     return None if (end != len(text) and text[end:].strip()) or _is_too_deep(value, text) else value

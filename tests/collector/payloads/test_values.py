@@ -58,6 +58,12 @@ def test_numbers_that_json_does_not_know_stay_text() -> None:
     assert parse_arguments('{"limit": NaN, "most": -Infinity}') == ({"limit": "NaN", "most": "-Infinity"}, None)
 
 
+def test_a_number_of_too_many_digits_hides_nothing_beside_it() -> None:
+    digits = "9" * 5_000
+    assert parse_arguments('{"pad": %s, "amount": 7}' % digits) == ({"pad": digits, "amount": 7}, None)  # noqa: UP031
+    assert parse_arguments('{"pad": %s, "amount": ' % digits)[0] is None  # noqa: UP031
+
+
 @pytest.mark.parametrize("open_", ['{"a":', "["])
 def test_deep_nesting_is_not_parsed(open_: str) -> None:
     close = "}" if open_ == '{"a":' else "]"
