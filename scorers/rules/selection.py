@@ -10,6 +10,8 @@ from scorers.rules.model import Match, Rule
 from scorers.rules.names import compile_name, is_exact
 
 MATCH_KEYS = ("route", "intent", "agent", "service", "tenant")
+MAX_ATTRIBUTE = 20_000
+"""Characters of an attribute that rules match. Further ones are not looked at: every rule may look at every run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def _compile_match(match: Match) -> Callable[[RuleContext], bool]:
                 return False
         for key, test in attributes:
             value = context.attributes.get(key)
-            if value is None or not test(_as_text(value)):
+            if value is None or not test(_as_text(value)[:MAX_ATTRIBUTE]):
                 return False
         return True
 

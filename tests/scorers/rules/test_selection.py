@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorers.rules.model import Rule
-from scorers.rules.selection import RuleContext, RuleIndex, select
+from scorers.rules.selection import MAX_ATTRIBUTE, RuleContext, RuleIndex, select
 
 
 class Holder:
@@ -73,3 +73,12 @@ def test_the_index_selects_the_same_rule_as_a_linear_scan(written: list[dict[str
     found = index.select(context)
 
     assert (found.rule if found else None) == select(all_rules, context)
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"), [("a" * (MAX_ATTRIBUTE - 1) + "b", True), ("a" * MAX_ATTRIBUTE + "b", False)]
+)
+def test_only_the_beginning_of_a_long_attribute_is_matched(text: str, *, matches: bool) -> None:
+    made = rules({"attributes": {"x": {"regex": "b"}}})
+
+    assert (select(made, RuleContext(attributes={"x": text})) is not None) is matches
