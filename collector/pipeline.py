@@ -5,19 +5,17 @@
                  └────────┴── spans that will not be annotated: to the sending queue at once, bytes unchanged
 
 No I/O and no waiting here: receivers call ``receive``, the service calls ``advance``, an exporter empties the sending queue.
-With a spool, what one call accepts and produces is recorded in one transaction, and ``recover`` restores what was open.
+With a spool, what one step accepts and produces is recorded in one transaction, and ``recover`` restores what was open.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
-from hashlib import blake2b
 
 from collector import dialects
-from collector.assembly.assembler import Assembler, Disposition, Due
+from collector.assembly.assembler import Assembler, Due
 from collector.assembly.conversations import Conversations
 from collector.assembly.trace import Trace
 from collector.clock import Clock
@@ -27,21 +25,22 @@ from collector.config.model import Config
 from collector.conversation_pipeline import ConversationPipeline
 from collector.delivery.hold import HeldExport, HoldQueue
 from collector.delivery.sending_queue import SendingQueue
-from collector.errors import CollectorError, DecodeError
+from collector.errors import CollectorError
 from collector.judging import recorded_content
 from collector.judging.queue import JudgeQueue
-from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
+from collector.otlp.structure import Structure
 from collector.reconstruction.doubts import AWAITED
 from collector.reconstruction.reconstruct import ContextSettings, Run, reconstruct
+from collector.request_pipeline import Reader, RequestPipeline, Steps
 from collector.results.redaction import Redaction
 from collector.results.results import Results, resource_of
 from collector.scoring.conversations import collect
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.select_and_score import TENANT_ATTRIBUTES, Scored, Scoring, arguments_to_embed, words_to_embed
 from collector.scoring.verdict import Verdict
-from collector.storage.journal import Journal, JournaledScope
+from collector.storage.journal import Journal
 from collector.storage.records import SpoolRecord
 from collector.storage.recovery import Recovery
 from collector.storage.spool import Spool
@@ -50,20 +49,6 @@ from collector.verdict_output import VerdictOutput
 
 _log = logging.getLogger(__name__)
 _RECEIVER = "otlp"
-_LOG_MARKER = b"gen_ai."
-_SPAN_FILTER = lazy.SpanFilter(dialects.MARKERS, dialects.SCOPES)
-_TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; nothing can be joined by them
-
-
-@dataclass(slots=True)
-class _Split:
-    """What becomes of the spans of one trace request: forwarded now, or withheld because they are held or dropped."""
-
-    forwarded: list[tuple[lazy.Envelope, list[bytes]]] = field(default_factory=list)
-    forwarded_count: int = 0
-    withheld_count: int = 0
-    undecodable_count: int = 0
-    journaled: list[JournaledScope] = field(default_factory=list)
 
 
 class Pipeline:
@@ -104,6 +89,9 @@ class Pipeline:
             self._conversations, rules.set, self._journal, self._output, telemetry, clock, self._wait_for,
             round(config.context.clock_skew * 1e9),
         )  # fmt: skip
+        self._requests = RequestPipeline(
+            assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._enforce_limits
+        )
         telemetry.traces_open.set_function(lambda: len(assembler))
         telemetry.held_spans.set_function(lambda: self._hold_queue.held_spans)
         self.set_rules(rules)
@@ -122,124 +110,32 @@ class Pipeline:
         self._scoring = Scoring(rules.set, skew_ns, self._assembler.was_scored)
         attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes)
         prefixes = dialects.ATTRIBUTE_PREFIXES
-        self._read_span, self._read_log = dialects.read_span, dialects.read_log
+        read_span, read_log = dialects.read_span, dialects.read_log
         if judged:  # costly, and used by nothing else
-            self._read_span, self._read_log = recorded_content.read_span, recorded_content.read_log
+            read_span, read_log = recorded_content.read_span, recorded_content.read_log
             attributes, prefixes = attributes | recorded_content.ATTRIBUTES, (*prefixes, *recorded_content.PREFIXES)
-        self._decoder = Decoder(attributes, prefixes, dialects.SCOPES)
+        self._requests.reader = Reader(Decoder(attributes, prefixes, dialects.SCOPES), read_span, read_log)
 
     # ---- in: called by receivers
 
     def receive(self, signal: Signal, request: bytes, transport: str) -> Rejected:
-        """Accept one OTLP protobuf request, whether there is room or not. Raises DecodeError."""
-        if signal == "traces":
-            return self._receive_traces(request, transport)
-        if signal == "logs":
-            self._read_logs(request)
-            request = self._redaction.logs(request) if self._redaction.pass_through else request
-        else:
-            lazy.check(request)
-        self._hold_queue.send(ExportRequest(signal, request, 0))
-        return Rejected()
+        """Accept one OTLP protobuf request of any size, at one go. Raises DecodeError."""
+        steps = self.receive_in_steps(signal, Structure(request), transport)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                rejected: Rejected = done.value
+                return rejected
+
+    def receive_in_steps(self, signal: Signal, request: Structure, transport: str) -> Steps:
+        """Returns the steps of accepting one request, whether there is room or not. A step may raise DecodeError."""
+        return self._requests.take(signal, request, transport)
 
     def refuse(self, transport: str, error: CollectorError) -> None:
         """Count a request that was not accepted."""
         metric = self._telemetry.receiver_refused_spans
         self._telemetry.child(metric, _RECEIVER, transport, error.reason).inc()
-
-    def _receive_traces(self, request: bytes, transport: str) -> Rejected:
-        now = self._clock.now()
-        received = lazy.split(request, _SPAN_FILTER)
-        self._assembler.link(received.links, now)
-        split = _Split()
-        for scope in received.scopes:
-            self._split_scope(scope, split, now)
-        if received.span_count and split.undecodable_count == received.span_count:
-            raise DecodeError("no span of the request could be read")
-        if split.withheld_count == 0 and not self._redaction.pass_through:
-            self._hold_queue.send(ExportRequest("traces", request, received.span_count))
-        elif split.forwarded_count:
-            self._hold_queue.send(ExportRequest("traces", lazy.join(split.forwarded), split.forwarded_count))
-        accepted = self._telemetry.child(self._telemetry.receiver_accepted_spans, _RECEIVER, transport)
-        accepted.inc(received.span_count - split.undecodable_count)
-        if self._journal is not None:
-            self._journal.store_request(received.links, split.journaled, now)
-        self._enforce_limits(now)
-        self._output.flush(now)
-        return Rejected(split.undecodable_count, "spans that are not OTLP") if split.undecodable_count else Rejected()
-
-    def _split_scope(self, scope: lazy.ScopeSpans, split: _Split, now: float) -> None:
-        """Read the spans of one scope that may be GenAI spans; hold some of them, forward the rest."""
-        withheld: set[int] = set()
-        found = self._read_scope(scope, withheld)
-        split.undecodable_count += len(withheld)
-        journaled: dict[bytes, list[bytes]] = {}
-        for index, trace_id, span in found:
-            raw = scope.spans[index]
-            disposition = self._assembler.add(trace_id, span.span_id, span, raw, scope.envelope, now)
-            if self._journal is not None and disposition is not Disposition.DUPLICATE:
-                journaled.setdefault(trace_id, []).append(raw)
-            if disposition in (Disposition.HELD, Disposition.DUPLICATE):
-                withheld.add(index)
-            if disposition is Disposition.LATE:
-                self._telemetry.late_spans.inc()
-            elif disposition is Disposition.DUPLICATE:
-                self._telemetry.child(self._telemetry.dropped_spans, "assembly", "duplicate").inc()
-        forwarded = scope.spans
-        if withheld:
-            forwarded = [raw for index, raw in enumerate(scope.spans) if index not in withheld]
-        if self._redaction.pass_through:
-            forwarded = [self._redaction.span(raw) for raw in forwarded]
-        split.forwarded.append((scope.envelope, forwarded))
-        split.forwarded_count += len(forwarded)
-        split.withheld_count += len(withheld)
-        if journaled:
-            split.journaled.append((scope.envelope, journaled))
-
-    def _read_scope(self, scope: lazy.ScopeSpans, withheld: set[int]) -> list[tuple[int, bytes, GenAISpan]]:
-        """Returns the GenAI spans of a scope with index and trace id; adds the index of what is no span to ``withheld``."""
-        found: list[tuple[int, bytes, GenAISpan]] = []
-        wanted = [scope.spans[index] for index in scope.wanted]
-        for index, decoded in zip(
-            scope.wanted, self._decoder.spans(wanted, scope.envelope) if wanted else (), strict=True
-        ):
-            if decoded is None:
-                withheld.add(index)
-                continue
-            span = self._read_span(decoded)
-            if span is None:
-                scope_name = self._telemetry.label("scope", decoded.scope.name)
-                self._telemetry.child(self._telemetry.unread_spans, scope_name).inc()
-            elif (
-                span is not IGNORED
-                and len(decoded.trace_id) == _TRACE_ID_SIZE
-                and len(decoded.span_id) == _SPAN_ID_SIZE
-            ):
-                found.append((index, decoded.trace_id, span))
-        found.sort(key=_context_last)
-        return found
-
-    def _read_logs(self, request: bytes) -> None:
-        """Find tool calls in log events, where old conventions put them. All log records are forwarded all the same."""
-        now = self._clock.now()
-        marked = _LOG_MARKER in request
-        for envelope, records in lazy.iter_scopes(request):
-            for raw in records if marked else ():
-                if _LOG_MARKER not in raw:
-                    continue
-                trace_id = self._add_log(envelope, raw, now)
-                if trace_id and self._journal is not None:
-                    self._journal.store_log(trace_id, envelope, raw)
-
-    def _add_log(self, envelope: lazy.Envelope, raw: bytes, now: float) -> bytes:
-        """Add one log record to its trace. Returns the trace id, b"" if the record is not a GenAI event."""
-        record = self._decoder.log_record(raw, envelope)
-        span = self._read_log(record) if len(record.trace_id) == _TRACE_ID_SIZE else None
-        if span is None:
-            return b""
-        key = int.from_bytes(blake2b(raw, digest_size=8).digest())  # the same after a restart, which hash() is not
-        self._assembler.add(record.trace_id, key, span, raw, envelope, now)
-        return record.trace_id
 
     # ---- over time: called by the service
 
@@ -293,8 +189,8 @@ class Pipeline:
             return
         lost = 0
         recovery = Recovery(
-            self._journal, self._assembler, self._conversations, self._decoder, self._read_span, self._add_log,
-            self._forward_unscored, self._clock.now,
+            self._journal, self._assembler, self._conversations, self._requests.reader.decoder,
+            self._requests.reader.span, self._requests.add_log, self._forward_unscored, self._clock.now,
         )  # fmt: skip
         for is_lost in recovery.run():
             lost += is_lost
@@ -351,11 +247,13 @@ class Pipeline:
         except Exception:  # noqa: BLE001 - scoring raises it again, and it is reported there
             return 0.0
 
-    def _enforce_limits(self, now: float) -> None:
-        """Results that wait for a judge give way first: their verdicts are made."""
+    def _enforce_limits(self, now: float) -> Iterator[None]:
+        """After each slice, in steps. Results that wait for a judge give way first: their verdicts are made."""
         self._hold_queue.shed(now)
         while (trace := self._assembler.over_limit()) is not None:
             self._release(trace, "evicted")
+            yield
+        self._output.flush(now)
 
     def _release(self, trace: Trace, release: str) -> None:
         started, runs = self._clock.now(), list[Run]()
@@ -400,8 +298,3 @@ class Pipeline:
         self._output.count(verdicts)
         if collected:
             self._conversation_pipeline.add(collected, now)
-
-
-def _context_last(item: tuple[int, bytes, GenAISpan]) -> bool:
-    """Sort key: roots after the spans they enclose, so that a root is added when its trace is known to have an agent."""
-    return item[2].role == Role.OTHER

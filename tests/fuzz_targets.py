@@ -20,6 +20,7 @@ from collector.otlp import json as otlp_json
 from collector.otlp import lazy
 from collector.otlp.annotate import annotate
 from collector.otlp.decode import Decoder
+from collector.otlp.structure import Structure
 from collector.payloads import messages, response, tool_definitions, user_input, values
 from collector.results.redaction import Redaction
 from collector.scoring import conversations
@@ -46,7 +47,7 @@ def wire(data: bytes) -> None:
     decoder = Decoder(dialects.ATTRIBUTES, dialects.ATTRIBUTE_PREFIXES, dialects.SCOPES)
     try:
         scopes = list(lazy.iter_scopes(data))
-        split = lazy.split(data, _FILTER)
+        split = lazy.split(scopes, _FILTER)
         for scope in split.scopes:
             for raw, span in zip(scope.spans, decoder.spans(scope.spans, scope.envelope), strict=True):
                 if span is not None:
@@ -55,7 +56,7 @@ def wire(data: bytes) -> None:
     except DecodeError:
         return
     assert split.span_count == sum(len(items) for _, items in scopes)
-    lazy.check(lazy.join(scopes))
+    Structure(lazy.join(scopes))
     for _, items in scopes:
         for raw in items:
             for redact in (_REDACTION.span, _REDACTION.log_record):
@@ -73,7 +74,7 @@ def json_request(data: bytes) -> None:
             converted = otlp_json.to_protobuf(signal, data)
         except CollectorError:
             continue
-        lazy.check(converted)
+        Structure(converted)
 
 
 def messages_of_models(data: bytes) -> None:

@@ -24,6 +24,7 @@ from collector.component import Signal
 from collector.config.model import Config
 from collector.offline.score import score_files
 from collector.otlp import lazy
+from collector.otlp.structure import Envelope
 from collector.receivers.otlp_file import read_file, trace_sets
 from collector.reconstruction.reconstruct import Run
 from collector.scoring.verdict import Verdict
@@ -33,7 +34,7 @@ from tests.builders import no_rules
 from tests.waiting import PATIENCE, wait_for
 
 T = TypeVar("T")
-Piece = tuple[Signal, lazy.Envelope, bytes]
+Piece = tuple[Signal, Envelope, bytes]
 """One span or log record as it was recorded, with what was around it."""
 RULES = "intents: [{name: none, keywords: [nobody says this]}]"  # so that the user's words are read
 RECORDED = 326

@@ -25,7 +25,7 @@ from collector.assembly.unclaimed import UnclaimedTraces
 from collector.config.memory import MemoryBudget
 from collector.config.model import TracesConfig
 from collector.model.genai_span import GenAISpan, Role
-from collector.otlp.lazy import Envelope
+from collector.otlp.structure import Envelope
 
 _LARGE = 1000
 """A trace settles later for each so many spans, because the cost of reconstructing it grows with them."""
@@ -122,6 +122,8 @@ class Assembler:
         raw: bytes,
         envelope: Envelope,
         now: float,
+        *,
+        may_hold: bool = True,
     ) -> Disposition:
         """Add one decoded span, or a log record if the key is no span id. Returns what becomes of the raw span."""
         received = len(raw)
@@ -159,7 +161,7 @@ class Assembler:
         self.held.bytes += size
         if late:
             return Disposition.LATE
-        if type(key) is bytes and (span.annotatable or self._may_be_anchor(trace, span)):
+        if may_hold and type(key) is bytes and (span.annotatable or self._may_be_anchor(trace, span)):
             trace.hold(span.span_id, raw, envelope)
             self.held.count += 1
             self.held.bytes += len(raw)

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from collector.component import ExportRequest, Signal
 from collector.otlp import lazy
+from collector.otlp.structure import Envelope
 
 MAX_ITEMS = 512  # what the SDKs' batch processors send
 MAX_BYTES = 1 << 20
@@ -23,11 +24,11 @@ class Batch:
         return self._count
 
     def _clear(self) -> None:
-        self._groups: defaultdict[lazy.Envelope, list[bytes]] = defaultdict(list)
+        self._groups: defaultdict[Envelope, list[bytes]] = defaultdict(list)
         self._count = self._bytes = 0
         self.due: float | None = None
 
-    def add(self, envelope: lazy.Envelope, item: bytes, now: float) -> None:
+    def add(self, envelope: Envelope, item: bytes, now: float) -> None:
         """Add one raw item."""
         self._groups[envelope].append(item)
         self._count += 1

@@ -17,10 +17,14 @@ from collector.errors import DecodeError
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.otlp import schema
 from collector.otlp.byte_cache import ByteCache
-from collector.otlp.lazy import Envelope
+from collector.otlp.structure import Envelope
+from collector.otlp.trim import MAX_ATTRIBUTES
 
 _MAX_DEPTH = 32  # levels of a value that are read: agent arguments nest a few levels; protobuf itself stops at 100
 _MAX_EVENTS = 256  # events of a span that are read: the default limit of SDKs is 128 per span
+_MAX_EVENT_ATTRIBUTES = 128  # attributes of an event that are read: the default limit of SDKs
+_MAX_ITEMS = 10_000  # items that are read of an attribute that is a list or map, at all levels together
+_LARGE = 2 * MAX_ATTRIBUTES  # bytes of a span; a smaller one cannot have more attributes
 _MAX_VALUES = 64  # cached per key
 _MAX_CACHED = 4096  # keys come from senders, so the caches are bounded
 _ENVELOPES = 16 << 20  # bytes of cached resources and scopes, as received and as decoded
@@ -106,7 +110,7 @@ class Decoder:
             code,
             message,
             bool(flags & _IS_REMOTE) if flags & _HAS_IS_REMOTE else None,
-            _attributes(span.attributes, keys),
+            _attributes(span.attributes if len(raw) <= _LARGE else span.attributes[:MAX_ATTRIBUTES], keys),
             [_event(event, keys) for event in events[:_MAX_EVENTS]] if events else (),
             resource,
             scope,
@@ -122,8 +126,8 @@ class Decoder:
                 record.span_id,
                 record.event_name.decode("utf-8", "replace"),
                 record.time_ns or record.observed_ns,
-                _attributes(record.attributes, self._selected),
-                _any_value(record.body, 0),
+                _attributes(record.attributes[:MAX_ATTRIBUTES], self._selected),
+                _any_value(record.body),
                 resource,
                 scope,
             )
@@ -136,7 +140,7 @@ class Decoder:
             resource = schema.Resource.FromString(schema.ResourceItems.FromString(envelope.resource).resource)
             scope = schema.Scope.FromString(schema.ScopeItems.FromString(envelope.scope).scope)
             known = (
-                Resource(dict(_key_value(item, 0) for item in _of_use(resource.attributes))),
+                Resource(dict(_key_value(item, 0, [_MAX_ITEMS]) for item in _of_use(resource.attributes))),
                 Scope(scope.name.decode("utf-8", "replace"), scope.version.decode("utf-8", "replace")),
             )
             self._envelopes.keep(envelope, known, 4 * (len(envelope.resource) + len(envelope.scope)))
@@ -181,13 +185,14 @@ def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
         pair = schema.KeyValue.FromString(item)
         selected = keys[pair.key]
         if selected is not None:
-            found[selected.name] = _any_value(pair.value, 0)
+            found[selected.name] = _any_value(pair.value)
     return found
 
 
 def _event(raw: bytes, keys: _Keys) -> SpanEvent:
     event = schema.Event.FromString(raw)
-    return SpanEvent(event.name.decode("utf-8", "replace"), event.time_ns, _attributes(event.attributes, keys))
+    attributes = _attributes(event.attributes[:_MAX_EVENT_ATTRIBUTES], keys)
+    return SpanEvent(event.name.decode("utf-8", "replace"), event.time_ns, attributes)
 
 
 def _status(raw: bytes) -> tuple[int, str]:
@@ -195,12 +200,17 @@ def _status(raw: bytes) -> tuple[int, str]:
     return status.code, status.message.decode("utf-8", "replace")
 
 
-def _key_value(raw: bytes, depth: int) -> tuple[str, Any]:
+def _key_value(raw: bytes, depth: int, room: list[int]) -> tuple[str, Any]:
     pair = schema.KeyValue.FromString(raw)
-    return pair.key.decode("utf-8", "replace"), _any_value(pair.value, depth)
+    return pair.key.decode("utf-8", "replace"), _nested(pair.value, depth, room)
 
 
-def _any_value(raw: bytes, depth: int) -> Any:
+def _any_value(raw: bytes) -> Any:
+    return _nested(raw, 0, [_MAX_ITEMS])
+
+
+def _nested(raw: bytes, depth: int, room: list[int]) -> Any:
+    """Returns a value; ``room`` holds how many more items may be read, those beyond are left out."""
     if not raw or depth > _MAX_DEPTH:
         return None
     value = schema.AnyValue.FromString(raw)
@@ -208,8 +218,11 @@ def _any_value(raw: bytes, depth: int) -> Any:
     if kind == "string_value":
         return value.string_value.decode("utf-8", "replace")
     if kind == "array_value":
-        return [_any_value(item, depth + 1) for item in schema.Values.FromString(value.array_value).values]
+        items = schema.Values.FromString(value.array_value).values[: room[0]]
+        room[0] -= len(items)
+        return [_nested(item, depth + 1, room) for item in items]
     if kind == "kvlist_value":
-        pairs = schema.KeyValues.FromString(value.kvlist_value).values
-        return dict(_key_value(item, depth + 1) for item in pairs)
+        pairs = schema.KeyValues.FromString(value.kvlist_value).values[: room[0]]
+        room[0] -= len(pairs)
+        return dict(_key_value(item, depth + 1, room) for item in pairs)
     return getattr(value, kind) if kind else None

@@ -8,16 +8,20 @@ known ones do: the tags are checked, and a span with other tags is parsed instea
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import re2
 from google.protobuf.message import DecodeError as ProtobufError
 
-from collector.errors import DecodeError
 from collector.otlp import schema
 from collector.otlp.byte_cache import ByteCache
+from collector.otlp.structure import Envelope, Group, Structure
+from collector.otlp.trim import trim
+from collector.otlp.wire import field_head
+
+__all__ = ["Envelope"]  # the rest of this module is public by its names
 
 # The start of a span with a parent and without trace state, as written by an encoder that writes fields in order:
 #   0a 10 <trace id> 12 08 <span id> 22 08 <parent span id> 2a <length of the name> <name> 30 <kind>
@@ -34,13 +38,8 @@ _HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200
 _REMOTE_KINDS = frozenset({2, 5})  # server and consumer: called by another process
 _MOST_COMMON = b"gen_ai.operation.name"  # in nearly every GenAI span; a longer needle is found faster
 _KNOWN_SCOPES = 2 << 20  # bytes of scopes of which it is known whether all their spans are to be decoded
-
-
-class Envelope(NamedTuple):
-    """The resource and scope of spans in a request, with their schema URLs, serialised without their items."""
-
-    resource: bytes
-    scope: bytes
+_MAX_HELD = 4 << 20  # bytes of a span; a larger one is scored, but neither held nor annotated
+_PORTION = 16 << 10  # bytes of spans; decoding them takes up to 10 ms
 
 
 @dataclass(slots=True)
@@ -50,6 +49,22 @@ class ScopeSpans:
     envelope: Envelope
     spans: list[bytes]
     wanted: list[int]
+    whole: bytes = b""
+    """The only span, if it is too large to be held; ``spans`` has what is read of it."""
+
+    def portions(self) -> Iterator[list[int]]:
+        """The indexes of the spans to decode, in portions of at most 16 KiB or one span."""
+        wanted, spans = self.wanted, self.spans
+        if sum([len(spans[index]) for index in wanted]) > _PORTION:
+            start = size = 0
+            for at, index in enumerate(wanted):
+                size += len(spans[index])
+                if size > _PORTION and at > start:
+                    yield wanted[start:at]
+                    start, size = at, len(spans[index])
+            wanted = wanted[start:]
+        if wanted:
+            yield wanted
 
 
 @dataclass(slots=True)
@@ -61,25 +76,13 @@ class Split:
     span_count: int = 0
 
 
-def iter_scopes(raw: bytes) -> Iterable[tuple[Envelope, Sequence[bytes]]]:
-    """Yield the envelope and the raw items of each scope of a request of any signal. Raises DecodeError."""
-    try:
-        for resource in map(schema.ResourceItems.FromString, schema.Request.FromString(raw).resources):
-            scopes = list(resource.scopes)
-            resource.ClearField("scopes")
-            resource_envelope = resource.SerializeToString()
-            for scope in map(schema.ScopeItems.FromString, scopes):
-                items = list(scope.items)
-                scope.ClearField("items")
-                yield Envelope(resource_envelope, scope.SerializeToString()), items
-    except ProtobufError as error:
-        raise DecodeError(f"the body is not an OTLP protobuf request: {error}") from None
+def iter_scopes(raw: bytes) -> Iterator[Group]:
+    """Yield the envelope and the raw items of each scope of a request of any signal. Raises DecodeError.
 
-
-def check(raw: bytes) -> None:
-    """Raise DecodeError if ``raw`` does not have the structure of a request."""
-    for _ in iter_scopes(raw):
-        pass
+    A scope of more than a slice is yielded in parts.
+    """
+    for groups in Structure(raw).slices():
+        yield from groups
 
 
 class SpanFilter:
@@ -95,10 +98,7 @@ class SpanFilter:
         self._known: ByteCache[bytes, bool] = ByteCache(_KNOWN_SCOPES)
 
     def find(self, envelope: Envelope, spans: Sequence[bytes], others: Sequence[int]) -> Iterable[int]:
-        """Returns which of the spans at ``others``, none of which contains the most common marker, to decode.
-
-        Raises DecodeError if the scope in the envelope is not protobuf.
-        """
+        """Returns which of the spans at ``others``, none of which contains the most common marker, to decode."""
         if self._is_whole(envelope.scope):
             return others
         if self._markers.search(b"".join([spans[index] for index in others])) is None:
@@ -110,23 +110,25 @@ class SpanFilter:
         if known is None:
             try:
                 name = schema.Scope.FromString(schema.ScopeItems.FromString(scope).scope).name
-            except ProtobufError as error:
-                raise DecodeError(f"a scope is not protobuf: {error}") from None
+            except ProtobufError:  # left to the decoder, too
+                name = b""
             known = self._known.keep(scope, name in self._scopes, len(scope))
         return known
 
 
-def split(raw: bytes, span_filter: SpanFilter) -> Split:
-    """Split a trace request. A span is to be decoded if the filter selects it, or if it has no parent or a remote one.
+def split(groups: Iterable[Group], span_filter: SpanFilter) -> Split:
+    """Split spans. A span is to be decoded if the filter selects it, or if it has no parent or a remote one.
 
-    Raises DecodeError if the request is not protobuf. A span that is not is left to the decoder, which rejects it.
+    A span that is not protobuf is left to the decoder, which rejects it.
     """
     result = Split()
-    for envelope, items in iter_scopes(raw):
-        spans = list(items)
+    for envelope, items in groups:
+        spans, whole = items, b""
+        if len(items) == 1 and len(items[0]) > _MAX_HELD:  # so large that it is alone in its group
+            spans, whole = [trim(items[0])], items[0]
         wanted, others = _classify(spans, result.links)
         found = span_filter.find(envelope, spans, others)
-        result.scopes.append(ScopeSpans(envelope, spans, sorted([*wanted, *found]) if found else wanted))
+        result.scopes.append(ScopeSpans(envelope, spans, sorted([*wanted, *found]) if found else wanted, whole))
         result.span_count += len(spans)
     return result
 
@@ -200,6 +202,9 @@ def parent_links(packed: bytes) -> dict[bytes, bytes]:
 
 def join(groups: Iterable[tuple[Envelope, Sequence[bytes]]]) -> bytes:
     """Build a request: items of one envelope stay together, scopes of one resource share it, order is preserved."""
+    groups = list(groups)
+    if len(groups) == 1 and len(groups[0][1]) == 1 and len(groups[0][1][0]) > _MAX_HELD:
+        return _request_of(groups[0][0], groups[0][1][0])
     resources: dict[bytes, Any] = {}
     for envelope, items in groups:
         resource = resources.get(envelope.resource)
@@ -212,3 +217,14 @@ def join(groups: Iterable[tuple[Envelope, Sequence[bytes]]]) -> bytes:
     request.resources.extend(resource.SerializeToString() for resource in resources.values())
     serialized: bytes = request.SerializeToString()
     return serialized
+
+
+def _request_of(envelope: Envelope, item: bytes) -> bytes:
+    """Build a request of one large item without copying it at each level."""
+    parts = [item]
+    size = len(item)
+    for tag, description in ((0x12, envelope.scope), (0x12, envelope.resource), (0x0A, b"")):
+        head = field_head(tag, size)
+        size += len(head) + len(description)
+        parts += (head, description)
+    return b"".join(reversed(parts))

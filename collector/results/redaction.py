@@ -6,6 +6,7 @@ it is readable for its own user only. Resource attributes, span names and trace 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fnmatch import translate
 
 import re2
@@ -14,6 +15,7 @@ from collector.config.model import RedactionConfig
 from collector.errors import ConfigError
 from collector.otlp import lazy
 from collector.otlp.redact import MASK, Redactor
+from collector.otlp.structure import Group
 
 _MAX_KNOWN, _MAX_KEY = 4096, 256  # keys come from senders, so how many are remembered, and how long, is bounded
 
@@ -53,11 +55,9 @@ class Redaction:
         """A log record, or an evaluation event, as it may leave."""
         return self._redactor.log_record(raw) if self.active else raw
 
-    def logs(self, request: bytes) -> bytes:
-        """A whole request of log records as it may leave. Raises DecodeError."""
-        return lazy.join(
-            (envelope, [self.log_record(raw) for raw in records]) for envelope, records in lazy.iter_scopes(request)
-        )
+    def logs(self, groups: Iterable[Group]) -> bytes:
+        """A request of these log records as it may leave. Raises DecodeError."""
+        return lazy.join((envelope, [self.log_record(raw) for raw in records]) for envelope, records in groups)
 
     def hides(self, attribute: str) -> bool:
         """Whether the values of this attribute must not leave."""

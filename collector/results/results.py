@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from collector import __version__
 from collector.assembly.trace import Trace
 from collector.otlp.annotate import annotate, events_envelope
-from collector.otlp.lazy import Envelope
+from collector.otlp.structure import Envelope
 from collector.results.evaluation_events import evaluation_events
 from collector.results.redaction import Redaction
 from collector.results.span_attributes import span_attributes

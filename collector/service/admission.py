@@ -6,13 +6,21 @@ from collector.component import Rejected, Signal
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, RefusedError, UnavailableError
 from collector.in_flight import InFlight, Reservation
+from collector.otlp.structure import Limits, Structure
 from collector.pipeline import Pipeline
 from collector.service.memory_limiter import MemoryLimiter
+from collector.service.turns import Turns
 from collector.storage.spool import Spool
+
+_MAX_RESOURCES = 10_000  # resources of a request
+_MAX_SCOPES = 10_000  # scopes of a request
+_MAX_ITEMS = 100_000  # spans, log records or metrics of a request; batches of the OpenTelemetry Collector have 8,192
+_MAX_DESCRIPTION = 1 << 20  # bytes that a large request may say about a resource and scope
+LIMITS = Limits(_MAX_RESOURCES, _MAX_SCOPES, _MAX_ITEMS, _MAX_DESCRIPTION)
 
 
 class Admission:
-    """The receivers' ``Intake``. A request is refused before anything of it is taken, never in the middle."""
+    """The receivers' ``Intake``. A request beyond a limit is refused before anything of it is taken, never in the middle."""
 
     def __init__(
         self,
@@ -24,6 +32,7 @@ class Admission:
     ) -> None:
         self._pipeline, self._queue, self._spool, self._memory = pipeline, queue, spool, memory
         self._in_flight = in_flight
+        self._turns = Turns()
         self.recovering = False
         """While the spool is read back nothing is taken: a trace would be judged by half of its spans."""
 
@@ -44,10 +53,10 @@ class Admission:
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""
         self._admit()
-        if self._spool is None:
-            return self._pipeline.receive(signal, request, transport)
-        rejected = self._pipeline.receive(signal, request, transport)
-        await self._spool.stored()
+        parts = Structure(request, LIMITS)
+        rejected = await self._turns.take(self._pipeline.receive_in_steps(signal, parts, transport), parts.cost)
+        if self._spool is not None:
+            await self._spool.stored()
         return rejected
 
     def refuse(self, transport: str, error: CollectorError) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from collector.assembly.conversations import Conversation, ConversationKey
 from collector.assembly.trace import Given, Trace
-from collector.otlp.lazy import Envelope
+from collector.otlp.structure import Envelope
 
 _TRACE_ID, _SPAN_ID = 16, 8  # bytes
 _DAMAGED = "a record of the spool is damaged"

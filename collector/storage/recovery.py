@@ -17,7 +17,7 @@ from collector.errors import DecodeError
 from collector.model.genai_span import IGNORED, GenAISpan, Role
 from collector.model.span import Span
 from collector.otlp.decode import Decoder
-from collector.otlp.lazy import Envelope
+from collector.otlp.structure import Envelope
 from collector.scoring.conversations import restore
 from collector.storage.journal import Journal
 from collector.storage.records import RecordKind, SpoolRecord, read_conversation, read_record, read_tombstone

@@ -126,14 +126,33 @@ CONSTANTS = {
         "collector/judging/test_redacting.py::test_values_nested_too_deeply_are_left_out",
     "collector.otlp.decode._MAX_DEPTH": "collector/otlp/test_decode.py::test_values_are_read_to_32_levels",
     "collector.otlp.decode._MAX_EVENTS": "collector/otlp/test_limits.py::test_only_the_first_events_of_a_span_are_read",
+    "collector.otlp.decode._MAX_EVENT_ATTRIBUTES":
+        "collector/otlp/test_trim.py::test_attributes_of_an_event_and_items_of_a_value_are_limited",
+    "collector.otlp.decode._MAX_ITEMS":
+        "collector/otlp/test_trim.py::test_attributes_of_an_event_and_items_of_a_value_are_limited",
     "collector.otlp.json._MAX_BYTES": "collector/otlp/test_json.py::test_a_request_beyond_a_limit_is_too_large",
     "collector.otlp.json._MAX_DEPTH":
         "collector/otlp/test_json.py::test_a_large_request_that_is_nested_too_deeply_is_refused",
     "collector.otlp.json._MAX_OBJECTS": "collector/otlp/test_json.py::test_a_request_beyond_a_limit_is_too_large",
+    "collector.otlp.lazy._MAX_HELD":
+        "collector/test_request_pipeline.py::test_a_span_too_large_to_hold_is_scored_and_forwarded_as_it_is",
+    "collector.otlp.trim.MAX_ATTRIBUTES": "collector/otlp/test_trim.py::test_attributes_are_limited",
     "collector.receivers.otlp_file._MAX_BYTES":
         "collector/receivers/test_otlp_file.py::test_a_file_over_the_limit_is_refused",
     "collector.receivers.otlp_grpc._MAX_METADATA":
         "collector/receivers/test_otlp_grpc_limits.py::test_too_many_headers_are_refused_and_the_next_call_works",
+    "collector.request_pipeline._MAX_LOG_RECORD":
+        "collector/test_request_pipeline.py::test_a_log_record_that_is_too_large_is_forwarded_unread",
+    "collector.service.admission._MAX_DESCRIPTION":
+        "collector/otlp/test_structure.py::test_a_resource_with_too_much_to_say_is_refused",
+    "collector.service.admission._MAX_ITEMS":
+        "collector/service/test_admission.py::test_a_request_beyond_a_limit_is_refused_before_anything_is_taken",
+    "collector.service.admission._MAX_RESOURCES":
+        "collector/otlp/test_structure.py::test_what_is_beyond_a_limit_is_refused",
+    "collector.service.admission._MAX_SCOPES":
+        "collector/otlp/test_structure.py::test_what_is_beyond_a_limit_is_refused",
+    "collector.service.turns._MAX_WAITING":
+        "collector/service/test_turns.py::test_more_work_than_senders_wait_for_is_refused_and_counts_until_it_is_done",
     "collector.transport.backoff.MAX_RETRY_AFTER":
         "collector/exporters/test_otlp_faults.py::test_http_waits_as_long_as_the_backend_asks",
     "collector.transport.credentials.MAX_FILE_BYTES":

@@ -20,6 +20,7 @@ from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError
 from collector.offline import report
 from collector.otlp import lazy
+from collector.otlp.structure import Envelope
 from collector.pipeline import Pipeline
 from collector.results.results import Results
 from collector.scoring import embeddings
@@ -285,7 +286,7 @@ def test_an_attribute_that_is_none_is_kept_and_does_no_harm(bench: Bench) -> Non
 
 def _with_span(raw: bytes) -> bytes:
     """A request with one span of any bytes."""
-    return lazy.join([(lazy.Envelope(b"", b""), [raw])])
+    return lazy.join([(Envelope(b"", b""), [raw])])
 
 
 def test_a_trace_waits_for_the_texts_it_needs_and_leaves_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from collector.config.memory import MemoryBudget
 from collector.config.model import TracesConfig
 from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Resource
-from collector.otlp.lazy import Envelope
+from collector.otlp.structure import Envelope
 from tests.otlp_data import span_id
 
 TRACE, OTHER_TRACE = b"t" * 16, b"u" * 16

@@ -9,7 +9,7 @@ import pytest
 from collector.assembly.trace import TRANSITIONS, Given, Trace, TraceEvent, TraceState
 from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Resource
-from collector.otlp.lazy import Envelope
+from collector.otlp.structure import Envelope
 from tests.otlp_data import span_id
 
 TRACE, ENVELOPE, ELSEWHERE = b"t" * 16, Envelope(b"resource", b"scope"), Envelope(b"another resource", b"scope")

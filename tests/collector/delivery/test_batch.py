@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collector.delivery.batch import MAX_AGE, MAX_BYTES, MAX_ITEMS, Batch
-from collector.otlp.lazy import Envelope, iter_scopes
+from collector.otlp.lazy import iter_scopes
+from collector.otlp.structure import Envelope
 from tests import otlp_data as data
 
 

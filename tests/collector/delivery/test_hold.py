@@ -9,7 +9,8 @@ from collector.config.model import RedactionConfig, SendingQueueConfig
 from collector.delivery.batch import MAX_AGE
 from collector.delivery.hold import HeldExport, HoldQueue
 from collector.delivery.sending_queue import SendingQueue
-from collector.otlp.lazy import Envelope, iter_scopes
+from collector.otlp.lazy import iter_scopes
+from collector.otlp.structure import Envelope
 from collector.results.redaction import Redaction
 from tests import otlp_data as data
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from collector.assembly.conversations import Conversation, ConversationKey
 from collector.assembly.trace import Trace
 from collector.model.genai_span import Content
-from collector.otlp.lazy import Envelope
+from collector.otlp.structure import Envelope
 from collector.reconstruction.judged_run import judged_run
 from collector.reconstruction.reconstruct import Run
 from collector.scoring.conversations import collect, conversations_of, read, restore, write

@@ -13,11 +13,11 @@ from collector.clock import SYSTEM_CLOCK
 from collector.component import ExportRequest
 from collector.config.model import Config, MemoryLimiterConfig, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
-from collector.errors import CollectorError, DecodeError, RefusedError, UnavailableError
+from collector.errors import CollectorError, DecodeError, RefusedError, TooLargeError, UnavailableError
 from collector.in_flight import InFlight
 from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
-from collector.service.admission import Admission
+from collector.service.admission import LIMITS, Admission
 from collector.service.memory_limiter import MemoryLimiter
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
@@ -107,3 +107,16 @@ def test_a_refused_request_is_counted_by_reason(tmp_path: Path) -> None:
     bench.admission.refuse("grpc", DecodeError("x"))
     labels = {"receiver": "otlp", "transport": "grpc", "reason": "decode"}
     assert bench.telemetry.registry.get_sample_value("rightcall_receiver_refused_spans_total", labels) == 1
+
+
+def test_a_request_beyond_a_limit_is_refused_before_anything_is_taken() -> None:
+    bench = Admitting(None)
+    with pytest.raises(TooLargeError, match="at most 100,000 spans"):
+        bench.take(RUN + data.traces(*[data.span(1)] * LIMITS.items).SerializeToString())
+    assert (bench.taken, len(bench.queue)) == (0, 0)
+
+
+def test_a_large_request_is_taken_whole() -> None:
+    bench = Admitting(None)
+    bench.take(data.traces(*(data.span(number, 1) for number in range(1, 5_001))).SerializeToString())
+    assert sum(request.items for request in bench.queue.pending()) == 5_000

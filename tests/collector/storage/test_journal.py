@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.assembly.trace import Trace
-from collector.otlp.lazy import Envelope
+from collector.otlp.structure import Envelope
 from collector.storage import records
 from collector.storage.journal import Journal
 from collector.storage.spool import Spool

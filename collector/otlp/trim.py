@@ -1,0 +1,59 @@
+"""Leaves out of a large span what would not be read of it anyway, so that decoding it takes a limited time and memory."""
+
+from __future__ import annotations
+
+from collector.otlp.wire import field_head, fields, read_field
+
+MAX_ATTRIBUTES = 10_000
+"""Attributes read of a span; instrumentations that write a message in many attributes set the limit of the SDK to as many."""
+_MAX_TEXT = 5 << 18  # bytes of one value: more than the longest text that is parsed, in any language
+_MAX_SPAN = 4 << 20  # bytes
+_ATTRIBUTE, _EVENT, _LINK = 0x4A, 0x5A, 0x6A  # tags of Span
+_KEY, _VALUE, _STRING = 0x0A, 0x12, 0x0A  # tags of KeyValue and AnyValue
+_NOT_A_SPAN = b"\xff"
+
+
+def trim(span: bytes) -> bytes:
+    """Returns a span with its first attributes, long texts cut short, and without links and what exceeds 4 MiB.
+
+    Of a span with more attributes, the fields after them are left out, too. Returns what is no span if ``span`` is none.
+    """
+    kept: list[bytes] = []
+    attributes = size = 0
+    try:
+        for tag, at, value, end in fields(span):
+            if tag == _ATTRIBUTE:
+                attributes += 1
+                if attributes > MAX_ATTRIBUTES:
+                    break
+            if tag == _LINK:
+                continue
+            field = span[at:end] if end - at <= _MAX_TEXT else _cut(span, tag, value)
+            size += len(field)
+            if size <= _MAX_SPAN:
+                kept.append(field)
+            else:
+                size -= len(field)
+    except ValueError:
+        return _NOT_A_SPAN
+    return b"".join(kept)
+
+
+def _cut(span: bytes, tag: int, attribute: int) -> bytes:
+    """Returns the attribute at ``attribute`` with the beginning of its text, b"" if it is no attribute with a text."""
+    if tag != _ATTRIBUTE or span[attribute] != _KEY:
+        return b""
+    try:
+        _, _, key_end = read_field(span, attribute)
+        value_tag, value, _ = read_field(span, key_end)
+        kind, text, end = read_field(span, value)
+    except (ValueError, IndexError):
+        return b""
+    if value_tag != _VALUE or kind != _STRING or key_end - attribute > _MAX_TEXT:
+        return b""
+    cut = _field(_STRING, span[text : min(end, text + _MAX_TEXT)])
+    return _field(_ATTRIBUTE, span[attribute:key_end] + _field(_VALUE, cut))
+
+
+def _field(tag: int, value: bytes) -> bytes:
+    return field_head(tag, len(value)) + value

@@ -1,0 +1,94 @@
+"""Reads the fields of a protobuf message from its bytes, without parsing or copying what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5  # wire types
+_ONE_BYTE = 128  # varints below this take one byte
+_MAX_VARINT = 10  # bytes
+
+
+def split_message(raw: bytes, at: int, end: int, tag: int, most: int) -> tuple[bytes, list[int]]:
+    """Split the message ``raw[at:end]`` into one of its repeated fields and the rest.
+
+    Returns the bytes of all other fields, and start and end of each value of the field: start, end, start, end, ... Stops
+    after ``most + 1`` values. The ``tag`` has one byte, and the values are messages or bytes. Raises ValueError if the
+    message is malformed.
+    """
+    rest: list[bytes] = []
+    positions: list[int] = []
+    most = 2 * most
+    try:
+        while at < end:
+            if raw[at] != tag:
+                _, _, stop = read_field(raw, at)
+                rest.append(raw[at:stop])
+                at = stop
+                continue
+            size, second = raw[at + 1], raw[at + 2] if at + 2 < end else 0
+            at += 2
+            if size >= _ONE_BYTE:
+                if second < _ONE_BYTE:  # most values have fewer than 16,384 bytes
+                    size += (second - 1) << 7
+                    at += 1
+                else:
+                    size, at = _varint(raw, at - 1)
+            positions += (at, at + size)
+            at += size
+            if len(positions) > most:
+                break
+    except IndexError:
+        at = end + 1
+    if at > end and len(positions) <= most:
+        raise ValueError("a field ends beyond its message")
+    return b"".join(rest), positions
+
+
+def fields(raw: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Yield tag, start of the field, start of its value and end of each field. Raises ValueError for a malformed message."""
+    at, end = 0, len(raw)
+    try:
+        while at < end:
+            tag, value, stop = read_field(raw, at)
+            if stop > end:
+                raise ValueError("a field ends beyond its message")
+            yield tag, at, value, stop
+            at = stop
+    except IndexError:
+        raise ValueError("a field ends beyond its message") from None
+
+
+def field_head(tag: int, size: int) -> bytes:
+    """Returns what precedes a value of ``size`` bytes: a tag of one byte, and the length."""
+    head = bytearray((tag,))
+    while size >= _ONE_BYTE:
+        head.append(size & 0x7F | 0x80)
+        size >>= 7
+    head.append(size)
+    return bytes(head)
+
+
+def read_field(raw: bytes, at: int) -> tuple[int, int, int]:
+    """Returns tag, start of the value and end of the field at ``at``. Raises ValueError, or IndexError where ``raw`` ends."""
+    tag, at = _varint(raw, at)
+    kind = tag & 7
+    if kind == _LENGTH:
+        size, at = _varint(raw, at)
+        return tag, at, at + size
+    if kind == _VARINT:
+        return tag, at, _varint(raw, at)[1]
+    if kind in (_FIXED32, _FIXED64):
+        return tag, at, at + (4 if kind == _FIXED32 else 8)
+    raise ValueError(f"wire type {kind} is not used by OTLP")
+
+
+def _varint(raw: bytes, at: int) -> tuple[int, int]:
+    """Returns the number at ``at``, and where it ends."""
+    number = 0
+    for position in range(_MAX_VARINT):
+        byte = raw[at + position]
+        number |= (byte & 0x7F) << 7 * position
+        if byte < _ONE_BYTE:
+            return number, at + position + 1
+    raise ValueError("a number is longer than 10 bytes")

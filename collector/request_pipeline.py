@@ -1,0 +1,229 @@
+"""Takes requests in: splits them, reads what may be about agents, gives it to the assembler, forwards the rest.
+
+A request is taken slice by slice, and a slice is read in portions: between two of them anything else may happen, so that no
+request keeps others waiting for long. A slice is read first and then taken in one step, with its records in the spool and what
+is forwarded of it. A request that breaks off has been taken as far as its last whole slice, like the first of several requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import NamedTuple
+
+from collector import dialects
+from collector.assembly.assembler import Assembler, Disposition
+from collector.clock import Clock
+from collector.component import ExportRequest, Rejected, Signal
+from collector.delivery.hold import HoldQueue
+from collector.errors import DecodeError
+from collector.model.genai_span import IGNORED, GenAISpan, Role
+from collector.model.span import LogRecord, Span
+from collector.otlp import lazy
+from collector.otlp.decode import Decoder
+from collector.otlp.structure import Envelope, Structure
+from collector.results.redaction import Redaction
+from collector.storage.journal import Journal, JournaledScope
+from collector.telemetry.metrics import Telemetry
+
+_RECEIVER = "otlp"
+_LOG_MARKER = b"gen_ai."
+_MAX_LOG_RECORD = 1 << 20  # bytes; a larger one is forwarded unread
+_SPAN_FILTER = lazy.SpanFilter(dialects.MARKERS, dialects.SCOPES)
+_TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; nothing can be joined by them
+
+Steps = Generator[None, None, Rejected]
+"""The steps of taking one request in, and what of it was rejected."""
+
+
+class Reader(NamedTuple):
+    """What is read of spans and log records, and how."""
+
+    decoder: Decoder
+    span: Callable[[Span], GenAISpan | None]
+    log: Callable[[LogRecord], GenAISpan | None]
+
+
+@dataclass(slots=True)
+class _ReadScope:
+    """The spans of one scope: which are GenAI spans, with index and trace id, and which could not be read."""
+
+    scope: lazy.ScopeSpans
+    found: list[tuple[int, bytes, GenAISpan]] = field(default_factory=list)
+    undecodable: Sequence[int] = ()
+
+
+@dataclass(slots=True)
+class _Slice:
+    """What becomes of the spans of one slice: forwarded now, or withheld because they are held or dropped."""
+
+    forwarded: list[tuple[Envelope, list[bytes]]] = field(default_factory=list)
+    forwarded_count: int = 0
+    withheld_count: int = 0
+    journaled: list[JournaledScope] = field(default_factory=list)
+
+
+class RequestPipeline:
+    """``set_reader`` before anything else. ``settle`` enforces limits and writes what was recorded, in steps."""
+
+    reader: Reader
+
+    def __init__(
+        self,
+        assembler: Assembler,
+        hold_queue: HoldQueue,
+        journal: Journal | None,
+        redaction: Redaction,
+        telemetry: Telemetry,
+        clock: Clock,
+        settle: Callable[[float], Iterator[None]],
+    ) -> None:
+        self._assembler, self._hold_queue, self._journal = assembler, hold_queue, journal
+        self._redaction, self._telemetry, self._clock, self._settle = redaction, telemetry, clock, settle
+
+    def take(self, signal: Signal, request: Structure, transport: str) -> Steps:
+        """Take one request in, whether there is room or not. Raises DecodeError if nothing of it could be taken."""
+        if signal == "traces":
+            return (yield from self._take_traces(request, transport))
+        if signal == "logs":
+            yield from self._take_logs(request)
+        else:
+            self._hold_queue.send(ExportRequest(signal, request.raw, 0))
+        return Rejected()
+
+    # ---- spans
+
+    def _take_traces(self, request: Structure, transport: str) -> Steps:
+        undecodable = 0
+        for groups in request.slices():
+            received = lazy.split(groups, _SPAN_FILTER)
+            yield
+            scopes = yield from self._read_spans(received.scopes)
+            now = self._clock.now()
+            rejected = sum(len(read.undecodable) for read in scopes)
+            if rejected < received.span_count:
+                whole = request.raw if received.span_count == request.items else b""
+                self._take_slice(received, scopes, whole, now)
+                accepted = self._telemetry.child(self._telemetry.receiver_accepted_spans, _RECEIVER, transport)
+                accepted.inc(received.span_count - rejected)
+            undecodable += rejected
+            yield from self._settle(now)
+            yield
+        if not undecodable:
+            return Rejected()
+        if undecodable == request.items:
+            raise DecodeError("no span of the request could be read")
+        return Rejected(undecodable, "spans that are not OTLP")
+
+    def _read_spans(self, scopes: Iterable[lazy.ScopeSpans]) -> Generator[None, None, list[_ReadScope]]:
+        read = []
+        for scope in scopes:
+            read.append((yield from self._read_scope(scope)))  # noqa: PERF401 - no comprehension can yield
+        return read
+
+    def _read_scope(self, scope: lazy.ScopeSpans) -> Generator[None, None, _ReadScope]:
+        undecodable: list[int] = []
+        read = _ReadScope(scope, undecodable=undecodable)
+        for indexes in scope.portions():
+            reader = self.reader
+            try:
+                spans = reader.decoder.spans([scope.spans[index] for index in indexes], scope.envelope)
+            except DecodeError:  # the scope or its resource
+                return _ReadScope(scope, undecodable=range(len(scope.spans)))
+            for index, decoded in zip(indexes, spans, strict=True):
+                if decoded is None:
+                    undecodable.append(index)
+                    continue
+                span = reader.span(decoded)
+                if span is None:
+                    scope_name = self._telemetry.label("scope", decoded.scope.name)
+                    self._telemetry.child(self._telemetry.unread_spans, scope_name).inc()
+                elif (
+                    span is not IGNORED
+                    and len(decoded.trace_id) == _TRACE_ID_SIZE
+                    and len(decoded.span_id) == _SPAN_ID_SIZE
+                ):
+                    read.found.append((index, decoded.trace_id, span))
+            yield
+        read.found.sort(key=_context_last)
+        return read
+
+    def _take_slice(self, received: lazy.Split, scopes: Iterable[_ReadScope], whole: bytes, now: float) -> None:
+        """Hold some of the spans, forward the rest; ``whole`` is the request if the slice is all of it."""
+        self._assembler.link(received.links, now)
+        taken = _Slice()
+        for read in scopes:
+            self._take_scope(read, taken, now)
+        if whole and taken.withheld_count == 0 and not self._redaction.pass_through:
+            self._hold_queue.send(ExportRequest("traces", whole, received.span_count))
+        elif taken.forwarded_count:
+            self._hold_queue.send(ExportRequest("traces", lazy.join(taken.forwarded), taken.forwarded_count))
+        if self._journal is not None:
+            self._journal.store_request(received.links, taken.journaled, now)
+
+    def _take_scope(self, read: _ReadScope, taken: _Slice, now: float) -> None:
+        scope, withheld = read.scope, set(read.undecodable)
+        journaled: dict[bytes, list[bytes]] = {}
+        for index, trace_id, span in read.found:
+            raw = scope.spans[index]
+            disposition = self._assembler.add(
+                trace_id, span.span_id, span, raw, scope.envelope, now, may_hold=not scope.whole
+            )
+            if self._journal is not None and disposition is not Disposition.DUPLICATE:
+                journaled.setdefault(trace_id, []).append(raw)
+            if disposition in (Disposition.HELD, Disposition.DUPLICATE):
+                withheld.add(index)
+            if disposition is Disposition.LATE:
+                self._telemetry.late_spans.inc()
+            elif disposition is Disposition.DUPLICATE:
+                self._telemetry.child(self._telemetry.dropped_spans, "assembly", "duplicate").inc()
+        forwarded = [scope.whole] if scope.whole else scope.spans
+        if withheld:
+            forwarded = [raw for index, raw in enumerate(forwarded) if index not in withheld]
+        if self._redaction.pass_through:
+            forwarded = [self._redaction.span(raw) for raw in forwarded]
+        if forwarded:
+            taken.forwarded.append((scope.envelope, forwarded))
+        taken.forwarded_count += len(forwarded)
+        taken.withheld_count += len(withheld)
+        if journaled:
+            taken.journaled.append((scope.envelope, journaled))
+
+    # ---- log records
+
+    def _take_logs(self, request: Structure) -> Generator[None, None, None]:
+        """Find tool calls in log events, where old conventions put them. All log records are forwarded all the same."""
+        for groups in request.slices():
+            for envelope, records in groups:
+                yield from self._read_logs(envelope, records)
+            if self._redaction.pass_through:
+                self._hold_queue.send(ExportRequest("logs", self._redaction.logs(groups), 0))
+            yield from self._settle(self._clock.now())
+            yield
+        if not self._redaction.pass_through:
+            self._hold_queue.send(ExportRequest("logs", request.raw, 0))
+
+    def _read_logs(self, envelope: Envelope, records: Iterable[bytes]) -> Iterator[None]:
+        for raw in records:
+            if len(raw) > _MAX_LOG_RECORD or _LOG_MARKER not in raw:
+                continue
+            trace_id = self.add_log(envelope, raw, self._clock.now())
+            if trace_id and self._journal is not None:
+                self._journal.store_log(trace_id, envelope, raw)
+            yield
+
+    def add_log(self, envelope: Envelope, raw: bytes, now: float) -> bytes:
+        """Add one log record to its trace. Returns the trace id, b"" if it is not a GenAI event. Raises DecodeError."""
+        record = self.reader.decoder.log_record(raw, envelope)
+        span = self.reader.log(record) if len(record.trace_id) == _TRACE_ID_SIZE else None
+        if span is None:
+            return b""
+        key = int.from_bytes(blake2b(raw, digest_size=8).digest())  # the same after a restart, which hash() is not
+        self._assembler.add(record.trace_id, key, span, raw, envelope, now)
+        return record.trace_id
+
+
+def _context_last(item: tuple[int, bytes, GenAISpan]) -> bool:
+    """Sort key: roots after the spans they enclose, so that a root is added when its trace is known to have an agent."""
+    return item[2].role == Role.OTHER
