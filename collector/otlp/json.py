@@ -43,7 +43,12 @@ _QUICK = 50_000  # values; the parser in C, which holds the interpreter lock, ta
 
 
 def cost(body: bytes) -> int:
-    """Returns about how many bytes converting ``body`` takes, before it is parsed: three bytes can become a dictionary."""
+    """Returns about how many bytes converting ``body`` takes, before it is parsed: three bytes can become a dictionary.
+
+    Raises TooLargeError if it is too large to look at.
+    """
+    if len(body) > _MAX_BYTES:
+        raise TooLargeError(_too_large(f"{_MAX_BYTES >> 20} MiB"))
     return len(body) + _PER_VALUE * sum(body.count(mark) for mark in b",:[{")
 
 

@@ -86,11 +86,10 @@ class OtlpHttpReceiver(HttpServer):
 
     async def _convert(self, signal: Signal, document: bytes, room: Reservation) -> bytes:
         """Returns a JSON request as protobuf. Only one large one is converted at a time: the thread competes with the loop."""
-        room.add(json.cost(document))
         if len(document) <= _INLINE_JSON:
-            return json.to_protobuf(signal, document)
+            return _converted(signal, document, room)
         async with self._converting if len(document) > _LARGE_JSON else contextlib.nullcontext():
-            return await asyncio.to_thread(json.to_protobuf, signal, document)
+            return await asyncio.to_thread(_converted, signal, document, room)
 
     async def _read(self, headers: dict[bytes, str], receive: Receive, room: Reservation) -> bytes:
         """Returns the body as sent. Stops reading at the size limit, at the time limit, and where there is no room."""
@@ -116,6 +115,11 @@ class OtlpHttpReceiver(HttpServer):
         except TimeoutError:
             raise TooSlowError(f"the body did not arrive in {self._config.read_timeout:g} s") from None
         return body.getvalue()
+
+
+def _converted(signal: Signal, document: bytes, room: Reservation) -> bytes:
+    room.add(json.cost(document))
+    return json.to_protobuf(signal, document)
 
 
 async def _unzip(body: bytes, limit: int, room: Reservation) -> bytes:
