@@ -31,6 +31,8 @@ _LARGE = 1000
 """A trace settles later for each so many spans, because the cost of reconstructing it grows with them."""
 
 
+_MAX_ANCESTORS = 256
+"""How many parents of a late span are searched for a run with a verdict; a span further below is held like a new one."""
 _SCORED_PER_REMEMBERED = 20
 """Of how many times as many runs as traces are remembered it is known that they were scored."""
 
@@ -161,7 +163,8 @@ class Assembler:
         self.held.bytes += size
         if late:
             return Disposition.LATE
-        if may_hold and type(key) is bytes and (span.annotatable or self._may_be_anchor(trace, span)):
+        # In a trace without an agent the root is annotated.
+        if may_hold and type(key) is bytes and (span.annotatable or not (span.parent_span_id or trace.has_agent)):
             trace.hold(span.span_id, raw, envelope)
             self.held.count += 1
             self.held.bytes += len(raw)
@@ -273,17 +276,13 @@ class Assembler:
     @staticmethod
     def _has_verdict(trace: Trace, span: GenAISpan) -> bool:
         """Whether an enclosing run was already scored. Walks known parents; unknown ones may belong to a new run."""
-        parents, at, visited = trace.parents(), span.parent_span_id, set[bytes]()
-        while at and at not in visited:
+        parents, at = trace.parents(), span.parent_span_id
+        for _ in range(_MAX_ANCESTORS):
+            if not at:
+                break
             if at in trace.verdicts:
                 return True
             if (known := trace.spans.get(at)) is not None and known.role == Role.AGENT:
                 return False
-            visited.add(at)
             at = parents.get(at, b"")
         return span.role != Role.AGENT and not span.parent_span_id
-
-    @staticmethod
-    def _may_be_anchor(trace: Trace, span: GenAISpan) -> bool:
-        """Whether it is a root and no agent was seen so far: in a trace without an agent the root is annotated."""
-        return not span.parent_span_id and not trace.has_agent
