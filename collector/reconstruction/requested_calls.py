@@ -266,21 +266,49 @@ def _matches(told: Sequence[ToldCall], requests: Sequence[RequestedCall]) -> lis
     return found[::-1]
 
 
-def belongs_to(spans: RunSpans, run: RunSpans) -> bool:
-    """Whether messages prove that these spans are of this run: one requested what the other executed or was told of."""
-    requested, own = _requested_ids(run.models), _requested_ids(spans.models)
-    executed = {execution[0].call_id for execution in spans.executions}
-    if requested & executed or own & {execution[0].call_id for execution in run.executions}:
-        return True
-    return bool(requested & _told_ids(spans.models) or own & _told_ids(run.models))
+class CallIds:
+    """The ids of the calls that spans requested, executed, and were told of: messages prove by them what belongs together."""
+
+    def __init__(self, *runs: RunSpans) -> None:
+        self.requested: set[str | None] = set()
+        self.known: set[str | None] = set()
+        """Executed, or told of."""
+        for run in runs:
+            self.add(run)
+
+    def add(self, run: RunSpans) -> None:
+        """Add the ids of ``run``."""
+        if run.models:
+            self.requested |= {call.id for call in requested_calls(sorted(run.models, key=by_start))} - {None}
+        self.known |= {execution[0].call_id for execution in run.executions} - {None}
+        for model in run.models:
+            if model.history is not None:
+                self.known |= {call.id for call in told_calls(model.history)} - {None}
+
+    def match(self, other: CallIds) -> bool:
+        """Whether one of the two requested what the other executed or was told of."""
+        return not self.requested.isdisjoint(other.known) or not self.known.isdisjoint(other.requested)
 
 
-def _requested_ids(models: Sequence[GenAISpan]) -> set[str | None]:
-    return {call.id for call in requested_calls(sorted(models, key=by_start)) if call.id is not None}
+class Owners:
+    """Finds, of many runs, those whose messages prove that spans are theirs."""
 
+    def __init__(self, runs: Sequence[RunSpans]) -> None:
+        self._requested: dict[str | None, dict[int, RunSpans]] = {}
+        self._known: dict[str | None, dict[int, RunSpans]] = {}
+        for run in runs:
+            ids = CallIds(run)
+            for by_id, found in ((self._requested, ids.requested), (self._known, ids.known)):
+                for call_id in found:
+                    by_id.setdefault(call_id, {})[id(run)] = run
 
-def _told_ids(models: Iterable[GenAISpan]) -> set[str | None]:
-    return {call.id for model in models if model.history is not None for call in told_calls(model.history)} - {None}
+    def of(self, ids: CallIds) -> list[RunSpans]:
+        """Returns the runs that requested what is known by these ids, or know what these requested."""
+        found: dict[int, RunSpans] = {}
+        for by_id, wanted in ((self._requested, ids.known), (self._known, ids.requested)):
+            for call_id in wanted:
+                found |= by_id.get(call_id, {})
+        return list(found.values())
 
 
 def calls_of(run: RunSpans) -> Iterator[RequestedCall | DraftCall]:

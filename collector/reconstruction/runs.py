@@ -27,10 +27,12 @@ from collector.reconstruction.duplicates import (
     repeated_runs,
     without_repeated_models,
 )
-from collector.reconstruction.requested_calls import belongs_to, requested_calls
+from collector.reconstruction.requested_calls import CallIds, Owners, requested_calls
 
 MAX_WRAPPERS: Final = 64
 """How many further agent spans of one run are searched for its context."""
+MAX_OWNERS_COMPARED: Final = 100_000
+"""Beyond so many pairs of a run and a missing span nothing tells whose calls are below it: each run may lack calls."""
 HANDOFF_NS: Final = 5_000_000
 """How long before or after the start of an agent's run the span of the handoff to it may end."""
 
@@ -101,15 +103,16 @@ def _adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_r
     root's, unless several spans are missing: each may have been an agent.
     """
     agentless = orphans.get(b"")
-    unowned: list[tuple[bytes, RunSpans]] = []
-    for missing, spans in orphans.items():
-        if not missing:
-            continue
-        if runs and _is_recorded_twice(spans, runs):
-            absorb_calls(runs, spans)
-            absorb_models(runs, spans)
-        owners = [run for run in runs if belongs_to(spans, run)]
-        possible = [run for run in runs if _is_under_way(run, spans)] if len(owners) != 1 else []
+    below_missing = {missing: spans for missing, spans in orphans.items() if missing}
+    if not below_missing:
+        return agentless
+    _absorb_repeated(list(below_missing.values()), runs)
+    may_compare = len(runs) * len(below_missing) <= MAX_OWNERS_COMPARED
+    owners_of, unowned = Owners(runs), []
+    for missing, spans in below_missing.items():
+        ids = CallIds(spans)
+        owners = owners_of.of(ids)
+        possible = [run for run in runs if _is_under_way(run, spans)] if may_compare and len(owners) != 1 else []
         if len(owners) == 1:
             owners[0].adopted.add(missing)
             _join(owners[0], spans)
@@ -118,19 +121,35 @@ def _adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_r
                 run.adopted.add(missing)
                 run.disputed.append(spans)
         else:
-            unowned.append((missing, spans))
+            unowned.append((missing, spans, ids))
     if not unowned:
         return agentless
     is_disputed = has_root and len(unowned) + (agentless is not None) > 1
     agentless = agentless or RunSpans(None, b"")
-    for missing, spans in unowned:
-        if is_disputed and not belongs_to(spans, agentless):
+    known = CallIds(agentless)
+    for missing, spans, ids in unowned:
+        if is_disputed and not ids.match(known):
             agentless.adopted.add(missing)
             agentless.disputed.append(spans)
         else:
             _join(agentless, spans)
+            known.add(spans)
             agentless.incomplete, agentless.missing_ancestor = ("missing_parent",), missing
     return agentless
+
+
+def _absorb_repeated(orphans: Sequence[RunSpans], runs: Sequence[RunSpans]) -> None:
+    """Merge what another instrumentation recorded as spans of ``runs`` into those."""
+    together = RunSpans(None, b"")
+    for spans in orphans:
+        _join(together, spans)
+    if runs and _is_recorded_twice(together, runs):
+        absorb_calls(runs, together)
+        absorb_models(runs, together)
+        left = {model.span_id for model in together.models}
+        for spans in orphans:
+            spans.executions = [call for call in spans.executions if call]
+            spans.models = [model for model in spans.models if model.span_id in left]
 
 
 def _reclaim(agentless: RunSpans, runs: Sequence[RunSpans]) -> None:
