@@ -79,6 +79,11 @@ def may_contain_tool_calls(value: object) -> bool:
     return "tool" in text or "function" in text or "Tool" in text
 
 
+def is_unreadable(output: object) -> bool:
+    """Whether ``output`` is meant to be JSON and cannot be parsed: too long, nested too deeply, or damaged."""
+    return type(output) is str and output.lstrip()[:1] in ("[", "{") and parse_any(output) is output
+
+
 def tool_call_parts(output: object) -> list[ToolCallPart]:
     """Returns the tool calls in a model's output, in order, each id once.
 

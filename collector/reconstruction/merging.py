@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
-from collector.payloads.messages import ResultStatus, told_calls
+from collector.payloads.messages import ResultStatus, is_unreadable, told_calls
 from collector.payloads.refusals import refuses
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start, latest_start
 from collector.reconstruction.requested_calls import (
     MAX_CANDIDATES,
+    MAX_REQUESTED,
+    KnownCalls,
     RequestedCall,
     ToldResults,
-    calls_of,
     in_causal_order,
     requested_calls,
 )
@@ -30,10 +32,10 @@ from scorers.trajectory import Status
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 
 
-def merge_calls(run: RunSpans, others: Sequence[RunSpans] = ()) -> list[DraftCall]:
+def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     """Returns the calls of ``run``: executions in order of start, then calls that no span shows.
 
-    ``others`` are the other runs of the trace, which may share its messages.
+    ``known`` are those of all runs of the trace, which may share its messages.
     """
     calls = _recorded_calls(run)
     if run.models:
@@ -43,12 +45,12 @@ def merge_calls(run: RunSpans, others: Sequence[RunSpans] = ()) -> list[DraftCal
             _match(calls, requested)
         told = ToldResults(models, requested)
         if _may_lack_requests(run, models, requested):
-            requested += _unrequested(run, others, told, calls, requested)
+            requested += _unrequested(run, known, told, calls, requested)
         if calls and not requested:
             _assign_responses(calls, models)
         calls += _without_span(run, models, requested, told)
         _doubt_pending(calls, run, models)
-        run.has_unrecorded_calls |= _has_unrecorded_calls(run, models, requested)
+        run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or _has_unrecorded_calls(run, models, requested)
     return calls
 
 
@@ -56,7 +58,7 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
     """Returns the calls that spans show: the run's own, and those that may be its own or another's."""
     calls = [_merge_execution(spans) for spans in run.executions]
     for disputed in run.disputed:
-        for call in merge_calls(disputed):
+        for call in merge_calls(disputed, KnownCalls()):
             call.turn = call.response = -1
             if call.executed and call.doubt is None:  # else what is in doubt already is tried both ways
                 call.doubt, call.evidence = "uncertain_owner", "it is below a span that was not received"
@@ -95,7 +97,7 @@ def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: It
 
 def _unrequested(
     run: RunSpans,
-    others: Sequence[RunSpans],
+    known: KnownCalls,
     told: ToldResults,
     calls: Iterable[DraftCall],
     requested: Iterable[RequestedCall],
@@ -107,18 +109,11 @@ def _unrequested(
         if id(call) in matched:
             call.turn = matched[id(call)].turn
     _match([call for call in calls if id(call) not in matched], found)
-    known = [call for other in others for call in calls_of(other)] if found else []
-    found = [one for one in found if one.execution is not None or not any(_is_same(one, call) for call in known)]
-    return _of_this_run(found, run, others)
+    found = [one for one in found if one.execution is not None or not known.has(one, run)]
+    return _of_this_run(found, run, known)
 
 
-def _is_same(request: RequestedCall, call: RequestedCall | DraftCall) -> bool:
-    if request.id is not None and request.id == call.id:
-        return True
-    return request.name == call.name and (call.arguments is None or request.arguments == call.arguments)
-
-
-def _of_this_run(found: list[RequestedCall], run: RunSpans, others: Iterable[RunSpans]) -> list[RequestedCall]:
+def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -> list[RequestedCall]:
     """Returns ``found`` without calls that were made before the run, which its first recorded request tells of as well.
 
     Where nothing tells whether they were, calls of the run may be unrecorded.
@@ -133,16 +128,23 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, others: Iterable[Run
     if anchor is not None and first.parent_span_id and anchor.user_input and run.parent is None:
         if not any(call.status is not None for call in told_calls(anchor.user_input)):
             return found  # the run began with the user's message
-    elif first.parent_span_id or others:
-        run.has_unrecorded_calls = True
-        for other in others:  # after a handoff both agents are told the same
-            other.has_unrecorded_calls |= other.parent is run.parent
+    elif first.parent_span_id or len(known.runs) > 1:
+        known.lacking.add(id(run.parent))  # after a handoff both agents are told the same
     return [one for one in found if one not in earlier]
 
 
 def _has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]) -> bool:
     """Whether a model must have requested tools, and neither messages nor a span of a tool that ran then says which."""
-    if models[-1].finish != "tool_calls" and all(model.output is not None for model in models[:-1]):
+    speaking = {request.model.span_id for request in requested}
+    unreadable = {
+        model.span_id
+        for model in models
+        if model.output is not None
+        and model.span_id not in speaking
+        and model.finish != "other"
+        and is_unreadable(model.output)
+    }
+    if not unreadable and models[-1].finish != "tool_calls" and all(model.output is not None for model in models[:-1]):
         return False
     telling = {request.model.span_id for request in requested if not request.is_recorded}
     told = {request.model.span_id: request.model for request in requested if request.is_recorded}
@@ -161,7 +163,7 @@ def _has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested:
             answered.append(model)
         elif not any(one.start_ns <= model.end_ns and model.start_ns <= one.end_ns for one in told.values()):
             silent.append((model, later))
-    if any(model.finish == "tool_calls" for model, _ in silent):
+    if any(model.finish == "tool_calls" or model.span_id in unreadable for model, _ in silent):
         return True
     if any(model.has_output or model.output is not None for model in models):
         return False
@@ -275,7 +277,10 @@ def _without_span(
 ) -> Iterator[DraftCall]:
     """Calls that no span shows, each with the evidence for it; and of those that spans show, what never ran."""
     starts = [model.start_ns for model in models]
-    agents = [child.anchor for child in run.children if child.anchor is not None and child.started_by is None]
+    agents: dict[str | None, deque[GenAISpan]] = {}
+    for child in run.children:
+        if child.anchor is not None and child.started_by is None:
+            agents.setdefault(child.anchor.name, deque()).append(child.anchor)
     for request in requests:
         if request.execution is not None:
             _apply_result(request.execution, request.result_status)
@@ -287,9 +292,8 @@ def _without_span(
             _latest_start(request, models, following), 0, None, True, request.turn, request.position,
         )  # fmt: skip
         call.resource = request.model.resource
-        agent = next((agent for agent in agents if agent.name == request.name), None)
-        if agent is not None:  # an agent given to another as a tool, with no span for the tool
-            agents.remove(agent)
+        if named := agents.get(request.name):  # an agent given to another as a tool, with no span for the tool
+            agent = named.popleft()
             call.start_ns, call.status = agent.start_ns, agent.status
         else:
             status = told.status(request)

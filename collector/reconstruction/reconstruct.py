@@ -18,6 +18,7 @@ from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.merging import merge_calls
 from collector.reconstruction.ordering import assign_steps, clock_of, contradicting_clocks
+from collector.reconstruction.requested_calls import KnownCalls
 from collector.reconstruction.runs import group_runs
 from scorers.rules.intents import FoundIntent
 from scorers.trajectory import Doubt, ToolCall, Trajectory
@@ -76,7 +77,10 @@ def reconstruct(
     spans = index_spans(genai_spans)
     ancestry = Ancestry(spans, parents)
     groups = group_runs(spans, ancestry)
-    drafts = [merge_calls(run, [other for other in groups if other is not run]) for run in groups]
+    known = KnownCalls(groups)
+    drafts = [merge_calls(run, known) for run in groups]
+    for run_spans in groups if known.lacking else ():
+        run_spans.has_unrecorded_calls |= id(run_spans.parent) in known.lacking
     lost = _unexplained(ancestry, groups, drafts)
     runs: list[Run] = []
     user_input: str | None = None

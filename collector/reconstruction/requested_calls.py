@@ -6,7 +6,7 @@ Ids are those of one turn: a model may use them again in the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +15,8 @@ from collector.payloads.messages import ResultStatus, ToldCall, ToolCallPart, to
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
 
+MAX_REQUESTED: Final = 10_000
+"""How many calls requested by the models of one run are read; where there are more, calls are unrecorded."""
 MAX_CANDIDATES: Final = 64
 """With how many requests of one tool a call without a known id is compared."""
 
@@ -49,6 +51,8 @@ def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
     for model in models:
         if model.output is None:
             continue
+        if len(requested) >= MAX_REQUESTED:
+            break
         calls = [_requested_call(part, model, turn, index) for index, part in enumerate(tool_call_parts(model.output))]
         if not calls:
             continue
@@ -311,9 +315,34 @@ class Owners:
         return list(found.values())
 
 
-def calls_of(run: RunSpans) -> Iterator[RequestedCall | DraftCall]:
-    """Yields the calls that a run's models requested or its spans show, so far as they identify a call."""
-    yield from requested_calls(sorted(run.models, key=by_start))
-    for spans in run.executions:
-        arguments, text = parse_arguments(spans[0].arguments)
-        yield DraftCall(spans[0].name or "", spans[0].call_id, arguments, text, "unset", None, 0, 0, spans[0].span_id)
+class KnownCalls:
+    """The calls that the models of a trace's runs requested or its spans show, so far as they identify a call."""
+
+    def __init__(self, runs: Sequence[RunSpans] = ()) -> None:
+        self.runs = runs
+        self.lacking: set[int] = set()
+        """The parents, by ``id``, of runs with calls that may be unrecorded, and nothing tells of which of its runs."""
+        self._ids: dict[str, set[int]] | None = None
+        self._named: dict[str, list[tuple[int, Arguments]]] = {}
+
+    def has(self, request: RequestedCall, run: RunSpans) -> bool:
+        """Whether another run than ``run`` has this call, among the first MAX_CANDIDATES of its name or by its id."""
+        if self._ids is None:
+            self._ids = self._read()
+        if request.id is not None and not self._ids.get(request.id, set()) <= {id(run)}:
+            return True
+        return any(
+            owner != id(run) and (arguments is None or arguments == request.arguments)
+            for owner, arguments in self._named.get(request.name, ())[:MAX_CANDIDATES]
+        )
+
+    def _read(self) -> dict[str, set[int]]:
+        ids: dict[str, set[int]] = {}
+        for run in self.runs:
+            calls = [(call.id, call.name, call.arguments) for call in requested_calls(sorted(run.models, key=by_start))]
+            calls += [(s[0].call_id, s[0].name or "", parse_arguments(s[0].arguments)[0]) for s in run.executions]
+            for call_id, name, arguments in calls:
+                if call_id is not None:
+                    ids.setdefault(call_id, set()).add(id(run))
+                self._named.setdefault(name, []).append((id(run), arguments))
+        return ids

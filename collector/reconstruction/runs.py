@@ -32,7 +32,7 @@ from collector.reconstruction.requested_calls import CallIds, Owners, requested_
 MAX_WRAPPERS: Final = 64
 """How many further agent spans of one run are searched for its context."""
 MAX_OWNERS_COMPARED: Final = 100_000
-"""Beyond so many pairs of a run and a missing span nothing tells whose calls are below it: each run may lack calls."""
+"""How many pairs of a run and of spans that may be its own are compared; where there are more, they are nobody's."""
 HANDOFF_NS: Final = 5_000_000
 """How long before or after the start of an agent's run the span of the handoff to it may end."""
 
@@ -181,6 +181,9 @@ def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy) 
 
     Where it recorded several runs at that time, each counts the calls as in doubt.
     """
+    if len(runs) * (len(agentless.executions) + len(agentless.models)) > MAX_OWNERS_COMPARED:
+        agentless.incomplete = (*agentless.incomplete, "missing_anchor")
+        return
     unclaimed = RunSpans(None, agentless.anchor_id)
     for span, alone in [
         *((call[0], RunSpans(None, b"", executions=[call])) for call in agentless.executions),

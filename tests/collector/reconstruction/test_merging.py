@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from collector.reconstruction.requested_calls import MAX_CANDIDATES
+from collector.reconstruction.requested_calls import MAX_CANDIDATES, MAX_REQUESTED
 from tests.builders import (
     EPOCH,
     MS,
@@ -412,3 +412,22 @@ def test_a_call_told_under_another_name_with_the_same_id_is_one() -> None:
         model_span(number=5, at=60, lasting=5, input_messages=renamed),
     )
     assert called(run) == ["find_it"]
+
+
+@pytest.mark.parametrize(
+    "content", ["[" * 70 + '"function_call"' + "]" * 70, '["tool_call", "' + "x" * 300_000 + '"]', '[{"tool_call']
+)
+def test_an_output_that_cannot_be_parsed_may_hold_calls(content: str) -> None:
+    output = {"gen_ai.output.messages": content}
+    run = run_of(agent_span(), model_span((), 2, at=10, attributes=output), model_span((), 3, at=100))
+    assert [doubt.name for doubt in run.trajectory.doubts] == ["unrecorded_calls"]
+    stopped = output | {"gen_ai.response.finish_reasons": ["stop"]}
+    assert run_of(agent_span(), model_span((), 2, at=10, attributes=stopped)).trajectory.doubts == []
+
+
+def test_calls_beyond_the_limit_of_a_run_are_unrecorded() -> None:
+    asked: list[tuple[str | None, str, Any]] = [(None, "look", {"n": number}) for number in range(1_000)]
+    models = [model_span(asked, 10 + number, at=number, lasting=0.5) for number in range(12)]
+    run = run_of(agent_span(), *models)
+    assert len(run.trajectory.calls) == MAX_REQUESTED
+    assert "unrecorded_calls" in [doubt.name for doubt in run.trajectory.doubts]
