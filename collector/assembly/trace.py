@@ -78,8 +78,6 @@ class Trace:
     """About how many bytes it takes, without the raw spans that are held."""
     resource: Resource | None = None
     """Of the span added last."""
-    has_agent: bool = False
-    """A span of an agent has arrived."""
     truncated: bool = False
     """A limit was reached, and something was not kept."""
     spans: dict[bytes | int, GenAISpan] = field(default_factory=dict)
