@@ -110,6 +110,9 @@ def _adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_r
     may_compare = len(runs) * len(below_missing) <= MAX_OWNERS_COMPARED
     owners_of, unowned = Owners(runs), []
     for missing, spans in below_missing.items():
+        if runs and _is_idle(spans):  # all of it was recorded twice
+            runs[0].adopted.add(missing)
+            continue
         ids = CallIds(spans)
         owners = owners_of.of(ids)
         possible = [run for run in runs if _is_under_way(run, spans)] if may_compare and len(owners) != 1 else []

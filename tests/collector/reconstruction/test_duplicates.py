@@ -253,17 +253,18 @@ def of_two_libraries(*, lost: int) -> list[Span]:
         model_span(look, 4, at=70, lasting=20),
         tool_span("look", {}, 5, at=100, lasting=20, call_id="c2"),
         model_span((), 6, at=130, lasting=20),
-        second_agent("bot", 10, 9, at=0.5, lasting=999),
-        model_span(pay, 12, 9, at=10.2, lasting=19, scope="second"),
-        second_tool("pay", {"n": 1}, 13, 9, at=40.2, lasting=19),
-        model_span(look, 14, 9, at=70.2, lasting=19, scope="second"),
-        second_tool("look", {}, 15, 9, at=100.2, lasting=19),
-        model_span((), 16, 9, at=130.2, lasting=19, scope="second"),
+        span("workflow", 30, 9, 0.2, lasting=1000),
+        second_agent("bot", 10, 30, at=0.5, lasting=999),
+        model_span(pay, 12, 30, at=10.2, lasting=19, scope="second"),
+        second_tool("pay", {"n": 1}, 13, 30, at=40.2, lasting=19),
+        model_span(look, 14, 30, at=70.2, lasting=19, scope="second"),
+        second_tool("look", {}, 15, 30, at=100.2, lasting=19),
+        model_span((), 16, 30, at=130.2, lasting=19, scope="second"),
     ]
     return [one for one in spans if one.span_id != span_id(lost)]
 
 
-@pytest.mark.parametrize("lost", [0, 2, 3, 4, 5, 12, 13, 14, 15])
+@pytest.mark.parametrize("lost", [0, 2, 3, 4, 5, 12, 13, 14, 15, 30])
 def test_what_one_of_two_libraries_lost_the_other_tells_and_no_second_run_appears(lost: int) -> None:
     run = run_of(*of_two_libraries(lost=lost))
     assert (run.span_id, called(run), run.trajectory.doubts) == (span_id(1), ["pay", "look"], [])
