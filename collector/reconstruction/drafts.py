@@ -47,6 +47,11 @@ class RunSpans:
     has_unrecorded_calls: bool = False
     """A model requested tools, and nothing records which."""
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it made no call and no request to a model."""
+        return not self.executions and not self.models
+
 
 @dataclass(slots=True)
 class DraftCall:

@@ -188,7 +188,7 @@ def repeated_runs(runs: Sequence[RunSpans]) -> Iterator[tuple[RunSpans, RunSpans
         kept, absorbed = _head(one, group), _head(other, group)
         if kept is absorbed or not recorded_by[id(kept)].isdisjoint(recorded_by[id(absorbed)]):
             continue
-        if _is_inside(kept, absorbed) or (_is_idle(kept) and not _is_idle(absorbed) and not _is_inside(absorbed, kept)):
+        if _is_inside(kept, absorbed) or (kept.is_idle and not absorbed.is_idle and not _is_inside(absorbed, kept)):
             kept, absorbed = absorbed, kept
         recorded_by[id(kept)] |= recorded_by[id(absorbed)]
         group[id(absorbed)] = kept
@@ -232,10 +232,6 @@ def _is_inside(run: RunSpans, other: RunSpans) -> bool:
             break
         above = above.parent
     return above is other
-
-
-def _is_idle(run: RunSpans) -> bool:
-    return not run.executions and not run.models
 
 
 # --- model requests -------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ span. What two instrumentations recorded counts once (`duplicates`).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -19,20 +19,15 @@ from collector.payloads.messages import tool_call_parts
 from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.drafts import RunSpans, by_start, latest_start
 from collector.reconstruction.duplicates import (
-    SeenBy,
-    absorb_calls,
-    absorb_models,
     is_nested_call,
     merge_repeated_calls,
     repeated_runs,
     without_repeated_models,
 )
-from collector.reconstruction.requested_calls import CallIds, Owners, requested_calls
+from collector.reconstruction.ownership import adopt, join, reclaim
 
 MAX_WRAPPERS: Final = 64
 """How many further agent spans of one run are searched for its context."""
-MAX_OWNERS_COMPARED: Final = 100_000
-"""How many pairs of a run and of spans that may be its own are compared; where there are more, they are nobody's."""
 HANDOFF_NS: Final = 5_000_000
 """How long before or after the start of an agent's run the span of the handoff to it may end."""
 
@@ -49,9 +44,9 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
     if len(found) > 1:
         found = _without_wrapped(_unite_repeated(found))
     root = spans.get(ancestry.root() or b"")
-    agentless = _adopt(orphans, found, has_root=root is not None and root.role is not Role.AGENT)
+    agentless = adopt(orphans, found, has_root=root is not None and root.role is not Role.AGENT)
     if found and agentless is not None:
-        _reclaim(agentless, found)
+        reclaim(agentless, found)
     for run in found if agentless is None else (*found, agentless):
         _merge_repeated(run, calls)
     for run in found if agentless is None else (*found, agentless):
@@ -94,148 +89,6 @@ def _assign(
         else:
             _open_nested_call(span, ancestry, calls, run)
     return agentless
-
-
-def _adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_root: bool) -> RunSpans | None:
-    """Give what is below a missing span to the run that it belongs to. Returns the spans that belong to no agent's run.
-
-    Where nothing tells which run it is, each that was under way counts the calls as in doubt. Without agents it is the
-    root's, unless several spans are missing: each may have been an agent.
-    """
-    agentless = orphans.get(b"")
-    below_missing = {missing: spans for missing, spans in orphans.items() if missing}
-    if not below_missing:
-        return agentless
-    _absorb_repeated(list(below_missing.values()), runs)
-    may_compare = len(runs) * len(below_missing) <= MAX_OWNERS_COMPARED
-    owners_of, unowned = Owners(runs), []
-    for missing, spans in below_missing.items():
-        if runs and _is_idle(spans):  # all of it was recorded twice
-            runs[0].adopted.add(missing)
-            continue
-        ids = CallIds(spans)
-        owners = owners_of.of(ids)
-        possible = [run for run in runs if _is_under_way(run, spans)] if may_compare and len(owners) != 1 else []
-        if len(owners) == 1:
-            owners[0].adopted.add(missing)
-            _join(owners[0], spans)
-        elif possible:
-            for run in possible:
-                run.adopted.add(missing)
-                run.disputed.append(spans)
-        else:
-            unowned.append((missing, spans, ids))
-    if not unowned:
-        return agentless
-    is_disputed = has_root and len(unowned) + (agentless is not None) > 1
-    agentless = agentless or RunSpans(None, b"")
-    known = CallIds(agentless)
-    for missing, spans, ids in unowned:
-        if is_disputed and not ids.match(known):
-            agentless.adopted.add(missing)
-            agentless.disputed.append(spans)
-        else:
-            _join(agentless, spans)
-            known.add(spans)
-            agentless.incomplete, agentless.missing_ancestor = ("missing_parent",), missing
-    return agentless
-
-
-def _absorb_repeated(orphans: Sequence[RunSpans], runs: Sequence[RunSpans]) -> None:
-    """Merge what another instrumentation recorded as spans of ``runs`` into those."""
-    together = RunSpans(None, b"")
-    for spans in orphans:
-        _join(together, spans)
-    if runs and _is_recorded_twice(together, runs):
-        absorb_calls(runs, together)
-        absorb_models(runs, together)
-        left = {model.span_id for model in together.models}
-        for spans in orphans:
-            spans.executions = [call for call in spans.executions if call]
-            spans.models = [model for model in spans.models if model.span_id in left]
-
-
-def _reclaim(agentless: RunSpans, runs: Sequence[RunSpans]) -> None:
-    """Take from ``agentless`` what is a run's: recorded there by another instrumentation, or requested by its models."""
-    if _is_recorded_twice(agentless, runs):
-        seen_by = absorb_calls(runs, agentless) | absorb_models(runs, agentless)
-        for run in runs:
-            own = run.anchor.instrumentation if run.anchor is not None else None
-            seen_by |= {(id(run), span.scope) for span in run.wrappers if span.instrumentation != own}
-        besides = {scope for _, scope in seen_by}
-        seen_by |= {(id(run), run.anchor.scope) for run in runs if run.anchor is not None}
-        _claim_rest(agentless, runs, {pair for pair in seen_by if pair[1] in besides})
-    if not any(call[0].call_id for call in agentless.executions):
-        return
-    owners: dict[str, list[RunSpans]] = {}
-    for run in runs:
-        ids = {call.id for call in requested_calls(sorted(run.models, key=by_start)) if call.id is not None}
-        for call_id in ids:
-            owners.setdefault(call_id, []).append(run)
-    remaining: list[list[GenAISpan]] = []
-    for call in agentless.executions:
-        requesters = owners.get(call[0].call_id or "", ())
-        (requesters[0].executions if len(requesters) == 1 else remaining).append(call)
-    agentless.executions = remaining
-
-
-def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy) -> None:
-    """Give what an instrumentation recorded besides spans that are a run's too to that run: the run lacks its own span.
-
-    Where it recorded several runs at that time, each counts the calls as in doubt.
-    """
-    if len(runs) * (len(agentless.executions) + len(agentless.models)) > MAX_OWNERS_COMPARED:
-        agentless.incomplete = (*agentless.incomplete, "missing_anchor")
-        return
-    unclaimed = RunSpans(None, agentless.anchor_id)
-    for span, alone in [
-        *((call[0], RunSpans(None, b"", executions=[call])) for call in agentless.executions),
-        *((model, RunSpans(None, b"", models=[model])) for model in agentless.models),
-    ]:
-        owners = [run for run in runs if (id(run), span.scope) in seen_by and _may_enclose(run.anchor, span)]
-        if span.start_ns:
-            owners = [run for run in owners if not any(other.parent is run for other in owners)]
-        if len(owners) == 1:
-            _join(owners[0], alone)
-        elif owners:
-            for run in owners:
-                run.disputed.append(alone)
-        else:
-            _join(unclaimed, alone)
-    agentless.executions, agentless.models = unclaimed.executions, unclaimed.models
-
-
-def _may_enclose(anchor: GenAISpan | None, span: GenAISpan) -> bool:
-    """Whether the span may have been made during the run: by the clock, where one clock stamped both."""
-    if anchor is None or anchor.resource != span.resource or not span.start_ns or not anchor.start_ns:
-        return True
-    return anchor.start_ns <= latest_start(span.start_ns) and span.start_ns <= max(anchor.end_ns, anchor.start_ns)
-
-
-def _members(run: RunSpans) -> Iterator[GenAISpan]:
-    yield from run.models
-    for call in run.executions:
-        yield call[0]
-
-
-def _is_recorded_twice(spans: RunSpans, runs: Iterable[RunSpans]) -> bool:
-    """Whether an instrumentation recorded these spans that did not record those of the runs, or the reverse."""
-    return len({span.instrumentation for run in (spans, *runs) for span in _members(run)}) > 1
-
-
-def _join(run: RunSpans, spans: RunSpans) -> None:
-    run.executions += spans.executions
-    run.models += spans.models
-    run.enclosing.update(spans.enclosing)
-
-
-def _is_under_way(run: RunSpans, spans: RunSpans) -> bool:
-    """Whether the run may have made these calls, by the time at which it happened."""
-    anchor = run.anchor
-    if anchor is None or not anchor.start_ns or not spans.executions:
-        return anchor is not None and bool(spans.executions or spans.models)
-    starts = [call[0].start_ns for call in spans.executions if call[0].resource == anchor.resource]
-    return not starts or any(anchor.start_ns <= start <= anchor.end_ns for start in starts)
 
 
 def _is_run(agentless: RunSpans, has_agents: bool) -> bool:
@@ -286,7 +139,7 @@ def _without_wrapped(found: list[RunSpans]) -> list[RunSpans]:
     a workflow, or calls itself.
     """
     parents = {id(run.parent) for run in found}
-    idle = {id(run) for run in found if _is_idle(run)}
+    idle = {id(run) for run in found if run.is_idle}
     nested: dict[int, list[RunSpans]] = {}
     names: dict[int, str | None] = {}
     for inner in found:  # outer runs come first
@@ -321,7 +174,7 @@ def _unite(kept: RunSpans, absorbed: RunSpans) -> None:
     """Make the spans of ``absorbed`` spans of ``kept``."""
     inner = [*([] if absorbed.anchor is None else [absorbed.anchor]), *absorbed.wrappers]
     kept.wrappers += inner[: MAX_WRAPPERS - len(kept.wrappers)]
-    _join(kept, absorbed)
+    join(kept, absorbed)
 
 
 def _kept(run: RunSpans, kept_as: Mapping[int, RunSpans]) -> RunSpans:
@@ -410,9 +263,9 @@ def _without_workflows(found: list[RunSpans]) -> list[RunSpans]:
     starters = {run.parent.anchor_id for run in found if run.parent is not None and run.started_by is None}
     runs: list[RunSpans] = []
     for run in found:  # outer runs come first
-        while run.parent is not None and run.parent.anchor_id in starters and _is_idle(run.parent):
+        while run.parent is not None and run.parent.anchor_id in starters and run.parent.is_idle:
             run.parent = run.parent.parent
-        if run.anchor_id not in starters or not _is_idle(run):
+        if run.anchor_id not in starters or not run.is_idle:
             runs.append(run)
     return runs
 
@@ -421,11 +274,11 @@ def _without_handoffs(found: list[RunSpans]) -> list[RunSpans]:
     """Returns ``found`` without agents that did nothing just before one of the same name started: spans of a handoff."""
     busy: dict[str | None, list[int]] = {}
     for run in found:
-        if run.anchor is not None and not _is_idle(run):
+        if run.anchor is not None and not run.is_idle:
             busy.setdefault(run.anchor.name, []).append(run.anchor.start_ns)
     for starts in busy.values():
         starts.sort()
-    return [run for run in found if not (_is_idle(run) and _is_handoff(run, busy))]
+    return [run for run in found if not (run.is_idle and _is_handoff(run, busy))]
 
 
 def _is_handoff(idle: RunSpans, busy: Mapping[str | None, Sequence[int]]) -> bool:
@@ -435,10 +288,6 @@ def _is_handoff(idle: RunSpans, busy: Mapping[str | None, Sequence[int]]) -> boo
     starts = busy.get(idle.anchor.name, ())
     after = bisect_left(starts, max(idle.anchor.end_ns - HANDOFF_NS, idle.anchor.start_ns))
     return after < len(starts) and starts[after] <= idle.anchor.end_ns + HANDOFF_NS
-
-
-def _is_idle(run: RunSpans) -> bool:
-    return not run.executions and not run.models
 
 
 def _set_anchor(agentless: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> None:

@@ -1,0 +1,161 @@
+"""Gives spans that are below no agent's span to the runs they belong to.
+
+Their own agent's span is missing, or another instrumentation recorded them beside the run, or nothing but call ids says whose
+they are. Where nothing tells, the calls are in doubt in each run that may have made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from collector.model.genai_span import GenAISpan
+from collector.reconstruction.drafts import RunSpans, by_start, latest_start
+from collector.reconstruction.duplicates import SeenBy, absorb_calls, absorb_models
+from collector.reconstruction.requested_calls import CallIds, Owners, requested_calls
+
+MAX_OWNERS_COMPARED: Final = 100_000
+"""How many pairs of a run and of spans that may be its own are compared; where there are more, they are nobody's."""
+
+
+def adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_root: bool) -> RunSpans | None:
+    """Give what is below a missing span to the run that it belongs to. Returns the spans that belong to no agent's run.
+
+    Where nothing tells which run it is, each that was under way counts the calls as in doubt. Without agents it is the
+    root's, unless several spans are missing: each may have been an agent.
+    """
+    agentless = orphans.get(b"")
+    below_missing = {missing: spans for missing, spans in orphans.items() if missing}
+    if not below_missing:
+        return agentless
+    _absorb_repeated(list(below_missing.values()), runs)
+    may_compare = len(runs) * len(below_missing) <= MAX_OWNERS_COMPARED
+    owners_of, unowned = Owners(runs), []
+    for missing, spans in below_missing.items():
+        if runs and spans.is_idle:  # all of it was recorded twice
+            runs[0].adopted.add(missing)
+            continue
+        ids = CallIds(spans)
+        owners = owners_of.of(ids)
+        possible = [run for run in runs if _is_under_way(run, spans)] if may_compare and len(owners) != 1 else []
+        if len(owners) == 1:
+            owners[0].adopted.add(missing)
+            join(owners[0], spans)
+        elif possible:
+            for run in possible:
+                run.adopted.add(missing)
+                run.disputed.append(spans)
+        else:
+            unowned.append((missing, spans, ids))
+    if not unowned:
+        return agentless
+    is_disputed = has_root and len(unowned) + (agentless is not None) > 1
+    agentless = agentless or RunSpans(None, b"")
+    known = CallIds(agentless)
+    for missing, spans, ids in unowned:
+        if is_disputed and not ids.match(known):
+            agentless.adopted.add(missing)
+            agentless.disputed.append(spans)
+        else:
+            join(agentless, spans)
+            known.add(spans)
+            agentless.incomplete, agentless.missing_ancestor = ("missing_parent",), missing
+    return agentless
+
+
+def _absorb_repeated(orphans: Sequence[RunSpans], runs: Sequence[RunSpans]) -> None:
+    """Merge what another instrumentation recorded as spans of ``runs`` into those."""
+    together = RunSpans(None, b"")
+    for spans in orphans:
+        join(together, spans)
+    if runs and _is_recorded_twice(together, runs):
+        absorb_calls(runs, together)
+        absorb_models(runs, together)
+        left = {model.span_id for model in together.models}
+        for spans in orphans:
+            spans.executions = [call for call in spans.executions if call]
+            spans.models = [model for model in spans.models if model.span_id in left]
+
+
+def reclaim(agentless: RunSpans, runs: Sequence[RunSpans]) -> None:
+    """Take from ``agentless`` what is a run's: recorded there by another instrumentation, or requested by its models."""
+    if _is_recorded_twice(agentless, runs):
+        seen_by = absorb_calls(runs, agentless) | absorb_models(runs, agentless)
+        for run in runs:
+            own = run.anchor.instrumentation if run.anchor is not None else None
+            seen_by |= {(id(run), span.scope) for span in run.wrappers if span.instrumentation != own}
+        besides = {scope for _, scope in seen_by}
+        seen_by |= {(id(run), run.anchor.scope) for run in runs if run.anchor is not None}
+        _claim_rest(agentless, runs, {pair for pair in seen_by if pair[1] in besides})
+    if not any(call[0].call_id for call in agentless.executions):
+        return
+    owners: dict[str, list[RunSpans]] = {}
+    for run in runs:
+        ids = {call.id for call in requested_calls(sorted(run.models, key=by_start)) if call.id is not None}
+        for call_id in ids:
+            owners.setdefault(call_id, []).append(run)
+    remaining: list[list[GenAISpan]] = []
+    for call in agentless.executions:
+        requesters = owners.get(call[0].call_id or "", ())
+        (requesters[0].executions if len(requesters) == 1 else remaining).append(call)
+    agentless.executions = remaining
+
+
+def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy) -> None:
+    """Give what an instrumentation recorded besides spans that are a run's too to that run: the run lacks its own span.
+
+    Where it recorded several runs at that time, each counts the calls as in doubt.
+    """
+    if len(runs) * (len(agentless.executions) + len(agentless.models)) > MAX_OWNERS_COMPARED:
+        agentless.incomplete = (*agentless.incomplete, "missing_anchor")
+        return
+    unclaimed = RunSpans(None, agentless.anchor_id)
+    for span, alone in [
+        *((call[0], RunSpans(None, b"", executions=[call])) for call in agentless.executions),
+        *((model, RunSpans(None, b"", models=[model])) for model in agentless.models),
+    ]:
+        owners = [run for run in runs if (id(run), span.scope) in seen_by and _may_enclose(run.anchor, span)]
+        if span.start_ns:
+            owners = [run for run in owners if not any(other.parent is run for other in owners)]
+        if len(owners) == 1:
+            join(owners[0], alone)
+        elif owners:
+            for run in owners:
+                run.disputed.append(alone)
+        else:
+            join(unclaimed, alone)
+    agentless.executions, agentless.models = unclaimed.executions, unclaimed.models
+
+
+def _may_enclose(anchor: GenAISpan | None, span: GenAISpan) -> bool:
+    """Whether the span may have been made during the run: by the clock, where one clock stamped both."""
+    if anchor is None or anchor.resource != span.resource or not span.start_ns or not anchor.start_ns:
+        return True
+    return anchor.start_ns <= latest_start(span.start_ns) and span.start_ns <= max(anchor.end_ns, anchor.start_ns)
+
+
+def _members(run: RunSpans) -> Iterator[GenAISpan]:
+    yield from run.models
+    for call in run.executions:
+        yield call[0]
+
+
+def _is_recorded_twice(spans: RunSpans, runs: Iterable[RunSpans]) -> bool:
+    """Whether an instrumentation recorded these spans that did not record those of the runs, or the reverse."""
+    return len({span.instrumentation for run in (spans, *runs) for span in _members(run)}) > 1
+
+
+def join(run: RunSpans, spans: RunSpans) -> None:
+    """Make ``spans`` spans of ``run``."""
+    run.executions += spans.executions
+    run.models += spans.models
+    run.enclosing.update(spans.enclosing)
+
+
+def _is_under_way(run: RunSpans, spans: RunSpans) -> bool:
+    """Whether the run may have made these calls, by the time at which it happened."""
+    anchor = run.anchor
+    if anchor is None or not anchor.start_ns or not spans.executions:
+        return anchor is not None and bool(spans.executions or spans.models)
+    starts = [call[0].start_ns for call in spans.executions if call[0].resource == anchor.resource]
+    return not starts or any(anchor.start_ns <= start <= anchor.end_ns for start in starts)
