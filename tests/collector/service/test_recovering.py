@@ -21,7 +21,7 @@ from tests.waiting import until
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _PROTOBUF = {"content-type": "application/x-protobuf"}
 REQUEST = data.traces(data.span(1)).SerializeToString()
-TRACES, SPANS = 10, 1000
+TRACES, SPANS = 30, 1000  # a few seconds of work: far more than the requests that are answered meanwhile
 
 
 def config(folder: Path) -> Config:
@@ -33,7 +33,7 @@ def config(folder: Path) -> Config:
 
 
 def fill(folder: Path) -> None:
-    """Open traces whose recovery takes some tenths of a second at least."""
+    """Open traces whose recovery takes long."""
     file, change = SpoolFile(folder, fsync=False), Change()
     model = [data.tool(number, 1, "get_weather").SerializeToString() for number in range(2, SPANS + 2)]
     for number in range(TRACES):
