@@ -33,7 +33,7 @@ _AGENT_NAMES: Final = (semconv.AGENT_NAME, _LANGCHAIN_AGENT)
 _FIRST_COMPLETION: Final = "gen_ai.completion.0.role"
 _MESSAGE_PREFIXES: Final = ("gen_ai.completion.", "gen_ai.prompt.")
 
-_CALL_KEY: Final = re.compile(r"gen_ai\.completion\.(\d{1,4})\.tool_calls\.(\d{1,4})\.(id|name|arguments)$")
+_CALL_KEY: Final = re.compile(r"gen_ai\.(completion|prompt)\.(\d{1,4})\.tool_calls\.(\d{1,4})\.(id|name|arguments)$")
 _PROMPT_KEY: Final = re.compile(r"gen_ai\.prompt\.(\d{1,4})\.(role|content|tool_call_id)$")
 # Class names recorded in place of the tool's name: LangChain JS, LlamaIndex.
 _CLASS_NAMES: Final = frozenset({"DynamicStructuredTool", "DynamicTool", "StructuredTool", "FunctionTool.task"})
@@ -171,6 +171,8 @@ def _read_model(span: Span) -> GenAISpan:
         match = _PROMPT_KEY.match(key)
         if match is not None:
             prompts.setdefault(int(match[1]), {})[match[2]] = value
+    for (index, _), call in _calls_in(span.attributes, "prompt"):
+        prompts.setdefault(index, {}).setdefault("tool_calls", []).append(call)
     messages = [prompts[index] for index in sorted(prompts)]
     genai_span = model_span_of(span, NAME, _flattened_calls(span.attributes), messages)
     genai_span.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
@@ -180,12 +182,17 @@ def _read_model(span: Span) -> GenAISpan:
 
 
 def _flattened_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    return [call for _, call in _calls_in(attributes, "completion")] or None
+
+
+def _calls_in(attributes: Mapping[str, Any], kind: str) -> list[tuple[tuple[int, int], dict[str, Any]]]:
+    """Returns the flattened tool calls of ``kind``, completion or prompt, each with its message's index and its own."""
     calls: dict[tuple[int, int], dict[str, Any]] = {}
     for key, value in attributes.items():
         match = _CALL_KEY.match(key)
-        if match is not None:
-            calls.setdefault((int(match[1]), int(match[2])), {"type": "tool_call"})[match[3]] = value
-    return [call for _, call in sorted(calls.items())] or None
+        if match is not None and match[1] == kind:
+            calls.setdefault((int(match[2]), int(match[3])), {"type": "tool_call"})[match[4]] = value
+    return sorted(calls.items(), key=lambda item: item[0])
 
 
 DIALECT: Final = Dialect(

@@ -63,7 +63,7 @@ def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
             and not _is_later(calls[0], same_response[0])
         ):
             continue
-        if outer and model.start_ns > 0 and model.end_ns <= outer[0].model.end_ns and _are_equal(calls, outer):
+        if outer and 0 < model.start_ns <= model.end_ns <= outer[0].model.end_ns and _are_equal(calls, outer):
             # A client inside a client.
             for known, repeated in zip(outer, calls, strict=True):
                 known.id = known.id or repeated.id

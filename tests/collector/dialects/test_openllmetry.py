@@ -260,3 +260,23 @@ def test_a_chat_of_llamaindex_has_its_calls_in_the_entity() -> None:
         "traceloop.entity.output": json.dumps(output),
     }
     assert called(run_of(span("POST", 1, lasting=100), span("OpenAILike.task", 2, 1, attributes=chat))) == ["get"]
+
+
+def test_a_flattened_prompt_tells_of_a_call_whose_request_was_lost() -> None:
+    told = {
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": "pay it",
+        "gen_ai.prompt.1.role": "assistant",
+        "gen_ai.prompt.1.tool_calls.0.id": "c1",
+        "gen_ai.prompt.1.tool_calls.0.name": "pay",
+        "gen_ai.prompt.1.tool_calls.0.arguments": '{"n": 1}',
+        "gen_ai.prompt.2.role": "tool",
+        "gen_ai.prompt.2.tool_call_id": "c1",
+        "gen_ai.prompt.2.content": "paid",
+        "gen_ai.completion.0.role": "assistant",
+        "gen_ai.completion.0.content": "Done.",
+    }
+    first = span("openai.chat", 2, 1, 5, attributes={"gen_ai.completion.0.role": "assistant"})
+    run = run_of(span("POST", 1, lasting=100), first, span("openai.chat", 3, 1, 20, attributes=told))
+    (call,) = run.trajectory.calls
+    assert (call.id, call.arguments, call.known_by, call.executed) == ("c1", {"n": 1}, "result", True)

@@ -53,3 +53,10 @@ def test_a_response_without_calls_does_not_hide_earlier_requests() -> None:
 
 def test_no_models() -> None:
     assert requested() == []
+
+
+def test_equal_requests_without_an_end_are_two() -> None:
+    models = [model_span([(None, "pay", {"n": 1})], number, at=10 * number) for number in (2, 3)]
+    for model in models:
+        model.end_ns = 0
+    assert len(requested(*models)) == 2
