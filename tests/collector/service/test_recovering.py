@@ -21,7 +21,7 @@ from tests.waiting import until
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _PROTOBUF = {"content-type": "application/x-protobuf"}
 REQUEST = data.traces(data.span(1)).SerializeToString()
-TRACES, SPANS = 30, 1000  # a few seconds of work: far more than the requests that are answered meanwhile
+TRACES, SPANS = 100, 1000  # a few seconds of work: far more than the requests that are answered meanwhile
 
 
 def config(folder: Path) -> Config:
