@@ -70,8 +70,9 @@ def bytes_per_open_trace() -> float:
     gc.collect()
     after = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    traces = len(target._assembler)
-    return (after - before - target._assembler.held.bytes) / traces
+    traces = target._assembler.open_traces()
+    held = sum(len(raw) for trace in traces for raw in trace.held.values())
+    return (after - before - held) / len(traces)
 
 
 def _run(count: int) -> float:
