@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from typing import Any, Final, TypeVar
 
 from scorers.unicode import JSONDecoder, valid_unicode
 
@@ -20,6 +21,8 @@ MAX_KEPT_TEXT: Final = 4_096
 """How much of a text is kept that could not be parsed."""
 MAX_REPR: Final = 32_768
 """Longest Python repr that is parsed."""
+MAX_REPRS: Final = 4 * MAX_REPR
+"""How many characters of Python reprs are parsed to rebuild one trace: 32 KiB can take 80 ms, which JSON never does."""
 MAX_DEPTH: Final = 64
 """How deep the containers of a parsed value may be nested."""
 MAX_NAME: Final = 256
@@ -118,10 +121,26 @@ def parse_arguments(value: object) -> tuple[Arguments, str | None]:
         return None, None
 
 
+_reprs_left: ContextVar[list[int] | None] = ContextVar("reprs_left", default=None)
+_R = TypeVar("_R")
+
+
+def limit_reprs(work: Callable[[], _R]) -> _R:
+    """Returns what ``work`` returns, which parses MAX_REPRS characters of Python reprs at most."""
+    before = _reprs_left.set([MAX_REPRS])
+    try:
+        return work()
+    finally:
+        _reprs_left.reset(before)
+
+
 def parse_repr(text: str) -> Any:
     """Returns the value of a Python literal, or None. Only literals are parsed: nothing is looked up, called or evaluated."""
-    if len(text) > MAX_REPR:
+    left = _reprs_left.get()
+    if len(text) > MAX_REPR or (left is not None and left[0] < len(text)):
         return None
+    if left is not None:
+        left[0] -= len(text)
     try:
         value = valid_unicode(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

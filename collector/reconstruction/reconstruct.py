@@ -11,6 +11,7 @@ from typing import Any
 
 from collector.model.genai_span import Content, GenAISpan
 from collector.model.span import Resource
+from collector.payloads.values import limit_reprs
 from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.context import ContextSettings, context_of
 from collector.reconstruction.doubts import call_doubts, run_doubts
@@ -74,6 +75,12 @@ def reconstruct(
     ``parents`` maps every received span of the trace, GenAI or not, to its parent (b"" for a root). The result does not
     depend on the order or repetition of spans, which are not modified. Never raises on malformed input.
     """
+    return limit_reprs(lambda: _rebuild(trace_id, genai_spans, parents, settings))
+
+
+def _rebuild(
+    trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings
+) -> list[Run]:
     spans = index_spans(genai_spans)
     ancestry = Ancestry(spans, parents)
     groups = group_runs(spans, ancestry)

@@ -163,6 +163,8 @@ CONSTANTS = {
     "collector.payloads.values.MAX_DEPTH": "collector/payloads/test_values.py::test_deep_nesting_is_not_parsed",
     "collector.payloads.values.MAX_REPR":
         "collector/payloads/test_values.py::test_a_repr_that_is_too_long_is_not_parsed",
+    "collector.payloads.values.MAX_REPRS":
+        "collector/payloads/test_values.py::test_the_reprs_parsed_for_one_trace_are_limited",
     "collector.payloads.values.MAX_TEXT": "collector/payloads/test_values.py::test_a_long_text_is_not_parsed",
     "collector.transport.gunzip._MAX_MEMBERS":
         "collector/transport/test_gunzip.py::test_members_are_limited_in_size_and_number",

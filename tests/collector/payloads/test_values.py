@@ -15,16 +15,19 @@ from collector.payloads.values import (
     MAX_KEPT_TEXT,
     MAX_NAME,
     MAX_REPR,
+    MAX_REPRS,
     MAX_TEXT,
     find_text,
     first_name,
     first_value,
+    limit_reprs,
     name_of,
     parse_any,
     parse_arguments,
     parse_json,
     parse_repr,
 )
+from tests.builders import agent_span, run_of, tool_span
 from tests.strategies import hostile_text
 
 
@@ -154,3 +157,21 @@ def test_half_a_character_is_replaced_where_it_is_read(written: str) -> None:
 def test_whatever_is_parsed_can_be_encoded(value: dict[str, Any]) -> None:
     for written in (json.dumps(value), repr(value)):
         assert json.dumps(parse_any(written), ensure_ascii=False).encode()
+
+
+def test_the_reprs_parsed_for_one_trace_are_limited() -> None:
+    text = repr({"x": "y" * (MAX_REPR - 10)})
+    most = MAX_REPRS // len(text)
+    parsed = limit_reprs(lambda: [parse_repr(text) is not None for _ in range(most + 5)])
+    assert parsed == [True] * most + [False] * 5
+    assert parse_repr(text) is not None
+
+
+def test_reprs_beyond_the_limit_of_a_trace_are_no_arguments() -> None:
+    arguments = repr({"x": "y" * (MAX_REPR - 10)})
+    tools = [
+        tool_span("write", None, number, at=number, attributes={"gen_ai.tool.call.arguments": arguments})
+        for number in range(2, 12)
+    ]
+    read = [call.arguments is not None for call in run_of(agent_span(), *tools).trajectory.calls]
+    assert read == [True] * (MAX_REPRS // len(arguments)) + [False] * (10 - MAX_REPRS // len(arguments))
