@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
-from collector.reconstruction.drafts import RunSpans, by_start, latest_start
+from collector.reconstruction.drafts import RunSpans, latest_start
 from collector.reconstruction.duplicates import SeenBy, absorb_calls, absorb_models
-from collector.reconstruction.requested_calls import CallIds, Owners, requested_calls
+from collector.reconstruction.requested_calls import CallIds, Owners
 
 MAX_OWNERS_COMPARED: Final = 100_000
 """How many pairs of a run and of spans that may be its own are compared; where there are more, they are nobody's."""
@@ -89,14 +89,10 @@ def reclaim(agentless: RunSpans, runs: Sequence[RunSpans]) -> None:
         _claim_rest(agentless, runs, {pair for pair in seen_by if pair[1] in besides})
     if not any(call[0].call_id for call in agentless.executions):
         return
-    owners: dict[str, list[RunSpans]] = {}
-    for run in runs:
-        ids = {call.id for call in requested_calls(sorted(run.models, key=by_start)) if call.id is not None}
-        for call_id in ids:
-            owners.setdefault(call_id, []).append(run)
+    owners_of = Owners(runs)
     remaining: list[list[GenAISpan]] = []
     for call in agentless.executions:
-        requesters = owners.get(call[0].call_id or "", ())
+        requesters = owners_of.requesters(call[0].call_id)
         (requesters[0].executions if len(requesters) == 1 else remaining).append(call)
     agentless.executions = remaining
 

@@ -306,6 +306,10 @@ class Owners:
                 for call_id in found:
                     by_id.setdefault(call_id, {})[id(run)] = run
 
+    def requesters(self, call_id: str | None) -> list[RunSpans]:
+        """Returns the runs that requested the call of this id."""
+        return list(self._requested.get(call_id, {}).values())
+
     def of(self, ids: CallIds) -> list[RunSpans]:
         """Returns the runs that requested what is known by these ids, or know what these requested."""
         found: dict[int, RunSpans] = {}

@@ -160,23 +160,14 @@ def test_old_style_log_events_survive(tmp_path: Path) -> None:
     assert _said(plain) != []
 
 
-def test_evicted_traces_leave_no_tombstone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("crash_after", [None, 1])
+def test_evicted_traces_leave_no_tombstone(tmp_path: Path, crash_after: int | None) -> None:
     life = Life(tmp_path, remember=2)
     for number in range(5):
         trace_id = bytes([number + 1]) * 16
         life.send(data.tool(2, 1, "get_weather", trace_id=trace_id), data.agent(1, trace_id=trace_id))
         life.settle()
-    assert life.rows() == (0, 2)
-    life.close()
-
-
-def test_traces_of_before_a_restart_are_evicted_after_it(tmp_path: Path) -> None:
-    life = Life(tmp_path, remember=2)
-    for number in range(5):
-        trace_id = bytes([number + 1]) * 16
-        life.send(data.tool(2, 1, "get_weather", trace_id=trace_id), data.agent(1, trace_id=trace_id))
-        life.settle()
-        if number == 1:
+        if number == crash_after:
             life.crash()
     assert life.rows() == (0, 2)
     life.close()
