@@ -11,13 +11,14 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyVa
 from collector.otlp import schema
 from collector.otlp.byte_cache import ByteCache
 from collector.otlp.lazy import Envelope
+from collector.otlp.wire import field
 
 AttributeValue = str | bool | int | float | tuple[str, ...]
 Attributes = tuple[tuple[str, AttributeValue], ...]
 """Names and values. A tuple is hashable: most runs of a rule have the same attributes, whose encoding is cached."""
 
 _ONE_BYTE = 128  # lengths below this take one byte
-_INFO, _WARN = 9, 13  # SeverityNumber of an evaluation, and of one that failed to run
+_INFO, _WARN = b"\x09", b"\x0d"  # SeverityNumber of an evaluation, and of one that failed to run
 _of_spans: ByteCache[Attributes, bytes] = ByteCache(4 << 20)
 _envelopes: ByteCache[tuple[bytes, str, str], Envelope] = ByteCache(4 << 20)
 
@@ -46,16 +47,12 @@ def log_record(
 
     ``encoded`` are attributes that many events have in common, by ``record_attributes``; ``own`` those of this event.
     """
-    record: bytes = schema.LogRecord(
-        time_ns=time_ns,
-        observed_ns=time_ns,
-        severity=_WARN if failed else _INFO,
-        attributes=[_key_value(key, value) for key, value in own.items()],
-        trace_id=trace_id,
-        span_id=span_id,
-        event_name=event_name.encode(),
-    ).SerializeToString()
-    return record + encoded
+    time = time_ns.to_bytes(8, "little")
+    return b"".join([
+        b"\x09", time, b"\x10", _WARN if failed else _INFO,
+        *[field(0x32, _key_value(key, value)) for key, value in own.items()],
+        field(0x4A, trace_id), field(0x52, span_id), b"\x59", time, field(0x62, event_name.encode()), encoded,
+    ])  # fmt: skip
 
 
 def _span_attributes(attributes: Attributes) -> bytes:

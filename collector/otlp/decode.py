@@ -17,6 +17,7 @@ from collector.errors import DecodeError
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.otlp import schema
 from collector.otlp.byte_cache import ByteCache
+from collector.otlp.span_fields import SpanFields, span_fields
 from collector.otlp.structure import Envelope
 from collector.otlp.trim import MAX_ATTRIBUTES
 
@@ -32,7 +33,7 @@ _MAX_RESOURCE_ATTRIBUTES = 128  # the default of SDKs
 _MAX_RESOURCE_ATTRIBUTE, _MAX_RESOURCE = 4 << 10, 16 << 10  # bytes
 _KEY_TAG, _STRING_TAG = 0x0A, 0x0A  # of KeyValue.key and of AnyValue.string_value
 _ONE_BYTE = 128  # lengths below this take one byte
-_HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200  # span flags, opentelemetry-proto trace/v1
+_HAS_IS_REMOTE, _IS_REMOTE = 0x1, 0x2  # of the second byte of a span's flags, opentelemetry-proto trace/v1
 
 
 @dataclass(slots=True)
@@ -92,25 +93,24 @@ class Decoder:
         return spans
 
     def _span(self, raw: bytes, resource: Resource, scope: Scope, keys: _Keys) -> Span:
-        span = schema.Span.FromString(raw)
-        events, flags, status = span.events, span.flags, span.status
+        fields = span_fields(raw) or _parsed_fields(raw)
+        trace_id, span_id, parent, name, kind, start_ns, end_ns, attributes, events, status, flags = fields
         code, message = _status(status) if status else (0, "")
-        parent = span.parent_span_id
         if parent == self._parent:  # siblings arrive together: share the id that an open trace keeps of each
             parent = self._parent
         self._parent = parent
         return Span(
-            span.trace_id,
-            span.span_id,
+            trace_id,
+            span_id,
             parent,
-            span.name.decode("utf-8", "replace"),
-            span.kind,
-            span.start_ns,
-            span.end_ns,
+            name.decode("utf-8", "replace"),
+            kind,
+            start_ns,
+            end_ns,
             code,
             message,
             bool(flags & _IS_REMOTE) if flags & _HAS_IS_REMOTE else None,
-            _attributes(span.attributes if len(raw) <= _LARGE else span.attributes[:MAX_ATTRIBUTES], keys),
+            _attributes(attributes, keys),
             [_event(event, keys) for event in events[:_MAX_EVENTS]] if events else (),
             resource,
             scope,
@@ -156,6 +156,16 @@ def _of_use(attributes: Iterable[bytes]) -> Iterable[bytes]:
             yield item
 
 
+def _parsed_fields(raw: bytes) -> SpanFields:
+    """Returns the fields of a span in any order. Raises ProtobufError."""
+    span = schema.Span.FromString(raw)
+    attributes = span.attributes[:MAX_ATTRIBUTES] if len(raw) > _LARGE else span.attributes
+    return (
+        span.trace_id, span.span_id, span.parent_span_id, span.name, span.kind, span.start_ns, span.end_ns,
+        attributes, span.events, span.status, span.flags >> 8,
+    )  # fmt: skip
+
+
 def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
     """Returns the selected attributes. A hot loop: one iteration per attribute.
 
@@ -165,8 +175,8 @@ def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
     found: dict[str, Any] = {}
     known = keys.known
     for item in items:
-        if len(item) < _ONE_BYTE and item in known:
-            name, found[name] = known[item]
+        if len(item) < _ONE_BYTE and (repeated := known.get(item)) is not None:
+            found[repeated[0]] = repeated[1]
             continue
         try:
             end = item[1] + 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.otlp.wire import field_head, fields, read_field
+from collector.otlp.wire import field, fields, read_field
 
 MAX_ATTRIBUTES = 10_000
 """Attributes read of a span; instrumentations that write a message in many attributes set the limit of the SDK to as many."""
@@ -28,12 +28,12 @@ def trim(span: bytes) -> bytes:
                     break
             if tag == _LINK:
                 continue
-            field = span[at:end] if end - at <= _MAX_TEXT else _cut(span, tag, value)
-            size += len(field)
+            kept_field = span[at:end] if end - at <= _MAX_TEXT else _cut(span, tag, value)
+            size += len(kept_field)
             if size <= _MAX_SPAN:
-                kept.append(field)
+                kept.append(kept_field)
             else:
-                size -= len(field)
+                size -= len(kept_field)
     except ValueError:
         return _NOT_A_SPAN
     return b"".join(kept)
@@ -51,9 +51,5 @@ def _cut(span: bytes, tag: int, attribute: int) -> bytes:
         return b""
     if value_tag != _VALUE or kind != _STRING or key_end - attribute > _MAX_TEXT:
         return b""
-    cut = _field(_STRING, span[text : min(end, text + _MAX_TEXT)])
-    return _field(_ATTRIBUTE, span[attribute:key_end] + _field(_VALUE, cut))
-
-
-def _field(tag: int, value: bytes) -> bytes:
-    return field_head(tag, len(value)) + value
+    cut = field(_STRING, span[text : min(end, text + _MAX_TEXT)])
+    return field(_ATTRIBUTE, span[attribute:key_end] + field(_VALUE, cut))

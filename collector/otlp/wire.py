@@ -61,12 +61,19 @@ def fields(raw: bytes) -> Iterator[tuple[int, int, int, int]]:
 
 def field_head(tag: int, size: int) -> bytes:
     """Returns what precedes a value of ``size`` bytes: a tag of one byte, and the length."""
+    if size < _ONE_BYTE:
+        return bytes((tag, size))
     head = bytearray((tag,))
     while size >= _ONE_BYTE:
         head.append(size & 0x7F | 0x80)
         size >>= 7
     head.append(size)
     return bytes(head)
+
+
+def field(tag: int, value: bytes) -> bytes:
+    """Returns a field with a tag of one byte."""
+    return field_head(tag, len(value)) + value
 
 
 def read_field(raw: bytes, at: int) -> tuple[int, int, int]:

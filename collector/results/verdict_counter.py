@@ -25,6 +25,7 @@ class VerdictCounter:
         self._counts: dict[tuple[Counter, tuple[str, ...]], int] = {}
         self._exemplars: dict[tuple[Counter, tuple[str, ...]], bytes] = {}
         self._scores: dict[tuple[tuple[str, ...], float], tuple[int, bytes]] = {}
+        self._begun: set[tuple[str, ...]] = set()
 
     def count(self, verdict: Verdict) -> None:
         """Take one verdict."""
@@ -73,6 +74,12 @@ class VerdictCounter:
         key = (metric, labels)
         self._counts[key] = self._counts.get(key, 0) + 1
 
+    def _begin(self, series: tuple[str, ...]) -> None:
+        """Show both counters from the start, at 0: a rate cannot see a series born at 1."""
+        self._begun.add(series)
+        for counted in _COUNTED:
+            self._telemetry.child(self._telemetry.evaluations, *series, counted)
+
     def _count_evaluations(self, verdict: Verdict, label: str) -> None:
         """``label`` is the label, with ``{}`` for the score's own; empty for the score's own as it is."""
         telemetry, run = self._telemetry, verdict.run
@@ -80,8 +87,8 @@ class VerdictCounter:
         for evaluation in verdict.evaluations:
             score = evaluation.score
             series = (verdict.rule or "", route, intent, evaluation.name)
-            for counted in _COUNTED:  # both are there from the start, at 0: a rate cannot see a series born at 1
-                telemetry.child(telemetry.evaluations, *series, counted)
+            if series not in self._begun:
+                self._begin(series)
             labels = (*series, label.format(score.label) if label else score.label)
             self._add(telemetry.evaluations, labels)
             self._exemplars[telemetry.evaluations, labels] = run.trace_id

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -55,6 +57,16 @@ def test_an_event_is_a_log_record_linked_to_its_span() -> None:
     assert data.values_of(record) == {"uid": "u", "score": 1.0}
     assert record.severity_number == 9
     assert LogRecord.FromString(log_record("e", 5, b"", b"", b"", {}, failed=True)).severity_number == 13
+
+
+@given(st.text(max_size=200), st.text(max_size=200), st.binary(max_size=20), st.booleans())
+def test_an_event_has_the_bytes_that_protobuf_writes(name: str, text: str, identity: bytes, failed: bool) -> None:
+    raw = log_record(name or "e", 7, identity or b"i", b"12345678", b"", {"uid": text, "n": 3}, failed=failed)
+    record = LogRecord(
+        time_unix_nano=7, observed_time_unix_nano=7, severity_number=13 if failed else 9, event_name=name or "e",  # type: ignore[arg-type]
+        trace_id=identity or b"i", span_id=b"12345678", attributes=data.attributes({"uid": text, "n": 3}),
+    )  # fmt: skip
+    assert raw == record.SerializeToString()
 
 
 def test_events_have_the_resource_of_the_run_and_the_scope_of_the_collector() -> None:
