@@ -88,6 +88,14 @@ def test_what_a_missing_call_would_heal_is_no_fail(parts: dict[str, Any], names:
     assert label(rule(**parts), run(*names, doubts=(Doubt("missing_span"),))) == "incomplete"
 
 
+def test_more_failures_than_allowed_are_a_fail_whatever_is_missing() -> None:
+    one_failure = rule(expect={"max_errors": 1})
+    calls = [ToolCall("a", status="error", step=0), ToolCall("b", step=1), ToolCall("c", status="error", step=2)]
+
+    assert label(one_failure, Trajectory(calls, doubts=(Doubt("missing_span"),))) == "fail"
+    assert label(one_failure, Trajectory(calls[:2], doubts=(Doubt("missing_span"),))) == "incomplete"
+
+
 def test_a_pass_stands_where_no_further_call_could_break_it() -> None:
     anything_more = rule(expect={"sequence": ["a"], "allow_extra": ["*"]})
     assert label(anything_more, run("a", doubts=(Doubt("missing_span"),))) == "pass"

@@ -15,7 +15,7 @@ from scorers.conformance.pattern import PatternError
 from scorers.conformance.scorer import MAX_CACHED_RESIDUALS, MAX_CACHED_SHAPES, MAX_SHAPE_CALLS
 from scorers.doubts import MAX_ALTERNATIVES
 from scorers.score import TOLERANCE
-from scorers.work import WorkLimitError
+from scorers.work import MAX_WORK, Work, WorkLimitError
 from tests.scorers.examples import any_order, refund_file, rule, run
 
 ORDER = ("lookup_order", {"order_id": "ord_7"})
@@ -306,6 +306,23 @@ def test_arguments_of_plain_calls_are_literals(
 def test_invalid_calls_and_options_are_refused(options: dict[str, Any], expected: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         SCORERS["trajectory"](**options)(expected=expected, actual=[])
+
+
+def test_of_plain_calls_those_made_are_named_in_errors_and_the_work_is_counted() -> None:
+    scorer = SCORERS["trajectory"]()
+
+    with pytest.raises(TypeError, match=r"actual\[0\] must be an object"):
+        scorer(expected=[], actual=["a"])  # type: ignore[list-item]
+    work = Work()
+    scorer(expected=[{"tool": "a"}], actual=[{"tool": "b"}] * 1_000, work=work)
+    assert work.left < MAX_WORK
+
+
+@pytest.mark.parametrize(("threshold", "label"), [(0.5, "pass"), (0.6, "fail")])
+def test_the_threshold_of_plain_calls(threshold: float, label: str) -> None:
+    score = SCORERS["trajectory"](**{"pass": threshold})(expected=[{"tool": "a"}] * 3, actual=[{"tool": "a"}])
+
+    assert (score.value, score.label) == (0.5, label)
 
 
 def test_a_pattern_error_is_a_value_error() -> None:
