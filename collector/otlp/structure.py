@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError as ProtobufError
 
 from collector.errors import DecodeError, TooLargeError
 from collector.otlp import schema
-from collector.otlp.wire import split_message
+from collector.otlp.wire import field_head, split_message
 
 _LARGE = 1 << 20  # bytes of a request or resource
 _SLICE_ITEMS, _SLICE_BYTES = 600, 2 << 20  # more than the 512 spans of an SDK's batch
@@ -23,12 +23,16 @@ _FIELD_1, _FIELD_2 = 0x0A, 0x12  # their tags
 
 
 class Limits(NamedTuple):
-    """What a request may have: the number of its parts, and the bytes that describe one resource and scope."""
+    """What a request may have: the number of its parts, and the bytes that describe one resource and scope.
+
+    ``repeated`` are the bytes that describe resources and scopes, counted once for each slice after the first.
+    """
 
     resources: int = sys.maxsize
     scopes: int = sys.maxsize
     items: int = sys.maxsize
     description: int = sys.maxsize
+    repeated: int = sys.maxsize
 
 
 NO_LIMITS = Limits()
@@ -65,8 +69,20 @@ class Structure:
                 if self.items > limits.items:
                     raise _too_many(limits.items, "spans, log records or metrics")
                 self._resources.append(resource)
+            if self.scopes + self.items > _SLICE_ITEMS:
+                self._check_repeated(limits.repeated)
         except (ProtobufError, ValueError) as error:
             raise DecodeError(f"the body is not an OTLP protobuf request: {error}") from None
+
+    def _check_repeated(self, most: int) -> None:
+        if sum([resource.repeated_at_most() for resource in self._resources]) <= most:
+            return
+        if sum([resource.repeated() for resource in self._resources]) <= most:
+            return
+        raise TooLargeError(
+            f"resources and scopes may take at most {most >> 20} MiB, counted once for every {_SLICE_ITEMS} of their "
+            "spans, log records or metrics; send smaller batches"
+        )
 
     @property
     def cost(self) -> int:
@@ -103,6 +119,18 @@ class _ParsedResource:
         self.scopes = list(map(schema.ScopeItems.FromString, scopes))
         self.items = sum([len(scope.items) for scope in self.scopes])
 
+    def repeated_at_most(self) -> int:
+        """Returns an upper limit of ``repeated``."""
+        return self._size * ((self.items + len(self.scopes)) // _SLICE_ITEMS)
+
+    def repeated(self) -> int:
+        """Returns how many bytes of descriptions slices repeat."""
+        scopes = self._message.scopes
+        return (self._size - _encoded(scopes)) * ((self.items + len(scopes)) // _SLICE_ITEMS) + sum(
+            (len(raw) - _encoded(scope.items)) * (len(scope.items) // _SLICE_ITEMS)
+            for raw, scope in zip(scopes, self.scopes, strict=True)
+        )
+
     def groups(self) -> Iterator[tuple[Group, int]]:
         """Yield groups with their size in bytes; the first has the size of all."""
         size = self._size
@@ -134,6 +162,14 @@ class _WalkedResource:
             self.scopes.append((scope, items))
             self.items += len(items) // 2
 
+    def repeated_at_most(self) -> int:
+        """Returns how many bytes of descriptions slices repeat."""
+        return len(self._description) * ((self.items + len(self.scopes)) // _SLICE_ITEMS) + sum(
+            len(scope) * (len(positions) // 2 // _SLICE_ITEMS) for scope, positions in self.scopes
+        )
+
+    repeated = repeated_at_most
+
     def groups(self) -> Iterator[tuple[Group, int]]:
         """Yield groups with their size in bytes."""
         for scope, positions in self.scopes:
@@ -156,6 +192,11 @@ def _resources(raw: bytes, most: int) -> Sequence[bytes]:
         resources: Sequence[bytes] = schema.Request.FromString(raw).resources
         return resources
     return [raw[at:end] for at, end in _pairs(split_message(raw, 0, len(raw), _FIELD_1, most)[1])]
+
+
+def _encoded(parts: Sequence[bytes]) -> int:
+    """Returns how many bytes the parts take in the message that contains them."""
+    return sum([len(field_head(_FIELD_2, len(part))) + len(part) for part in parts])
 
 
 def _pairs(positions: list[int]) -> Iterator[tuple[int, int]]:

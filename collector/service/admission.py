@@ -16,7 +16,8 @@ _MAX_RESOURCES = 10_000  # resources of a request
 _MAX_SCOPES = 10_000  # scopes of a request
 _MAX_ITEMS = 100_000  # spans, log records or metrics of a request; batches of the OpenTelemetry Collector have 8,192
 _MAX_DESCRIPTION = 1 << 20  # bytes that a large request may say about a resource and scope
-LIMITS = Limits(_MAX_RESOURCES, _MAX_SCOPES, _MAX_ITEMS, _MAX_DESCRIPTION)
+_MAX_REPEATED = 16 << 20  # bytes of the resources and scopes of a request, counted once for every 600 items
+LIMITS = Limits(_MAX_RESOURCES, _MAX_SCOPES, _MAX_ITEMS, _MAX_DESCRIPTION, _MAX_REPEATED)
 
 
 class Admission:

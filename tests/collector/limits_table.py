@@ -147,6 +147,8 @@ CONSTANTS = {
         "collector/otlp/test_structure.py::test_a_resource_with_too_much_to_say_is_refused",
     "collector.service.admission._MAX_ITEMS":
         "collector/service/test_admission.py::test_a_request_beyond_a_limit_is_refused_before_anything_is_taken",
+    "collector.service.admission._MAX_REPEATED":
+        "collector/otlp/test_structure.py::test_what_slices_repeat_is_limited",
     "collector.service.admission._MAX_RESOURCES":
         "collector/otlp/test_structure.py::test_what_is_beyond_a_limit_is_refused",
     "collector.service.admission._MAX_SCOPES":

@@ -145,6 +145,22 @@ def test_a_resource_with_too_much_to_say_is_refused() -> None:
     assert Structure(raw).items == 1
 
 
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("described", ["resource", "scope", "nothing"])
+def test_what_slices_repeat_is_limited(large: bool, described: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if large:
+        monkeypatch.setattr(structure, "_LARGE", 0)
+    names = {"service": "s" * 1_000} if described == "resource" else {"scope": "s" * 1_000}
+    request = data.traces(*[Span(name="x" * 200)] * 1_900, **(names if described != "nothing" else {}))
+    raw = request.SerializeToString()
+    assert len(list(Structure(raw, Limits(repeated=3_300)).slices())) == 4
+    if described == "nothing":
+        assert Structure(raw, Limits(repeated=1_000)).items == 1_900, "large items are not what is repeated"
+        return
+    with pytest.raises(TooLargeError, match="counted once for every 600"):
+        Structure(raw, Limits(repeated=3_000))
+
+
 @pytest.mark.parametrize("level", ["resources", "scopes", "items"])
 def test_a_flood_is_refused_before_there_is_an_object_for_each(level: str) -> None:
     flood = b"\x12\0" * 10_000_000
