@@ -108,9 +108,9 @@ def rules(data: bytes) -> None:
 
 def spool_records(data: bytes) -> None:
     """A record of the spool, of any kind."""
-    for kind in (*range(3), 9):
+    for kind in (*range(3), 9, 16, 32, 48):
         try:
-            records.read_record(1, kind, data)
+            records.read_record(1, kind, data, {1: b"resource"})
         except ValueError:
             continue
     for read in (_tombstone, records.read_conversation, _run):

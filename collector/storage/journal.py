@@ -1,7 +1,8 @@
 """What the spool holds of open traces, finished traces and conversations: the one owner of its rows.
 
 A request leaves one record for each open trace in it (its GenAI spans, the parent links of all its spans) and one for all
-traces in which no agent was seen yet (links and roots, which matter if an agent shows up later). A finished trace leaves a
+traces in which no agent was seen yet (links and roots, which matter if an agent shows up later); its large resources and
+scopes are shared by these. A finished trace leaves a
 tombstone: the ids of its spans, so that a repeated one is recognised, and the anchors that have a verdict. A conversation
 leaves a record for each run, and one that says whether it has its verdict.
 
@@ -21,6 +22,7 @@ from collector.assembly.conversations import Added, Conversation, ConversationKe
 from collector.assembly.trace import Trace
 from collector.otlp.lazy import Envelope
 from collector.storage.records import RecordKind, SpoolRecord, pack, write_conversation, write_tombstone
+from collector.storage.shared_parts import SharedParts
 from collector.storage.spool import Spool
 
 _TRACE_ID_SIZE = 16
@@ -60,6 +62,7 @@ class Journal:
 
     def __init__(self, spool: Spool, is_open: Callable[[bytes], bool], context_lifetime: float) -> None:
         self._spool, self._is_open, self._lifetime = spool, is_open, context_lifetime
+        self._shared = SharedParts(spool)
         self._rows: dict[bytes, list[int]] = {}  # inbox rows of open traces
         self._context: dict[int, _ContextRow] = {}
         self._next_sweep = 0.0
@@ -77,45 +80,53 @@ class Journal:
         self, links: Mapping[bytes, Sequence[bytes]], scopes: Sequence[JournaledScope], now: float
     ) -> None:
         """Store what a trace request brought."""
-        unclaimed: list[bytes] = []
+        spans_of: dict[bytes, list[tuple[Envelope, list[bytes]]]] = {}
+        for envelope, spans in scopes:
+            for trace_id, raws in spans.items():
+                spans_of.setdefault(trace_id, []).append((envelope, raws))
+        unclaimed: dict[bytes, None] = {}
         for trace_id, ids in links.items():
             if not self._is_open(trace_id):
                 if len(trace_id) == _TRACE_ID_SIZE:
-                    unclaimed.append(trace_id)
+                    unclaimed[trace_id] = None
                 continue
             link = b"".join(ids)
-            for envelope, spans in scopes:
-                raws = spans.get(trace_id)
-                if raws is not None:
-                    self._store(trace_id, RecordKind.SPANS, [trace_id, link, *envelope, *raws])
-                    link = b""
+            for envelope, raws in spans_of.get(trace_id, ()):
+                self._store_of(trace_id, RecordKind.SPANS, link, envelope, raws)
+                link = b""
             if link:
-                self._store(trace_id, RecordKind.SPANS, [trace_id, link, *_NO_ENVELOPE])
+                self._store_of(trace_id, RecordKind.SPANS, link, _NO_ENVELOPE, ())
         if unclaimed:
-            self._store_context(unclaimed, links, scopes, now)
+            self._store_context(list(unclaimed), [b"".join(links[i]) for i in unclaimed], _NO_ENVELOPE, (), now)
+            for envelope, spans in scopes:
+                if roots := [trace_id for trace_id in spans if trace_id in unclaimed]:
+                    raws = [raw for root in roots for raw in spans[root]]
+                    self._store_context(roots, [b""] * len(roots), envelope, raws, now)
 
     def store_log(self, trace_id: bytes, envelope: Envelope, raw: bytes) -> None:
         """Store a log record if its trace is open."""
         if self._is_open(trace_id):
-            self._store(trace_id, RecordKind.LOG, [trace_id, b"", *envelope, raw])
+            self._store_of(trace_id, RecordKind.LOG, b"", envelope, [raw])
 
-    def _store(self, trace_id: bytes, kind: RecordKind, parts: Sequence[bytes]) -> None:
-        self._rows.setdefault(trace_id, []).append(self._spool.store(kind, pack(parts)))
+    def _store_of(
+        self, trace_id: bytes, kind: RecordKind, link: bytes, envelope: Envelope, raws: Sequence[bytes]
+    ) -> None:
+        self._rows.setdefault(trace_id, []).append(self._store(kind, [trace_id, link], envelope, raws))
 
     def _store_context(
-        self,
-        unclaimed: list[bytes],
-        links: Mapping[bytes, Sequence[bytes]],
-        scopes: Sequence[JournaledScope],
-        now: float,
+        self, trace_ids: list[bytes], links: list[bytes], envelope: Envelope, raws: Sequence[bytes], now: float
     ) -> None:
-        parts = [b"".join(unclaimed), *(b"".join(links[trace_id]) for trace_id in unclaimed), *_NO_ENVELOPE]
-        self._context[self._spool.store(RecordKind.CONTEXT, pack(parts))] = _ContextRow(now, unclaimed)
-        for envelope, spans in scopes:
-            if roots := [trace_id for trace_id in unclaimed if trace_id in spans]:
-                raws = (raw for root in roots for raw in spans[root])
-                parts = [b"".join(roots), *(b"" for _ in roots), *envelope, *raws]
-                self._context[self._spool.store(RecordKind.CONTEXT, pack(parts))] = _ContextRow(now, roots)
+        row = self._store(RecordKind.CONTEXT, [b"".join(trace_ids), *links], envelope, raws)
+        self._context[row] = _ContextRow(now, trace_ids)
+
+    def _store(self, kind: RecordKind, head: Sequence[bytes], envelope: Envelope, raws: Sequence[bytes]) -> int:
+        stored, parts, shared = self._shared.store(kind, envelope)
+        row = self._spool.store(stored, pack([*head, *parts, *raws]))
+        self._shared.use(row, shared)
+        return row
+
+    def _delete_records(self, rows: Sequence[int]) -> None:
+        self._spool.delete("inbox", [*rows, *self._shared.release(rows)])
 
     def sweep(self, now: float) -> None:
         """Delete context that no trace can need any more."""
@@ -130,7 +141,7 @@ class Journal:
         for row in gone:
             del self._context[row]
         if gone:
-            self._spool.delete("inbox", gone)
+            self._delete_records(gone)
 
     # ---- closed traces
 
@@ -165,7 +176,7 @@ class Journal:
         sent, self._sent = self._sent, []
         for closed in sent:
             del self._unwritten[closed.row]
-            self._spool.delete("inbox", closed.rows)
+            self._delete_records(closed.rows)
             if closed.replaces is not None:
                 self._spool.delete("finished", [closed.replaces])
             if closed.tombstone is not None:
@@ -229,6 +240,8 @@ class Journal:
     def end(self) -> None:
         """Note that every row is restored."""
         self._spool.restored()
+        if unused := self._shared.end_restoring():
+            self._spool.delete("inbox", unused)
 
     def restored_tombstone(self, trace: Trace, row: int) -> None:
         """Take over the tombstone of a trace."""
@@ -236,6 +249,7 @@ class Journal:
 
     def restored(self, record: SpoolRecord, now: float) -> None:
         """Take over a record that was read back and added to the assembler."""
+        self._shared.use(record.row, record.shared)
         trace_id = next(iter(record.links))
         if record.kind is RecordKind.CONTEXT:
             self._context[record.row] = _ContextRow(now, list(record.links))
@@ -243,6 +257,15 @@ class Journal:
             self._rows.setdefault(trace_id, []).append(record.row)
         else:
             self.discard(record.row)
+
+    @property
+    def shared_parts(self) -> Mapping[int, bytes]:
+        """The parts to which the records read back next may refer, by row."""
+        return self._shared.restored
+
+    def restored_part(self, row: int, part: bytes) -> None:
+        """Take over a part that was read back."""
+        self._shared.restore(row, part)
 
     def restored_run(self, run: ConversationRun, row: int) -> None:
         """Take over the record of a run of a conversation."""
@@ -256,7 +279,7 @@ class Journal:
 
     def discard(self, row: int) -> None:
         """Delete a record that is of no use."""
-        self._spool.delete("inbox", [row])
+        self._delete_records([row])
 
     def leave_out(self, table: str, row: int, record: bytes | None) -> None:
         """Delete a row that cannot be restored, but for a copy in quarantine; a damaged one, None, is there already."""

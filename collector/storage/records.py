@@ -1,6 +1,7 @@
 """The records of the spool as bytes.
 
 inbox, SPANS, LOG, CONTEXT    trace ids | links of each trace ... | resource | scope | span ...
+inbox, SHARED                 a resource or scope; records of the kinds above may have its row in their place
 inbox, RUN                    as ``collector.scoring.conversations`` writes it
 inbox, CONVERSATION           key, revision, truncated, is_over as JSON
 finished                      trace id | links | ids of held spans | of other spans | of log records | anchors
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from collector.assembly.conversations import Conversation, ConversationKey
 from collector.assembly.trace import Given, Trace
 from collector.otlp.structure import Envelope
 
-_TRACE_ID, _SPAN_ID = 16, 8  # bytes
+_TRACE_ID, _SPAN_ID, _LINK = 16, 8, 16  # bytes
 _DAMAGED = "a record of the spool is damaged"
 
 
@@ -35,6 +36,12 @@ class RecordKind(IntEnum):
     """One run of a conversation."""
     CONVERSATION = 4
     """What is known of a conversation beyond its runs."""
+    SHARED = 5
+    """A resource or scope to which records refer."""
+
+
+_REFERS = (1 << 4, 1 << 5)  # added to the kind of a record that has a row instead of the resource, of the scope
+_ROW = struct.Struct("<Q")
 
 
 class SpoolRecord(NamedTuple):
@@ -45,6 +52,8 @@ class SpoolRecord(NamedTuple):
     links: dict[bytes, list[bytes]]
     envelope: Envelope
     raws: list[bytes]
+    shared: tuple[int, ...] = ()
+    """The rows to which it refers."""
 
 
 class ConversationState(NamedTuple):
@@ -56,16 +65,36 @@ class ConversationState(NamedTuple):
     is_over: bool
 
 
-def read_record(row: int, kind: int, packed: bytes) -> SpoolRecord:
-    """Decode a record of spans or log records. Raises ValueError if it is damaged."""
+def reference(kind: int, at: int, row: int) -> tuple[int, bytes]:
+    """Returns kind and part of a record that has, instead of its resource (``at`` 0) or scope (1), a reference to a row."""
+    return kind | _REFERS[at], _ROW.pack(row)
+
+
+def own_kind(kind: int) -> int:
+    """Returns the kind of a record, whether it refers to others or not."""
+    return kind & ~sum(_REFERS)
+
+
+def read_record(row: int, kind: int, packed: bytes, shared: Mapping[int, bytes]) -> SpoolRecord:
+    """Decode a record of spans or log records; ``shared`` are parts by row. Raises ValueError if it is damaged."""
+    refers, kind = [kind & flag for flag in _REFERS], own_kind(kind)
     parts = unpack(packed)
     ids = _split_ids(parts[0], _TRACE_ID) if parts else []
     known = kind in (RecordKind.SPANS, RecordKind.LOG, RecordKind.CONTEXT)
     if not ids or len(parts) < len(ids) + 3 or not known or (kind == RecordKind.LOG and len(parts) < 5):
         raise ValueError(_DAMAGED)
-    links = dict(zip(ids, ([link] for link in parts[1 : len(ids) + 1]), strict=True))
-    resource, scope, *raws = parts[len(ids) + 1 :]
-    return SpoolRecord(row, RecordKind(kind), links, Envelope(resource, scope), raws)
+    links = dict(zip(ids, ([_checked(link, _LINK)] for link in parts[1 : len(ids) + 1]), strict=True))
+    envelope, raws = parts[len(ids) + 1 : len(ids) + 3], parts[len(ids) + 3 :]
+    rows = []
+    for at, part in enumerate(envelope):
+        if refers[at]:
+            try:
+                (found,) = _ROW.unpack(part)
+                envelope[at] = shared[found]
+            except (struct.error, KeyError):
+                raise ValueError(_DAMAGED) from None
+            rows.append(found)
+    return SpoolRecord(row, RecordKind(kind), links, Envelope(*envelope), raws, tuple(rows))
 
 
 def write_tombstone(trace: Trace) -> bytes:
@@ -91,7 +120,7 @@ def read_tombstone(packed: bytes, now: float) -> Trace:
     seen: dict[bytes | int, bool] = dict.fromkeys(_split_ids(held, _SPAN_ID), True)
     seen.update(dict.fromkeys(_split_ids(others, _SPAN_ID), False))
     seen.update((int.from_bytes(key), False) for key in _split_ids(logs, _SPAN_ID))
-    trace = Trace(trace_id, now, now, bytearray(links), seen=seen)
+    trace = Trace(trace_id, now, now, bytearray(_checked(links, _LINK)), seen=seen)
     try:
         trace.verdicts = {anchor: Given(revision) for anchor, revision in _read_anchors(anchors)}
     except struct.error:
@@ -137,7 +166,13 @@ def unpack(packed: bytes) -> list[bytes]:
 
 
 def _split_ids(ids: bytes, size: int) -> list[bytes]:
-    return [ids[at : at + size] for at in range(0, len(ids), size)]
+    return [_checked(ids, size)[at : at + size] for at in range(0, len(ids), size)]
+
+
+def _checked(ids: bytes, size: int) -> bytes:
+    if len(ids) % size:
+        raise ValueError(_DAMAGED)
+    return ids
 
 
 def _read_anchors(packed: bytes) -> Iterator[tuple[bytes, int]]:

@@ -20,7 +20,14 @@ from collector.otlp.decode import Decoder
 from collector.otlp.structure import Envelope
 from collector.scoring.conversations import restore
 from collector.storage.journal import Journal
-from collector.storage.records import RecordKind, SpoolRecord, read_conversation, read_record, read_tombstone
+from collector.storage.records import (
+    RecordKind,
+    SpoolRecord,
+    own_kind,
+    read_conversation,
+    read_record,
+    read_tombstone,
+)
 
 _log = logging.getLogger(__name__)
 _SLICE = 50  # spans restored in one step
@@ -59,9 +66,8 @@ class Recovery:
         for row, tombstone in self._journal.tombstones():
             yield from self._restore("finished", row, tombstone, self._tombstone)
         for row, kind, record in self._journal.records():
-            yield from self._restore(
-                "inbox", row, record, partial(self._record, kind), is_spans=kind == RecordKind.SPANS
-            )
+            spans = kind if record is not None and own_kind(kind) == RecordKind.SPANS else None
+            yield from self._restore("inbox", row, record, partial(self._record, kind), spans=spans)
         self._journal.end()
 
     def _restore(
@@ -71,15 +77,16 @@ class Recovery:
         record: bytes | None,
         steps: Callable[[int, bytes], Iterator[None]],
         *,
-        is_spans: bool = False,
+        spans: int | None = None,
     ) -> Iterator[bool]:
+        """``spans`` is the kind of a record that could be forwarded without being restored."""
         ended = self._journal.begin(row)
         if record is not None and ended < _MAX_ENDED:
             try:
                 for _ in steps(row, record):
                     yield False
             except (ValueError, DecodeError):
-                is_spans = False
+                spans = None
             except Exception:  # noqa: BLE001 - a bug, or a record nobody expected, must not end the process at every start
                 _log.exception("row %d of %s could not be restored", row, table)
             else:
@@ -87,13 +94,18 @@ class Recovery:
                 return
         if ended >= _MAX_ENDED:
             _log.error("the process ended %d times while row %d of %s was restored", ended, row, table)
-        is_forwarded = is_spans and record is not None and ended <= _MAX_ENDED and self._try_to_forward(row, record)
+        is_forwarded = (
+            spans is not None
+            and record is not None
+            and ended <= _MAX_ENDED
+            and self._try_to_forward(row, spans, record)
+        )
         self._journal.leave_out(table, row, record)
         yield not is_forwarded
 
-    def _try_to_forward(self, row: int, packed: bytes) -> bool:
+    def _try_to_forward(self, row: int, kind: int, packed: bytes) -> bool:
         try:
-            record = read_record(row, RecordKind.SPANS, packed)
+            record = read_record(row, kind, packed, self._journal.shared_parts)
             self._forward(record)
         except Exception:  # noqa: BLE001 - as above
             _log.exception("row %d could not be forwarded", row)
@@ -117,8 +129,10 @@ class Recovery:
             run = restore(packed)
             self._conversations.restore_run(run, now)
             self._journal.restored_run(run, row)
+        elif kind == RecordKind.SHARED:
+            self._journal.restored_part(row, packed)
         else:
-            record = read_record(row, kind, packed)
+            record = read_record(row, kind, packed, self._journal.shared_parts)
             yield from self._replay(record, now)
             self._journal.restored(record, now)
 

@@ -266,7 +266,7 @@ def test_a_request_of_several_traces_and_scopes_is_stored_whole(tmp_path: Path) 
     stored.journal.store_request(dict.fromkeys((other, data.TRACE, third), link), scopes, 0.0)
     stored.rows()
     packed = b"".join(link)
-    read = [unpacked(*record)[1:] for record in stored.file.inbox()]
+    read = [unpacked(*record)[1:5] for record in stored.file.inbox()]
     assert read == [
         (records.RecordKind.SPANS, {data.TRACE: [packed]}, first, [b"a"]),
         (records.RecordKind.SPANS, {data.TRACE: [b""]}, second, [b"b", b"c"]),
@@ -292,7 +292,7 @@ def test_context_is_kept_for_two_lifetimes(tmp_path: Path) -> None:
 
 def unpacked(row: int, kind: int, record: bytes | None) -> records.SpoolRecord:
     assert record is not None
-    return records.read_record(row, kind, record)
+    return records.read_record(row, kind, record, {})
 
 
 def test_context_read_back_is_kept_no_longer_than_context_received(tmp_path: Path) -> None:
