@@ -114,11 +114,16 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _score(options: argparse.Namespace) -> int:
+    import logging  # noqa: PLC0415
+
     from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
     from collector.offline import report  # noqa: PLC0415
     from collector.offline.score import score_files  # noqa: PLC0415
     from collector.scoring.rule_files import load_rules  # noqa: PLC0415
+    from collector.service.log_config import RepeatLimit  # noqa: PLC0415
 
+    if logging.lastResort is not None:
+        logging.lastResort.addFilter(RepeatLimit())
     rules = load_rules(rule_paths(options.rules))
     rows = [report.row_of(verdict) for verdict in score_files(options.paths, rules)]
     sys.stdout.write(report.FORMATS[options.format](rows))

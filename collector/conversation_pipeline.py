@@ -5,6 +5,7 @@ Beside the way of a span: the spans of these runs have left with the verdicts of
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 
 from collector.assembly.conversations import Conversation, ConversationRun, Conversations
@@ -16,6 +17,8 @@ from collector.storage.journal import Journal
 from collector.telemetry.metrics import Telemetry
 from collector.verdict_output import VerdictOutput
 from scorers import RuleSet
+
+_log = logging.getLogger(__name__)
 
 
 class ConversationPipeline:
@@ -74,7 +77,7 @@ class ConversationPipeline:
             self._output.export_events(verdicts, resource)
             self._output.submit_for_judging(verdicts, HeldExport(b"", [], []), lambda _: resource, conversation.size)
         except Exception as error:  # noqa: BLE001 - a bug in a scorer must not end the process
-            self._output.report_bug("conversation %s could not be scored", conversation.key.conversation_id)
+            _log.exception("conversation %s could not be scored", conversation.key.conversation_id)
             verdicts = [failed_conversation(conversation, release, error)]
             self._output.export_events(verdicts, b"")
         if conversation.revision == 0:

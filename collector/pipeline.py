@@ -270,7 +270,7 @@ class Pipeline:
         return reconstruct(trace.trace_id, list(trace.spans.values()), trace.parents(), self._settings)
 
     def _failed(self, trace: Trace, runs: list[Run], release: str, error: Exception) -> Scored:
-        self._output.report_bug("trace %s could not be scored", trace.trace_id.hex())
+        _log.exception("trace %s could not be scored", trace.trace_id.hex())
         return self._scoring.failed(trace, runs, release, error)
 
     def _finish(self, trace: Trace, runs: list[Run], scored: Scored, release: str, started: float) -> None:

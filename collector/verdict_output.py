@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
@@ -15,10 +14,6 @@ from collector.results.span_attributes import judged_attributes
 from collector.results.verdict_counter import VerdictCounter
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
-
-_log = logging.getLogger(__name__)
-REPORT_INTERVAL = 10.0
-"""Seconds between two log lines about traces or conversations that could not be scored; all are counted."""
 
 
 class VerdictOutput:
@@ -36,7 +31,6 @@ class VerdictOutput:
         self._telemetry, self._results, self._hold_queue, self._clock = telemetry, results, hold_queue, clock
         self._judge_queue, self._on_verdict = judge_queue, on_verdict
         self._counter = VerdictCounter(telemetry)
-        self._unreported, self._next_report = 0, 0.0
 
     def record(self, trace: Trace, given: Mapping[bytes, Given]) -> None:
         """Record in a trace the verdicts that were given, and count those that revise an earlier one."""
@@ -81,16 +75,6 @@ class VerdictOutput:
             events, attributes = self._results.events([judgement], resource), judged_attributes(judgement)
             self._counter.count(judgement)
         self._hold_queue.add_judgement(export, events, attributes, self._clock.now(), awaited=awaited)
-
-    def report_bug(self, message: str, which: str) -> None:
-        """Log the exception being handled, at most once in `REPORT_INTERVAL`; ``message`` has a place for ``which``."""
-        now = self._clock.now()
-        if now < self._next_report:
-            self._unreported += 1
-            return
-        more = f"; {self._unreported} more since the last such line" if self._unreported else ""
-        _log.exception(f"{message}{more}", which)
-        self._unreported, self._next_report = 0, now + REPORT_INTERVAL
 
     def flush(self, now: float) -> None:
         """Bring the counts to /metrics, and queue what is ready to be sent."""

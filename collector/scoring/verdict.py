@@ -60,12 +60,14 @@ class Verdict:
             unobserved = ("unobserved_arguments",) if self.has_unobserved_arguments else ()
             self.doubts = tuple(dict.fromkeys((*(doubt.name for doubt in doubts), *unobserved)))
             self.complete = not is_open(doubts)
+        elif self.rule is None and self.evaluations:  # an error of the collector: its calls are unknown
+            self.complete = False
 
     @property
     def unscored_reason(self) -> str | None:
         """Why the run is neither a pass nor a fail: the doubt that leaves it undecided, or why it has no score."""
         if self.rule is None:
-            if self.evaluations:  # of an error of the collector
+            if self.evaluations:  # as above
                 return "internal"
             return "unknown_route" if self.is_rule_unknown else "no_rule"
         label = self.label

@@ -1,4 +1,4 @@
-"""How the process logs: JSON on stderr, without the lines of libraries that untrusted senders could trigger at will."""
+"""How the process logs: JSON on stderr, with few of the lines that untrusted senders could trigger at will."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import sys
 import warnings
 
 from scorers.quoting import json_line
+
+_MOST, _INTERVAL = 3, 10.0  # records of one log statement, and in how many seconds
+_MAX_CHARACTERS = 16_384  # of a message and of a traceback: an exception may quote what was received
 
 
 class JsonFormatter(logging.Formatter):
@@ -18,17 +21,38 @@ class JsonFormatter(logging.Formatter):
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": record.getMessage()[:_MAX_CHARACTERS],
         }
         if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+            line["exception"] = self.formatException(record.exc_info)[-_MAX_CHARACTERS:]  # what it was is at its end
         return json_line(line)
+
+
+class RepeatLimit(logging.Filter):
+    """Passes three records of one log statement every 10 s. The first after that says how many more there were."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passed: dict[tuple[str, int], tuple[float, int]] = {}  # since when, and how many, by log statement
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to log the record; may add the count to its message."""
+        statement = record.pathname, record.lineno
+        since, count = self._passed.get(statement, (record.created, 0))
+        if record.created - since < _INTERVAL:
+            self._passed[statement] = since, count + 1
+            return count < _MOST
+        self._passed[statement] = record.created, 1
+        if count > _MOST:
+            record.msg, record.args = f"{record.getMessage()}; {count - _MOST} more since the last such line", ()
+        return True
 
 
 def configure_logging(level: str = "info") -> None:
     """Log one JSON object per line on stderr, from ``level`` up."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
+    handler.addFilter(RepeatLimit())
     logging.basicConfig(level=level.upper(), handlers=[handler])
     logging.getLogger("uvicorn").setLevel(logging.ERROR)  # below, it logs each invalid request
     for client in ("httpx", "httpx2"):

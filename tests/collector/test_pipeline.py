@@ -25,10 +25,9 @@ from collector.pipeline import Pipeline
 from collector.results.results import Results
 from collector.scoring import embeddings
 from collector.scoring.rule_files import load_rules
-from collector.scoring.select_and_score import Scoring
+from collector.scoring.select_and_score import Scored, Scoring
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
-from collector.verdict_output import REPORT_INTERVAL
 from tests import otlp_data as data
 from tests.harness import WEATHER_RULES, Bench
 from tests.sinks import ManualClock
@@ -422,6 +421,7 @@ def test_a_run_that_cannot_be_scored_gets_an_error_evaluation(
     assert said["gen_ai.evaluation.explanation"].endswith("\\x1b[2J\\ud800")
     (anchor,) = [data.values_of(span) for span in bench.out() if span.span_id == data.span_id(1)]
     assert (anchor["rightcall.unscored_reason"], anchor["rightcall.trajectory.label"]) == ("internal", "error")
+    assert (anchor["rightcall.complete"], said["rightcall.complete"]) == (False, False)
     assert (bench.value("traces_open"), bench.value("evaluations_total", **UNSCORED)) == (0, 1)
     assert bench.value("runs_unscored_total", reason="internal", route="", agent="") == 1
     assert bench.value("runs_total", release="root" if how == "settled" else "shutdown") == 1
@@ -442,21 +442,32 @@ def test_a_run_that_could_not_be_scored_is_scored_when_a_late_span_arrives(
     assert bench.value("verdict_revisions_total", before="error", after="pass") == 1
 
 
-def test_traces_that_cannot_be_scored_are_all_counted_and_logged_once_in_a_while(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_traces_that_cannot_be_scored_are_all_counted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scoring, "verdicts_of", broken)
     for number in range(1, 6):
         trace = bytes([number] * 16)
         bench.send(data.tool(2, 1, "get_weather", trace_id=trace), data.agent(1, trace_id=trace))
     bench.wait(3)
     assert bench.value("evaluations_total", **UNSCORED) == 5
-    (line,) = caplog.messages
-    assert "could not be scored" in line
-    bench.wait(REPORT_INTERVAL)
-    bench.send(*GOOD_RUN)
+
+
+def test_a_trace_that_cannot_be_scored_takes_no_other_with_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    verdicts_of = Scoring.verdicts_of
+
+    def broken_for_one(scoring: Scoring, trace: Trace, *rest: Any) -> Scored:
+        return broken() if trace.trace_id == bytes([2] * 16) else verdicts_of(scoring, trace, *rest)
+
+    monkeypatch.setattr(Scoring, "verdicts_of", broken_for_one)
+    spans = []
+    for number in range(1, 4):
+        trace = bytes([number] * 16)
+        spans += [data.tool(2, 1, "get_weather", trace_id=trace), data.tool(3, 1, "send_email", 0.2, trace_id=trace)]
+        spans.append(data.agent(1, trace_id=trace))
+    bench.send(*spans)
     bench.wait(3)
-    assert [message.count("4 more") for message in caplog.messages] == [0, 1]
+    labels = {verdict.run.trace_id[0]: verdict.label for verdict in bench.verdicts}
+    assert labels == {1: "pass", 2: "error", 3: "pass"}
+    assert len(bench.out()) == 9
 
 
 class ExpensiveClock(ManualClock):

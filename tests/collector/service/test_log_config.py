@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 
 from hypothesis import given
 
-from collector.service.log_config import JsonFormatter
+from collector.service.log_config import JsonFormatter, RepeatLimit
 from tests.strategies import hostile_text
 
 
@@ -24,3 +26,42 @@ def test_a_line_is_json_and_holds_nothing_that_a_terminal_obeys(text: str) -> No
     said = json.loads(line)
     assert said["message"].startswith("cannot read ")
     assert "ValueError" in said["exception"]
+
+
+def test_what_an_exception_quotes_is_shortened() -> None:
+    try:
+        raise ValueError("x" * 1_000_000)
+    except ValueError as error:
+        caught = (ValueError, error, error.__traceback__)
+    record = logging.LogRecord("collector", logging.ERROR, "file.py", 1, "cannot read %s", ("y" * 1_000_000,), caught)
+    assert len(JsonFormatter().format(record)) < 40_000
+
+
+def passed(limit: RepeatLimit, line: int, seconds: float) -> str:
+    """What is logged of a record of the statement at ``line``: "" for nothing."""
+    record = logging.LogRecord("collector", logging.ERROR, "file.py", line, "trace %d%%", (7,), None)
+    record.created = 1000.0 + seconds
+    return record.getMessage() if limit.filter(record) else ""
+
+
+def test_one_statement_logs_three_lines_in_ten_seconds_and_how_many_more_there_were() -> None:
+    limit = RepeatLimit()
+    assert [passed(limit, 1, 0.1 * number) for number in range(50)] == ["trace 7%"] * 3 + [""] * 47
+    assert passed(limit, 2, 5.0) == "trace 7%", "another statement"
+    assert passed(limit, 1, 10.0) == "trace 7%; 47 more since the last such line"
+    assert passed(limit, 1, 10.1) == "trace 7%"
+    assert passed(limit, 1, 30.0) == "trace 7%"
+
+
+def test_the_process_limits_what_senders_can_make_it_log() -> None:
+    code = """
+import logging
+from collector.service.log_config import configure_logging
+configure_logging()
+for number in range(1000):
+    logging.getLogger("asyncio").error("broken by sender %d", number)
+"""
+    logged = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60).stderr
+    assert [json.loads(line)["message"] for line in logged.splitlines()] == [
+        f"broken by sender {at}" for at in range(3)
+    ]
