@@ -77,7 +77,16 @@ def _parser() -> argparse.ArgumentParser:
         "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"
     )
     score.add_argument("--format", choices=["table", "jsonl", "junit", "markdown"], default="table")
-    score.add_argument("--fail-under", type=float, metavar="X", help="exit 1 when the mean score is under X (0 to 1)")
+    score.add_argument(
+        "--fail-on", type=_kinds, default=("forbidden",), metavar="KINDS",
+        help=f"exit 1 when a run is one of these, separated by commas: {', '.join(KINDS)}, or none (default: forbidden)",
+    )  # fmt: skip
+    score.add_argument("--min-accuracy", type=_share, metavar="X", help="exit 1 when pass / (pass + fail) is under X")
+    score.add_argument("--fail-under", type=_share, metavar="X", help="exit 1 when the mean score is under X")
+    score.add_argument(
+        "--min-runs", type=_count, default=1, metavar="N",
+        help="exit 1 when fewer than N are pass or fail; without rules, when fewer are found (default: 1)",
+    )  # fmt: skip
     score.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     score.set_defaults(command=_score)
 
@@ -94,6 +103,32 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--seconds", type=float, metavar="N", help="stop after N seconds; without it, at Ctrl-C")
     demo.set_defaults(command=_demo)
     return parser
+
+
+KINDS = ("fail", "forbidden", "error", "ambiguous", "incomplete", "no_rule")
+"""What ``--fail-on`` takes: labels, runs with a call that their rule forbids, runs without a rule."""
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to 1")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return value
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    kinds = tuple(part.strip() for part in text.split(",") if part.strip() not in ("", "none"))
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"unknown kind {unknown[0]}; known are {', '.join(KINDS)}, none")
+    return kinds
 
 
 # Commands import what they need when they run: the process starts fast, stays small, and handles signals meanwhile.
@@ -118,6 +153,8 @@ def _score(options: argparse.Namespace) -> int:
 
     from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
     from collector.offline import report  # noqa: PLC0415
+    from collector.offline.gate import Gate, tally  # noqa: PLC0415
+    from collector.offline.rows import row_of  # noqa: PLC0415
     from collector.offline.score import score_files  # noqa: PLC0415
     from collector.scoring.rule_files import load_rules  # noqa: PLC0415
     from collector.service.log_config import RepeatLimit  # noqa: PLC0415
@@ -125,15 +162,15 @@ def _score(options: argparse.Namespace) -> int:
     if logging.lastResort is not None:
         logging.lastResort.addFilter(RepeatLimit())
     rules = load_rules(rule_paths(options.rules))
-    rows = [report.row_of(verdict) for verdict in score_files(options.paths, rules)]
-    sys.stdout.write(report.FORMATS[options.format](rows))
+    rows = [row_of(verdict) for verdict in score_files(options.paths, rules)]
+    gate = Gate(options.fail_on, options.min_runs, options.min_accuracy, options.fail_under, bool(options.rules))
+    objections = gate.objections(tally(rows))
+    sys.stdout.write(report.FORMATS[options.format](rows, objections))
     for rule, scorer in rules.judges({row["rule"] for row in rows}):
         _print(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has", sys.stderr)
-    mean = report.mean_score(rows)
-    if options.fail_under is None or (mean is not None and mean >= options.fail_under):
-        return SUCCESS
-    print(f"mean score {'unknown' if mean is None else f'{mean:.3f}'} is under {options.fail_under}", file=sys.stderr)
-    return FAILED
+    for objection in objections:
+        _print(f"rightcall score: not met: {objection}", sys.stderr)
+    return FAILED if objections else SUCCESS
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -80,7 +80,7 @@ class Pipeline:
         self._assembler = assembler = Assembler(config.traces, budget)
         self._journal = Journal(spool, assembler.is_open, config.traces.idle_timeout) if spool is not None else None
         self._redaction = Redaction(config.redact)
-        self._results = Results(self._redaction, clock.wall_ns)
+        self._results = Results(self._redaction, clock.wall_ns, values=config.explain.values)
         hold = config.judge.hold if config.judge is not None else 0.0
         self._hold_queue = HoldQueue(queue, self._journal, self._redaction, assembler.held, hold)
         self._output = VerdictOutput(telemetry, self._results, self._hold_queue, clock, judge_queue, on_verdict)

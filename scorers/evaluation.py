@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from scorers import registry
 from scorers.call_scorer import Scorer
 from scorers.conformance import scorer as trajectory_scorer
+from scorers.conformance.difference import Difference
 from scorers.conformance.flattening import actual_calls, check_flattening, expected_calls
 from scorers.conformance.scorer import TrajectoryScorer
 from scorers.doubts import decide
@@ -26,7 +27,7 @@ from scorers.rules.selection import RuleContext, RuleIndex
 from scorers.rules.semantic_texts import SemanticTexts
 from scorers.score import Score, error_score, reaches
 from scorers.trajectory import Trajectory
-from scorers.work import Work
+from scorers.work import Work, WorkLimitError
 
 DEFAULT_SAMPLE_RATE = 0.01
 """Share of the passing runs that a scorer with a model judges, unless the rule sets another."""
@@ -107,6 +108,13 @@ class CompiledRule:
             version = self._systems[name][1] if name in self._systems else trajectory_scorer.VERSION
             evaluations.append(Evaluation(name, score, version, index == 0))
         return evaluations
+
+    def difference(self, trajectory: Trajectory) -> Difference:
+        """Returns what differs between the run and the rule's expectation; nothing where that takes too much work."""
+        try:
+            return self._native.difference(trajectory)
+        except WorkLimitError:  # the score says so
+            return Difference(())
 
     def _add(self, ref: ScorerRef, *, primary: bool) -> None:
         name = ref.name or ref.system

@@ -8,52 +8,30 @@ test with such a result fails.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from pydantic import BaseModel
-
-from scorers.conformance.diagnosis import Diagnosis
-from scorers.conformance.pattern import Pattern
+from scorers.conformance.difference import columns
 from scorers.evaluation import CompiledRule, RuleSet
-from scorers.rules.model import RuleFile, RuleTest, RuleTestCall, Tool
-from scorers.rules.names import format_name
+from scorers.rules.model import RuleFile, RuleTest, RuleTestCall
 from scorers.rules.parsing import nearest
 from scorers.rules.selection import MATCH_KEYS, RuleContext
 from scorers.score import Score
 from scorers.trajectory import ToolCall, Trajectory
-from scorers.work import WorkLimitError
 
 SCORE_TOLERANCE = 0.001
-_SYMBOLS = {
-    "matched": "=",
-    "wrong_arguments": "~",
-    "out_of_order": "~",
-    "extra": "+",
-    "forbidden": "!",
-    "unscored": " ",
-}
-
-
-class DiffRow(NamedTuple):
-    """One line of the aligned calls: the expected call, the actual call (either may be ""), and a note on the outcome."""
-
-    symbol: str
-    expected: str
-    actual: str
-    note: str
 
 
 @dataclass(frozen=True, slots=True)
 class RuleTestResult:
-    """The result of one test. ``reason`` is empty if it passed, ``diff`` if there is nothing to compare."""
+    """The result of one test. ``reason`` is empty if it passed."""
 
     name: str
     rule: str
     reason: str = ""
-    diff: Sequence[DiffRow] = ()
+    difference: Sequence[Mapping[str, Any]] = ()
+    """Expected beside actual calls, as `scorers.conformance.difference` gives them."""
 
     @property
     def passed(self) -> bool:
@@ -65,7 +43,7 @@ class RuleTestResult:
         """One line if it passed; otherwise the reason, and the expected and actual calls side by side."""
         if self.passed:
             return f"test {self.name!r} of rule {self.rule} passes"
-        return "\n".join([f"test {self.name!r} of rule {self.rule}: {self.reason}", *_columns(self.diff)])
+        return "\n".join([f"test {self.name!r} of rule {self.rule}: {self.reason}", *columns(self.difference)])
 
 
 def run_tests(file: RuleFile, rules: RuleSet) -> list[RuleTestResult]:
@@ -86,27 +64,6 @@ def build_trajectory(calls: Sequence[RuleTestCall]) -> Trajectory:
     return Trajectory(made)
 
 
-def diff(pattern: Pattern | None, diagnosis: Diagnosis, trajectory: Trajectory) -> list[DiffRow]:
-    """Returns expected and actual calls side by side, in the order of the run; a missing call stands where it was due."""
-    tools = pattern.tools if pattern else []
-    expected = {call: tool for tool, call in diagnosis.pairs if call is not None}
-    expected |= {call: diagnosis.pairs[gap][0] for gap, call in diagnosis.substitutes.items()}
-    missing_before: dict[int, list[DiffRow]] = {}
-    next_call = len(diagnosis.calls)
-    for index in range(len(diagnosis.pairs) - 1, -1, -1):
-        tool, call = diagnosis.pairs[index]
-        if call is not None:
-            next_call = call
-        elif index not in diagnosis.substitutes:
-            missing_before.setdefault(next_call, []).insert(0, DiffRow("-", _show_tool(tools[tool]), "", "missing"))
-    rows: list[DiffRow] = []
-    for index, (made, outcome) in enumerate(zip(trajectory.calls, diagnosis.outcomes, strict=True)):
-        shown = _show_tool(tools[expected[index]]) if index in expected else ""
-        note = "" if outcome == "matched" else outcome.replace("_", " ")
-        rows += [*missing_before.get(index, ()), DiffRow(_SYMBOLS[outcome], shown, _show_call(made), note)]
-    return rows + missing_before.get(len(diagnosis.calls), [])
-
-
 def _run(test: RuleTest, compiled: dict[str, CompiledRule], rules: RuleSet) -> RuleTestResult:
     rule = compiled.get(test.rule)
     if rule is None:
@@ -120,11 +77,7 @@ def _run(test: RuleTest, compiled: dict[str, CompiledRule], rules: RuleSet) -> R
     reason = _score_mismatch(test, evaluations[0].score)
     if not reason:
         return RuleTestResult(test.name, test.rule)
-    try:
-        diagnosis, _ = rule.native.diagnose(trajectory)
-    except WorkLimitError:  # the reason already says so
-        return RuleTestResult(test.name, test.rule, reason)
-    return RuleTestResult(test.name, test.rule, reason, diff(rule.native.pattern, diagnosis, trajectory))
+    return RuleTestResult(test.name, test.rule, reason, rule.difference(trajectory).data(values=True))
 
 
 def _score_mismatch(test: RuleTest, score: Score) -> str:
@@ -152,29 +105,3 @@ def _flatten(entry: RuleTestCall) -> Iterator[RuleTestCall]:
         yield entry
     for call in entry.parallel or ():
         yield from _flatten(call)
-
-
-def _show_tool(tool: Tool) -> str:
-    return _show(format_name(tool.tool), tool.arguments)
-
-
-def _show_call(call: ToolCall) -> str:
-    return _show(call.name, dict(call.arguments) if call.arguments is not None else None)
-
-
-def _show(name: str, arguments: dict[str, Any] | None) -> str:
-    if arguments is None:
-        return name
-    plain = {key: value.model_dump(by_alias=True, exclude_unset=True) if isinstance(value, BaseModel) else value
-             for key, value in arguments.items()}  # fmt: skip
-    return f"{name}({', '.join(f'{key}={json.dumps(value, default=str)}' for key, value in plain.items())})"
-
-
-def _columns(rows: Sequence[DiffRow]) -> list[str]:
-    if not rows:
-        return []
-    heading = DiffRow(" ", "expected", "called", "")
-    width = max(len(row.expected) for row in (heading, *rows))
-    second = max(len(row.actual) for row in (heading, *rows))
-    shown = [f"  {row.symbol} {row.expected:{width}}  {row.actual:{second}}  {row.note}" for row in (heading, *rows)]
-    return [line.rstrip() for line in shown]

@@ -250,6 +250,14 @@ class RedactionConfig(Section):
     pass_through: bool = False
 
 
+class ExplainConfig(Section):
+    """The texts that say why a run is not a pass, in the bodies of evaluation events."""
+
+    values: bool = Field(
+        False, description="quote values of arguments; those that `redact` hides are left out all the same"
+    )
+
+
 class AdminConfig(Section):
     """/livez, /readyz and /config, on loopback unless configured."""
 
@@ -297,6 +305,7 @@ class Config(Section):
     spool: Annotated[SpoolConfig | None, BeforeValidator(_spool)] = Field(SpoolConfig(), json_schema_extra=_also_memory)
     memory_limiter: MemoryLimiterConfig = Field(default_factory=MemoryLimiterConfig)
     redact: RedactionConfig = RedactionConfig()
+    explain: ExplainConfig = ExplainConfig()
     judge: JudgeConfig | None = None
     exporters: ExportersConfig = ExportersConfig()
     admin: AdminConfig = AdminConfig()

@@ -1,83 +1,27 @@
-"""Verdicts as rows, and rows as JSON lines, a table, JUnit XML or Markdown.
+"""Scored runs as JSON lines, a table, JUnit XML or Markdown, with what the gate objects to.
 
 Names and texts in a row are as they were received: hostile. Each format escapes them where it writes them.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from xml.etree import ElementTree
 
-from collector.scoring.verdict import Verdict
-from scorers import ToolCall
-from scorers.quoting import json_line, printable
+from collector.offline.gate import tally
+from collector.offline.reasons import MAX_GROUPS, groups_of
+from collector.offline.rows import Row, is_of_run
+from scorers.conformance.difference import columns
+from scorers.quoting import json_line, printable, shorten
 
-Row = dict[str, Any]
-
-
-def row_of(verdict: Verdict) -> Row:
-    """What one rule says of an agent run, or of the trace or conversation that begins with it."""
-    run, outcomes = verdict.run, verdict.outcomes if verdict.rule else None
-    row = {
-        "trace_id": run.trace_id.hex(),
-        "span_id": run.span_id.hex(),
-        "parent_span_id": run.parent_span_id.hex() if run.parent_span_id else None,
-        "agent": run.agent,
-        "conversation_id": run.conversation_id,
-        "route": run.route,
-        "intent": run.intent,
-        "user_input": run.user_input,
-        "dialect": run.dialect,
-        "complete": verdict.complete,
-        "doubts": list(verdict.doubts),
-        "release": verdict.release,
-        "tool_calls": [
-            _call(call, outcomes[index] if outcomes else None) for index, call in enumerate(run.trajectory.calls)
-        ],
-        "rule": verdict.rule,
-        "evaluations": [
-            {
-                "name": evaluation.name,
-                "value": evaluation.score.value,
-                "label": evaluation.score.label,
-                "explanation": evaluation.score.explanation,
-                "details": dict(evaluation.score.details),
-            }
-            for evaluation in verdict.evaluations
-        ],
-    }
-    if run.found_intent is not None:
-        row["intent_reason"] = run.found_intent.reason
-    if verdict.scope != "run":
-        row["scope"] = verdict.scope
-    if verdict.shadow:
-        row["shadow"] = True
-    return row
+_WIDTH = 160  # of a table that is not shown on a terminal
+_MAX_TITLE = 80  # characters of a user's words in the name of a test case
 
 
-def _call(call: ToolCall, outcome: str | None) -> Row:
-    row = {
-        "id": call.id,
-        "name": call.name,
-        "arguments": call.arguments,
-        "status": call.status,
-        "error_type": call.error_type,
-        "start_ns": call.start_ns,
-        "end_ns": call.end_ns,
-        "span_id": call.span_id,
-        "executed": call.executed,
-        "known_by": call.known_by,
-        "step": call.step,
-        "outcome": outcome,
-    }
-    if call.arguments_text is not None:
-        row["arguments_text"] = call.arguments_text
-    return row
-
-
-def jsonl(rows: Sequence[Row]) -> str:
+def jsonl(rows: Sequence[Row], _: Sequence[str] = ()) -> str:
     """One JSON object a line, one line an agent run.
 
     What other rules than the one in force for the run say (on its trace, on its conversation, a shadow rule) stands under
@@ -87,32 +31,54 @@ def jsonl(rows: Sequence[Row]) -> str:
     line_of: dict[tuple[str, str], Row] = {}
     for row in rows:
         anchor = (row["trace_id"], row["span_id"])
-        if _is_plain(row):
+        if is_of_run(row):
             lines.append(line := dict(row))
             line_of[anchor] = line
         else:
             told = {"scope": row.get("scope", "run"), "shadow": row.get("shadow", False)}
-            line_of[anchor].setdefault("also", []).append({**told, **{name: row[name] for name in _ALSO}})
+            line_of[anchor].setdefault("also", []).append(
+                {**told, **{name: row[name] for name in _ALSO if name in row}}
+            )
     return "".join(json_line(line) + "\n" for line in lines)
 
 
-_ALSO = ("complete", "doubts", "release", "tool_calls", "rule", "evaluations")
+_ALSO = (
+    "complete",
+    "doubts",
+    "release",
+    "tool_calls",
+    "rule",
+    "evaluations",
+    "unscored_reason",
+    "reasons",
+    "difference",
+)
 
 
-def _is_plain(row: Row) -> bool:
-    """Whether it is the row of the run itself, of which each run has one."""
-    return "scope" not in row and "shadow" not in row
-
-
-def markdown(rows: Sequence[Row]) -> str:
-    """A table for a pull request."""
-    lines = ["| agent | rule | calls | scorer | score | label | why |", "|---|---|---|---|---|---|---|"]
+def markdown(rows: Sequence[Row], objections: Sequence[str] = ()) -> str:
+    """A table for a pull request, the figures, and why runs failed, by reason."""
+    heading = ["trace", "agent", "rule", "calls", "scorer", "score", "label", "why"]
+    lines = [f"| {' | '.join(heading)} |", "|" + "---|" * len(heading)]
     for row in rows:
         calls = ", ".join(call["name"] for call in row["tool_calls"])
         for evaluation in row["evaluations"] or [None]:
-            cells = [row["agent"] or "", _rule(row) or "no rule", calls, *_cells(evaluation)]
+            why = evaluation["explanation"] if evaluation else row.get("unscored_reason", "")
+            cells = [row["trace_id"], row["agent"] or "", _rule(row) or "no rule", calls, *_cells(evaluation), why]
             lines.append("| " + " | ".join(map(_markdown_text, cells)) + " |")
-    return "\n".join([*lines, "", _summary(rows), ""])
+    lines += ["", _markdown_text(tally(rows).sentence())]
+    lines += [f"\n**Not met**: {_markdown_text(objection)}" for objection in objections]
+    groups = groups_of(rows)
+    for group in groups[:MAX_GROUPS]:
+        # No line of the block can end it: each begins with spaces and a symbol, or is indented by four.
+        lines += [
+            "",
+            f"- {_markdown_text(group.sentence)}",
+            "",
+            "```text",
+            *(f"    {line}" for line in group.lines),
+            "```",
+        ]
+    return "\n".join([*lines, *_left_out(len(groups)), ""])
 
 
 # What GitHub and GitLab read in a line of text: HTML, emphasis, code, links, mentions, formulas and the cells of a table.
@@ -126,8 +92,8 @@ def _markdown_text(text: str) -> str:
     return _MARKDOWN.sub(lambda found: _ENTITIES.get(found[0]) or f"\\{found[0]}", printable(text))
 
 
-def table(rows: Sequence[Row]) -> str:
-    """A table for a terminal."""
+def table(rows: Sequence[Row], _: Sequence[str] = ()) -> str:
+    """A table for a terminal, why runs failed, by reason, and the figures."""
     from rich.console import Console  # noqa: PLC0415 - a collector never needs it
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -135,62 +101,89 @@ def table(rows: Sequence[Row]) -> str:
     def cell(*lines: str) -> Text:  # not a str, in which rich reads markup
         return Text("\n".join(map(printable, lines)))
 
-    shown = Table("agent", "rule", "calls", "scorer", "score", "label", "why", title=None)
+    shown = Table("trace", "agent", "rule", "calls", "scorer", "score", "label", title=None)
+    shown.columns[0].overflow = "fold"
     for row in rows:
-        agent, calls = cell(row["agent"] or row["trace_id"][:8]), cell(*map(_sketch, row["tool_calls"]))
+        run, calls = [cell(row["trace_id"]), cell(row["agent"] or "")], cell(*map(_sketch, row["tool_calls"]))
         for evaluation in row["evaluations"] or [None]:
-            shown.add_row(agent, cell(_rule(row) or "-"), calls, *map(cell, _cells(evaluation)))
+            name, score, label = _cells(evaluation)
+            label = label or row.get("unscored_reason", "")
+            shown.add_row(*run, cell(_rule(row) or "-"), calls, *map(cell, (name, score, label)))
     console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(width=_WIDTH)
     with console.capture() as captured:
         console.print(shown)
-        console.print(_summary(rows))
+        for line in _ending(rows):
+            console.print(Text(line), soft_wrap=True)
     return captured.get()
 
 
-def junit(rows: Sequence[Row]) -> str:
-    """JUnit XML: a test case for each evaluation, a failure for each that failed, a skip for each that counts for nothing."""
+def _ending(rows: Sequence[Row]) -> Iterator[str]:
+    groups = groups_of(rows)
+    for group in groups[:MAX_GROUPS]:
+        yield group.sentence
+        yield from (f"    {line}" for line in group.lines)
+    yield from _left_out(len(groups))
+    if groups:
+        yield "`rightcall explain TRACE_ID` shows one run in full."
+    yield tally(rows).sentence()
+
+
+def _left_out(groups: int) -> list[str]:
+    return [f"{groups - MAX_GROUPS} more reasons"] if groups > MAX_GROUPS else []
+
+
+def junit(rows: Sequence[Row], objections: Sequence[str] = ()) -> str:
+    """JUnit XML: a test case for each evaluation, and one for the gate, so that no runs at all are never a success.
+
+    A fail or an error is a failure; what counts for nothing is skipped. Names are the same whenever the same runs are scored.
+    """
     suite = ElementTree.Element("testsuite", name="rightcall")
-    tests = failures = skipped = 0
+    seen: Counter[tuple[str, str]] = Counter()
     for row in rows:
-        for evaluation in row["evaluations"]:
-            tests += 1
-            name = f"{row['rule']} / {evaluation['name']} / {row['trace_id']}:{row['span_id']}"
-            agent = printable(row["agent"] or "agent")
-            case = ElementTree.SubElement(suite, "testcase", classname=agent, name=printable(name))
-            if row.get("shadow") or evaluation["label"] in _UNDECIDED:
-                skipped += 1
-                why = "the rule is on trial" if row.get("shadow") else evaluation["explanation"]
-                ElementTree.SubElement(case, "skipped", message=printable(why))
-            elif evaluation["label"] != "pass":
-                failures += 1
-                why = printable(evaluation["explanation"])
-                ElementTree.SubElement(case, "failure", message=why, type=evaluation["label"])
-    suite.attrib.update(tests=str(tests), failures=str(failures), skipped=str(skipped))
+        for evaluation in row["evaluations"] or [None]:
+            agent, title = printable(row["agent"] or "agent"), _title(row, evaluation)
+            seen[agent, title] += 1
+            number = seen[agent, title]
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=agent, name=f"{title} #{number}" if number > 1 else title
+            )
+            properties = ElementTree.SubElement(case, "properties")
+            ElementTree.SubElement(properties, "property", name="trace_id", value=row["trace_id"])
+            _add_result(case, row, evaluation)
+    gate = ElementTree.SubElement(suite, "testcase", classname="rightcall", name="gate")
+    if objections:
+        failure = ElementTree.SubElement(gate, "failure", message=printable("; ".join(objections)), type="gate")
+        failure.text = tally(rows).sentence()
+    counts = {"tests": "testcase", "failures": "testcase/failure", "skipped": "testcase/skipped"}
+    suite.attrib.update({name: str(len(suite.findall(path))) for name, path in counts.items()})
     return str(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True), "utf-8") + "\n"
 
 
-FORMATS: dict[str, Callable[[Sequence[Row]], str]] = {
+def _title(row: Row, evaluation: Row | None) -> str:
+    """The rule, the scorer, and what the user asked: what is the same when the same case is run again."""
+    parts = [_rule(row) or "no rule", *([evaluation["name"]] if evaluation else [])]
+    asked = [shorten(" ".join(row["user_input"].split()), _MAX_TITLE)] if row["user_input"] else []
+    return printable(" / ".join([*parts, *asked]))
+
+
+def _add_result(case: ElementTree.Element, row: Row, evaluation: Row | None) -> None:
+    label = evaluation["label"] if evaluation else "unscored"
+    why = evaluation["explanation"] if evaluation else row.get("unscored_reason", "no_rule")
+    if row.get("shadow") or label in ("unscored", "incomplete", "ambiguous"):
+        ElementTree.SubElement(case, "skipped", message=printable("the rule is on trial" if row.get("shadow") else why))
+    elif label != "pass":
+        failure = ElementTree.SubElement(case, "failure", message=printable(why), type=label)
+        failure.text = "\n".join([f"trace {row['trace_id']}", *columns(row.get("difference", ()))])
+
+
+FORMATS: dict[str, Callable[[Sequence[Row], Sequence[str]], str]] = {
     "table": table,
     "jsonl": jsonl,
     "junit": junit,
     "markdown": markdown,
 }
-
-
-def mean_score(rows: Sequence[Row]) -> float | None:
-    """The mean of the primary scores of runs, traces and conversations; None where there is none.
-
-    An error counts as 0; what is incomplete or ambiguous, and a shadow rule, not at all.
-    """
-    values = [row["evaluations"][0]["value"] or 0.0 for row in rows if _is_counted(row)]
-    return sum(values) / len(values) if values else None
-
-
-_UNDECIDED = ("incomplete", "ambiguous")
-
-
-def _is_counted(row: Row) -> bool:
-    return bool(row["evaluations"]) and row["evaluations"][0]["label"] not in _UNDECIDED and not row.get("shadow")
 
 
 def _rule(row: Row) -> str:
@@ -200,20 +193,11 @@ def _rule(row: Row) -> str:
     return f"{row['rule']} ({about})" if about else row["rule"] or ""
 
 
-def _summary(rows: Sequence[Row]) -> str:
-    mean = mean_score(rows)
-    labels = [row["evaluations"][0]["label"] for row in rows if row["evaluations"] and not row.get("shadow")]
-    counts = [f"{labels.count(label)} {label}" for label in ("pass", "fail")]
-    counts += [f"{labels.count(label)} {label}" for label in _UNDECIDED if label in labels]
-    score = f"mean score {mean:.3f}" if mean is not None else "nothing scored"
-    return f"{sum(map(_is_plain, rows))} runs, {', '.join(counts)}, {score}"
-
-
-def _cells(evaluation: Row | None) -> tuple[str, str, str, str]:
+def _cells(evaluation: Row | None) -> tuple[str, str, str]:
     if evaluation is None:
-        return "", "", "", ""
+        return "", "", ""
     value = evaluation["value"]
-    return evaluation["name"], "" if value is None else f"{value:.3f}", evaluation["label"], evaluation["explanation"]
+    return evaluation["name"], "" if value is None else f"{value:.3f}", evaluation["label"]
 
 
 def _sketch(call: Row) -> str:

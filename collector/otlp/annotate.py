@@ -41,15 +41,18 @@ def log_record(
     encoded: bytes,
     own: Mapping[str, AttributeValue],
     *,
+    body: str = "",
     failed: bool,
 ) -> bytes:
     """Returns an event as a serialised ``LogRecord``, linked to its span by trace id and span id.
 
-    ``encoded`` are attributes that many events have in common, by ``record_attributes``; ``own`` those of this event.
+    ``encoded`` are attributes that many events have in common, by ``record_attributes``; ``own`` those of this event. Its
+    ``body`` is a text for people.
     """
     time = time_ns.to_bytes(8, "little")
     return b"".join([
         b"\x09", time, b"\x10", _WARN if failed else _INFO,
+        field(0x2A, field(0x0A, body.encode())) if body else b"",
         *[field(0x32, _key_value(key, value)) for key, value in own.items()],
         field(0x4A, trace_id), field(0x52, span_id), b"\x59", time, field(0x62, event_name.encode()), encoded,
     ])  # fmt: skip

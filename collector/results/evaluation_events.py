@@ -6,17 +6,21 @@ Semantic conventions 1.41, event ``gen_ai.evaluation.result``; attributes under 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from collector.model import semconv
 from collector.otlp.annotate import AttributeValue, log_record, record_attributes
 from collector.otlp.byte_cache import ByteCache
 from collector.scoring.verdict import Verdict
 from scorers import Evaluation
+from scorers.conformance.scorer import MAX_SHAPE_CALLS
 
 
-def evaluation_events(verdict: Verdict, now_ns: int) -> Iterator[bytes]:
-    """The verdict's evaluations as serialised log records."""
+def evaluation_events(verdict: Verdict, now_ns: int, *, values: bool = False) -> Iterator[bytes]:
+    """The verdict's evaluations as serialised log records.
+
+    The body of each that is not a pass says why, with values of arguments only if ``values``.
+    """
     run, calls_without_span = verdict.run, _calls_without_span(verdict)
     for evaluation in verdict.evaluations:
         own: dict[str, AttributeValue] = {semconv.LOG_RECORD_UID: _uid(verdict, evaluation)}
@@ -32,7 +36,10 @@ def evaluation_events(verdict: Verdict, now_ns: int) -> Iterator[bytes]:
             score.details.get("error.type"),
         ))  # fmt: skip
         failed = score.label == "error"
-        yield log_record(semconv.EVENT_EVALUATION_RESULT, now_ns, run.trace_id, run.span_id, usual, own, failed=failed)
+        body = "" if score.label == "pass" else _body(verdict, evaluation, values=values)
+        yield log_record(
+            semconv.EVENT_EVALUATION_RESULT, now_ns, run.trace_id, run.span_id, usual, own, body=body, failed=failed
+        )
 
 
 _USUAL = (
@@ -54,6 +61,30 @@ def _encoded(values: tuple[AttributeValue | None, ...]) -> bytes:
         encoded = record_attributes(tuple([(name, value) for name, value in named if value is not None]))
         return _of_events.keep(values, encoded, 4 * len(encoded))
     return known
+
+
+def _body(verdict: Verdict, evaluation: Evaluation, *, values: bool) -> str:
+    """Returns why the evaluation is no pass. Runs that fail alike share a text that quotes none of their arguments."""
+    rule, calls = verdict.compiled_rule, verdict.run.trajectory.calls
+    if rule is None or verdict.judged or evaluation.score.label == "error" or len(calls) > MAX_SHAPE_CALLS:
+        return verdict.headline(evaluation)  # of a longer run, nobody would read the calls, and finding them takes time
+    if values or "wrong_arguments" in verdict.outcomes:
+        return verdict.explain(evaluation, values=values)
+    key = (
+        rule.digest,
+        verdict.rule,
+        evaluation.name,
+        evaluation.score.explanation,
+        rule.native.difference_key(verdict.run.trajectory),
+    )
+    known = _bodies.get(key)
+    if known is None:
+        body = verdict.explain(evaluation, values=False)
+        return _bodies.keep(key, body, 4 * len(body) + 2 * sum([len(call.name) for call in calls]))
+    return known
+
+
+_bodies: ByteCache[Hashable, str] = ByteCache(4 << 20)
 
 
 def _calls_without_span(verdict: Verdict) -> tuple[str, ...]:

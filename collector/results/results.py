@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from collector import __version__
 from collector.assembly.trace import Trace
+from collector.model import semconv
 from collector.otlp.annotate import annotate, events_envelope
 from collector.otlp.structure import Envelope
 from collector.results.evaluation_events import evaluation_events
@@ -26,10 +27,14 @@ def resource_of(trace: Trace, verdict: Verdict) -> bytes:
 
 
 class Results:
-    """Serialises and redacts results. ``wall_ns`` returns the time in Unix nanoseconds."""
+    """Serialises and redacts results. ``wall_ns`` returns the time in Unix nanoseconds.
 
-    def __init__(self, redaction: Redaction, wall_ns: Callable[[], int]) -> None:
+    With ``values``, the bodies of events quote arguments, unless these are redacted.
+    """
+
+    def __init__(self, redaction: Redaction, wall_ns: Callable[[], int], *, values: bool = False) -> None:
         self._redaction, self._wall_ns = redaction, wall_ns
+        self._values = values and not redaction.hides(semconv.TOOL_CALL_ARGUMENTS)
 
     def of_trace(self, trace: Trace, verdicts: list[Verdict]) -> tuple[EnvelopedItems, EnvelopedItems]:
         """Returns the held spans, annotated, and the events."""
@@ -49,5 +54,5 @@ class Results:
         return [
             (envelope, self._redaction.log_record(event))
             for verdict in verdicts
-            for event in evaluation_events(verdict, self._wall_ns())
+            for event in evaluation_events(verdict, self._wall_ns(), values=self._values)
         ]

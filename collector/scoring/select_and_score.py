@@ -151,7 +151,9 @@ def _score(run: Run, selected: _Selected, scope: str, release: str, revision: in
         if rule is not None:
             evaluations, shadow = rule.evaluate(run.trajectory), rule.rule.shadow
             name, judges = rule.rule.name, rule.judges
-            yield Verdict(run, release, revision, name, rule.digest, evaluations, scope, shadow, judges)
+            yield Verdict(
+                run, release, revision, name, rule.digest, evaluations, scope, shadow, judges, compiled_rule=rule
+            )
 
 
 def _is_rule_unknown(run: Run, rules: RuleSet, scope: str) -> bool:

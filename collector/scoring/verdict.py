@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from collector.reconstruction.reconstruct import Run
-from scorers import Evaluation
+from scorers import CompiledRule, Evaluation
+from scorers.conformance.difference import Difference
 from scorers.doubts import DECIDING, is_open
 from scorers.evaluation import RuleJudge
+from scorers.quoting import printable, shorten
 
 
 @dataclass(slots=True)
@@ -34,6 +36,8 @@ class Verdict:
     """This is the evaluation of one of them: the run and its calls are counted already."""
     is_rule_unknown: bool = False
     """There is no rule because the span that may carry what selects it was not received."""
+    compiled_rule: CompiledRule | None = None
+    """The rule itself, which tells on demand what differs; None if there is none."""
 
     label: str = field(init=False, default="")
     """The label of the primary scorer; "" if there is none."""
@@ -62,6 +66,23 @@ class Verdict:
             self.complete = not is_open(doubts)
         elif self.rule is None and self.evaluations:  # an error of the collector: its calls are unknown
             self.complete = False
+
+    def difference(self) -> Difference:
+        """Returns what differs between the run and what its rule expects. It is computed at each call."""
+        return self.compiled_rule.difference(self.run.trajectory) if self.compiled_rule is not None else Difference(())
+
+    def headline(self, evaluation: Evaluation) -> str:
+        """Returns an evaluation in a line for people: label, rule, and the explanation of its score."""
+        by = f" by rule {shorten(self.rule)}" if self.rule is not None else ""
+        what = "" if evaluation.primary else f" ({shorten(evaluation.name)})"
+        return f"{evaluation.score.label}{by}{what}: {printable(evaluation.score.explanation)}"
+
+    def explain(self, evaluation: Evaluation, *, values: bool) -> str:
+        """Returns why an evaluation has its label: the headline, and below it expected beside actual calls.
+
+        Values of arguments are in it only if ``values``.
+        """
+        return "\n".join([self.headline(evaluation), *self.difference().lines(values=values)])
 
     @property
     def unscored_reason(self) -> str | None:

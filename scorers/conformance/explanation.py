@@ -24,7 +24,7 @@ class Edit(NamedTuple):
 
 
 def explain(value: float, edits: Sequence[Edit], sizes: Sequence[int], matched: int) -> str:
-    """Returns ``score 0.500 = 1 - 3/(3 + 3): missing refund_card (1), out of order check_policy (2); 1 call matched``.
+    """Returns ``score 0.500 = 1 - 3/(3 + 3): missing refund_card (cost 1), out of order check (cost 2); 1 call matched``.
 
     ``sizes`` are the numbers of expected calls, of calls made and, if constraints count, of constraints.
     """
@@ -41,8 +41,8 @@ def _list_edits(edits: Iterable[Edit]) -> list[str]:
         times, total = groups.get((kind, name), (0, 0))
         groups[kind, name] = (times + 1, total + cost)
     shown = [
-        f"{kind} {shorten(name)}{'' if times == 1 else f' x{times}'} ({total})"
+        f"{kind} {shorten(name)}{'' if times == 1 else f' x{times}'} (cost {total})"
         for (kind, name), (times, total) in list(groups.items())[:MAX_EDITS]
     ]
     rest = list(groups.values())[MAX_EDITS:]
-    return [*shown, f"{len(rest)} more kinds ({sum(total for _, total in rest)})"] if rest else shown
+    return [*shown, f"{len(rest)} more kinds (cost {sum(total for _, total in rest)})"] if rest else shown

@@ -30,18 +30,20 @@ those calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from scorers.call_scorer import Scorer
 from scorers.calls import Call, optional_arguments, parse_calls
 from scorers.conformance.constraints import ORDERED, CompiledConstraint, constraint_details
 from scorers.conformance.diagnosis import Diagnosis, diagnose, without_retries
+from scorers.conformance.difference import Difference, compare, show_tool
 from scorers.conformance.expectation import compile_expectation
 from scorers.conformance.explanation import Edit, explain
 from scorers.conformance.observation import MAX_NAME, Observer, Token
 from scorers.conformance.pattern import Pattern, PatternError, number_of
 from scorers.rules.arguments import Embed
+from scorers.rules.mismatches import FindMismatches, Mismatch, compile_mismatches
 from scorers.rules.model import Element, Expect, Rule
 from scorers.rules.names import format_name, is_exact
 from scorers.rules.parsing import parse_rules
@@ -67,6 +69,7 @@ class TrajectoryScorer:
     def __init__(self, rule: Rule, embed: Embed | None = None) -> None:
         self._limits = rule.expect or Expect()
         self._pass = rule.pass_
+        self._embed = embed
         expectation = compile_expectation(rule.expect)
         self._element: Element | None = expectation.element
         self._pattern = Pattern(self._element) if self._element is not None else None
@@ -94,6 +97,8 @@ class TrajectoryScorer:
             or any(one.template in ORDERED for one in self._constraints)
         )
         self._results: dict[Shape, tuple[Diagnosis, Score, int]] = {}
+        self._shown_tools = [(format_name(tool.tool), show_tool(tool)) for tool in tools]
+        self._mismatches: dict[int, FindMismatches] = {}  # by tool, compiled when one is first needed
 
     @property
     def pattern(self) -> Pattern | None:
@@ -108,10 +113,7 @@ class TrajectoryScorer:
         """Returns the diagnosis of one run and its score. Raises WorkLimitError."""
         # Production traffic repeats itself: what follows from the shape alone is computed once per shape.
         calls, work = trajectory.calls, work or Work()
-        tokens = self._observer.tokens(calls, work)
-        steps = tuple([call.step for call in calls])
-        failures = tuple([call.status == "error" for call in calls]) if self._needs_failures else ()
-        shape = (tokens, steps, failures)
+        shape = self._shape(calls, work)
         known = self._results.get(shape)
         if known is not None:
             diagnosis, score, cost = known
@@ -123,6 +125,35 @@ class TrajectoryScorer:
         if len(calls) <= MAX_SHAPE_CALLS:
             self._cache(shape, (diagnosis, score, before - work.left))
         return diagnosis, score
+
+    def _shape(self, calls: Sequence[ToolCall], work: Work) -> Shape:
+        tokens = self._observer.tokens(calls, work)
+        steps = tuple([call.step for call in calls])
+        failures = tuple([call.status == "error" for call in calls]) if self._needs_failures else ()
+        return tokens, steps, failures
+
+    def difference_key(self, trajectory: Trajectory) -> Hashable:
+        """Returns what is equal for runs whose difference reads the same without values, apart from wrong arguments.
+
+        Raises WorkLimitError.
+        """
+        return self._shape(trajectory.calls, Work()), tuple([call.name for call in trajectory.calls])
+
+    def difference(self, trajectory: Trajectory) -> Difference:
+        """Returns what differs between the run and what the rule expects. Raises WorkLimitError."""
+        work = Work()
+        diagnosis, _ = self.diagnose(trajectory, work)
+        failures = [call.status == "error" for call in trajectory.calls]
+        broken = [edit.name for edit in self._violations(diagnosis, failures)]
+
+        def find_mismatches(tool: int, arguments: Mapping[str, Any]) -> Sequence[Mismatch]:
+            find = self._mismatches.get(tool)
+            if find is None:
+                find = self._mismatches[tool] = compile_mismatches(tools[tool], self._embed)
+            return find(arguments, work)
+
+        tools = self._pattern.tools if self._pattern else ()
+        return compare(self._shown_tools, diagnosis, trajectory.calls, broken, find_mismatches)
 
     def is_final(self, trajectory: Trajectory, score: Score, work: Work | None = None) -> bool:
         """Whether the label would stand whatever further calls the run had made. Raises WorkLimitError."""

@@ -60,6 +60,55 @@ def test_nothing_scored_is_under_any_bar(folder: Path) -> None:
     assert main(["score", "--fail-under", "0", str(folder / "good.pb")]) == 1
 
 
+def forbidding(folder: Path) -> list[str]:
+    """Twenty runs, one of which calls what the rule forbids."""
+    (folder / "rules.yaml").write_text(
+        'rules: [{name: orders, match: {}, expect: {sequence: [search], allow_extra: ["*"], forbid: ["delete_*"]}}]'
+    )
+    (folder / "runs").mkdir()
+    for number in range(1, 21):
+        trace = bytes([number]) * 16
+        more = [data.tool(3, 1, "delete_order", at=0.2, trace_id=trace)] if number == 7 else []
+        spans = [data.tool(2, 1, "search", at=0.1, trace_id=trace), *more, data.agent(1, trace_id=trace)]
+        (folder / "runs" / f"{number}.pb").write_bytes(data.traces(*spans).SerializeToString())
+    return ["score", "--rules", str(folder / "rules.yaml"), str(folder / "runs")]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        ([], 1, "not met: 1 run with a forbidden call (--fail-on forbidden)"),
+        (["--fail-under", "0.9"], 1, "--fail-on forbidden"),
+        (["--fail-on", "none"], 0, ""),
+        (["--fail-on", "error,no_rule"], 0, ""),
+        (["--fail-on", "none", "--min-accuracy", "0.96"], 1, "accuracy 0.950 is under 0.96"),
+        (["--fail-on", "none", "--min-accuracy", "0.95", "--min-runs", "20"], 0, ""),
+        (["--fail-on", "none", "--min-runs", "21"], 1, "20 of 20 runs decided (pass or fail), at least 21 needed"),
+    ],
+)
+def test_the_gate(folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], code: int, told: str) -> None:
+    assert main([*forbidding(folder), *options]) == code
+    said = capsys.readouterr()
+    assert told in said.err
+    assert bool(said.err) == bool(code)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--fail-on", "fial"],
+        ["--min-accuracy", "90"],
+        ["--fail-under", "-1"],
+        ["--min-runs", "-1"],
+        ["--min-runs", "x"],
+    ],
+)
+def test_conditions_that_cannot_be_met_or_mean_nothing_are_wrong_usage(options: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["score", *options, "x"])
+    assert caught.value.code == 2
+
+
 @pytest.mark.parametrize("form", ["table", "junit", "markdown"])
 def test_other_formats(folder: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
     assert main(["score", "--rules", str(folder / "rules.yaml"), "--format", form, str(folder)]) == 0

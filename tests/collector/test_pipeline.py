@@ -19,6 +19,7 @@ from collector.config.model import Config, SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError
 from collector.offline import report
+from collector.offline.rows import row_of
 from collector.otlp import lazy
 from collector.otlp.structure import Envelope
 from collector.pipeline import Pipeline
@@ -380,7 +381,7 @@ def test_whatever_agents_and_tools_are_called_every_run_has_a_verdict(
     assert [span.span_id for span in bench.out()]
     assert [data.values_of(record)["gen_ai.evaluation.score.label"] for record in bench.out("logs")] == ["fail"]
     assert generate_latest(bench.telemetry.registry)
-    assert report.jsonl([report.row_of(verdict) for verdict in bench.verdicts]).encode()
+    assert report.jsonl([row_of(verdict) for verdict in bench.verdicts]).encode()
 
 
 UNSCORED = {"rule": "", "route": "", "intent": "", "scorer": "trajectory", "label": "error"}

@@ -11,6 +11,7 @@ from scorers.rule_tests import RuleTestResult, build_trajectory, run_tests
 from tests.scorers.examples import refund_file
 
 ORDER = {"lookup_order": {"order_id": "ord_7"}}
+WRONG = 'wrong arguments; lookup_order.order_id: "7" does not match ^ord_'
 HAPPY = [ORDER, "check_inventory", "check_policy", "refund_card"]
 
 
@@ -78,12 +79,13 @@ def test_expected_and_actual_calls_are_shown_side_by_side() -> None:
     assert failed.text.splitlines()[1:] == [
         "    expected                                   called",
         "  ~ refund_card                                refund_card                 out of order",
-        '  ~ lookup_order(order_id={"regex": "^ord_"})  lookup_order(order_id="7")  wrong arguments',
+        '  ~ lookup_order(order_id={"regex": "^ord_"})  lookup_order(order_id="7")  ' + WRONG,
         "  = check_inventory                            check_inventory",
         "                                               log_it                      unscored",
         "  +                                            search                      extra",
         "  !                                            delete_order(id=7)          forbidden",
         "  - check_policy                                                           missing",
+        "  ! precedence(check_policy, refund_card)                                  broken",
     ]
 
 
@@ -95,7 +97,9 @@ def test_a_missing_call_stands_where_it_was_due() -> None:
 
     (failed,) = run_tests(parse_rules(document), load_rules(document))
 
-    assert [row.symbol + (row.expected or row.actual) for row in failed.diff] == ["=a", "-b", "=c", "-d"]
+    assert [(row["outcome"], row["expected"]) for row in failed.difference] == [
+        ("matched", "a"), ("missing", "b"), ("matched", "c"), ("missing", "d"),
+    ]  # fmt: skip
 
 
 def test_a_rule_without_a_pattern_has_a_diff_too() -> None:
@@ -106,8 +110,12 @@ def test_a_rule_without_a_pattern_has_a_diff_too() -> None:
 
     (failed,) = run_tests(parse_rules(document), load_rules(document))
 
-    assert "broken absence(a) (1)" in failed.reason
-    assert [(row.expected, row.actual) for row in failed.diff] == [("", "a")]
+    assert "broken absence(a) (cost 1)" in failed.reason
+    assert failed.text.splitlines()[1:] == [
+        "    expected    called",
+        "                a       unscored",
+        "  ! absence(a)          broken",
+    ]
 
 
 def test_the_calls_of_a_test_become_a_run() -> None:

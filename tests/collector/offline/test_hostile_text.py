@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from collector.offline import report
+from collector.offline.rows import Row
+from collector.offline.rows import row_of as row_of_verdict
 from scorers import ToolCall, Trajectory
 from scorers.quoting import printable
 from tests.collector.verdicts import evaluation, verdict_of
@@ -39,7 +41,7 @@ def hidden(text: str) -> set[str]:
     return {one for one in text if category(one) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}} - {"\n"}
 
 
-def row_of(name: str, arguments: Any = None) -> report.Row:
+def row_of(name: str, arguments: Any = None) -> Row:
     """A row that has the name wherever a row has one."""
     run = dict.fromkeys(("agent", "conversation_id", "route", "intent", "user_input", "dialect", "service"), name)
     call = ToolCall(name or "x", arguments, id=name, error_type=name, arguments_text=name)
@@ -47,7 +49,7 @@ def row_of(name: str, arguments: Any = None) -> report.Row:
     verdict = verdict_of(
         rule=name or "rule", evaluations=[why], run={**run, "trajectory": Trajectory([call]), "call_span_ids": (None,)}
     )
-    return report.row_of(verdict)
+    return row_of_verdict(verdict)
 
 
 def refuse(constant: str) -> NoReturn:
@@ -67,9 +69,10 @@ def test_every_line_of_jsonl_is_strict_json(name: str, arguments: dict[str, Any]
 @given(names)
 def test_junit_is_xml_with_every_name_as_text(name: str) -> None:
     suite = ElementTree.fromstring(report.junit([row_of(name)]).encode())
-    (case,) = suite
-    assert case.get("classname") == printable(name or "agent")
-    assert [(one.tag, one.get("message")) for one in case] == [("failure", printable(name))]
+    case, gate = suite
+    assert (case.get("classname"), gate.get("name")) == (printable(name or "agent"), "gate")
+    assert [(one.tag, one.get("message")) for one in case] == [("properties", None), ("failure", printable(name))]
+    assert not hidden("".join(suite.itertext()))
 
 
 @given(names)
@@ -81,13 +84,16 @@ def test_markdown_shows_every_name_and_reads_nothing_in_it(name: str) -> None:
     assert {child.type for children in inline for child in children} <= {"text"}
     shown = ["".join(child.content for child in children).replace("\u200b", "").strip() for children in inline]
     wanted = (name, name or "rule", name or "x", name, "0.500", "fail", name)
-    assert shown[7:14] == [printable(cell).strip() for cell in wanted]
-    assert len(shown) == 15  # the heading, the row, the summary
+    assert shown[9:16] == [printable(cell).strip() for cell in wanted]
+    assert len(shown) == 18  # the heading, the row, the figures, the reason
+    (block,) = [token for token in tokens if token.type == "fence"]
+    assert block.content == f"    {printable(name)}\n"
 
 
 @pytest.mark.parametrize("name", ["http://evil", "HTTPS://evil", "www.evil.org"])
 def test_markdown_makes_no_links(name: str) -> None:
-    text = report.markdown([row_of(name)])
+    text, _, block = report.markdown([row_of(name)]).partition("```text\n")  # where nothing is a link
+    assert block.count("\n") == 2
     assert name not in text
     assert name in text.replace("\\", "")
 
@@ -101,4 +107,4 @@ def test_a_table_holds_nothing_that_a_terminal_obeys(name: str) -> None:
 def test_a_table_shows_markup_as_it_was_sent(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "400")
     row = next(line for line in report.table([row_of(name)]).splitlines() if "0.500" in line)
-    assert [cell.strip() for cell in row.strip("│").split("│")][:2] == [printable(name)] * 2
+    assert [cell.strip() for cell in row.strip("│").split("│")][1:3] == [printable(name)] * 2

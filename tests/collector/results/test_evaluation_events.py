@@ -5,7 +5,7 @@ from __future__ import annotations
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.results.evaluation_events import evaluation_events
-from scorers import Doubt, ToolCall, Trajectory
+from scorers import Doubt, ToolCall, Trajectory, load_rules
 from tests.collector.verdicts import evaluation, verdict_of
 from tests.otlp_data import TRACE, span_id, values_of
 
@@ -35,6 +35,40 @@ def test_one_event_an_evaluation_with_everything_that_is_known() -> None:
     }
     assert values_of(second)["gen_ai.evaluation.name"] == "evalite"
     assert values_of(second)["log.record.uid"] != uid
+
+
+def body_of(calls: list[ToolCall], **options: bool) -> str:
+    """The body of the event on a run of a rule that looks orders up by their id."""
+    expect = {"sequence": [{"tool": "lookup", "arguments": {"id": {"regex": "^ord_"}}}]}
+    (rule,) = load_rules({"rules": [{"name": "refund", "match": {}, "expect": expect}]}).rules
+    run = {"trajectory": Trajectory(calls), "call_span_ids": (None,) * len(calls)}
+    evaluations = rule.evaluate(Trajectory(calls))
+    verdict = verdict_of(rule="refund", evaluations=evaluations, compiled_rule=rule, run=run)
+    (raw,) = evaluation_events(verdict, 1, **options)
+    return LogRecord.FromString(raw).body.string_value
+
+
+def test_the_body_of_a_fail_says_what_differs_without_values_unless_asked() -> None:
+    calls = [ToolCall("lookup", {"id": "secret 7"})]
+    assert body_of(calls).splitlines() == [
+        "fail by rule refund: score 0.000 = 1 - 2/(1 + 1): wrong arguments lookup (cost 2); 0 calls matched",
+        "    expected                       called",
+        '  ~ lookup(id={"regex": "^ord_"})  lookup  wrong arguments; lookup.id does not match ^ord_',
+    ]
+    assert 'lookup.id: "secret 7" does not match ^ord_' in body_of(calls, values=True)
+
+
+def test_a_pass_has_no_body() -> None:
+    assert body_of([ToolCall("lookup", {"id": "ord_7"})]) == ""
+
+
+def test_a_body_is_bounded_and_printable_whatever_was_called() -> None:
+    name, arguments = f"\x1b[2J{'a' * 200}", {"\x9b" * 9_999: "\n" * 99_999}
+    body = body_of([ToolCall(name, arguments, step=at) for at in range(64)])
+    assert all(line.isprintable() for line in body.split("\n"))
+    assert len(body) < 30_000
+    assert body.count("extra") > 64
+    assert body_of([ToolCall("a", step=at) for at in range(65)]).count("\n") == 0
 
 
 def test_an_event_says_what_is_in_doubt_and_which_calls_have_no_span_to_annotate() -> None:

@@ -15,9 +15,15 @@ MISSING, EXTRA, BROKEN = Edit("missing", "a", 1), Edit("extra", "b", 1), Edit("b
     [
         (1.0, [], [4, 4], 4, "1.000 = 1 - 0/(4 + 4): 4 calls matched"),
         (1.0, [], [0, 0], 0, "1.000: nothing expected, nothing called"),
-        (0.5, [MISSING, EXTRA], [2, 2], 1, "0.500 = 1 - 2/(2 + 2): missing a (1), extra b (1); 1 call matched"),
-        (0.25, [EXTRA] * 3, [1, 3], 1, "0.250 = 1 - 3/(1 + 3): extra b x3 (3); 1 call matched"),
-        (0.0, [BROKEN], [0, 0, 1], 0, "0.000 = 1 - 1/(0 + 0 + 1): broken max_calls 2 (1); 0 calls matched"),
+        (
+            0.5,
+            [MISSING, EXTRA],
+            [2, 2],
+            1,
+            "0.500 = 1 - 2/(2 + 2): missing a (cost 1), extra b (cost 1); 1 call matched",
+        ),
+        (0.25, [EXTRA] * 3, [1, 3], 1, "0.250 = 1 - 3/(1 + 3): extra b x3 (cost 3); 1 call matched"),
+        (0.0, [BROKEN], [0, 0, 1], 0, "0.000 = 1 - 1/(0 + 0 + 1): broken max_calls 2 (cost 1); 0 calls matched"),
     ],
 )
 def test_explanations(value: float, edits: list[Edit], sizes: list[int], matched: int, sentence: str) -> None:
@@ -30,7 +36,7 @@ def test_an_explanation_lists_a_bounded_number_of_edits_and_their_total() -> Non
     sentence = explain(0.0, edits, [0, 1_000], 0)
 
     assert sentence.count("extra tool_") == MAX_EDITS
-    assert sentence.endswith(f"{1_000 - MAX_EDITS} more kinds ({1_000 - MAX_EDITS}); 0 calls matched")
+    assert sentence.endswith(f"{1_000 - MAX_EDITS} more kinds (cost {1_000 - MAX_EDITS}); 0 calls matched")
 
 
 @pytest.mark.parametrize(

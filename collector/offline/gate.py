@@ -1,0 +1,114 @@
+"""Whether scored runs are good enough to go on: what `rightcall score` exits 1 for, and the figures it decides by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from collector.offline.rows import Row, is_of_run
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The figures of a report. Verdicts on traces and conversations count like those on runs; shadow rules do not."""
+
+    runs: int
+    labels: Counter[str]
+    """The verdicts by the label of their primary scorer."""
+    unscored: Counter[str]
+    """The runs that got neither pass nor fail, by the reason."""
+    forbidden: int
+    """Verdicts on runs with a forbidden call."""
+    mean: float | None
+    """The mean of the primary scores, an error as 0; undecided ones are left out. None where there is none."""
+
+    @property
+    def decided(self) -> int:
+        """Verdicts that are pass or fail."""
+        return self.labels["pass"] + self.labels["fail"]
+
+    @property
+    def accuracy(self) -> float | None:
+        """Passes among passes and fails; None where there are none."""
+        return self.labels["pass"] / self.decided if self.decided else None
+
+    def count(self, kind: str) -> int:
+        """How many runs are of one kind of ``--fail-on``: a label, ``forbidden`` or ``no_rule``."""
+        return {"forbidden": self.forbidden, "no_rule": self.unscored["no_rule"]}.get(kind, self.labels[kind])
+
+    def sentence(self) -> str:
+        """The figures in one line, with what was not scored and why."""
+        counts = [f"{self.labels[label]} {label}" for label in ("pass", "fail")]
+        counts += [
+            f"{self.labels[label]} {label}" for label in ("incomplete", "ambiguous", "error") if self.labels[label]
+        ]
+        score = "nothing scored" if self.mean is None else f"mean score {self.mean:.3f}"
+        accuracy = "" if self.accuracy is None else f", accuracy {self.accuracy:.3f}"
+        why = ", ".join(f"{number} {reason}" for reason, number in self.unscored.most_common())
+        return f"{self.runs} runs, {', '.join(counts)}, {score}{accuracy}" + (f"; not scored: {why}" if why else "")
+
+
+def tally(rows: Sequence[Row]) -> Tally:
+    """Returns the figures of these rows."""
+    scored = [row for row in rows if row["evaluations"] and not row.get("shadow")]
+    labels = Counter(_label(row) for row in scored)
+    counted = [row for row in scored if _label(row) not in ("incomplete", "ambiguous")]
+    values = [row["evaluations"][0]["value"] or 0.0 for row in counted]
+    scored_with_others = {(row["scope"], row[_KEY_OF[row["scope"]]]) for row in scored if "scope" in row}
+    unscored = Counter(
+        row["unscored_reason"]
+        for row in rows
+        if row.get("unscored_reason") and not row.get("shadow")
+        if row["rule"] or not any((scope, row[key]) in scored_with_others for scope, key in _KEY_OF.items())
+    )
+    forbidden = sum("forbidden" in row for row in scored)
+    mean = sum(values) / len(values) if values else None
+    return Tally(sum(map(is_of_run, rows)), labels, unscored, forbidden, mean)
+
+
+_KEY_OF = {"trace": "trace_id", "conversation": "conversation_id"}
+
+
+def _label(row: Row) -> str:
+    return str(row["evaluations"][0]["label"])
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What runs must be. ``min_runs`` is about decided ones (pass or fail) or, without rules, about all."""
+
+    fail_on: Sequence[str] = ("forbidden",)
+    min_runs: int = 1
+    min_accuracy: float | None = None
+    fail_under: float | None = None
+    has_rules: bool = True
+
+    def objections(self, figures: Tally) -> list[str]:
+        """Returns a sentence for each condition that is not met; none if all are."""
+        counts = [(kind, number) for kind in self.fail_on if (number := figures.count(kind))]
+        found = [f"{number} run{'s'[: number > 1]} with {_NAMES[kind]} (--fail-on {kind})" for kind, number in counts]
+        enough = figures.decided if self.has_rules else figures.runs
+        if enough < self.min_runs:
+            of = f" of {figures.runs}" if self.has_rules else ""
+            what = "decided (pass or fail)" if self.has_rules else "found"
+            found.append(f"{enough}{of} runs {what}, at least {self.min_runs} needed (--min-runs)")
+        if self.min_accuracy is not None and (figures.accuracy is None or figures.accuracy < self.min_accuracy):
+            found.append(f"accuracy {_number(figures.accuracy)} is under {self.min_accuracy:g} (--min-accuracy)")
+        if self.fail_under is not None and (figures.mean is None or figures.mean < self.fail_under):
+            found.append(f"mean score {_number(figures.mean)} is under {self.fail_under:g} (--fail-under)")
+        return found
+
+
+_NAMES = {
+    "fail": "the label fail",
+    "forbidden": "a forbidden call",
+    "error": "the label error",
+    "ambiguous": "the label ambiguous",
+    "incomplete": "the label incomplete",
+    "no_rule": "no rule",
+}
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3f}"

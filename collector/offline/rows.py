@@ -1,0 +1,104 @@
+"""Verdicts as rows: plain data with what one rule says of an agent run, or of a trace or conversation.
+
+Names and texts in a row are as they were received: hostile. Whatever writes a row escapes them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collector.scoring.verdict import Verdict
+from scorers import ToolCall
+
+Row = dict[str, Any]
+
+
+def row_of(verdict: Verdict) -> Row:
+    """What one rule says of an agent run, or of the trace or conversation that begins with it."""
+    run, outcomes = verdict.run, verdict.outcomes if verdict.rule else None
+    row = {
+        "trace_id": run.trace_id.hex(),
+        "span_id": run.span_id.hex(),
+        "parent_span_id": run.parent_span_id.hex() if run.parent_span_id else None,
+        "agent": run.agent,
+        "conversation_id": run.conversation_id,
+        "route": run.route,
+        "intent": run.intent,
+        "user_input": run.user_input,
+        "dialect": run.dialect,
+        "complete": verdict.complete,
+        "doubts": list(verdict.doubts),
+        "release": verdict.release,
+        "tool_calls": [
+            _call(call, outcomes[index] if outcomes else None) for index, call in enumerate(run.trajectory.calls)
+        ],
+        "rule": verdict.rule,
+        "evaluations": [
+            {
+                "name": evaluation.name,
+                "value": evaluation.score.value,
+                "label": evaluation.score.label,
+                "explanation": evaluation.score.explanation,
+                "details": dict(evaluation.score.details),
+            }
+            for evaluation in verdict.evaluations
+        ],
+    }
+    if run.found_intent is not None:
+        row["intent_reason"] = run.found_intent.reason
+    if verdict.unscored_reason is not None:
+        row["unscored_reason"] = verdict.unscored_reason
+    if verdict.label not in ("", "pass"):
+        row.update(_why(verdict))
+    if _forbidden(verdict):
+        row["forbidden"] = True
+    if verdict.scope != "run":
+        row["scope"] = verdict.scope
+    if verdict.shadow:
+        row["shadow"] = True
+    return row
+
+
+def _why(verdict: Verdict) -> Row:
+    """The difference from what the rule expects, and in a few words what stands against a pass."""
+    difference = verdict.difference()
+    reasons: list[str] = list(difference.reasons)
+    primary = next(evaluation.score for evaluation in verdict.evaluations if evaluation.primary)
+    if primary.label == "error":
+        reasons = [str(primary.details.get("error.type", "error"))]
+    elif primary.label != "fail":
+        reasons = list(verdict.doubts)
+    return {"reasons": reasons or [primary.explanation], "difference": difference.data(values=True)}
+
+
+def _forbidden(verdict: Verdict) -> bool:
+    """Whether the rule forbids a call of the run, whichever scorer is primary: published ones do not know of it."""
+    rule = verdict.compiled_rule.rule if verdict.compiled_rule is not None else None
+    if "forbidden" in verdict.outcomes or rule is None or rule.expect is None or not rule.expect.forbid:
+        return "forbidden" in verdict.outcomes
+    return any(row.outcome == "forbidden" for row in verdict.difference().rows)
+
+
+def is_of_run(row: Row) -> bool:
+    """Whether it is the row of the run itself, of which each run has one."""
+    return "scope" not in row and "shadow" not in row
+
+
+def _call(call: ToolCall, outcome: str | None) -> Row:
+    row = {
+        "id": call.id,
+        "name": call.name,
+        "arguments": call.arguments,
+        "status": call.status,
+        "error_type": call.error_type,
+        "start_ns": call.start_ns,
+        "end_ns": call.end_ns,
+        "span_id": call.span_id,
+        "executed": call.executed,
+        "known_by": call.known_by,
+        "step": call.step,
+        "outcome": outcome,
+    }
+    if call.arguments_text is not None:
+        row["arguments_text"] = call.arguments_text
+    return row

@@ -1,0 +1,115 @@
+"""What stops a pull request: each condition, its figures, and what is not counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from collector.offline.gate import Gate, tally
+from collector.offline.rows import Row, row_of
+from scorers import Trajectory, load_rules
+from scorers.trajectory import ToolCall
+from tests.collector.verdicts import verdict_of
+
+PASS = row_of(verdict_of("search", outcomes=("matched",)))
+FAIL = row_of(verdict_of("search", outcomes=("extra",), label="fail", value=0.5))
+FORBIDDEN = row_of(verdict_of("delete_order", outcomes=("forbidden",), label="fail", value=0.9))
+ERROR = row_of(verdict_of(label="error", value=None))
+INCOMPLETE = row_of(verdict_of("search", label="incomplete", doubts=["missing_span"]))
+AMBIGUOUS = row_of(verdict_of("search", label="ambiguous", doubts=["uncertain_order"]))
+NO_RULE = row_of(verdict_of("search", rule=None, evaluations=[]))
+OF_KIND = {
+    "fail": FAIL, "forbidden": FORBIDDEN, "error": ERROR, "incomplete": INCOMPLETE, "ambiguous": AMBIGUOUS, "no_rule": NO_RULE,
+}  # fmt: skip
+
+
+def objections(*rows: Row, **conditions: Any) -> list[str]:
+    return Gate(**conditions).objections(tally(rows))
+
+
+def test_one_forbidden_call_in_twenty_runs_is_enough() -> None:
+    assert objections(*[PASS] * 19, FORBIDDEN) == ["1 run with a forbidden call (--fail-on forbidden)"]
+    assert objections(*[PASS] * 19, FORBIDDEN, fail_on=()) == []
+
+
+@pytest.mark.parametrize("kind", OF_KIND)
+def test_each_kind_is_refused_where_it_is_asked_for_and_only_there(kind: str) -> None:
+    rows = [PASS, OF_KIND[kind], OF_KIND[kind]]
+    (told,) = objections(*rows, fail_on=(kind,))
+    assert told.startswith("2 runs with ")
+    assert told.endswith(f"(--fail-on {kind})")
+    others = tuple(other for other in OF_KIND if other != kind and (kind, other) != ("forbidden", "fail"))
+    assert objections(*rows, fail_on=others) == []
+
+
+def test_several_kinds_are_refused_at_once() -> None:
+    assert len(objections(PASS, ERROR, NO_RULE, fail_on=("error", "no_rule"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "0 of 0 runs decided (pass or fail), at least 1 needed (--min-runs)"),
+        ([NO_RULE] * 3, "0 of 3 runs decided (pass or fail), at least 1 needed (--min-runs)"),
+        ([INCOMPLETE], "0 of 1 runs decided (pass or fail), at least 1 needed (--min-runs)"),
+    ],
+)
+def test_runs_of_which_none_is_decided_are_never_good_enough(rows: list[Row], message: str) -> None:
+    assert objections(*rows) == [message]
+    assert objections(*rows, min_runs=0) == []
+
+
+def test_without_rules_runs_need_only_be_found() -> None:
+    assert objections(NO_RULE, has_rules=False) == []
+    assert objections(has_rules=False) == ["0 runs found, at least 1 needed (--min-runs)"]
+    assert objections(PASS, min_runs=2) == ["1 of 1 runs decided (pass or fail), at least 2 needed (--min-runs)"]
+
+
+def test_accuracy_is_passes_among_the_decided() -> None:
+    rows = [PASS, PASS, PASS, FAIL, ERROR, INCOMPLETE, NO_RULE]
+    assert tally(rows).accuracy == 0.75
+    assert objections(*rows, min_accuracy=0.75) == []
+    assert objections(*rows, min_accuracy=0.76) == ["accuracy 0.750 is under 0.76 (--min-accuracy)"]
+    assert objections(NO_RULE, min_accuracy=0.0, min_runs=0) == ["accuracy unknown is under 0 (--min-accuracy)"]
+
+
+def test_the_mean_score_hides_what_accuracy_shows() -> None:
+    assert objections(PASS, FORBIDDEN, fail_under=0.95, fail_on=()) == []
+    assert objections(PASS, FORBIDDEN, fail_under=0.96, fail_on=()) == ["mean score 0.950 is under 0.96 (--fail-under)"]
+
+
+def test_the_figures_name_what_was_not_scored_and_why() -> None:
+    told = tally([PASS, FAIL, ERROR, INCOMPLETE, NO_RULE, NO_RULE]).sentence()
+    assert told == (
+        "6 runs, 1 pass, 1 fail, 1 incomplete, 1 error, mean score 0.500, accuracy 0.500; "
+        "not scored: 2 no_rule, 1 error, 1 missing_span"
+    )
+
+
+def test_shadow_rules_stop_nothing() -> None:
+    row = row_of(verdict_of("delete_order", outcomes=("forbidden",), label="fail", value=0.0, shadow=True))
+    assert objections(PASS, row, fail_on=("forbidden", "fail")) == []
+
+
+def test_a_run_whose_trace_or_conversation_is_scored_has_a_rule() -> None:
+    run = {"conversation_id": "c1"}
+    plain = row_of(verdict_of("search", rule=None, evaluations=[], run=run))
+    scored = [row_of(verdict_of("search", scope=scope, run=run)) for scope in ("trace", "conversation")]
+    assert [tally([plain, one]).unscored["no_rule"] for one in scored] == [0, 0]
+    assert tally([NO_RULE, scored[1]]).unscored["no_rule"] == 1
+
+
+def test_a_forbidden_call_counts_whichever_scorer_is_primary() -> None:
+    (rule,) = load_rules(
+        {
+            "rules": [
+                {"name": "r", "match": {}, "expect": {"forbid": ["delete_*"], "sequence": ["a"]}, "scorers": ["tpmjs"]}
+            ]
+        }
+    ).rules
+    trajectory = Trajectory([ToolCall("a"), ToolCall("delete_order", step=1)])
+    run = {"trajectory": trajectory, "call_span_ids": (None, None)}
+    row = row_of(verdict_of(rule="r", evaluations=rule.evaluate(trajectory), compiled_rule=rule, run=run))
+    assert "forbidden" not in [call["outcome"] for call in row["tool_calls"]]
+    assert objections(PASS, row) == ["1 run with a forbidden call (--fail-on forbidden)"]
