@@ -129,4 +129,9 @@ def _option_error(name: str, model: type[Options], error: ErrorDetails) -> str:
     if error["type"] == "extra_forbidden":
         known = sorted(field.alias or key for key, field in model.model_fields.items())
         return f"{name} has no option {path!r}; it has {', '.join(known) or 'none'}"
+    if error["type"] == "missing" and len(error["loc"]) == 1:
+        description = next(
+            (field.description for key, field in model.model_fields.items() if path in (key, field.alias)), ""
+        )
+        return f"{name} needs the option {path!r}" + (f": {description}" if description else "")
     return f"{name} option {path!r}: {error['msg']}"

@@ -1,7 +1,8 @@
 """Tool calls as the published scorers take them: a name, optional arguments, and what a few scorers also read.
 
-A call is an object ``{"tool": str, "args"?: any JSON value, "state"?: str, "output"?: any JSON value}``; other keys are
-ignored. Missing ``args`` are `ABSENT`, which systems written in JavaScript distinguish from null.
+A call is an object ``{"tool": str, "args"?, "state"?, "output"?, "isError"?, "success"?, "result"?}``; ``args``, ``output``
+and ``result`` are any JSON values, and other keys are ignored. Missing ``args`` are `ABSENT`, which systems written in
+JavaScript distinguish from null.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ class Call(NamedTuple):
     args: Any = ABSENT
     state: str | None = None
     output: Any = None
+    is_error: bool = False
+    success: bool | None = None
+    result: Any = None
 
 
 def parse_calls(calls: Sequence[Mapping[str, Any]], side: str) -> list[Call]:
@@ -38,7 +42,17 @@ def parse_calls(calls: Sequence[Mapping[str, Any]], side: str) -> list[Call]:
     for index, call in enumerate(calls):
         if not isinstance(call, Mapping) or not isinstance(call.get("tool"), str):
             raise TypeError(f"{side}[{index}] must be an object with a string 'tool'")
-        parsed.append(Call(call["tool"], call.get("args", ABSENT), call.get("state"), call.get("output")))
+        parsed.append(
+            Call(
+                call["tool"],
+                call.get("args", ABSENT),
+                call.get("state"),
+                call.get("output"),
+                call.get("isError") is True,
+                call.get("success"),
+                call.get("result"),
+            )
+        )
     return parsed
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
@@ -59,6 +59,14 @@ class RuleJudge:
         return Evaluation(self.name, _by_threshold(score, self.threshold), self.version, self.primary)
 
 
+class _System(NamedTuple):
+    """A published scorer of a rule."""
+
+    scorer: Scorer
+    version: str
+    reads_expected: bool
+
+
 class CompiledRule:
     """A rule, validated and with its scorers built. Reuse it: it caches the scores of the run shapes it has seen.
 
@@ -70,7 +78,7 @@ class CompiledRule:
         self.digest = digest(rule)
         self._native = _build_native(rule, embed)
         self.semantic_texts = SemanticTexts(rule)
-        self._systems: dict[str, tuple[Scorer, str]] = {}
+        self._systems: dict[str, _System] = {}
         self._judges: list[RuleJudge] = []
         problems = []
         for index, ref in enumerate(rule.scorers):
@@ -105,7 +113,7 @@ class CompiledRule:
                 score = self._score(name, trajectory, Work())
             except Exception as error:  # noqa: BLE001 - one scorer's failure does not affect the others
                 score = error_score(error)
-            version = self._systems[name][1] if name in self._systems else trajectory_scorer.VERSION
+            version = self._systems[name].version if name in self._systems else trajectory_scorer.VERSION
             evaluations.append(Evaluation(name, score, version, index == 0))
         return evaluations
 
@@ -133,9 +141,11 @@ class CompiledRule:
             if ref.options:
                 raise ValueError(f"{ref.system} has no options in a rule: it scores what the rule expects")
             return
-        check_flattening(self._native.pattern)
+        reads_expected = ref.system not in registry.FROM_OPTIONS
+        if reads_expected:
+            check_flattening(self._native.pattern)
         scorer = registry.SCORERS[ref.system](**ref.options)
-        self._systems[name] = (scorer, version)
+        self._systems[name] = _System(scorer, version, reads_expected)
 
     def _score(self, name: str, trajectory: Trajectory, work: Work) -> Score:
         if not trajectory.doubts:
@@ -150,12 +160,15 @@ class CompiledRule:
     def _score_calls(self, name: str, work: Work, trajectory: Trajectory) -> Score:
         if name not in self._systems:
             return self._native.score(trajectory, work)
-        diagnosis, _ = self._native.diagnose(trajectory, work)
+        system = self._systems[name]
         executed = [index for index, call in enumerate(trajectory.calls) if call.executed]
-        # Where the pattern has alternatives, only the alignment with this run tells which of them is expected.
         pattern = self._native.pattern
-        expected = expected_calls(pattern, diagnosis, trajectory) if pattern else []
-        score = self._systems[name][0](expected=expected, actual=actual_calls(trajectory, executed), work=work)
+        expected = []
+        if pattern and system.reads_expected:
+            # Where the pattern has alternatives, only the alignment with this run tells which of them is expected.
+            diagnosis, _ = self._native.diagnose(trajectory, work)
+            expected = expected_calls(pattern, diagnosis, trajectory)
+        score = system.scorer(expected=expected, actual=actual_calls(trajectory, executed), work=work)
         return _for_all_calls(_by_threshold(score, self.rule.pass_), executed, len(trajectory.calls))
 
 

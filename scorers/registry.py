@@ -13,16 +13,21 @@ from scorers.judged import tool_choice
 from scorers.judged.judge import JudgeScorer
 from scorers.systems import (
     adk,
+    agentevals_cli,
     agentevals_lc,
     axion,
     azure_tne,
     deepeval,
+    deepeval_permission,
     evalite,
+    mastra_checks,
     mastra_code,
     mastra_llm,
+    mastra_trajectory,
     mlflow_exact,
     ragas_accuracy,
     ragas_f1,
+    strands_scorers,
     tpmjs,
     vertex,
 )
@@ -30,16 +35,21 @@ from scorers.systems import (
 _MODULES = (
     trajectory_scorer,
     adk,
+    agentevals_cli,
     agentevals_lc,
     axion,
     azure_tne,
     deepeval,
+    deepeval_permission,
     evalite,
+    mastra_checks,
     mastra_code,
     mastra_llm,
+    mastra_trajectory,
     mlflow_exact,
     ragas_accuracy,
     ragas_f1,
+    strands_scorers,
     tpmjs,
     vertex,
 )
@@ -49,3 +59,5 @@ JUDGES: dict[str, Callable[..., JudgeScorer]] = {
 }
 """Scorers that ask a model. In a rule they run beside the pipeline, and cannot score a run by themselves."""
 VERSIONS: dict[str, str] = {module.NAME: module.VERSION for module in (*_MODULES, tool_choice)}
+FROM_OPTIONS = frozenset({deepeval_permission.NAME, mastra_checks.NAME, mastra_code.NAME})
+"""Scorers whose options say all that they expect: in a rule they need no pattern."""

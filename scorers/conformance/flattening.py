@@ -62,7 +62,9 @@ def _literal(value: Any) -> Any:
 
 
 def _actual(call: ToolCall) -> PlainCall:
-    return {"tool": call.name, "isError": call.status == "error"} | _arguments(call.arguments)
+    failed = call.status == "error"
+    state = "output-error" if failed else "result"
+    return {"tool": call.name, "state": state, "success": not failed} | _arguments(call.arguments)
 
 
 def _arguments(arguments: Mapping[str, Any] | None) -> PlainCall:

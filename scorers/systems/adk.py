@@ -42,13 +42,14 @@ def create(**options: Any) -> Scorer:
     """Returns a scorer with the original's options. Raises `ValueError` for invalid ones."""
     parsed = parse_options(NAME, AdkOptions, options)
     match_type = parsed.match_type.strip().upper().replace("-", "_").replace(" ", "_")
-    if match_type not in _MATCH_TYPES:
-        raise OriginalError(f"adk has no match_type {parsed.match_type!r}; it has {', '.join(_MATCH_TYPES)}")
-    return make_scorer(parsed.model_copy(update={"match_type": match_type}), _score)
+    if match_type not in MATCH_TYPES:
+        raise OriginalError(f"adk has no match_type {parsed.match_type!r}; it has {', '.join(MATCH_TYPES)}")
+    return make_scorer(parsed.model_copy(update={"match_type": match_type}), score)
 
 
-def _score(options: AdkOptions, expected: list[Call], actual: list[Call]) -> Score:
-    found = _MATCH_TYPES[options.match_type](options, expected, actual)
+def score(options: AdkOptions, expected: list[Call], actual: list[Call]) -> Score:
+    """Returns the score of parsed calls; ``options.match_type`` is a key of `MATCH_TYPES`."""
+    found = MATCH_TYPES[options.match_type](options, expected, actual)
     good = len(found) == len(expected) and (options.match_type != "EXACT" or len(actual) == len(expected))
     passed = float(good) >= options.threshold
     return labelled_score(
@@ -74,4 +75,4 @@ def _any_order(options: AdkOptions, expected: list[Call], actual: list[Call]) ->
     return {index for index in first_fit(expected, actual, options.fits) if index is not None}
 
 
-_MATCH_TYPES = {"EXACT": _exact, "IN_ORDER": _in_order, "ANY_ORDER": _any_order}
+MATCH_TYPES = {"EXACT": _exact, "IN_ORDER": _in_order, "ANY_ORDER": _any_order}

@@ -24,6 +24,9 @@ _KINDS: dict[type, str] = {
     type(ABSENT): "undefined",
 }
 
+_LAST_INDEX = 2**32 - 1
+"""Larger than every index of an array: a property of this name or a larger one is ordered as any other."""
+
 
 def kind(value: Any) -> str:
     """object, array, string, boolean, number, null, undefined; the type's name for anything that is not JSON."""
@@ -87,6 +90,24 @@ def stable_key(value: Any) -> Hashable:
         double = number(value)
         return ("number", double) if math.isfinite(double) else None
     return value if which == "null" else (which, value)
+
+
+def stringify_key(value: Any) -> Hashable:
+    """Equal exactly if ``JSON.stringify(value)`` is: keys that are array indexes come first, the others as inserted."""
+    which = kind(value)
+    if which == "object":
+        return ("object", tuple((key, stringify_key(value[key])) for key in sorted(value, key=_property_order)))
+    if which == "array":
+        return ("array", tuple(map(stringify_key, value)))
+    if which == "number":
+        double = number(value)
+        return ("number", double) if math.isfinite(double) else None
+    return value if which == "null" else (which, value)
+
+
+def _property_order(key: str) -> int:
+    is_index = key.isascii() and key.isdigit() and len(key) <= 10 and (key == "0" or key[0] != "0")
+    return min(int(key), _LAST_INDEX) if is_index else _LAST_INDEX
 
 
 def _own_properties(value: Any) -> Mapping[str, Any]:

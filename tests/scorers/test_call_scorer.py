@@ -98,8 +98,12 @@ def test_integers_too_long_to_print_give_a_score_or_a_value_error(name: str) -> 
         "axion": {"check_parameters": True, "parameter_matching_strategy": "fuzzy"},
         "azure_tne": {"with_params": True},
         "deepeval": {"check_args": True},
+        "deepeval_permission": {"denied_tools": []},
+        "mastra_checks": {"check": "calledTool", "arg": "a"},
         "mastra_code": {"expectedTool": "a"},
         "mastra_llm": {"judge": {"evaluations": []}},
+        "mastra_trajectory": {"typed": True, "noRedundantCalls": True},
+        "strands_scorers": {"scorer": "exact"},
     }
     try:
         value = run(SYSTEMS[name], calls(HUGE), calls(HUGE), **options.get(name, {})).value

@@ -2,23 +2,66 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from scorers import SCORERS
-from scorers.registry import JUDGES, VERSIONS
+from scorers import SCORERS, RuleError, ToolCall, Trajectory, load_rules
+from scorers.registry import FROM_OPTIONS, JUDGES, VERSIONS
 
 # What a scorer cannot do without, where it cannot do without something.
 OPTIONS: dict[str, dict[str, Any]] = {
+    "deepeval_permission": {"allowed_tools": ["a"]},
+    "mastra_checks": {"check": "calledTool", "arg": "a"},
     "mastra_code": {"expectedTool": "a"},
     "mastra_llm": {"judge": {"evaluations": []}},
+    "strands_scorers": {"scorer": "exact"},
     "vertex": {"metric": "exact_match"},
 }
 
 
 def test_every_scorer_has_a_version() -> None:
     assert SCORERS.keys() | JUDGES.keys() == VERSIONS.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "needs"),
+    [
+        ("deepeval_permission", "allowed_tools or denied_tools: a trace does not tell what was permitted"),
+        ("mastra_checks", "the option 'check': which of calledTool, didNotCall,"),
+        ("mastra_code", "expectedTool or expectedToolOrder"),
+        ("strands_scorers", "the option 'scorer': which of exact, in_order, any_order, tool_called"),
+    ],
+)
+def test_what_a_scorer_cannot_do_without_is_named_when_the_rule_is_loaded(name: str, needs: str) -> None:
+    with pytest.raises(RuleError, match=re.escape(f"{name} needs {needs}")):
+        load_rules({"rules": [{"name": "r", "match": {}, "expect": {"sequence": ["a"]}, "scorers": [name]}]})
+
+
+@pytest.mark.parametrize("name", sorted(FROM_OPTIONS))
+@pytest.mark.parametrize("expect", [{"forbid": ["b*"]}, {"sequence": ["a*"]}])
+def test_scorers_that_expect_what_their_options_say_need_no_pattern(name: str, expect: dict[str, Any]) -> None:
+    scorers = ["trajectory", {"system": name, **OPTIONS[name]}]
+    rules = load_rules({"rules": [{"name": "r", "match": {}, "expect": expect, "scorers": scorers}]})
+
+    evaluations = rules.rules[0].evaluate(Trajectory([ToolCall("a")]))
+
+    assert [(one.score.value, one.score.label) for one in evaluations] == [(1.0, "pass")] * 2
+
+
+def test_failed_calls_of_a_run_count_as_failed() -> None:
+    scorers = [
+        {"system": "mastra_checks", "check": "noToolErrors"},
+        {"system": "mastra_trajectory", "maxRetriesPerTool": 0},
+    ]
+    rules = load_rules({"rules": [{"name": "r", "match": {}, "expect": {"sequence": ["a", "a"]}, "scorers": scorers}]})
+    run = Trajectory([ToolCall("a", status="error"), ToolCall("a", status="ok", step=1)])
+
+    checked, trajectory = rules.rules[0].evaluate(run)
+
+    assert checked.score.details["errorCount"] == 1
+    assert trajectory.score.details["toolFailures"]["totalRetries"] == 1
 
 
 @pytest.mark.parametrize("name", sorted(SCORERS))

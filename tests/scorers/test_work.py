@@ -14,6 +14,7 @@ from scorers.call_scorer import spend_on_comparisons
 from scorers.calls import parse_calls
 from scorers.work import MAX_WORK, Work, WorkLimitError, hash_key
 from tests.scorers.examples import any_order, rule, run
+from tests.scorers.test_registry import OPTIONS
 
 MODULUS = (1 << 61) - 1
 """Python hashes integers that differ by a multiple of it alike."""
@@ -120,6 +121,10 @@ def arguments_of_axion() -> dict[str, Any]:
     return {"system": "axion", "check_parameters": True, "parameter_matching_strategy": "fuzzy"}
 
 
+def forbidden_sequences() -> dict[str, Any]:
+    return {"system": "mastra_trajectory", "blacklistedSequences": [[*"a" * 299, "b"]]}
+
+
 @pytest.mark.parametrize(
     ("system", "calls"),
     [
@@ -127,8 +132,9 @@ def arguments_of_axion() -> dict[str, Any]:
         ({"system": "deepeval", "check_args": True}, [("a", {"x": at}) for at in range(2_000)]),
         (arguments_of_axion(), [("a", {"x": "ab" * 4_000}), ("a", {"x": "ba" * 4_000})] * 5),
         ("adk", [("a", {"x": at}) for at in range(2_000)]),
+        (forbidden_sequences(), ["a"] * 2_000),
     ],
-    ids=["values", "pairs of calls", "texts", "pairs"],
+    ids=["values", "pairs of calls", "texts", "pairs", "sequences"],
 )
 def test_published_scorers_draw_on_the_limit(system: Any, calls: list[Any]) -> None:
     expected = [{"tool": "a", "arguments": {"x": "ab" * 5_000}}] * 100
@@ -138,8 +144,9 @@ def test_published_scorers_draw_on_the_limit(system: Any, calls: list[Any]) -> N
     assert (score.label, score.details) == ("error", {"error.type": "WorkLimitError"})
 
 
-@pytest.mark.parametrize("system", sorted(SCORERS.keys() - {"trajectory", "mastra_code", "mastra_llm", "vertex"}))
-def test_published_scorers_score_two_hundred_calls(system: str) -> None:
+@pytest.mark.parametrize("name", sorted(SCORERS.keys() - {"trajectory", "mastra_llm"}))
+def test_published_scorers_score_two_hundred_calls(name: str) -> None:
+    system = {"system": name, **OPTIONS.get(name, {})}
     names = [f"t{at % 7}" for at in range(200)]
     expected = [{"tool": name, "arguments": {"query": f"value {at}"}} for at, name in enumerate(names)]
 

@@ -62,9 +62,9 @@ def test_actual_calls_have_the_captured_arguments() -> None:
     trajectory = run(("a", {"x": 1}), "b", ToolCall("c", {}, status="error"))
 
     assert actual_calls(trajectory, [0, 1, 2]) == [
-        {"tool": "a", "args": {"x": 1}, "isError": False},
-        {"tool": "b", "isError": False},
-        {"tool": "c", "args": {}, "isError": True},
+        {"tool": "a", "args": {"x": 1}, "state": "result", "success": True},
+        {"tool": "b", "state": "result", "success": True},
+        {"tool": "c", "args": {}, "state": "output-error", "success": False},
     ]
 
 

@@ -101,6 +101,61 @@ def mastra_code_case(random: Random) -> dict[str, Any]:
     return options
 
 
+def mastra_trajectory_case(random: Random) -> dict[str, Any]:
+    """Both scorers, every order, budgets, forbidden calls and weights."""
+    options: dict[str, Any] = {}
+    if random.random() < 0.4:
+        options["scorer"] = "accuracy"
+    else:
+        optional = {
+            "maxSteps": random.choice([0, 1, 2, 3, 4, 2.5]),
+            "noRedundantCalls": random.random() < 0.7,
+            "maxRetriesPerTool": random.choice([0, 1, 2, 0.5]),
+            "blacklistedTools": [random.choice(TOOLS) for _ in range(random.randrange(3))],
+            "blacklistedSequences": [[random.choice(TOOLS[:3]) for _ in range(random.randrange(4))]],
+            "weights": {
+                name: random.choice([0, 0.1, 0.5, 2, -1])
+                for name in ("accuracy", "efficiency", "toolFailures", "blacklist")
+                if random.random() < 0.5
+            },
+        }
+        options |= {name: value for name, value in optional.items() if random.random() < 0.4}
+    if random.random() < 0.8:
+        options["ordering"] = random.choice(["strict", "relaxed", "unordered"])
+    if random.random() < 0.5:
+        options["allowRepeatedSteps"] = random.random() < 0.5
+    return options | {"typed": random.random() < 0.7}
+
+
+def mastra_checks_case(random: Random) -> dict[str, Any]:
+    """Every check, in each layout of messages."""
+    check = random.choice(["calledTool", "didNotCall", "toolOrder", "maxToolCalls", "usedNoTools", "noToolErrors"])
+    options: dict[str, Any] = {"check": check}
+    if check in {"calledTool", "didNotCall"}:
+        options["arg"] = random.choice(TOOLS[:4])
+    elif check == "toolOrder":
+        options["arg"] = [random.choice(TOOLS[:4]) for _ in range(random.randrange(4))]
+    elif check == "maxToolCalls":
+        options["arg"] = random.choice([0, 1, 2, 3, 2.5])
+    if check == "calledTool" and random.random() < 0.5:
+        options["times"] = random.choice([0, 1, 2, 1.5])
+    if random.random() < 0.6:
+        options["layout"] = random.choice(["parts", "per_message"])
+    return options
+
+
+def with_failures(random: Random, given: Call) -> Call:
+    """The call with what tells whether it failed."""
+    fields: dict[str, Any] = {}
+    if random.random() < 0.4:
+        fields["success"] = random.random() < 0.4
+    if random.random() < 0.2:
+        fields["isError"] = random.random() < 0.7
+    if random.random() < 0.2:
+        fields["result"] = random.choice([None, "error", {"error": random.choice([None, "", "x", 0, [], {}, False])}])
+    return {**given, **fields}
+
+
 def mastra_llm_case(random: Random) -> dict[str, Any]:
     """Judgements good and bad, as objects and wrapped as models wrap them."""
     evaluations = [

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent / "node"
-SYSTEMS = ("evalite", "mastra_code", "mastra_llm")
+SYSTEMS = ("evalite", "mastra_checks", "mastra_code", "mastra_llm", "mastra_trajectory")
 
 
 def missing() -> str | None:

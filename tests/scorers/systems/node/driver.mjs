@@ -4,8 +4,14 @@
 // {id, ok: true, score, detail} or {id, ok: false, error}. With `--bench SECONDS` each case is repeated for
 // that long instead, and the answer is {id, per_second}.
 import readline from "node:readline";
-import { createToolCallAccuracyScorerCode, createToolCallAccuracyScorerLLM } from "@mastra/evals/scorers/prebuilt";
-import { createAgentTestRun, createTestMessage } from "@mastra/evals/scorers/utils";
+import { checks } from "@mastra/evals/checks";
+import {
+  createToolCallAccuracyScorerCode,
+  createToolCallAccuracyScorerLLM,
+  createTrajectoryAccuracyScorerCode,
+  createTrajectoryScorerCode,
+} from "@mastra/evals/scorers/prebuilt";
+import { createAgentTestRun, createTestMessage, createTrajectoryTestRun } from "@mastra/evals/scorers/utils";
 import { toolCallAccuracy } from "evalite/scorers/deterministic";
 
 const invocation = (call, index) => ({
@@ -14,6 +20,8 @@ const invocation = (call, index) => ({
   args: call.args ?? {},
   state: call.state ?? "result",
   ...(call.state === "output-error" ? { errorText: "failed" } : { result: "done" }),
+  ...("result" in call && { result: call.result }),
+  ...("isError" in call && { isError: call.isError }),
 });
 
 const part = (toolInvocation) => ({ type: "tool-invocation", toolInvocation });
@@ -90,6 +98,35 @@ async function mastraLLM(single) {
   return { score: scored.score, detail };
 }
 
+const step = (call, typed) => ({
+  name: call.tool,
+  ...(typed && { stepType: "tool_call" }),
+  ...("args" in call && { toolArgs: call.args }),
+  ...("success" in call && { success: call.success }),
+});
+
+async function mastraTrajectory({ expected, actual, options }) {
+  const { scorer, typed = false, weights, ordering, allowRepeatedSteps, ...budgets } = options;
+  const trajectory = { steps: actual.map((call) => step(call, true)) };
+  const steps = expected.map((call) => step(call, typed));
+  const comparison = { ...(ordering && { ordering }), ...(allowRepeatedSteps !== undefined && { allowRepeatedSteps }) };
+  if (scorer === "accuracy") {
+    const code = createTrajectoryAccuracyScorerCode({ expectedTrajectory: steps, comparisonOptions: comparison });
+    const scored = await code.run(createTrajectoryTestRun({ trajectory }));
+    return { score: scored.score, detail: { comparison: scored.preprocessStepResult.comparison } };
+  }
+  const code = createTrajectoryScorerCode({ defaults: { steps, ...comparison, ...budgets }, weights });
+  const scored = await code.run(createTrajectoryTestRun({ trajectory }));
+  const { accuracy, efficiency, blacklist, toolFailures } = scored.preprocessStepResult;
+  return { score: scored.score, detail: { reason: scored.reason, accuracy, efficiency, blacklist, toolFailures } };
+}
+
+async function mastraChecks(single) {
+  const { check, arg, times } = single.options;
+  const scored = await checks[check](arg, ...(times === undefined ? [] : [{ times }])).run(testRun(single));
+  return { score: scored.score, detail: scored.preprocessStepResult };
+}
+
 const toEvalite = (call) => ("args" in call ? { toolName: call.tool, input: call.args } : { toolName: call.tool });
 
 async function evalite({ expected, actual, options }) {
@@ -98,7 +135,13 @@ async function evalite({ expected, actual, options }) {
   return { score, detail: metadata };
 }
 
-const SYSTEMS = { mastra_code: mastraCode, mastra_llm: mastraLLM, evalite };
+const SYSTEMS = {
+  mastra_checks: mastraChecks,
+  mastra_code: mastraCode,
+  mastra_llm: mastraLLM,
+  mastra_trajectory: mastraTrajectory,
+  evalite,
+};
 
 async function answer(single) {
   try {
