@@ -33,10 +33,10 @@ pytestmark = pytest.mark.skipif(originals.missing() is not None, reason=str(orig
 SEEDS = range(3)
 CASES_A_SEED = {
     "evalite": 1500,
-    "mastra_checks": 300,
-    "mastra_code": 300,
+    "mastra_checks": 120,
+    "mastra_code": 200,
     "mastra_llm": 60,
-    "mastra_trajectory": 500,
+    "mastra_trajectory": 250,
 }
 OPTIONS: dict[str, Callable[[Random], dict[str, Any]]] = {
     "evalite": evalite_case,
