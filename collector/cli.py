@@ -185,6 +185,8 @@ def _check(options: argparse.Namespace) -> int:
     except ConfigError as error:
         _print(str(error), sys.stderr)
         return FAILED
+    for place, doubt in config.exporters.doubts() if config else ():
+        _print(f"warning: {options.config}: {place}: {doubt}", sys.stderr)
     _print(report, sys.stdout)
     return SUCCESS if passed else FAILED
 

@@ -24,7 +24,7 @@ from collector.config.memory import memory_budget
 from collector.config.model import Config
 from collector.conversation_pipeline import ConversationPipeline
 from collector.delivery.hold import HeldExport, HoldQueue
-from collector.delivery.sending_queue import SendingQueue
+from collector.delivery.sending_queue import Outgoing
 from collector.errors import CollectorError
 from collector.judging import recorded_content
 from collector.judging.queue import JudgeQueue
@@ -64,7 +64,7 @@ class Pipeline:
         config: Config,
         rules: LoadedRules,
         telemetry: Telemetry,
-        queue: SendingQueue | None,
+        queue: Outgoing | None,
         clock: Clock,
         on_verdict: Callable[[Verdict], None] | None = None,
         *,

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from collector.clock import Clock
 from collector.component import Signal
-from collector.config.model import Config, SendingQueueConfig
+from collector.config.exporters import SendingQueueConfig
+from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError
 from collector.otlp import json as otlp_json

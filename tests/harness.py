@@ -9,7 +9,8 @@ from typing import Any
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.config.model import Config, SendingQueueConfig
+from collector.config.exporters import SendingQueueConfig
+from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
 from collector.judging.queue import JudgeQueue
 from collector.pipeline import Pipeline

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import grpc
 
 from collector.clock import Clock
-from collector.component import Rejected, Signal
+from collector.component import SIGNALS, Rejected, Signal
 from collector.errors import CollectorError
 from collector.in_flight import InFlight, Reservation
 from tests import otlp_data as data
@@ -65,16 +65,21 @@ class RecordingIntake:
 
 
 class OtlpSink:
-    """An OTLP/gRPC backend that records requests; it gives ``answers`` in turn, then accepts everything."""
+    """An OTLP/gRPC backend for ``signals`` that records requests; it gives ``answers`` in turn, then accepts everything."""
 
-    def __init__(self, answers: Iterable[Callable[[grpc.ServicerContext], bytes]] = (), port: int = 0) -> None:
+    def __init__(
+        self,
+        answers: Iterable[Callable[[grpc.ServicerContext], bytes]] = (),
+        port: int = 0,
+        signals: Sequence[Signal] = SIGNALS,
+    ) -> None:
         self.requests: dict[Signal, list[bytes]] = {"traces": [], "logs": [], "metrics": []}
         self.metadata: list[dict[str, Any]] = []
         self.calls = 0
         self._answers = iter(answers)
         self._pool = concurrent.futures.ThreadPoolExecutor(4)
         self._server = grpc.server(self._pool)
-        for signal, service in _SERVICES.items():
+        for signal, service in ((signal, _SERVICES[signal]) for signal in signals):
             method = grpc.unary_unary_rpc_method_handler(self._handler(signal))
             self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": method}),))
         self.port = self._server.add_insecure_port(f"127.0.0.1:{port}")

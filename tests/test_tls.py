@@ -15,7 +15,8 @@ import pytest
 import trustme
 
 from collector.component import ExportRequest
-from collector.config.model import GrpcServerConfig, HttpServerConfig, OtlpExporterConfig
+from collector.config.exporters import OtlpExporterConfig
+from collector.config.model import GrpcServerConfig, HttpServerConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import ConfigError
 from collector.exporters.otlp import OtlpExporter

@@ -17,25 +17,16 @@ from pydantic import (
     model_validator,
 )
 
-from collector.config.fields import Duration, LocalPath, RetryConfig, Section, TlsConfig
+from collector.config.exporters import ExportersConfig, OtlpExporterConfig
+from collector.config.fields import Duration, Listen, LocalPath, Section
 from collector.config.judge import JudgeConfig
 from collector.config.machine import memory_bytes
 from collector.config.yaml_documents import Document, Where, environment, load_yaml, nearest
 
 
-def _host_port(value: Any) -> Any:
-    host, colon, port = str(value).rpartition(":")
-    if not colon or not port.isdigit() or not 0 <= int(port) <= 65535:
-        raise ValueError(f"{value!r} is not host:port, such as 0.0.0.0:4317")
-    return f"{host or '0.0.0.0'}:{port}"  # noqa: S104 - ":4317" means all addresses, as in the Collector
-
-
 def _lower(value: Any) -> Any:
     """Levels may be upper case, as in many examples of the OpenTelemetry Collector."""
     return value.lower() if isinstance(value, str) else value
-
-
-Listen = Annotated[str, BeforeValidator(_host_port)]
 
 
 class ServerTlsConfig(Section):
@@ -147,36 +138,6 @@ class ContextConfig(Section):
     clock_skew: Duration = Field(0.01, description="starts on two hosts that are closer than this have no order")
 
 
-class SendingQueueConfig(Section):
-    """Requests waiting to be sent. If it is full, senders are asked to slow down."""
-
-    queue_size: int = Field(10_000, ge=1, description="requests that wait or are being sent")
-    max_size_mib: int = Field(256, ge=1, description="in memory; a spool has its own limit")
-    num_consumers: int = Field(4, ge=1, le=64, description="requests sent at once")
-
-
-class OtlpExporterConfig(Section):
-    """The backend for annotated traces, passed-through telemetry and evaluation events.
-
-    ``endpoint`` is host:port for gRPC, or a URL with http:// or https:// for OTLP/HTTP.
-    """
-
-    endpoint: str
-    headers: dict[str, str] = {}
-    compression: Literal["none", "gzip"] = "none"
-    timeout: Duration = Field(10.0, description="for a whole exchange with the backend")
-    tls: TlsConfig = TlsConfig()
-    retry_on_failure: RetryConfig = RetryConfig()
-    sending_queue: SendingQueueConfig = SendingQueueConfig()
-
-
-class PrometheusExporterConfig(Section):
-    """The /metrics listener. Each label keeps ``max_label_values`` values; further ones become ``__other__``."""
-
-    endpoint: Listen = "127.0.0.1:9464"
-    max_label_values: int = Field(200, ge=1, description="per label; further values are counted under `__other__`")
-
-
 class SpoolConfig(Section):
     """Stores acknowledged telemetry on disk until it is delivered, so that a crash does not lose it.
 
@@ -200,13 +161,6 @@ def _spool(value: Any) -> Any:
 
 def _also_memory(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"const": "memory"}, *(kind for kind in schema["anyOf"] if kind.get("type") != "null")]
-
-
-class ExportersConfig(Section):
-    """The exporters of telemetry and results."""
-
-    otlp: OtlpExporterConfig | None = None
-    prometheus: PrometheusExporterConfig = PrometheusExporterConfig()
 
 
 def _four_fifths() -> int:

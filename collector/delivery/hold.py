@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from collector.assembly.held_spans import HeldSpans
 from collector.component import ExportRequest
 from collector.delivery.batch import Batch
-from collector.delivery.sending_queue import SendingQueue
+from collector.delivery.sending_queue import Outgoing
 from collector.otlp.annotate import Attributes, annotate
 from collector.results.redaction import Redaction
 from collector.results.results import EnvelopedItems
@@ -40,7 +40,7 @@ class HoldQueue:
     """Results wait for judgements for at most ``hold`` seconds, and within the budget of ``held``; then they are batched."""
 
     def __init__(
-        self, queue: SendingQueue | None, journal: Journal | None, redaction: Redaction, held: HeldSpans, hold: float
+        self, queue: Outgoing | None, journal: Journal | None, redaction: Redaction, held: HeldSpans, hold: float
     ) -> None:
         self._queue, self._journal, self._redaction = queue, journal, redaction
         self._held, self._hold = held, hold

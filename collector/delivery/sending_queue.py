@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Protocol
 
-from collector.component import ExportRequest
-from collector.config.model import SendingQueueConfig
+from collector.component import ExportRequest, Signal
+from collector.config.exporters import SendingQueueConfig
 from collector.storage.spool import Spool
 
 _WINDOW = 32 << 20  # bytes of spooled requests kept in memory too, at most, so that a fast backend costs no reads
+
+
+class Outgoing(Protocol):
+    """Takes the requests that leave."""
+
+    @property
+    def full(self) -> bool:
+        """Whether senders should be asked to slow down."""
+
+    def put(self, request: ExportRequest) -> None:
+        """Add a request."""
+
+    def recover(self) -> Iterator[int | None]:
+        """Take back what the spool holds. Yields the spans of each request, None if it is damaged."""
 
 
 class SendingQueue:
@@ -21,8 +36,18 @@ class SendingQueue:
     With a spool a request can be sent once it is durable, and is deleted from the spool once it is acknowledged.
     """
 
-    def __init__(self, config: SendingQueueConfig, spool: Spool | None = None, max_bytes: int | None = None) -> None:
-        """Takes ``max_bytes`` of memory, by default all that the configuration allows."""
+    def __init__(
+        self,
+        config: SendingQueueConfig,
+        spool: Spool | None = None,
+        max_bytes: int | None = None,
+        exporter: str = "",
+    ) -> None:
+        """Takes ``max_bytes`` of memory, by default all that the configuration allows.
+
+        ``exporter`` marks its requests in the spool; those of OTLP exporters have no mark, so that they can change places.
+        """
+        self._mark = f"/{exporter}" if exporter else ""
         self.capacity, self._spool = config.queue_size, spool
         self._max_bytes = config.max_size_mib << 20 if max_bytes is None else max_bytes
         if spool is not None:
@@ -53,15 +78,14 @@ class SendingQueue:
 
     def recover(self) -> Iterator[int | None]:
         """Queue what the spool holds from before the restart. Yields the spans of each request, None if it is damaged."""
-        for row, signal, items, size in self._spool.outbox() if self._spool is not None else ():
-            if size is None:
-                self._spool.delete("outbox", [row])  # type: ignore[union-attr]  # there are rows
-                yield None
-                continue
-            request = ExportRequest(signal, b"", items, in_memory=False, row=row, size=size)  # type: ignore[arg-type]  # we wrote the signal
-            self.spans += request.spans
-            self._enqueue(request)
-            yield request.spans
+        return recover(self._spool, lambda _: self) if self._spool is not None else iter(())
+
+    def restore(self, signal: Signal, items: int, row: int, size: int) -> int:
+        """Queue a request of the spool. Returns its number of spans."""
+        request = ExportRequest(signal, b"", items, in_memory=False, row=row, size=size)
+        self.spans += request.spans
+        self._enqueue(request)
+        return request.spans
 
     def put(self, request: ExportRequest) -> None:
         """Add a request."""
@@ -70,7 +94,9 @@ class SendingQueue:
         if self._spool is None:
             self._enqueue(request)
         else:
-            self._spool.send(request.signal, request.items, request.payload, partial(self._stored, request))
+            self._spool.send(
+                request.signal + self._mark, request.items, request.payload, partial(self._stored, request)
+            )
 
     def _stored(self, request: ExportRequest, row: int) -> None:
         request.row = row
@@ -144,3 +170,18 @@ class SendingQueue:
     def pending(self) -> list[ExportRequest]:
         """What is not delivered: requests being sent, then waiting ones, oldest first."""
         return [*self._sending, *self._waiting]
+
+
+def recover(spool: Spool, queue_of: Callable[[str], SendingQueue | None]) -> Iterator[int | None]:
+    """Queue what a spool holds from before the restart. Yields the spans of each request, None if it is damaged.
+
+    ``queue_of`` says where requests with a mark such as ``logs`` or ``logs/file`` go; those it knows no queue for stay.
+    """
+    for row, mark, items, size in spool.outbox():
+        if size is None:
+            spool.delete("outbox", [row])
+            yield None
+        elif (queue := queue_of(mark)) is not None:
+            signal, _, exporter = mark.partition("/")
+            spans = queue.restore(signal, items, row, size)  # type: ignore[arg-type]  # we wrote the signal
+            yield 0 if exporter else spans  # copies for other exporters are not counted again

@@ -11,7 +11,7 @@ import logging
 
 from prometheus_client.exposition import choose_encoder
 
-from collector.config.model import PrometheusExporterConfig
+from collector.config.exporters import PrometheusExporterConfig
 from collector.telemetry.metrics import Telemetry
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collector.component import Rejected, Signal
-from collector.delivery.sending_queue import SendingQueue
+from collector.delivery.sending_queue import Outgoing
 from collector.errors import CollectorError, RefusedError, UnavailableError
 from collector.in_flight import InFlight, Reservation
 from collector.otlp.structure import Limits, Structure
@@ -26,7 +26,7 @@ class Admission:
     def __init__(
         self,
         pipeline: Pipeline,
-        queue: SendingQueue | None,
+        queue: Outgoing | None,
         spool: Spool | None,
         memory: MemoryLimiter,
         in_flight: InFlight,

@@ -11,7 +11,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 
 from collector.component import ExportRequest, Signal
-from collector.config.model import Config, OtlpExporterConfig
+from collector.config.exporters import OtlpExporterConfig
+from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import OtlpExporter
 from collector.telemetry import otlp_metrics

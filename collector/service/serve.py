@@ -21,6 +21,8 @@ async def serve(config: Config) -> None:
     service = Service(config)
     await start(service)
     _tune_garbage_collection()
+    for place, doubt in config.exporters.doubts():
+        _log.warning("%s: %s", place, doubt)
     _log.info("ready")
     await service.run()
     _log.info("stopping")

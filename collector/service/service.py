@@ -12,6 +12,7 @@ from collector.clock import SYSTEM_CLOCK
 from collector.component import Component
 from collector.config.memory import MemoryBudget, memory_budget
 from collector.config.model import Config
+from collector.delivery.outbox import Outbox, Outlet
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError
 from collector.exporters.otlp import OtlpExporter
@@ -62,10 +63,11 @@ class Service:
             raise
 
     def _build(self, rules: LoadedRules, file: SpoolFile | None, on_verdict: Callable[[Verdict], None] | None) -> None:
-        config, otlp, budget = self._config, self._config.exporters.otlp, memory_budget(self._config)
+        config, budget = self._config, memory_budget(self._config)
         max_bytes = config.spool.max_size_mib << 20 if config.spool is not None else 0
         self._spool = Spool(file, max_bytes, self.telemetry) if file is not None else None
-        queue = self._queue = SendingQueue(otlp.sending_queue, self._spool, budget.sending_queue) if otlp else None
+        self._exporters: list[Component] = []
+        queue = self._queue = self._build_outbox(budget)
         self.judge_queue = self._build_judge_queue(budget)
         self._embedding = EmbeddingQueue(found) if (found := installed()) is not None else None
         self.pipeline = Pipeline(
@@ -89,15 +91,34 @@ class Service:
                 server.on_accept_failure = self.telemetry.child(self.telemetry.accept_failures, listener).inc
         # Upstream first; the admin listener last, so that it answers for as long as anything else does.
         self._receivers: list[Component] = [part for part in (self.grpc, self.http) if part is not None]
-        self._exporters: list[Component] = []
-        if otlp is not None and queue is not None:
-            self._exporters.append(OtlpExporter(otlp, queue, self.telemetry, tracing=self._tracing))
         self._stores: list[Component] = [part for part in (self._spool, self._embedding) if part is not None]
         self._servers: list[Component] = [
             *self_telemetry(config, self.telemetry, self._tracing),
             self.prometheus,
             self.admin,
         ]
+
+    def _build_outbox(self, budget: MemoryBudget) -> Outbox | None:
+        """Returns the queues of all exporters; None where only metrics are exported."""
+        config = self._config.exporters
+        if config.otlp is None:
+            return None
+        destinations, outlets = config.destinations(), []
+        for to in destinations:
+            queue = SendingQueue(to.backend.sending_queue, self._spool, budget.sending_queue // len(destinations))
+            outlets.append(Outlet(queue, to.signals))
+            self._exporters.append(
+                OtlpExporter(
+                    to.backend,
+                    queue,
+                    self.telemetry,
+                    name=to.name,
+                    tracing=self._tracing,
+                    place=to.place,
+                    signal=to.signal,
+                )
+            )
+        return Outbox(outlets, self._spool, self.telemetry, config.otlp.off)
 
     def _build_judge_queue(self, budget: MemoryBudget) -> JudgeQueue:
         config = self._config.judge

@@ -100,6 +100,16 @@ class Telemetry:
             "Spans that the backend rejected, or that were dropped after all retries.",
             "exporter",
         )
+        self.exporter_send_failed_log_records = self._counter(
+            "exporter_send_failed_log_records",
+            "Log records, evaluation events among them, that the backend rejected, or that were dropped undelivered.",
+            "exporter",
+        )
+        self.exporter_send_failed_metric_points = self._counter(
+            "exporter_send_failed_metric_points",
+            "Metric points that the backend rejected, or that were dropped undelivered.",
+            "exporter",
+        )
         self.exporter_queue_size = self._gauge("exporter_queue_size", "Requests waiting or being sent.", "exporter")
         self.exporter_queue_capacity = self._gauge(
             "exporter_queue_capacity",

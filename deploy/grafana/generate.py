@@ -255,6 +255,16 @@ HEALTH: Sequence[Panel] = (
         "Failed spans",
         "Spans rejected by the backend, or not delivered after all retries.",
     ),
+    Panel(
+        "Lost log records and metric points",
+        "Not delivered. Evaluation events are log records: send logs to a backend that takes them, or set them to off.",
+        [
+            Query(rate("rightcall_exporter_send_failed_log_records_total", "exporter"), "log records {{exporter}}"),
+            Query(rate("rightcall_exporter_send_failed_metric_points_total", "exporter"), "metric points {{exporter}}"),
+        ],
+        unit="cps",
+        width=8,
+    ),
     counter_panel(
         "rightcall_dropped_spans_total", "stage, reason", "cps", "Dropped spans", "Duplicates are dropped on purpose."
     ),

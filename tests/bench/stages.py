@@ -13,7 +13,8 @@ from typing import Any
 
 from collector import dialects, pipeline
 from collector.clock import Clock
-from collector.config.model import Config, SendingQueueConfig
+from collector.config.exporters import SendingQueueConfig
+from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
 from collector.otlp import lazy
 from collector.pipeline import Pipeline
@@ -92,7 +93,7 @@ def _run(count: int) -> float:
 
 
 def _discard(target: Pipeline) -> None:
-    assert target._queue is not None
+    assert isinstance(target._queue, SendingQueue)
     target._queue._waiting.clear()
     target._queue._bytes = 0
 

@@ -109,7 +109,7 @@ CONSTANTS = {
         "collector/config/test_yaml_documents.py::test_invalid_files_are_refused_with_the_line",
     "collector.exporters.otlp.MAX_ANSWER_BYTES":
         "collector/exporters/test_otlp_endless_answers.py::test_the_size_of_an_answer_is_bounded",
-    "collector.exporters.otlp.MAX_ELAPSED_TIME":
+    "collector.delivery.queued_exporter.MAX_ELAPSED_TIME":
         "collector/exporters/test_otlp.py::test_a_request_is_dropped_after_max_elapsed_time",
     "collector.judging.clients.openai.MAX_ANSWER_BYTES":
         "collector/judging/clients/test_openai.py::test_the_size_of_an_answer_is_bounded",

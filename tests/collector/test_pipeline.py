@@ -15,7 +15,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from prometheus_client import generate_latest
 
 from collector.assembly.trace import Trace
-from collector.config.model import Config, SendingQueueConfig
+from collector.config.exporters import SendingQueueConfig
+from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError
 from collector.offline import report
@@ -504,6 +505,8 @@ CONDITIONAL = {
     "accept_failures": "a process without file descriptors",
     "exporter_sent_spans": "an exporter",
     "exporter_send_failed_spans": "a request given up on",
+    "exporter_send_failed_log_records": "a request given up on",
+    "exporter_send_failed_metric_points": "a request given up on",
     "exporter_queue_size": "an exporter",
     "exporter_queue_capacity": "an exporter",
     "exporter_queue_spans": "an exporter",

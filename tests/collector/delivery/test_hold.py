@@ -5,7 +5,8 @@ from __future__ import annotations
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.assembly.held_spans import HeldSpans
-from collector.config.model import RedactionConfig, SendingQueueConfig
+from collector.config.exporters import SendingQueueConfig
+from collector.config.model import RedactionConfig
 from collector.delivery.batch import MAX_AGE
 from collector.delivery.hold import HeldExport, HoldQueue
 from collector.delivery.sending_queue import SendingQueue

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from collector.component import ExportRequest
-from collector.config.model import SendingQueueConfig
+from collector.config.exporters import SendingQueueConfig
 from collector.delivery import sending_queue
 from collector.delivery.sending_queue import SendingQueue
 

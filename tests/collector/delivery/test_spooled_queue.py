@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from collector.component import ExportRequest
-from collector.config.model import SendingQueueConfig
+from collector.config.exporters import SendingQueueConfig
 from collector.delivery import sending_queue
 from collector.delivery.sending_queue import SendingQueue
 from collector.storage.spool import Spool

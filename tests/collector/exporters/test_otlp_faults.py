@@ -14,7 +14,7 @@ import pytest
 
 from collector.clock import SYSTEM_CLOCK, Clock
 from collector.component import ExportRequest
-from collector.config.model import OtlpExporterConfig
+from collector.config.exporters import OtlpExporterConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import OtlpExporter
 from collector.otlp.status import retry_after

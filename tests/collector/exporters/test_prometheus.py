@@ -13,7 +13,7 @@ from prometheus_client import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from collector.config.model import PrometheusExporterConfig
+from collector.config.exporters import PrometheusExporterConfig
 from collector.exporters.prometheus import PrometheusExporter
 from collector.results.verdict_counter import VerdictCounter
 from collector.telemetry.metrics import Telemetry

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from collector.component import Judge, JudgeAnswer
+from collector.config.exporters import SendingQueueConfig
 from collector.config.judge import JudgeConfig
-from collector.config.model import Config, RedactionConfig, SendingQueueConfig
+from collector.config.model import Config, RedactionConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.judging.queue import MAX_QUESTIONS, JudgeQueue
 from collector.pipeline import Pipeline

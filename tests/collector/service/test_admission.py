@@ -11,7 +11,8 @@ import pytest
 
 from collector.clock import SYSTEM_CLOCK
 from collector.component import ExportRequest
-from collector.config.model import Config, MemoryLimiterConfig, SendingQueueConfig
+from collector.config.exporters import SendingQueueConfig
+from collector.config.model import Config, MemoryLimiterConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError, RefusedError, TooLargeError, UnavailableError
 from collector.in_flight import InFlight

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from collector.component import ExportRequest
-from collector.config.model import SendingQueueConfig
+from collector.config.exporters import SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import ConfigError, RefusedError, UnavailableError
 from collector.storage import spool as spool_module

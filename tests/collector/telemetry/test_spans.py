@@ -8,7 +8,8 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from collector.component import ExportRequest
-from collector.config.model import Config, SendingQueueConfig
+from collector.config.exporters import SendingQueueConfig
+from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
 from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules

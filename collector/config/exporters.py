@@ -1,0 +1,153 @@
+"""The section ``exporters``: where telemetry and results go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, Literal, NamedTuple
+
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidatorFunctionWrapHandler,
+    WrapSerializer,
+    WrapValidator,
+    model_validator,
+)
+
+from collector.config.endpoints import OtlpEndpoint, doubts_about, shown_endpoint
+from collector.config.fields import Duration, Listen, RetryConfig, Section, TlsConfig
+
+Signal = Literal["traces", "logs", "metrics"]
+_SIGNALS: tuple[Signal, ...] = ("traces", "logs", "metrics")
+
+
+class SendingQueueConfig(Section):
+    """Requests waiting to be sent. If it is full, senders are asked to slow down."""
+
+    queue_size: int = Field(10_000, ge=1, description="requests that wait or are being sent")
+    max_size_mib: int = Field(256, ge=1, description="in memory; a spool has its own limit")
+    num_consumers: int = Field(4, ge=1, le=64, description="requests sent at once")
+
+
+class OtlpSettings(Section):
+    """How requests are sent."""
+
+    headers: dict[str, str] = {}
+    compression: Literal["none", "gzip"] = "none"
+    timeout: Duration = Field(10.0, description="for a whole exchange with the backend")
+    tls: TlsConfig = TlsConfig()
+    retry_on_failure: RetryConfig = RetryConfig()
+    sending_queue: SendingQueueConfig = SendingQueueConfig()
+
+
+class OtlpExporterConfig(OtlpSettings):
+    """One backend. ``endpoint`` is host:port for gRPC, or a URL with http:// or https:// for OTLP/HTTP."""
+
+    endpoint: OtlpEndpoint
+
+
+OFF: Final = OtlpExporterConfig.model_construct(endpoint="")
+"""Stands for a signal that is not exported."""
+
+
+def _or_off(value: Any, handler: ValidatorFunctionWrapHandler) -> OtlpExporterConfig | None:
+    if value is False or value == "off" or value is OFF:  # YAML reads off as false
+        return OFF
+    if value is True or (isinstance(value, str) and value):
+        raise ValueError(
+            f"{value!r} is no backend: use off or {{endpoint: ...}}; without it, it goes to the endpoint above"
+        )
+    checked: OtlpExporterConfig | None = handler(value)
+    return checked
+
+
+def _shown(value: Any, handler: SerializerFunctionWrapHandler) -> Any:
+    return "off" if value is OFF else handler(value)
+
+
+def _also_off(schema: dict[str, Any]) -> None:
+    schema["anyOf"] = [{"enum": ["off", False]}, *(kind for kind in schema["anyOf"] if kind.get("type") != "null")]
+
+
+OwnBackend = Annotated[OtlpExporterConfig | None, WrapValidator(_or_off), WrapSerializer(_shown)]
+
+
+class Destination(NamedTuple):
+    """A backend and what it gets. ``name`` is the value of the label ``exporter``, ``place`` its place in the configuration."""
+
+    name: str
+    place: str
+    backend: OtlpExporterConfig
+    signals: tuple[Signal, ...]
+
+    @property
+    def signal(self) -> Signal | None:
+        """The signal of a backend that is for one only."""
+        return self.signals[0] if self.name != "otlp" else None
+
+
+class OtlpExportersConfig(OtlpSettings):
+    """The backend for annotated traces, evaluation events (logs) and passed-through telemetry.
+
+    ``endpoint`` is host:port for gRPC, or a URL with http:// or https:// for OTLP/HTTP. ``traces``, ``logs`` and ``metrics``
+    each name a backend of their own with the same keys, which inherits nothing from here, or are ``off``.
+    """
+
+    endpoint: OtlpEndpoint | None = None
+    traces: OwnBackend = Field(None, json_schema_extra=_also_off, description="a backend of their own, or off")
+    logs: OwnBackend = Field(None, json_schema_extra=_also_off, description="a backend of their own, or off")
+    metrics: OwnBackend = Field(None, json_schema_extra=_also_off, description="a backend of their own, or off")
+
+    @model_validator(mode="after")
+    def _has_endpoints(self) -> OtlpExportersConfig:
+        missing = [signal for signal in _SIGNALS if getattr(self, signal) is None]
+        if self.endpoint is None and missing:
+            alternative = f", or for {' and '.join(missing)} an endpoint of their own or off"
+            fix = alternative if len(missing) < len(_SIGNALS) else ""
+            raise ValueError(f"set endpoint, such as endpoint: tempo:4317{fix}")
+        return self
+
+    @property
+    def off(self) -> tuple[Signal, ...]:
+        """The signals that are not exported."""
+        return tuple(signal for signal in _SIGNALS if getattr(self, signal) is OFF)
+
+    def destinations(self) -> Iterator[Destination]:
+        """Yield each backend once."""
+        common = tuple(signal for signal in _SIGNALS if getattr(self, signal) is None)
+        if self.endpoint is not None and common:
+            settings = {name: getattr(self, name) for name in OtlpSettings.model_fields}
+            backend = OtlpExporterConfig.model_construct(endpoint=self.endpoint, **settings)
+            yield Destination("otlp", "exporters.otlp", backend, common)
+        for signal in _SIGNALS:
+            own: OtlpExporterConfig | None = getattr(self, signal)
+            if own is not None and own is not OFF:
+                yield Destination(f"otlp/{signal}", f"exporters.otlp.{signal}", own, (signal,))
+
+
+class PrometheusExporterConfig(Section):
+    """The /metrics listener. Each label keeps ``max_label_values`` values; further ones become ``__other__``."""
+
+    endpoint: Listen = "127.0.0.1:9464"
+    max_label_values: int = Field(200, ge=1, description="per label; further values are counted under `__other__`")
+
+
+class ExportersConfig(Section):
+    """The exporters of telemetry and results."""
+
+    otlp: OtlpExportersConfig | None = None
+    prometheus: PrometheusExporterConfig = PrometheusExporterConfig()
+
+    def destinations(self) -> list[Destination]:
+        """Returns every OTLP backend of telemetry."""
+        return list(self.otlp.destinations()) if self.otlp is not None else []
+
+    def doubts(self) -> Iterator[tuple[str, str]]:
+        """Yield what is probably not meant: the place in the configuration, and a sentence."""
+        for destination in self.destinations():
+            backend, tls = destination.backend, destination.backend.tls
+            files = tls.ca_file is not None or tls.cert_file is not None
+            for doubt in doubts_about(
+                backend.endpoint, insecure=tls.insecure, tls_files=files, signal=destination.signal
+            ):
+                yield f"{destination.place}.endpoint", f"{shown_endpoint(backend.endpoint)}: {doubt}"

@@ -1,0 +1,258 @@
+"""Sends what waits in a sending queue, whatever way it goes: retries, drops, and says and counts what is lost.
+
+A failed request is retried if that can help, after the pause the backend asks for or else after exponential backoff. It goes
+to the end of the queue meanwhile, so that a request the backend cannot process does not block others. A request that may not
+be retried is dropped at once. Every lost span, log record and metric point is counted; the log says so at once, and then at
+most once in `REPORT_INTERVAL`, since a backend without logs would refuse those of every batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from collector.clock import Clock
+from collector.component import ExportRequest, Rejected, Signal
+from collector.config.fields import RetryConfig
+from collector.delivery.sending_queue import SendingQueue
+from collector.errors import ConfigError
+from collector.otlp.counting import item_count
+from collector.telemetry.metrics import Telemetry
+from collector.telemetry.spans import SelfTracing
+from collector.transport.backoff import Backoff
+
+_log = logging.getLogger(__name__)
+MAX_ELAPSED_TIME = 300.0
+"""Seconds for which a request in memory is retried by default, as in the OpenTelemetry Collector."""
+REPORT_INTERVAL = 60.0
+"""Seconds between two log lines about losses of one signal for one reason."""
+_MAX_REASONS = 100  # of losses that are waiting to be logged; further ones share a line
+_ITEMS: Mapping[Signal, str] = {"traces": "spans", "logs": "log records", "metrics": "data points"}
+
+
+class DeliveryError(Exception):
+    """A request was not delivered. ``retry_after`` is the pause in seconds that the backend asked for.
+
+    ``kind`` is the part of the message that is the same for all failures of that kind.
+    """
+
+    def __init__(self, message: str, *, retryable: bool, retry_after: float | None = None, kind: str = "") -> None:
+        super().__init__(message)
+        self.retryable, self.retry_after, self.kind = retryable, retry_after, kind or message
+
+
+class Transport(Protocol):
+    """One way to deliver requests."""
+
+    async def send(self, request: ExportRequest) -> Rejected:
+        """Send one request. Returns what the backend rejected permanently. Raises DeliveryError."""
+
+    async def close(self) -> None:
+        """Close the connection or file."""
+
+
+class QueuedExporter:
+    """Sends queued requests, ``consumers`` at a time. ``name`` is the value of the label ``exporter`` of its metrics.
+
+    ``connect`` opens the transport, and raises ConfigError; it is called again where ``stale`` says so. ``target`` is what
+    the log calls the backend.
+    """
+
+    def __init__(  # noqa: PLR0913 - what it is connected to
+        self,
+        queue: SendingQueue,
+        telemetry: Telemetry,
+        clock: Clock,
+        *,
+        name: str,
+        target: str,
+        connect: Callable[[], Transport],
+        retry: RetryConfig,
+        consumers: int,
+        drain_timeout: float,
+        tracing: SelfTracing | None = None,
+    ) -> None:
+        self._queue, self._clock, self._drain_timeout = queue, clock, drain_timeout
+        self._connect, self._count = connect, consumers
+        self._tracing = tracing or SelfTracing()
+        self._retry = retry
+        default = 0.0 if queue.durable else MAX_ELAPSED_TIME
+        self._max_elapsed_time = (default if retry.max_elapsed_time is None else retry.max_elapsed_time) or math.inf
+        self._failing = False
+        self._target = target
+        self._losses = LossReport(target, clock.now)
+        self._sent = telemetry.child(telemetry.exporter_sent_spans, name)
+        self._failed: Mapping[Signal, Any] = {
+            "traces": telemetry.child(telemetry.exporter_send_failed_spans, name),
+            "logs": telemetry.child(telemetry.exporter_send_failed_log_records, name),
+            "metrics": telemetry.child(telemetry.exporter_send_failed_metric_points, name),
+        }
+        self._dropped = telemetry.child(telemetry.dropped_spans, "exporter", "shutdown")
+        telemetry.child(telemetry.exporter_queue_capacity, name).set(queue.capacity)
+        telemetry.child(telemetry.exporter_queue_size, name).set_function(lambda: len(queue))
+        telemetry.child(telemetry.exporter_queue_spans, name).set_function(lambda: queue.spans)
+        self._consumers: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Start sending; the backend may come up later. Raises ConfigError if a TLS file cannot be used."""
+        self._transport = self._connect()
+        self._consumers = [asyncio.create_task(self._consume()) for _ in range(self._count)]
+
+    async def shutdown(self) -> None:
+        """Send queued requests for up to ``drain_timeout`` seconds. The rest stays in the spool, or is lost and counted."""
+        if not self._consumers:
+            return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._queue.drained(), self._drain_timeout)
+        consumers, self._consumers = self._consumers, []
+        for consumer in consumers:
+            consumer.cancel()
+        await asyncio.gather(*consumers, return_exceptions=True)
+        self._losses.flush()
+        self._account_for_pending()
+        await self._transport.close()
+
+    def _account_for_pending(self) -> None:
+        pending = self._queue.pending()
+        spans = sum(request.spans for request in pending)
+        if pending and self._queue.durable:
+            _log.info("stopped with %d requests (%d spans) waiting in the spool", len(pending), spans)
+        elif pending:
+            self._dropped.inc(spans)
+            for request in pending:
+                if request.signal != "traces":
+                    self._failed[request.signal].inc(_items(request))
+            self._queue.drop_pending()
+            _log.error("stopped and dropped %d undelivered requests (%d spans)", len(pending), spans)
+
+    def stale(self) -> bool:
+        """Whether the transport is to be opened anew, as with new certificates."""
+        return False
+
+    async def _consume(self) -> None:
+        """Send one request after the other; pause after each failure, longer the more failures there are in a row."""
+        backoff = Backoff(self._retry, self._clock.random, self._max_elapsed_time)
+        while True:
+            request = await self._queue.get()
+            try:
+                rejected = await self._send(request)
+            except DeliveryError as error:
+                pause = self._next_pause(backoff, request, error)
+                if pause is None:
+                    self._drop(request, error)
+                    continue
+                self._report_failure(request, error, pause)
+                self._queue.requeue(request)
+                await self._clock.sleep(pause)
+            else:
+                backoff.reset()
+                self._tracing.exported(request, rejected.message if rejected else "")
+                self._queue.ack(request)
+                self._report_success(request, rejected)
+
+    async def _send(self, request: ExportRequest) -> Rejected:
+        """Try to send once. Raises DeliveryError, whatever goes wrong."""
+        request.attempts += 1
+        request.first_attempt_ns = request.first_attempt_ns or self._clock.wall_ns()
+        if not request.in_memory:
+            raise DeliveryError("the spool lost the request", retryable=False)
+        if self.stale():
+            await self._reconnect()
+        try:
+            return await self._transport.send(request)
+        except DeliveryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a backend may answer anything; the consumer must go on
+            raise DeliveryError(f"{type(error).__name__}: {error}", retryable=True) from None
+
+    async def _reconnect(self) -> None:
+        """Use the replaced certificates. Requests in flight on the old connection fail and are retried."""
+        try:
+            old, self._transport = self._transport, self._connect()
+        except ConfigError as error:
+            _log.error("cannot use the new certificates, keeping the old ones: %s", error)
+        else:
+            await old.close()
+
+    def _next_pause(self, backoff: Backoff, request: ExportRequest, error: DeliveryError) -> float | None:
+        """Returns the seconds until the next attempt; None if the request is to be dropped."""
+        if not error.retryable:
+            return None
+        now = self._clock.now()
+        if request.failing_since is None:
+            request.failing_since = now
+        return backoff.next_pause(now - request.failing_since, error.retry_after)
+
+    def _drop(self, request: ExportRequest, error: DeliveryError) -> None:
+        items = _items(request)
+        self._failed[request.signal].inc(items)
+        self._losses.add(request.signal, items, str(error), error.kind)
+        self._tracing.exported(request, str(error))
+        self._queue.ack(request)
+
+    def _report_failure(self, request: ExportRequest, error: DeliveryError, pause: float) -> None:
+        """Log that the backend fails: the first failure after a success, not each of them."""
+        if not self._failing:
+            self._failing = True
+            what = f"{request.signal} to {self._target}"
+            _log.warning("sending %s failed, retrying in %.1f s: %s", what, pause, error)
+
+    def _report_success(self, request: ExportRequest, rejected: Rejected) -> None:
+        self._sent.inc(max(0, request.spans - rejected.count))
+        if rejected:
+            lost = min(request.spans, rejected.count) if request.signal == "traces" else rejected.count
+            self._failed[request.signal].inc(lost)
+            self._losses.add(request.signal, rejected.count, f"rejected by the backend: {rejected.message}", "rejected")
+        if self._failing:
+            self._failing = False
+            _log.info("%s accepts requests again", self._target)
+
+
+class LossReport:
+    """Says what was lost: the first time at once, then once in `REPORT_INTERVAL` with the sum of what was lost meanwhile."""
+
+    def __init__(self, target: str, now: Callable[[], float]) -> None:
+        self._target, self._now = target, now
+        self._lines: dict[tuple[Signal, str], _Loss] = {}
+
+    def add(self, signal: Signal, items: int, message: str, kind: str) -> None:
+        """Take in the loss of one request."""
+        key = (signal, kind) if len(self._lines) < _MAX_REASONS or (signal, kind) in self._lines else (signal, "other")
+        loss = self._lines.setdefault(key, _Loss())
+        loss.requests += 1
+        loss.items += items
+        loss.message = message
+        if self._now() >= loss.due:
+            self._say(signal, loss)
+
+    def flush(self) -> None:
+        """Say what has not been said yet."""
+        for (signal, _), loss in self._lines.items():
+            if loss.requests:
+                self._say(signal, loss)
+
+    def _say(self, signal: Signal, loss: _Loss) -> None:
+        what = f"{loss.items} {_ITEMS[signal]} for {self._target}"
+        many = f" in {loss.requests} requests" if loss.requests > 1 else ""
+        _log.error("dropped %s%s: %s", what, many, loss.message)
+        loss.requests = loss.items = 0
+        loss.due = self._now() + REPORT_INTERVAL
+
+
+class _Loss:
+    """What was lost for one reason since it was last said."""
+
+    def __init__(self) -> None:
+        self.requests = self.items = 0
+        self.message, self.due = "", -math.inf
+
+
+def _items(request: ExportRequest) -> int:
+    """Spans are counted always, because they are accounted for; the rest only where it is lost."""
+    if request.signal == "traces" or not request.in_memory:
+        return request.items
+    return item_count(request.signal, request.payload)

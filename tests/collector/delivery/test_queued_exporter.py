@@ -1,0 +1,100 @@
+"""What is lost is counted, each signal in its own unit, and said once in a while."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import grpc
+import pytest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+
+from collector.component import ExportRequest, Signal
+from collector.config.exporters import OtlpExporterConfig
+from collector.delivery.queued_exporter import REPORT_INTERVAL, LossReport
+from collector.delivery.sending_queue import SendingQueue
+from collector.exporters.otlp import OtlpExporter
+from collector.telemetry.metrics import Telemetry
+from tests import otlp_data as data
+from tests.sinks import ManualClock, OtlpSink
+
+LOGS = data.logs(*[LogRecord(event_name="gen_ai.evaluation.result")] * 3).SerializeToString()
+SENT, FAILED = "exporter_sent_spans", "exporter_send_failed_"
+
+
+def points() -> bytes:
+    request = ExportMetricsServiceRequest()
+    scope = request.resource_metrics.add().scope_metrics.add()
+    for name, count in (("a", 2), ("b", 5)):
+        for _ in range(count):
+            getattr(scope.metrics.add(name=name), "gauge" if name == "a" else "histogram").data_points.add()
+    return request.SerializeToString()
+
+
+def exported(sink: OtlpSink, *requests: tuple[Signal, bytes], drain_timeout: float = 10.0) -> Telemetry:
+    async def run() -> Telemetry:
+        config = OtlpExporterConfig.model_validate({"endpoint": sink.endpoint, "tls": {"insecure": True}})
+        queue, telemetry = SendingQueue(config.sending_queue), Telemetry()
+        exporter = OtlpExporter(config, queue, telemetry, drain_timeout=drain_timeout)
+        for signal, payload in requests:
+            queue.put(ExportRequest(signal, payload, 1 if signal == "traces" else 0))
+        await exporter.start()
+        await exporter.shutdown()
+        return telemetry
+
+    return asyncio.run(run())
+
+
+def value(telemetry: Telemetry, name: str) -> float:
+    return telemetry.registry.get_sample_value(f"rightcall_{name}_total", {"exporter": "otlp"}) or 0.0
+
+
+def test_a_backend_that_takes_only_traces(caplog: pytest.LogCaptureFixture) -> None:
+    trace = data.traces(data.span(1)).SerializeToString()
+    with OtlpSink(signals=["traces"]) as sink:
+        requests: list[tuple[Signal, bytes]] = [("logs", LOGS), ("traces", trace)]
+        telemetry = exported(sink, *requests * 20, ("metrics", points()))
+    assert value(telemetry, SENT) == len(sink.spans()) == 20
+    assert value(telemetry, f"{FAILED}log_records") == 60
+    assert value(telemetry, f"{FAILED}metric_points") == 7
+    assert value(telemetry, f"{FAILED}spans") == 0
+    lines = [record.message for record in caplog.records if "log records" in record.message]
+    assert len(lines) == 2, "at the first loss, and at the end"
+    assert lines[0].startswith(f"dropped 3 log records for {sink.endpoint}: UNIMPLEMENTED")
+    assert "set exporters.otlp.logs to off, or to a backend that does" in lines[0]
+    assert lines[1].startswith(f"dropped 57 log records for {sink.endpoint} in 19 requests: ")
+
+
+def test_what_waits_in_memory_at_the_end_is_lost_and_counted() -> None:
+    def busy(context: grpc.ServicerContext) -> bytes:
+        context.abort(grpc.StatusCode.UNAVAILABLE, "busy")
+        raise AssertionError
+
+    with OtlpSink([busy] * 100) as sink:
+        telemetry = exported(sink, ("logs", LOGS), ("metrics", points()), drain_timeout=0.05)
+    assert (value(telemetry, f"{FAILED}log_records"), value(telemetry, f"{FAILED}metric_points")) == (3, 7)
+
+
+def test_a_loss_is_said_at_once_and_then_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock()
+    report = LossReport("tempo:4317", clock.now)
+    for _ in range(5):
+        report.add("logs", 2, "UNIMPLEMENTED: no logs", "UNIMPLEMENTED")
+    report.add("traces", 1, "INTERNAL", "INTERNAL")
+    clock.seconds += REPORT_INTERVAL
+    report.add("logs", 2, "UNIMPLEMENTED: still no logs", "UNIMPLEMENTED")
+    report.flush()
+    assert [record.message for record in caplog.records] == [
+        "dropped 2 log records for tempo:4317: UNIMPLEMENTED: no logs",
+        "dropped 1 spans for tempo:4317: INTERNAL",
+        "dropped 10 log records for tempo:4317 in 5 requests: UNIMPLEMENTED: still no logs",
+    ]
+
+
+def test_reasons_that_a_backend_makes_up_share_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    report = LossReport("tempo:4317", lambda: 0.0)
+    for number in range(300):
+        report.add("traces", 1, f"rejected {number}", f"rejected {number}")
+    assert len(caplog.records) == 101
