@@ -93,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="validate rule files and run their own tests; exit 1 on failure")
     check.add_argument("rules", type=Path, nargs="*", metavar="RULES")
     check.add_argument("--config", type=Path, metavar="C", help="also validate a configuration and the rules it names")
+    check.add_argument(
+        "--systems", action="store_true", help="list the scorers that a rule may name, and their options"
+    )
     check.set_defaults(command=_check)
 
     schema = commands.add_parser("schema", help="print a JSON Schema for editors")
@@ -178,6 +181,11 @@ def _check(options: argparse.Namespace) -> int:
     from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
     from collector.scoring.rule_files import check_rules  # noqa: PLC0415
 
+    if options.systems:
+        from scorers.system_options import lines  # noqa: PLC0415
+
+        print("\n".join(lines()))
+        return SUCCESS
     try:
         config = load_config(options.config) if options.config else None
         paths = rule_paths([*options.rules, *(config.rules if config else ())])

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel
 
 from scorers import registry
-from scorers.call_scorer import Scorer
+from scorers.call_scorer import Scorer, check_options
 from scorers.conformance import scorer as trajectory_scorer
 from scorers.conformance.difference import Difference
 from scorers.conformance.flattening import actual_calls, check_flattening, expected_calls
@@ -127,6 +127,8 @@ class CompiledRule:
     def _add(self, ref: ScorerRef, *, primary: bool) -> None:
         name = ref.name or ref.system
         version = registry.VERSIONS.get(ref.system, ref.system)
+        if ref.system in registry.OPTIONS and ref.system != trajectory_scorer.NAME:
+            check_options(ref.system, registry.OPTIONS[ref.system], ref.options)
         if (create := registry.JUDGES.get(ref.system)) is not None:
             rate = DEFAULT_SAMPLE_RATE if ref.sample_rate is None else ref.sample_rate
             self._judges.append(RuleJudge(name, create(**ref.options), version, primary, rate, self.rule.pass_))

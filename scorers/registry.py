@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scorers.call_scorer import Scorer
+from scorers.call_scorer import Options, Scorer
 from scorers.conformance import scorer as trajectory_scorer
 from scorers.judged import tool_choice
 from scorers.judged.judge import JudgeScorer
@@ -58,6 +58,12 @@ JUDGES: dict[str, Callable[..., JudgeScorer]] = {
     module.NAME: module.create_judge for module in (mastra_llm, tool_choice)
 }
 """Scorers that ask a model. In a rule they run beside the pipeline, and cannot score a run by themselves."""
+OPTIONS: dict[str, type[Options]] = {
+    **{module.NAME: module.OPTIONS for module in _MODULES},
+    mastra_llm.NAME: mastra_llm.MastraLLMJudgeOptions,
+    tool_choice.NAME: tool_choice.ToolChoiceOptions,
+}
+"""The options of each scorer in a rule."""
 VERSIONS: dict[str, str] = {module.NAME: module.VERSION for module in (*_MODULES, tool_choice)}
 FROM_OPTIONS = frozenset({deepeval_permission.NAME, mastra_checks.NAME, mastra_code.NAME})
 """Scorers whose options say all that they expect: in a rule they need no pattern."""

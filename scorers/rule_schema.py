@@ -1,21 +1,12 @@
-"""The JSON Schema of rule files for editors, with the known scorers and the options of those that ask a model."""
+"""The JSON Schema of rule files for editors, with the known scorers and their options."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-from scorers.call_scorer import Options
-from scorers.judged.tool_choice import NAME as TOOL_CHOICE
-from scorers.judged.tool_choice import ToolChoiceOptions
-from scorers.registry import JUDGES, SCORERS
+from scorers.registry import JUDGES, OPTIONS, SCORERS
 from scorers.rules.model import RuleFile, ScorerRef
-from scorers.systems import mastra_llm
-
-JUDGE_OPTIONS: Final[Mapping[str, type[Options]]] = {
-    mastra_llm.NAME: mastra_llm.MastraLLMJudgeOptions,
-    TOOL_CHOICE: ToolChoiceOptions,
-}
 
 
 def rule_schema() -> dict[str, Any]:
@@ -26,11 +17,11 @@ def rule_schema() -> dict[str, Any]:
     by_name["enum"] = by_options["properties"]["system"]["enum"] = names
     without = [name for name in names if name not in JUDGES]
     by_options["allOf"] = [_when({"enum": without}, {"properties": {"sample_rate": False}})]
-    for name, model in JUDGE_OPTIONS.items():
-        options = model.model_json_schema(ref_template="#/$defs/{model}")
-        schema["$defs"].update(options.pop("$defs", {}))
-        taken = {"properties": options["properties"]}
-        known = [*ScorerRef.model_fields, *options["properties"]]
+    for name, model in OPTIONS.items():
+        options = model.model_json_schema(ref_template=f"#/$defs/{name}.{{model}}")
+        schema["$defs"].update({f"{name}.{key}": value for key, value in options.pop("$defs", {}).items()})
+        taken = {"properties": options.get("properties", {})}
+        known = [*ScorerRef.model_fields, *options.get("properties", {})]
         by_options["allOf"].append(_when({"const": name}, {**taken, "propertyNames": {"enum": known}}))
     return schema
 

@@ -31,9 +31,9 @@ those calls.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from scorers.call_scorer import Scorer
+from scorers.call_scorer import Options, Scorer
 from scorers.calls import Call, optional_arguments, parse_calls
 from scorers.conformance.constraints import ORDERED, CompiledConstraint, constraint_details
 from scorers.conformance.diagnosis import Diagnosis, diagnose, without_retries
@@ -54,6 +54,8 @@ from scorers.work import Work
 
 NAME = "trajectory"
 VERSION = "trajectory@1"
+OPTIONS: Final = Options
+"""In a rule it has none: it scores what the rule expects."""
 
 MAX_CACHED_SHAPES = 256
 MAX_CACHED_RESIDUALS = 2_000

@@ -104,10 +104,40 @@ _PLAIN_WORDS = {
     **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "must be a mapping"),
     **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
     "string_type": "must be text",
-    "float_type": "must be a number",
-    "int_type": "must be a whole number",
-    "bool_type": "must be true or false",
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    "finite_number": "must be a finite number",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_pattern_mismatch": "must not be empty or hold control characters such as line breaks",
+    "too_short": "must not be empty",
+    "too_long": "must have at most {max_length} entries, has {actual_length}",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be {expected}",
+    "missing": "is missing",
 }
+
+
+def plain_words(error: ErrorDetails) -> str:
+    """Returns one of pydantic's errors in the words of these rules, with what was given where that is short."""
+    context, given = error.get("ctx", {}), error["input"]
+    plain = _PLAIN_WORDS.get(error["type"])
+    if plain is None:
+        message = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
+        return message[:1].lower() + message[1:]
+    message = plain.format_map(context)
+    if isinstance(given, str | int | float) and error["type"] not in ("string_too_long", "string_pattern_mismatch"):
+        message += f", not {given!r}" if len(repr(given)) <= _MAX_GIVEN else ""
+    if error["type"] == "literal_error":
+        message += nearest(str(given), context["expected"].replace("'", "").replace(" or ", ", ").split(", "))
+    return message
+
+
+_MAX_GIVEN = 60
 
 
 def _known_keys(loc: tuple[str | int, ...]) -> list[str]:
@@ -124,13 +154,11 @@ def _problem(details: ErrorDetails, data: object) -> Problem:
         return Problem(path, f"unknown key {key}{nearest(key, _known_keys(loc[:-1]))}")
     if kind == "missing":
         return Problem(path, f"{loc[-1]} is missing" if isinstance(loc[-1], str) else "is missing")
-    message = _PLAIN_WORDS.get(kind) or details["msg"].removeprefix("Value error, ").replace("Input should", "must")
+    message = plain_words(details)
     if kind in {"unknown_element", "unknown_matcher"} and isinstance(given, Mapping):
         known = list(rules.ELEMENT_MODELS) if kind == "unknown_element" else list(matchers.MATCHER_KEYS)
         message += next((hint for key in given if (hint := nearest(str(key), known))), "")
-    if kind == "literal_error" and isinstance(given, str):
-        message += nearest(given, details["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", "))
-    return Problem(path, message[:1].lower() + message[1:])
+    return Problem(path, message)
 
 
 def _document_path(loc: tuple[str | int, ...], data: object) -> tuple[str | int, ...]:

@@ -13,10 +13,13 @@ The documentation does not mention that with nothing expected, IN_ORDER and ANY_
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+from pydantic import Field
 
 from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, optional_arguments
+from scorers.rules.parsing import nearest
 from scorers.score import Score
 from scorers.systems.pairing import first_fit, in_order_fit, outcomes
 
@@ -27,7 +30,7 @@ VERSION = "google-adk@2.13.0"
 class AdkOptions(Options):
     """``match_type`` in any case, ``-`` or a space may replace ``_``; ``threshold`` only decides the status."""
 
-    match_type: str = "EXACT"
+    match_type: str = Field(default="EXACT", examples=["EXACT", "IN_ORDER", "ANY_ORDER"])
     ignore_args: bool = False
     threshold: float = 1.0
 
@@ -38,12 +41,16 @@ class AdkOptions(Options):
         return self.ignore_args or optional_arguments(expected) == optional_arguments(actual)
 
 
+OPTIONS: Final = AdkOptions
+
+
 def create(**options: Any) -> Scorer:
     """Returns a scorer with the original's options. Raises `ValueError` for invalid ones."""
     parsed = parse_options(NAME, AdkOptions, options)
     match_type = parsed.match_type.strip().upper().replace("-", "_").replace(" ", "_")
     if match_type not in MATCH_TYPES:
-        raise OriginalError(f"adk has no match_type {parsed.match_type!r}; it has {', '.join(MATCH_TYPES)}")
+        known = f"it has {', '.join(MATCH_TYPES)}{nearest(match_type, list(MATCH_TYPES))}"
+        raise OriginalError(f"adk has no match_type {parsed.match_type!r}; {known}")
     return make_scorer(parsed.model_copy(update={"match_type": match_type}), score)
 
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
+
+from pydantic import Field
 
 from scorers.call_scorer import Options, OriginalError, Scorer, make_scorer, parse_options
 from scorers.calls import ABSENT, Call, names
@@ -26,8 +28,11 @@ VERSION = "agentevals-cli@0.11.0"
 class AgentevalsCliOptions(Options):
     """``trajectory_match_type`` in any case; ``threshold`` only decides the status."""
 
-    trajectory_match_type: str | None = None
+    trajectory_match_type: str | None = Field(default=None, examples=["EXACT", "IN_ORDER", "ANY_ORDER"])
     threshold: float = 0.5
+
+
+OPTIONS: Final = AgentevalsCliOptions
 
 
 def create(**options: Any) -> Scorer:

@@ -25,10 +25,10 @@ The documentation and the code differ:
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Literal
 
-from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import Choices, Options, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments
 from scorers.score import Score
 from scorers.systems.pairing import first_fit, outcomes
@@ -60,6 +60,12 @@ class AgentevalsOptions(Options):
     tool_args_match_overrides: dict[str, str | list[str]] | None = None
     layout: Literal["one_message", "per_message"] = "per_message"
 
+    def mistakes(self) -> Iterator[tuple[str, str]]:
+        """The original takes an unknown override for ``ignore``."""
+        for tool, override in (self.tool_args_match_overrides or {}).items():
+            if isinstance(override, str) and (mistake := Choices(*MATCHERS).mistake(override)) is not None:
+                yield f"tool_args_match_overrides.{tool}", mistake
+
     def fits(self, actual: Call, expected: Call) -> bool:
         """Whether names are equal and the tool's matcher accepts the arguments."""
         return actual.tool == expected.tool and self._matcher(actual.tool)(arguments(actual), arguments(expected))
@@ -67,6 +73,9 @@ class AgentevalsOptions(Options):
     def _matcher(self, tool: str) -> Matcher:
         override = (self.tool_args_match_overrides or {}).get(tool) or self.tool_args_match_mode
         return MATCHERS.get(override, MATCHERS["ignore"]) if isinstance(override, str) else _on_keys(override)
+
+
+OPTIONS: Final = AgentevalsOptions
 
 
 def create(**options: Any) -> Scorer:

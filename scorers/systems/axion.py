@@ -25,9 +25,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import SequenceMatcher
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import Choices, Options, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments, names
 from scorers.score import Score
 from scorers.systems.formulas import f1_score, share
@@ -47,7 +47,7 @@ class AxionOptions(Options):
 
     check_parameters: bool = False
     strict_order: bool = False
-    parameter_matching_strategy: str = "exact"
+    parameter_matching_strategy: Annotated[str, Choices("exact", "subset", "fuzzy")] = "exact"
     fuzzy_threshold: float = 0.8
     scoring: Literal["recall", "precision", "f1"] = "recall"
     threshold: float = 0.5
@@ -65,6 +65,9 @@ class AxionOptions(Options):
             likeness = sum(_similarity(actual.get(key), value) for key, value in expected.items())
             return not expected or likeness / len(expected) >= self.fuzzy_threshold
         return actual == expected
+
+
+OPTIONS: Final = AxionOptions
 
 
 def create(**options: Any) -> Scorer:

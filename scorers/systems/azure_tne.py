@@ -23,7 +23,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from operator import eq
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments
@@ -42,6 +42,9 @@ class AzureOptions(Options):
 
     matching_mode: Literal["exact_match", "in_order_match", "any_order_match"] = "exact_match"
     with_params: bool = False
+
+
+OPTIONS: Final = AzureOptions
 
 
 def create(**options: Any) -> Scorer:

@@ -22,7 +22,7 @@ Raises, like the original, if a call without arguments is compared with one that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from scorers.call_scorer import (
     Options,
@@ -67,6 +67,9 @@ class DeepevalOptions(Options):
         if self.check_args and optional_arguments(expected) != optional_arguments(actual):
             return False
         return not self.check_output or bool(expected.output == actual.output)
+
+
+OPTIONS: Final = DeepevalOptions
 
 
 def create(**options: Any) -> Scorer:

@@ -8,7 +8,7 @@ A trace does not tell what was permitted, so one of the lists is needed; the ori
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call
@@ -25,6 +25,9 @@ class DeepevalPermissionOptions(Options):
     denied_tools: list[str] | None = None
     threshold: float = 1.0
     strict_mode: bool = False
+
+
+OPTIONS: Final = DeepevalPermissionOptions
 
 
 def create(**options: Any) -> Scorer:

@@ -25,11 +25,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import Choices, Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import ABSENT, Call, names
 from scorers.score import Outcome, Score
 from scorers.systems.equality import deep_equal, stable_key
@@ -50,8 +50,11 @@ class Weights(Options):
 class EvaliteOptions(Options):
     """``mode`` is checked only when the calls are compared, as in the original."""
 
-    mode: str | None = None
+    mode: Annotated[str | None, Choices("exact", "flexible")] = None
     weights: Weights | None = None
+
+
+OPTIONS: Final = EvaliteOptions
 
 
 def create(**options: Any) -> Scorer:

@@ -17,7 +17,7 @@ compares first occurrences.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -51,6 +51,9 @@ _ARGUMENTS: dict[Check, tuple[type | tuple[type, ...], str]] = {
     "usedNoTools": (type(None), ""),
     "noToolErrors": (type(None), ""),
 }
+
+
+OPTIONS: Final = MastraChecksOptions
 
 
 def create(**options: Any) -> Scorer:

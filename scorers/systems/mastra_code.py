@@ -20,7 +20,7 @@ Raises, like the original's constructor, if neither option is given.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -41,6 +41,9 @@ class MastraCodeOptions(Options):
     expected_tool_order: list[str] | None = Field(default=None, alias="expectedToolOrder")
     strict_mode: bool = Field(default=False, alias="strictMode")
     layout: Literal["parts", "per_message"] | None = None
+
+
+OPTIONS: Final = MastraCodeOptions
 
 
 def create(**options: Any) -> Scorer:

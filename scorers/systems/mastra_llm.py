@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -148,6 +148,9 @@ class MastraLLMJudge:
 def create_judge(**options: Any) -> MastraLLMJudge:
     """Returns the judge. Raises `ValueError` for invalid options."""
     return MastraLLMJudge(parse_options(NAME, MastraLLMJudgeOptions, options))
+
+
+OPTIONS: Final = MastraLLMOptions
 
 
 def create(**options: Any) -> Scorer:

@@ -26,7 +26,7 @@ original takes an unknown ordering for relaxed and a negative budget until it ru
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -65,6 +65,9 @@ class MastraTrajectoryOptions(Options):
     blacklisted_tools: list[str] = Field(default=[], alias="blacklistedTools")
     blacklisted_sequences: list[list[str]] = Field(default=[], alias="blacklistedSequences")
     weights: Weights = Weights()
+
+
+OPTIONS: Final = MastraTrajectoryOptions
 
 
 def create(**options: Any) -> Scorer:

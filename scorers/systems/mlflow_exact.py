@@ -16,7 +16,7 @@ The documentation and the code differ:
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments, names, optional_arguments
@@ -30,6 +30,9 @@ class MlflowOptions(Options):
     """Whether the order of the calls matters."""
 
     should_consider_ordering: bool = False
+
+
+OPTIONS: Final = MlflowOptions
 
 
 def create(**options: Any) -> Scorer:

@@ -19,7 +19,7 @@ Missing or null arguments, which the original refuses, count as none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments, names
@@ -33,6 +33,9 @@ class RagasAccuracyOptions(Options):
     """Whether the order of the calls matters."""
 
     strict_order: bool = True
+
+
+OPTIONS: Final = RagasAccuracyOptions
 
 
 def create(**options: Any) -> Scorer:

@@ -9,7 +9,7 @@ Missing or null arguments, which the original refuses, count as none.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments
@@ -20,6 +20,9 @@ from scorers.work import hash_key
 
 NAME = "ragas_f1"
 VERSION = "ragas@0.4.3"
+
+
+OPTIONS: Final = Options
 
 
 def create(**options: Any) -> Scorer:

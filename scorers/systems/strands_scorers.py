@@ -16,7 +16,7 @@ The first three are published as tools for a model that judges, not as metrics. 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -36,6 +36,9 @@ class StrandsOptions(Options):
         description="which of exact, in_order, any_order, tool_called"
     )
     tool: str | None = None
+
+
+OPTIONS: Final = StrandsOptions
 
 
 def create(**options: Any) -> Scorer:

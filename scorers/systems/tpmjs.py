@@ -24,7 +24,7 @@ Raises, like the original, if two calls of one name are compared and either has 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call
@@ -35,6 +35,9 @@ from scorers.systems.pairing import outcomes
 
 NAME = "tpmjs"
 VERSION = "tpmjs/tool-call-accuracy-score@0.2.0"
+
+
+OPTIONS: Final = Options
 
 
 def create(**options: Any) -> Scorer:

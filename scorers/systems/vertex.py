@@ -17,7 +17,7 @@ trajectories, which the published client silently drops from the request.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
 from scorers.calls import Call, arguments, names
@@ -37,6 +37,9 @@ class VertexOptions(Options):
         "exact_match"
     )
     tool_name: str | None = None
+
+
+OPTIONS: Final = VertexOptions
 
 
 def create(**options: Any) -> Scorer:

@@ -138,6 +138,11 @@ def test_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "rules.yaml:4" in capsys.readouterr().err
 
 
+def test_check_lists_the_scorers_and_their_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--systems"]) == 0
+    assert "evalite  evalite@" in capsys.readouterr().out
+
+
 def test_check_a_configuration_and_the_rules_it_names(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "collector.yaml").write_text("rules: [rules.yaml]\n")
     assert main(["check", "--config", str(folder / "collector.yaml")]) == 0

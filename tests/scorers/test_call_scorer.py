@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
-from scorers.call_scorer import Options, labelled_score, make_scorer, parse_options
+from scorers import RuleError, load_rules
+from scorers.call_scorer import Choices, Options, check_options, labelled_score, make_scorer, parse_options
 from scorers.calls import Call
 from scorers.score import Score
 from tests.scorers.systems.cases import SYSTEMS, calls, run
@@ -23,16 +24,51 @@ class Sample(Options):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"mod": "b"}, "sample has no option 'mod'; it has limit, mode, strict"),
-        ({"mode": 5}, "sample option 'mode': Input should be a valid string"),
-        ({"strict": "yes"}, "sample option 'strict': Input should be a valid boolean"),
-        ({"limit": float("nan")}, "sample option 'limit': Input should be a finite number"),
-        ({"mode": 1, "strict": 1}, "sample option 'mode': .*; sample option 'strict': "),
+        ({"mod": "b"}, "sample has no option 'mod'; it has limit, mode, strict; did you mean mode"),
+        ({"mode": 5}, "sample option 'mode' must be text, not 5"),
+        ({"strict": "yes"}, "sample option 'strict' must be true or false, not 'yes'"),
+        ({"limit": float("nan")}, "sample option 'limit' must be a finite number, not nan"),
+        ({"mode": 1, "strict": 1}, "sample option 'mode' must .*; sample option 'strict' must"),
     ],
 )
 def test_the_error_names_the_invalid_option(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_options("sample", Sample, given)
+
+
+class Lenient(Options):
+    """Like a system that takes any text and later raises."""
+
+    mode: Annotated[str | None, Choices("exact", "flexible")] = None
+
+
+def test_a_rule_is_refused_a_value_that_the_original_only_trips_over() -> None:
+    assert parse_options("lenient", Lenient, {"mode": "flexibel"}).mode == "flexibel"
+    check_options("lenient", Lenient, {"mode": "flexible"})
+    check_options("lenient", Lenient, {})
+    with pytest.raises(ValueError, match="'mode' must be one of exact, flexible, not 'flexibel'"):
+        check_options("lenient", Lenient, {"mode": "flexibel"})
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "nearest"),
+    [
+        ("evalite", {"mode": "flexibel"}, "flexible"),
+        ("axion", {"parameter_matching_strategy": "fuzy"}, "fuzzy"),
+        ("agentevals_lc", {"trajectory_match_mode": "strickt"}, "strict"),
+        ("agentevals_lc", {"tool_args_match_overrides": {"a": "ignored"}}, "ignore"),
+        ("adk", {"match_type": "IN_ODER"}, "IN_ORDER"),
+        ("vertex", {"metric": "exact_mach"}, "exact_match"),
+        ("deepeval", {"should_exact_mach": True}, "should_exact_match"),
+        ("tool_choice", {"rubrik": "x"}, "rubric"),
+    ],
+)
+def test_a_mistake_in_an_option_is_found_when_its_rule_is_loaded(
+    system: str, options: dict[str, Any], nearest: str
+) -> None:
+    rule = {"name": "r", "match": {}, "expect": {"tool": "a"}, "scorers": [{"system": system, **options}]}
+    with pytest.raises(RuleError, match=rf"{system} .*did you mean {nearest}\?"):
+        load_rules({"rules": [rule]})
 
 
 def test_valid_options_are_parsed() -> None:

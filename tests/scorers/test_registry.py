@@ -9,6 +9,8 @@ import pytest
 
 from scorers import SCORERS, RuleError, ToolCall, Trajectory, load_rules
 from scorers.registry import FROM_OPTIONS, JUDGES, VERSIONS
+from scorers.system_options import lines
+from tests.scorers import systems_table
 
 # What a scorer cannot do without, where it cannot do without something.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -77,3 +79,14 @@ def test_every_scorer_scores_a_perfect_run_1(name: str) -> None:
 def test_every_scorer_refuses_unknown_options(name: str) -> None:
     with pytest.raises(ValueError, match="no_such_option"):
         SCORERS[name](**OPTIONS.get(name, {}), no_such_option=1)
+
+
+def test_the_readme_has_the_table_of_all_scorers_as_it_is() -> None:
+    assert systems_table.readme() == systems_table.README.read_text()
+
+
+def test_the_list_for_a_terminal_has_every_scorer_and_option() -> None:
+    text = "\n".join(lines())
+    assert all(f"{name}  {version}" in text for name, version in VERSIONS.items())
+    assert "    mode: exact, flexible (default none)" in text
+    assert "    scorer: exact, in_order, any_order, tool_called (required)" in text

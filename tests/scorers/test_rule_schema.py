@@ -8,13 +8,15 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from scorers import RuleError, load_rules
-from scorers.registry import JUDGES, SCORERS
-from scorers.rule_schema import JUDGE_OPTIONS, rule_schema
+from scorers.registry import JUDGES, OPTIONS, SCORERS
+from scorers.rule_schema import rule_schema
 
 SCHEMA = Draft202012Validator(rule_schema())
 
 TOOL = {"name": "search", "description": "finds", "parameters": {"type": "object"}}
 GOOD: list[Any] = [
+    {"system": "evalite", "weights": {"nameOnly": 0.1}},
+    {"system": "mastra_trajectory", "weights": {"accuracy": 0.5}},
     "trajectory",
     "tool_choice",
     {"system": "evalite", "mode": "flexible"},
@@ -28,6 +30,12 @@ GOOD: list[Any] = [
     {"system": "mastra_llm", "availableTools": [{"id": "search", "description": "finds"}]},
 ]
 BAD: list[Any] = [
+    {"system": "evalite", "mode": "flexibel"},
+    {"system": "evalite", "mod": "flexible"},
+    {"system": "evalite", "weights": {"nameOnly": "much"}},
+    {"system": "mastra_trajectory", "weights": {"nameOnly": 0.5}},
+    {"system": "axion", "parameter_matching_strategy": "bogus"},
+    {"system": "trajectory", "mode": "strict"},
     "tool_chioce",
     {"system": "evalight"},
     {"system": "evalite", "sample_rate": 0.1},
@@ -62,4 +70,4 @@ def test_the_schema_refuses_invalid_rule_files(scorer: Any) -> None:
 def test_the_schema_names_every_scorer() -> None:
     by_name, _ = SCHEMA.schema["$defs"]["ScorerRef"]["anyOf"]  # type: ignore[index]
     assert set(by_name["enum"]) == {*SCORERS, *JUDGES}
-    assert JUDGE_OPTIONS.keys() == JUDGES.keys()
+    assert {*SCORERS, *JUDGES} == OPTIONS.keys()

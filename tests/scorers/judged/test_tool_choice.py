@@ -248,7 +248,7 @@ def test_the_rule_defines_tools_captured_by_name_only() -> None:
         ({"available_tools": [{"description": "nameless"}]}, r"available_tools\.0\.name"),
         ({"available_tools": [{"name": ""}]}, r"available_tools\.0\.name"),
         ({"available_tools": [{"name": "a", "schema": {}}]}, "has no option 'available_tools.0.schema'"),
-        ({"available_tools": [{"name": "a"}] * 129}, "at most 128 items"),
+        ({"available_tools": [{"name": "a"}] * 129}, "at most 128 entries"),
         ({"available_tools": "get_weather"}, "available_tools"),
     ],
 )

@@ -47,12 +47,12 @@ DOCUMENTS: list[tuple[object, str, str]] = [
 RULES: list[tuple[dict[str, Any], str, str]] = [
     # keys of a rule, where in the rule, what
     ({"pas": 1}, ".pas", "did you mean pass?"),
-    ({"pass": 1.5}, ".pass", "must be less than or equal to 1"),
+    ({"pass": 1.5}, ".pass", "must be at most 1"),
     ({"pass": "0.9"}, ".pass", "must be a number"),
     ({"scope": "runs"}, ".scope", "did you mean run?"),
     ({"match": {"rout": "x"}}, ".match.rout", "did you mean route?"),
     ({"match": {"route": 5}}, ".match.route", "must be text"),
-    ({"scorers": []}, ".scorers", "at least 1 item"),
+    ({"scorers": []}, ".scorers", "must not be empty"),
     ({"scorers": ["a", "a"]}, ".scorers", "two scorers are named a"),
     ({"constraints": [{}]}, ".constraints[0]", "exactly one of the keys"),
     ({"constraints": [{"presedence": ["a", "b"]}]}, ".constraints[0].presedence", "did you mean precedence?"),
@@ -72,9 +72,9 @@ ELEMENTS: list[tuple[Any, str, str]] = [
     ({"tool": "a", "argumets": {}}, ".argumets", "did you mean arguments?"),
     ({"tool": {"regex": "(?=a)"}}, ".tool.regex", "RE2"),
     ({"optional": {"one_of": ["a", {"tol": "b"}]}}, ".optional.one_of[1]", "did you mean tool?"),
-    ({"one_of": []}, ".one_of", "at least 1 item"),
+    ({"one_of": []}, ".one_of", "must not be empty"),
     ({"repeat": "a", "min": 3, "max": 2}, "", "max 2 is below 3"),
-    ({"repeat": "a", "min": -1}, ".min", "must be greater than or equal to 0"),
+    ({"repeat": "a", "min": -1}, ".min", "must be at least 0"),
 ]
 ARGUMENTS: list[tuple[Any, str, str]] = [
     # what is asked of argument x, where in it, what
