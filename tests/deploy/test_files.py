@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from collector import __version__
 from collector.config.model import load_config
 from collector.config.yaml_documents import rule_paths
 from collector.scoring.rule_files import check_rules
@@ -110,6 +111,19 @@ def test_the_image_is_built_in_stages_and_not_run_as_root() -> None:
     for name in copied:
         assert (DEPLOY.parent / name).exists()
         assert f"!{name}\n" in ignored
+
+
+def test_the_image_has_one_name_wherever_it_is_named() -> None:
+    """Built with one name, run with another: a pod would wait for an image that nobody has."""
+    name = f"rightcall:{__version__}"
+    files = [*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.md"), DEPLOY / "Dockerfile", CHART / "README.md"]
+    texts = {path.name: path.read_text("utf-8") for path in files}
+    named = {
+        found for text in texts.values() for found in re.findall(r"(?:image: |-t |docker-image )(rightcall\S*)", text)
+    }
+    assert named == {name}
+    values = load(CHART / "values.yaml")["image"]
+    assert f"{values['repository']}:{values['tag'] or load(CHART / 'Chart.yaml')['appVersion']}" == name
 
 
 def test_the_image_has_only_packages_whose_hashes_are_in_a_lock() -> None:

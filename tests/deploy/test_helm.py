@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.collector_process import CollectorProcess
+from tests import otlp_data as data
+from tests.collector_process import CollectorProcess, send
 from tests.deploy.manifests import (
     Manifest,
     assert_restricted,
@@ -23,6 +25,7 @@ from tests.deploy.manifests import (
     one,
 )
 from tests.deploy.programs import CHART, DEPLOY, must_run, must_run_python, program, run, same_files
+from tests.sinks import OtlpSink
 from tests.waiting import wait_for
 
 CASES = sorted((CHART / "ci").glob("*-values.yaml"))
@@ -111,6 +114,10 @@ def test_the_defaults_render_and_are_valid(tmp_path: Path, monkeypatch: pytest.M
         ([*JUDGE, "config.judge.api_key=s3cret"], "reference that in judgeApiKey"),
         ([*JUDGE, "config.judge.headers.X-Api-Key=s3cret"], "from a Secret"),
         (["judgeApiKey.secret=a"], "no judge to use it"),
+        (["spool.enabled=true", "spool.sizeMiB=4096"], "Set volumeSize to 4633Mi or more, or sizeMiB to 1745 or less"),
+        (["spool.enabled=true", "spool.volumeSize=big"], "is not an amount of memory or storage such as 512Mi or 2Gi"),
+        (["config.memory_limiter.limit_mib=1000"], "more than nine tenths of resources.limits.memory 1Gi"),
+        (["resources.limits.memory=64Mi"], "Set 256Mi or more"),
         (["mod=sidecar"], "Additional property mod is not allowed"),
         (["config.traces.setle=3s"], "Additional property setle is not allowed"),
         (["mode=daemonset"], "mode must be one of"),
@@ -164,6 +171,40 @@ def test_secrets_come_by_reference() -> None:
     assert secret["valueFrom"] == {"secretKeyRef": {"name": "backend-token", "key": "authorization"}}
     config = yaml.safe_load(one(items, "ConfigMap", "agents-rightcall-config")["data"]["config.yaml"])
     assert config["exporters"]["otlp"]["headers"] == {"authorization": "${env:RIGHTCALL_HEADER_0}"}
+
+
+@pytest.mark.parametrize(
+    ("option", "limit_mib"),
+    [
+        ("resources.limits.memory=1Gi", 819),
+        ("resources.limits.memory=1.5Gi", 1228),
+        ("resources.limits.memory=1G", 762),
+        ("resources.limits.memory=1073741824", 819),
+        ("config.memory_limiter.limit_mib=500", 500),
+        ("resources.limits=null", None),
+    ],
+)
+def test_memory_is_bounded_below_what_the_kernel_allows(option: str, limit_mib: int | None) -> None:
+    config = one(render("--set", option), "ConfigMap", "agents-rightcall-config")["data"]["config.yaml"]
+    assert yaml.safe_load(config).get("memory_limiter", {}).get("limit_mib") == limit_mib
+
+
+def test_the_install_line_delivers_to_the_backend_that_it_names(tmp_path: Path) -> None:
+    """A Tempo in plain text that takes only traces. The line is that of the README, rendered instead of installed."""
+    readme = (CHART / "README.md").read_text("utf-8").replace("\\\n", " ")
+    (line,) = re.findall(r"^helm install (.*)$", readme, re.MULTILINE)
+    words = shlex.split(line)
+    text = must_run([program("helm"), "template", *KUBE, words[0], CHART, *words[2:]])
+    config = yaml.safe_load(one(manifests(text), "ConfigMap", "rightcall-config")["data"]["config.yaml"])
+    assert config["exporters"]["otlp"]["endpoint"] == "tempo:4317"
+    with OtlpSink(signals=["traces"]) as tempo:
+        otlp = {**config["exporters"]["otlp"], "endpoint": tempo.endpoint}
+        with CollectorProcess((DEPLOY / "config" / "rules.yaml").read_text(), otlp) as process:
+            send(process, data.span(1))
+            wait_for(tempo.spans)
+            assert process.stop() == 0
+            assert "dropped" not in process.log
+            assert "failed" not in process.log
 
 
 def test_load_balancers_find_the_replicas() -> None:

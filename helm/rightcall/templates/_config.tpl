@@ -17,6 +17,12 @@
 {{- if .Values.spool.enabled -}}
 {{- $_ := set $own "spool" (dict "path" "/var/lib/rightcall/spool" "max_size_mib" (int .Values.spool.sizeMiB)) -}}
 {{- end -}}
+{{- $memory := dig "limits" "memory" "" .Values.resources -}}
+{{- if and $memory (not (dig "memory_limiter" "limit_mib" 0 .Values.config)) -}}
+{{- /* Four fifths, as the collector itself takes of its cgroup: here it is written where an operator can see it. */ -}}
+{{- $limit := div (mul 4 (include "rightcall.mebibytes" $memory | int64)) 5 -}}
+{{- $_ := set $own "memory_limiter" (dict "limit_mib" $limit) -}}
+{{- end -}}
 {{- if .Values.exporterHeaders -}}
 {{- $headers := dict -}}
 {{- range $index, $entry := .Values.exporterHeaders -}}

@@ -68,6 +68,18 @@ app.kubernetes.io/component: load-balancer
 {{- if and (eq .Values.mode "gateway") (eq .Values.routing "loadBalancer") -}}yes{{- end -}}
 {{- end -}}
 
+{{/* A quantity of Kubernetes, such as 1Gi, 512Mi, 1.5G or 536870912, in whole MiB. */}}
+{{- define "rightcall.mebibytes" -}}
+{{- $text := toString . -}}
+{{- if kindIs "float64" . -}}{{- $text = printf "%.0f" . -}}{{- end -}}
+{{- if not (regexMatch "^[0-9]+(\\.[0-9]+)?([kMGT]|[KMGT]i)?$" $text) -}}
+{{- fail (printf "%q is not an amount of memory or storage such as 512Mi or 2Gi." $text) -}}
+{{- end -}}
+{{- $number := regexFind "^[0-9.]+" $text | float64 -}}
+{{- $bytes := get (dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776) (regexFind "[kKMGTi]+$" $text) -}}
+{{- divf (mulf $number (float64 $bytes)) 1048576 | floor | int64 -}}
+{{- end -}}
+
 {{/* As the Pod Security Standard `restricted` requires. */}}
 {{- define "rightcall.podSecurityContext" -}}
 runAsNonRoot: true

@@ -32,6 +32,21 @@
 {{- if .Values.config.spool -}}
 {{- fail "config.spool is set by the chart: use spool.enabled and spool.sizeMiB." -}}
 {{- end -}}
+{{- if .Values.spool.enabled -}}
+{{- $volume := include "rightcall.mebibytes" .Values.spool.volumeSize | int64 -}}
+{{- $needed := add 128 (.Values.spool.sizeMiB | int64) (div (.Values.spool.sizeMiB | int64) 10) -}}
+{{- if lt $volume $needed -}}
+{{- fail (printf "spool.volumeSize %v is too small for spool.sizeMiB %v: the log of SQLite and requests on their way need room too. Set volumeSize to %vMi or more, or sizeMiB to %v or less." .Values.spool.volumeSize .Values.spool.sizeMiB $needed (max 0 (div (mul 10 (sub $volume 128)) 11))) -}}
+{{- end -}}
+{{- end -}}
+{{- $memory := dig "limits" "memory" "" .Values.resources -}}
+{{- $budget := dig "memory_limiter" "limit_mib" 0 .Values.config | int64 -}}
+{{- if and $memory $budget (gt $budget (div (mul 9 (include "rightcall.mebibytes" $memory | int64)) 10)) -}}
+{{- fail (printf "config.memory_limiter.limit_mib %v is more than nine tenths of resources.limits.memory %v: the kernel would kill the collector before it refuses requests. Leave limit_mib out, and the chart sets four fifths." $budget $memory) -}}
+{{- end -}}
+{{- if and $memory (lt (include "rightcall.mebibytes" $memory | int64) 256) -}}
+{{- fail (printf "resources.limits.memory %v is too little: the collector itself takes about 100 MiB. Set 256Mi or more." $memory) -}}
+{{- end -}}
 {{- range $name, $wrong := dict "config.rules" .Values.config.rules "config.admin" .Values.config.admin "config.receivers.otlp.protocols" (dig "receivers" "otlp" "protocols" (dict) .Values.config | values | toJson | contains "endpoint") -}}
 {{- if $wrong -}}
 {{- fail (printf "%s is set by the chart: use rules and ports." $name) -}}
