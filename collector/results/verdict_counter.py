@@ -45,15 +45,16 @@ class VerdictCounter:
 
     def _count_run(self, verdict: Verdict) -> None:
         telemetry, run = self._telemetry, verdict.run
-        self._add(telemetry.runs, (verdict.release,))
+        self._add(telemetry.runs, (verdict.release,), run.trace_id)
         if reason := verdict.unscored_reason:
             labels = (reason, telemetry.label("route", run.route), telemetry.label("agent", run.agent))
-            self._add(telemetry.runs_unscored, labels)
+            self._add(telemetry.runs_unscored, labels, run.trace_id)
         if run.found_intent is not None:
             self._add(telemetry.intents, (run.found_intent.by,))
         if verdict.rule is not None and verdict.label in _COUNTED:
             for call, outcome in zip(run.trajectory.calls, verdict.outcomes, strict=True):
-                self._add(telemetry.tool_calls, (verdict.rule, telemetry.label("tool", call.name), outcome))
+                labels = (verdict.rule, telemetry.label("tool", call.name), outcome)
+                self._add(telemetry.tool_calls, labels, run.trace_id)
 
     def flush(self) -> None:
         """Bring what was gathered to /metrics, with the latest trace of each series as its exemplar."""
@@ -70,9 +71,12 @@ class VerdictCounter:
         self._exemplars.clear()
         self._scores.clear()
 
-    def _add(self, metric: Counter, labels: tuple[str, ...]) -> None:
+    def _add(self, metric: Counter, labels: tuple[str, ...], exemplar: bytes = b"") -> None:
+        """Count one, of the trace ``exemplar``."""
         key = (metric, labels)
         self._counts[key] = self._counts.get(key, 0) + 1
+        if exemplar:
+            self._exemplars[key] = exemplar
 
     def _begin(self, series: tuple[str, ...]) -> None:
         """Show both counters from the start, at 0: a rate cannot see a series born at 1."""
@@ -90,8 +94,7 @@ class VerdictCounter:
             if series not in self._begun:
                 self._begin(series)
             labels = (*series, label.format(score.label) if label else score.label)
-            self._add(telemetry.evaluations, labels)
-            self._exemplars[telemetry.evaluations, labels] = run.trace_id
+            self._add(telemetry.evaluations, labels, run.trace_id)
             if score.value is not None and score.label in _COUNTED and not label:
                 before = self._scores.get((series, score.value))
                 self._scores[series, score.value] = (1 + (before[0] if before else 0), run.trace_id)

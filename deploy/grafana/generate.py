@@ -245,7 +245,7 @@ HEALTH: Sequence[Panel] = (
         "rightcall_receiver_accepted_spans_total", "transport", "cps", "Accepted spans", "Accepted from senders."
     ),
     counter_panel(
-        "rightcall_receiver_refused_spans_total", "reason", "cps", "Refused requests", "Requests refused, by reason."
+        "rightcall_receiver_refused_spans_total", "reason", "cps", "Refused requests", "By reason. Requests, not spans."
     ),
     counter_panel("rightcall_exporter_sent_spans_total", "exporter", "cps", "Sent spans", "Delivered to the backend."),
     counter_panel(

@@ -8,7 +8,7 @@ from collector.component import Judge
 from collector.config.judge import JudgeConfig
 from collector.errors import ConfigError
 
-MISSING = "`judge:` needs the extra judge: pip install 'rightcall[judge]'"
+MISSING = "`judge:` needs the extra judge; in a checkout: pip install '.[judge]'"
 
 
 def build(config: JudgeConfig) -> Judge:

@@ -215,3 +215,16 @@ def test_what_showed_an_intent_is_counted_and_what_showed_none() -> None:
     looked = [FoundIntent("refund", "keyword", ""), FoundIntent(None, "none", ""), FoundIntent(None, "none", ""), None]
     telemetry = counted(*[verdict_of("a", run={"found_intent": found}) for found in looked])
     assert [value(telemetry, "intents_total", by=by) for by in ("keyword", "none", "example")] == [1, 2, 0]
+
+
+@pytest.mark.parametrize("metric", ["evaluations", "evaluation_score", "tool_calls", "runs", "runs_unscored"])
+def test_what_is_counted_of_a_run_leads_to_its_trace(metric: str) -> None:
+    """The alert on forbidden calls is on tool_calls."""
+    verdict, unsure = verdict_of("delete_order", outcomes=("forbidden",)), verdict_of("a", label="ambiguous")
+    text = openmetrics(counted(verdict, unsure).registry).decode()
+    counted_once = [
+        line
+        for line in text.splitlines()
+        if line.startswith((f"rightcall_{metric}_total{{", f"rightcall_{metric}_bucket{{")) and " 0.0" not in line
+    ]
+    assert any(f'# {{trace_id="{verdict.run.trace_id.hex()}"}}' in line for line in counted_once)

@@ -249,7 +249,7 @@ def test_an_authority_of_ones_own(tmp_path: Path) -> None:
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r"pip install 'rightcall\[judge\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[judge\]'"):
         judges.build(config("http://127.0.0.1:1/v1"))
 
 
