@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 
 from collector import dialects
-from collector.assembly.assembler import Assembler, Due
+from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import Conversations
-from collector.assembly.trace import Trace
 from collector.clock import Clock
 from collector.component import ExportRequest, Rejected, Signal
 from collector.config.memory import memory_budget
 from collector.config.model import Config
 from collector.conversation_pipeline import ConversationPipeline
-from collector.delivery.hold import HeldExport, HoldQueue
+from collector.delivery.hold import HoldQueue
 from collector.delivery.sending_queue import Outgoing
 from collector.errors import CollectorError
 from collector.judging import recorded_content
@@ -31,20 +29,19 @@ from collector.judging.queue import JudgeQueue
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
 from collector.otlp.structure import Structure
-from collector.reconstruction.doubts import AWAITED
-from collector.reconstruction.reconstruct import ContextSettings, Run, reconstruct
+from collector.reconstruction.reconstruct import ContextSettings
 from collector.request_pipeline import Reader, RequestPipeline, Steps
 from collector.results.redaction import Redaction
-from collector.results.results import Results, resource_of
-from collector.scoring.conversations import collect
+from collector.results.results import Results
 from collector.scoring.rule_files import LoadedRules
-from collector.scoring.select_and_score import TENANT_ATTRIBUTES, Scored, Scoring, arguments_to_embed, words_to_embed
+from collector.scoring.select_and_score import TENANT_ATTRIBUTES, Scoring
 from collector.scoring.verdict import Verdict
 from collector.storage.journal import Journal
 from collector.storage.records import SpoolRecord
 from collector.storage.recovery import Recovery
 from collector.storage.spool import Spool
 from collector.telemetry.metrics import Telemetry
+from collector.trace_pipeline import Rules, TracePipeline
 from collector.verdict_output import VerdictOutput
 
 _log = logging.getLogger(__name__)
@@ -75,7 +72,6 @@ class Pipeline:
     ) -> None:
         self._telemetry, self._queue, self._clock, self._embed_ahead = telemetry, queue, clock, embed_ahead
         self._context, self._user_input = config.context, user_input
-        self._confirms = config.traces.confirm > config.traces.settle
         self._judge_queue, budget = judge_queue, memory_budget(config)
         self._assembler = assembler = Assembler(config.traces, budget)
         self._journal = Journal(spool, assembler.is_open, config.traces.idle_timeout) if spool is not None else None
@@ -89,6 +85,10 @@ class Pipeline:
             self._conversations, rules.set, self._journal, self._output, telemetry, clock, self._wait_for,
             round(config.context.clock_skew * 1e9),
         )  # fmt: skip
+        self._traces = TracePipeline(
+            assembler, self._conversation_pipeline, self._results, self._hold_queue, self._journal, self._output, telemetry,
+            clock, wait_for=self._wait_for, confirms=config.traces.confirm > config.traces.settle,
+        )  # fmt: skip
         self._requests = RequestPipeline(
             assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._enforce_limits
         )
@@ -98,16 +98,19 @@ class Pipeline:
 
     def set_rules(self, rules: LoadedRules) -> None:
         """Score by these rules from now on, open traces too."""
-        self._rules = self._conversation_pipeline.rules = rules.set
-        self._collects_runs = rules.set.has_scope("conversation")
-        self._submits = self._judge_queue is not None and rules.set.has_judges()
+        self._conversation_pipeline.rules = rules.set
         # Without a queue the runs are for whoever reads them from the verdicts, with all that a judge would be told.
         judged = rules.set.has_judges() and (self._judge_queue is None or self._judge_queue.has_judge)
         route, intent = tuple(self._context.route), tuple(self._context.intent)
         user_input = self._user_input or judged or bool(rules.set.intents)
         skew_ns = round(self._context.clock_skew * 1e9)
-        self._settings = ContextSettings(route, intent, skew_ns, user_input=user_input, content=judged)
-        self._scoring = Scoring(rules.set, skew_ns, self._assembler.was_scored)
+        self._traces.rules = Rules(
+            rules.set,
+            ContextSettings(route, intent, skew_ns, user_input=user_input, content=judged),
+            Scoring(rules.set, skew_ns, self._assembler.was_scored),
+            collects_runs=rules.set.has_scope("conversation"),
+            submits=self._judge_queue is not None and rules.set.has_judges(),
+        )
         attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes)
         prefixes = dialects.ATTRIBUTE_PREFIXES
         read_span, read_log = dialects.read_span, dialects.read_log
@@ -145,34 +148,46 @@ class Pipeline:
         Returns in how many seconds there is more to do. The budget limits how long scoring keeps new requests waiting.
         """
         now = self._clock.now()
+        self._traces.resume(now + budget)
         for trace, due in self._assembler.due(now):
-            self._release_if_complete(trace, due)
-            if self._clock.now() - now > budget:
+            self._traces.release_if_complete(trace, due)
+            if self._clock.now() - now > 2 * budget:
                 self._output.flush(now)
                 return 0.0
         for _ in self._conversation_pipeline.release_due(now):
-            if self._clock.now() - now > budget:
+            if self._clock.now() - now > 2 * budget:
                 self._output.flush(now)
                 return 0.0
+        self._traces.resume(now + 2 * budget)
         self._hold_queue.advance(now)
         self._output.flush(now)
         if self._journal is not None:
             self._journal.sweep(now)
+        if self._traces.busy:
+            return 0.0
         parts = (self._assembler, self._conversation_pipeline, self._hold_queue)
         deadlines = [part.next_deadline() for part in parts]
         return max(0.0, min((deadline for deadline in deadlines if deadline is not None), default=now + 1.0) - now)
 
-    def evict(self, count: int = 100) -> None:
-        """Release the oldest traces and conversations as they are, because the memory limit is reached."""
-        for trace in self._assembler.open_traces()[:count]:
-            self._release(trace, "evicted")
+    def evict(self, count: int = 100, budget: float = 0.01) -> None:
+        """Release the oldest traces and conversations as they are, because the memory limit is reached.
+
+        Up to ``count`` of them, for about ``budget`` seconds.
+        """
+        until = self._clock.now() + budget
+        for trace in self._assembler.open_traces(count):
+            if not trace.leaving:
+                self._traces.evict(trace)
+            if self._clock.now() >= until:
+                break
         self._conversation_pipeline.release("evicted", count)
         self.flush()
 
     def drain(self, release: str) -> None:
         """Release every open trace and conversation as it is, for ``release``: "shutdown" or "end_of_input"."""
+        self._traces.abandon()
         for trace in self._assembler.open_traces():
-            self._release(trace, release)
+            self._traces.release(trace, release)
         self._conversation_pipeline.release(release)
         self._output.flush(float("inf"))
 
@@ -215,30 +230,7 @@ class Pipeline:
             self._telemetry.resumed_spans.inc(len(raws))
             self._queue.put(ExportRequest("traces", lazy.join([(record.envelope, raws)]), len(raws)))
 
-    # ---- one trace: is it complete, and can it be scored now
-
-    def _release_if_complete(self, trace: Trace, due: Due) -> None:
-        started, runs = self._clock.now(), list[Run]()
-        try:
-            runs = self._reconstruct(trace)
-            if due is Due.SETTLED and any(doubt.name in AWAITED for run in runs for doubt in run.trajectory.doubts):
-                self._assembler.wait(trace, "incomplete")
-                return
-            if self._rules.embeds and (wait := self._wait_for_texts(runs)):
-                self._assembler.postpone(trace, self._clock.now() + wait)
-                return
-            scored = self._scoring.verdicts_of(trace, runs, due.release)
-            if due is Due.SETTLED and self._confirms and scored.may_change(self._rules):
-                self._assembler.wait(trace, "confirm")
-                return
-        except Exception as error:  # noqa: BLE001 - a bug, or a trace nobody expected, must not end the process
-            scored = self._failed(trace, runs, due.release, error)
-        self._finish(trace, runs, scored, due.release, started)
-
-    def _wait_for_texts(self, runs: list[Run]) -> float:
-        """The user's words first: which rule looks at which arguments may depend on the intent they show."""
-        words = self._wait_for(words_to_embed(runs, self._rules))
-        return words or self._wait_for(arguments_to_embed(runs, self._rules, ("run", "trace")))
+    # ---- called by the parts
 
     def _wait_for(self, texts: Iterable[str]) -> float:
         """Returns in how many seconds these texts will be embedded, 0 if they are, or nothing embeds ahead."""
@@ -251,50 +243,6 @@ class Pipeline:
         """After each slice, in steps. Results that wait for a judge give way first: their verdicts are made."""
         self._hold_queue.shed(now)
         while (trace := self._assembler.over_limit()) is not None:
-            self._release(trace, "evicted")
+            self._traces.evict(trace)
             yield
         self._output.flush(now)
-
-    def _release(self, trace: Trace, release: str) -> None:
-        started, runs = self._clock.now(), list[Run]()
-        try:
-            runs = self._reconstruct(trace)
-            scored = self._scoring.verdicts_of(trace, runs, release)
-        except Exception as error:  # noqa: BLE001 - as above
-            scored = self._failed(trace, runs, release, error)
-        self._finish(trace, runs, scored, release, started)
-
-    # ---- from a trace to its results
-
-    def _reconstruct(self, trace: Trace) -> list[Run]:
-        return reconstruct(trace.trace_id, list(trace.spans.values()), trace.parents(), self._settings)
-
-    def _failed(self, trace: Trace, runs: list[Run], release: str, error: Exception) -> Scored:
-        _log.exception("trace %s could not be scored", trace.trace_id.hex())
-        return self._scoring.failed(trace, runs, release, error)
-
-    def _finish(self, trace: Trace, runs: list[Run], scored: Scored, release: str, started: float) -> None:
-        """Export the annotated spans and the events of a scored trace, and close it."""
-        now = self._clock.now()
-        self._telemetry.scoring_seconds.observe(now - started)
-        try:
-            spans, events = self._results.of_trace(trace, scored.verdicts)
-            collected = list(collect(trace, runs, scored.verdicts)) if self._collects_runs else []
-        except Exception as error:  # noqa: BLE001 - as above
-            scored, collected = self._failed(trace, runs, release, error), []
-            spans, events = self._results.of_trace(trace, scored.verdicts)
-        verdicts = scored.verdicts
-        self._output.record(trace, scored.given)
-        export = HeldExport(trace.trace_id, spans, events)
-        if self._submits:
-            self._output.submit_for_judging(verdicts, export, partial(resource_of, trace), trace.size)
-            export.span_ids = [span_id for span_id, _, _ in trace.held_spans()] if export.awaited else ()
-        if trace.histories and not any(call.known_by == "result" for run in runs for call in run.trajectory.calls):
-            self._assembler.drop_histories(trace)  # large, and no evidence that a revision would need
-        evicted = self._assembler.close(trace)
-        if self._journal is not None:
-            self._journal.close(trace, evicted)
-        self._hold_queue.add(export, now)
-        self._output.count(verdicts)
-        if collected:
-            self._conversation_pipeline.add(collected, now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -99,10 +99,11 @@ class CompiledRule:
         """The scorers of the rule that ask a model."""
         return self._judges
 
-    def evaluate(self, trajectory: Trajectory) -> list[Evaluation]:
+    def evaluate(self, trajectory: Trajectory, before_each: Callable[[], None] | None = None) -> list[Evaluation]:
         """Returns an evaluation for each scorer of the rule that asks no model, in their order.
 
-        Never raises: the score of a scorer that raised is an error score.
+        Never raises: the score of a scorer that raised is an error score. ``before_each`` is called before each part of a
+        scorer's work, which may take a while.
         """
         evaluations = []
         for index, ref in enumerate(self.rule.scorers):
@@ -110,7 +111,7 @@ class CompiledRule:
                 continue
             name = ref.name or ref.system
             try:
-                score = self._score(name, trajectory, Work())
+                score = self._score(name, trajectory, Work(before_each))
             except Exception as error:  # noqa: BLE001 - one scorer's failure does not affect the others
                 score = error_score(error)
             version = self._systems[name].version if name in self._systems else trajectory_scorer.VERSION

@@ -7,6 +7,7 @@ not depend on what was scored before.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 MAX_WORK: Final = 500_000
@@ -29,11 +30,17 @@ class Work:
     left = MAX_WORK  # of the class, since one is made for each evaluation
     """Units that are left."""
 
+    def __init__(self, before_each: Callable[[], None] | None = None) -> None:
+        """``before_each`` is called before each part of the work."""
+        self._before_each = before_each
+
     def spend(self, units: int, part: str) -> None:
         """Spend this work on ``part``. Raises WorkLimitError once more is spent than there is."""
         self.left -= units
         if self.left < 0:
             raise WorkLimitError(part)
+        if self._before_each is not None:
+            self._before_each()
 
 
 def hash_key(number: float) -> float | bytes:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
+from itertools import islice
 from typing import Literal
 
 from collector.assembly.deadlines import Deadlines
@@ -33,6 +34,8 @@ _LARGE = 1000
 
 _MAX_ANCESTORS = 256
 """How many parents of a late span are searched for a run with a verdict; a span further below is held like a new one."""
+MAX_LEAVING = 64
+"""How many evicted traces wait for their verdict, if they are large."""
 _SCORED_PER_REMEMBERED = 20
 """Of how many times as many runs as traces are remembered it is known that they were scored."""
 
@@ -93,6 +96,7 @@ class Assembler:
         self._deadlines = Deadlines(self._open)
         self._max_links = 16 * 10 * config.max_spans
         self._scored = _ScoredRuns(_SCORED_PER_REMEMBERED * config.remember)
+        self._leaving = 0
         self.held = HeldSpans(budget.open_traces)
 
     def __len__(self) -> int:
@@ -154,7 +158,7 @@ class Assembler:
         trace.spans[key] = span
         trace.has_agent |= span.role == Role.AGENT
         size = SPAN + 2 * received if received <= SHORT else span_bytes(span, received)
-        if span.history is not None:
+        if span.history is not None and not trace.evaluating:
             size -= trace.keep_longest_history(span)
         if span.resource is not trace.resource:
             trace.resource = span.resource
@@ -174,6 +178,8 @@ class Assembler:
     def due(self, now: float) -> Iterator[tuple[Trace, Due]]:
         """Yield the traces that are due. For each call ``close``, or ``wait`` or ``postpone``."""
         for trace in self._deadlines.pop_due(now):
+            if trace.evaluating:
+                continue
             deadline = self._deadline(trace)
             if deadline > now:
                 self._deadlines.schedule(trace.trace_id, deadline)
@@ -187,25 +193,47 @@ class Assembler:
     def wait(self, trace: Trace, reason: Literal["incomplete", "confirm"]) -> None:
         """Make a trace that settled due again when a span arrives, or when it has been quiet long enough for ``reason``."""
         trace.waiting = reason
-        self._deadlines.schedule(trace.trace_id, self._deadline(trace))
+        self.postpone(trace, self._deadline(trace))
 
     def postpone(self, trace: Trace, at: float) -> None:
         """Make a trace that cannot be scored yet due at ``at``."""
+        trace.evaluating = False
         self._deadlines.schedule(trace.trace_id, at)
 
+    def look_again(self, trace: Trace) -> None:
+        """Make a trace due again when it is quiet: spans arrived while it was evaluated."""
+        self.postpone(trace, self._deadline(trace))
+
     def over_limit(self) -> Trace | None:
-        """The oldest trace if a limit is exceeded: release it as evicted."""
-        if self._open and (len(self._open) > self._config.max_open or self.held.exceeded()):
-            return next(iter(self._open.values()))
+        """The oldest trace if a limit is exceeded: release it as evicted, or call ``leave``."""
+        if len(self._open) - self._leaving > self._config.max_open or self.held.exceeded():
+            return next((trace for trace in self._open.values() if not trace.leaving), None)
         return None
+
+    def leave(self, trace: Trace, *, always: bool = False) -> bool:
+        """Count an evicted trace that closes after a while to no limit any more.
+
+        Returns False, unless ``always``, if too much is leaving already.
+        """
+        size = trace.size + sum(map(len, trace.held.values()))
+        if not always and self._leaving and (self._leaving == MAX_LEAVING or not self.held.may_leave(size)):
+            return False
+        trace.leaving, self._leaving = size, self._leaving + 1
+        self.held.leaving += size
+        return True
+
+    def _stay(self, trace: Trace) -> None:
+        if trace.leaving:
+            self.held.leaving -= trace.leaving
+            trace.leaving, self._leaving = 0, self._leaving - 1
 
     def next_deadline(self) -> float | None:
         """Returns when ``due`` may next yield something, None for never."""
         return self._deadlines.next()
 
-    def open_traces(self) -> list[Trace]:
-        """Every open trace, oldest first."""
-        return list(self._open.values())
+    def open_traces(self, count: int | None = None) -> list[Trace]:
+        """The ``count`` oldest open traces, or all of them, oldest first."""
+        return list(islice(self._open.values(), count))
 
     def is_open(self, trace_id: bytes) -> bool:
         """Whether the trace waits for its verdict."""
@@ -218,6 +246,8 @@ class Assembler:
     def close(self, trace: Trace) -> Sequence[Trace]:
         """Drop all of the trace but what recognises late spans. Returns the traces that are not remembered any more."""
         trace.apply(TraceEvent.RELEASED)
+        trace.evaluating = False
+        self._stay(trace)
         del self._open[trace.trace_id]
         self.held.count -= len(trace.held)
         self.held.bytes -= sum(map(len, trace.held.values())) + trace.size
@@ -227,6 +257,18 @@ class Assembler:
         for old in evicted:
             self._scored.add(old)
         return evicted
+
+    def close_snapshot(self, trace: Trace, snapshot: Trace, now: float) -> None:
+        """Close the trace as it was in ``snapshot``. The spans it has had since are those of a trace reopened by them."""
+        trace.apply(TraceEvent.RELEASED)
+        trace.apply(TraceEvent.ARRIVED)
+        trace.evaluating = False
+        self._stay(trace)
+        for span_id in snapshot.held:
+            self.held.bytes -= len(trace.held.pop(span_id))
+        self.held.count -= len(snapshot.held)
+        trace.opened, trace.waiting = now, ""
+        self._deadlines.schedule(trace.trace_id, now + self._config.settle)
 
     def drop_histories(self, trace: Trace) -> None:
         """Drop the inputs of all model requests of an open trace."""

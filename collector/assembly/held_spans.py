@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_LEAVING_SHARE = 4
+
 
 @dataclass(slots=True)
 class HeldSpans:
@@ -12,6 +14,8 @@ class HeldSpans:
     max_bytes: int
     count: int = 0
     bytes: int = 0
+    leaving: int = 0
+    """Those of the bytes that are of evicted traces, and will be free once their verdicts are made."""
 
     def has_room(self, size: int) -> bool:
         """Whether ``size`` more bytes fit."""
@@ -19,4 +23,8 @@ class HeldSpans:
 
     def exceeded(self) -> bool:
         """Whether some held spans must be released."""
-        return self.bytes > self.max_bytes
+        return self.bytes - self.leaving > self.max_bytes
+
+    def may_leave(self, size: int) -> bool:
+        """Whether so many bytes more may wait for that, beyond the budget."""
+        return self.leaving + size <= self.max_bytes // _LEAVING_SHARE

@@ -6,7 +6,7 @@ There may be a hundred thousand of these: what most of them never have takes no 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, cast
@@ -98,6 +98,10 @@ class Trace:
     """The model request with the longest history of each conversation, by a hash of how that begins."""
     known_parents: dict[bytes, bytes] | None = None
     links_read: int = 0
+    evaluating: bool = False
+    """It is large: its verdict is being made in slices, or waits for that. It is not due meanwhile."""
+    leaving: int = 0
+    """Its bytes, if it is evicted once that is done: it counts to no limit any more."""
 
     def hold(self, span_id: bytes, raw: bytes, envelope: Envelope) -> None:
         """Keep a raw span until the verdict."""
@@ -107,6 +111,15 @@ class Trace:
         elif envelope is not self.envelope and envelope != self.envelope:
             self.other_envelopes = self.other_envelopes or {}
             self.other_envelopes[span_id] = envelope
+
+    def snapshot(self) -> Trace:
+        """Returns the trace as it is now, for an evaluation in slices: spans that arrive meanwhile do not change it."""
+        held, others = dict(self.held), dict(self.other_envelopes) if self.other_envelopes else _EMPTY
+        return replace(
+            self, links=bytearray(self.links), spans=dict(self.spans), held=held, other_envelopes=others,
+            verdicts=dict(self.verdicts) if self.verdicts else _EMPTY, seen=dict(self.seen) if self.seen else _EMPTY,
+            histories=_EMPTY, known_parents=None, links_read=0,
+        )  # fmt: skip
 
     def drop_held(self) -> None:
         """Keep no raw span any more."""

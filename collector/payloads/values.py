@@ -11,8 +11,10 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from collector.resumable import checkpoint
 from scorers.unicode import JSONDecoder, valid_unicode
 
 MAX_TEXT: Final = 262_144
@@ -21,13 +23,18 @@ MAX_KEPT_TEXT: Final = 4_096
 """How much of a text is kept that could not be parsed."""
 MAX_REPR: Final = 32_768
 """Longest Python repr that is parsed."""
+MAX_REPR_PARTS: Final = 2_000
+"""How many separators and brackets a Python repr may have to be parsed: each can take 10 µs."""
 MAX_REPRS: Final = 4 * MAX_REPR
-"""How many characters of Python reprs are parsed to rebuild one trace: 32 KiB can take 80 ms, which JSON never does."""
+"""How many characters of Python reprs are parsed to rebuild one trace: they take ten times as long as JSON."""
+MAX_VALUES: Final = 1_000_000
+"""How many values are parsed from JSON to rebuild one trace: each may take 100 bytes, however short its text is."""
 MAX_DEPTH: Final = 64
 """How deep the containers of a parsed value may be nested."""
 MAX_NAME: Final = 256
 """How much of a name or an id is kept."""
 _SPACE: Final = " \n\r\t"
+_REPR_PARTS: Final = ",:([{"
 
 
 def _integer_of(digits: str) -> int | str:
@@ -76,8 +83,14 @@ def find_text(pattern: re.Pattern[str], value: object) -> str | None:
 
 def parse_json(text: str) -> Any:
     """Returns the JSON value in ``text``; None if it is invalid, too long, or nested too deeply."""
+    checkpoint()
     if len(text) > MAX_TEXT:
         return None
+    left = _left.get()
+    if left is not None:
+        left.values -= text.count(",") + 1
+        if left.values < 0:
+            return None
     if text[:1] in _SPACE:
         text = text.strip()
     try:
@@ -121,26 +134,37 @@ def parse_arguments(value: object) -> tuple[Arguments, str | None]:
         return None, None
 
 
-_reprs_left: ContextVar[list[int] | None] = ContextVar("reprs_left", default=None)
+@dataclass(slots=True)
+class _Left:
+    """How much of one trace may still be parsed."""
+
+    reprs: int = MAX_REPRS
+    values: int = MAX_VALUES
+
+
+_left: ContextVar[_Left | None] = ContextVar("left", default=None)
 _R = TypeVar("_R")
 
 
-def limit_reprs(work: Callable[[], _R]) -> _R:
-    """Returns what ``work`` returns, which parses MAX_REPRS characters of Python reprs at most."""
-    before = _reprs_left.set([MAX_REPRS])
+def limit_parsing(work: Callable[[], _R]) -> _R:
+    """Returns what ``work`` returns, which parses MAX_VALUES from JSON and MAX_REPRS characters of Python reprs at most."""
+    before = _left.set(_Left())
     try:
         return work()
     finally:
-        _reprs_left.reset(before)
+        _left.reset(before)
 
 
 def parse_repr(text: str) -> Any:
     """Returns the value of a Python literal, or None. Only literals are parsed: nothing is looked up, called or evaluated."""
-    left = _reprs_left.get()
-    if len(text) > MAX_REPR or (left is not None and left[0] < len(text)):
+    checkpoint()
+    left = _left.get()
+    if len(text) > MAX_REPR or (left is not None and left.reprs < len(text)):
+        return None
+    if sum(map(text.count, _REPR_PARTS)) > MAX_REPR_PARTS:
         return None
     if left is not None:
-        left[0] -= len(text)
+        left.reprs -= len(text)
     try:
         value = valid_unicode(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

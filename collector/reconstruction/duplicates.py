@@ -14,6 +14,7 @@ from collector.model.genai_span import GenAISpan, Role
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start
+from collector.resumable import checkpoint
 
 MAX_COMPARED: Final = 32
 """With how many spans that start next a span is compared."""
@@ -286,6 +287,7 @@ def _best_pairs(
     """Returns the pairs of ``items``, which are sorted by start, that are alike, the most alike first."""
     found: list[tuple[tuple[int, ...], int, _T, _T]] = []
     for at, one in enumerate(items):
+        checkpoint()
         end = max(span_of(one).start_ns, span_of(one).end_ns) if span_of(one).end_ns else float("inf")
         for other in items[at + 1 : at + 1 + MAX_COMPARED]:
             if min(span_of(other).start_ns, span_of(other).end_ns) > end:

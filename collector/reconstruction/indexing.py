@@ -7,6 +7,7 @@ from copy import copy
 
 from collector.model.genai_span import Content, GenAISpan, Role
 from collector.reconstruction.drafts import by_start
+from collector.resumable import in_parts
 
 
 def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
@@ -22,7 +23,9 @@ def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
         elif span.span_id:
             spans.setdefault(span.span_id, span)
     for span_id, of_span in events.items():
-        unique = {repr((e.start_ns, e.output, e.user_input, e.tool_results)): e for e in of_span}
+        unique = {
+            repr((e.start_ns, e.output, e.user_input, e.tool_results)): e for part in in_parts(of_span) for e in part
+        }
         model = spans.get(span_id)
         if model is not None and model.role is Role.MODEL:
             spans[span_id] = _merged(model, list(unique.values()))

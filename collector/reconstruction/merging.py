@@ -27,6 +27,7 @@ from collector.reconstruction.requested_calls import (
     in_causal_order,
     requested_calls,
 )
+from collector.resumable import checkpoint
 from scorers.trajectory import Status
 
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
@@ -37,18 +38,23 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
 
     ``known`` are those of all runs of the trace, which may share its messages.
     """
+    checkpoint()
     calls = _recorded_calls(run)
     if run.models:
         models, run.turns_are_ordered = in_causal_order(run.models)
         requested = requested_calls(models)
+        checkpoint()
         if calls and requested:
             _match(calls, requested)
+        checkpoint()
         told = ToldResults(models, requested)
         if _may_lack_requests(run, models, requested):
             requested += _unrequested(run, known, told, calls, requested)
         if calls and not requested:
             _assign_responses(calls, models)
+        checkpoint()
         calls += _without_span(run, models, requested, told)
+        checkpoint()
         _doubt_pending(calls, run, models)
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or _has_unrecorded_calls(run, models, requested)
     return calls

@@ -13,6 +13,7 @@ from collector.model.genai_span import GenAISpan
 from collector.reconstruction.drafts import RunSpans, latest_start
 from collector.reconstruction.duplicates import SeenBy, absorb_calls, absorb_models
 from collector.reconstruction.requested_calls import CallIds, Owners
+from collector.resumable import checkpoint
 
 MAX_OWNERS_COMPARED: Final = 100_000
 """How many pairs of a run and of spans that may be its own are compared; where there are more, they are nobody's."""
@@ -32,6 +33,7 @@ def adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_ro
     may_compare = len(runs) * len(below_missing) <= MAX_OWNERS_COMPARED
     owners_of, unowned = Owners(runs), []
     for missing, spans in below_missing.items():
+        checkpoint()
         if runs and spans.is_idle:  # all of it was recorded twice
             runs[0].adopted.add(missing)
             continue
@@ -53,6 +55,7 @@ def adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_ro
     agentless = agentless or RunSpans(None, b"")
     known = CallIds(agentless)
     for missing, spans, ids in unowned:
+        checkpoint()
         if is_disputed and not ids.match(known):
             agentless.adopted.add(missing)
             agentless.disputed.append(spans)
@@ -110,6 +113,7 @@ def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy) 
         *((call[0], RunSpans(None, b"", executions=[call])) for call in agentless.executions),
         *((model, RunSpans(None, b"", models=[model])) for model in agentless.models),
     ]:
+        checkpoint()
         owners = [run for run in runs if (id(run), span.scope) in seen_by and _may_enclose(run.anchor, span)]
         if span.start_ns:
             owners = [run for run in owners if not any(other.parent is run for other in owners)]

@@ -11,7 +11,7 @@ from typing import Any
 
 from collector.model.genai_span import Content, GenAISpan
 from collector.model.span import Resource
-from collector.payloads.values import limit_reprs
+from collector.payloads.values import limit_parsing
 from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.context import ContextSettings, context_of
 from collector.reconstruction.doubts import call_doubts, run_doubts
@@ -21,6 +21,7 @@ from collector.reconstruction.merging import merge_calls
 from collector.reconstruction.ordering import assign_steps, clock_of, contradicting_clocks
 from collector.reconstruction.requested_calls import KnownCalls
 from collector.reconstruction.runs import group_runs
+from collector.resumable import checkpoint
 from scorers.rules.intents import FoundIntent
 from scorers.trajectory import Doubt, ToolCall, Trajectory
 
@@ -75,32 +76,38 @@ def reconstruct(
     ``parents`` maps every received span of the trace, GenAI or not, to its parent (b"" for a root). The result does not
     depend on the order or repetition of spans, which are not modified. Never raises on malformed input.
     """
-    return limit_reprs(lambda: _rebuild(trace_id, genai_spans, parents, settings))
+    return limit_parsing(lambda: _rebuild(trace_id, genai_spans, parents, settings))
 
 
 def _rebuild(
     trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings
 ) -> list[Run]:
     spans = index_spans(genai_spans)
+    checkpoint()
     ancestry = Ancestry(spans, parents)
     groups = group_runs(spans, ancestry)
+    checkpoint()
     known = KnownCalls(groups)
     drafts = [merge_calls(run, known) for run in groups]
     for run_spans in groups if known.lacking else ():
         run_spans.has_unrecorded_calls |= id(run_spans.parent) in known.lacking
+    checkpoint()
     lost = _unexplained(ancestry, groups, drafts)
     runs: list[Run] = []
     user_input: str | None = None
     for run_spans, calls in zip(groups, drafts, strict=True):
+        checkpoint()
         wrong_clocks = _wrong_clocks(run_spans, calls, ancestry, settings.skew_ns)
         unordered = assign_steps(
             calls, settings.skew_ns, turns_are_ordered=run_spans.turns_are_ordered, wrong_clocks=wrong_clocks
         )
+        checkpoint()
         context = context_of(run_spans, ancestry, settings)
         if run_spans.parent is None:  # after a handoff the next agent gets no new message of the user's
             user_input = context.user_input = context.user_input or user_input
         if run_spans.anchor is not None and run_spans.anchor.remote_parent:
             run_spans.has_unseen_caller = ancestry.has_unseen_caller(run_spans.anchor)
+        checkpoint()
         doubts = [*run_doubts(run_spans, calls, context, lost), *call_doubts(calls, unordered)]
         runs.append(Run(
             trace_id, run_spans.anchor_id, None if run_spans.parent is None else run_spans.parent.anchor_id,

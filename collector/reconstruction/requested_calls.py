@@ -14,6 +14,7 @@ from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import ResultStatus, ToldCall, ToolCallPart, told_calls, tool_call_parts
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
+from collector.resumable import checkpoint
 
 MAX_REQUESTED: Final = 10_000
 """How many calls requested by the models of one run are read; where there are more, calls are unrecorded."""
@@ -301,6 +302,7 @@ class Owners:
         self._requested: dict[str | None, dict[int, RunSpans]] = {}
         self._known: dict[str | None, dict[int, RunSpans]] = {}
         for run in runs:
+            checkpoint()
             ids = CallIds(run)
             for by_id, found in ((self._requested, ids.requested), (self._known, ids.known)):
                 for call_id in found:

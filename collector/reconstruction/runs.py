@@ -25,6 +25,7 @@ from collector.reconstruction.duplicates import (
     without_repeated_models,
 )
 from collector.reconstruction.ownership import adopt, join, reclaim
+from collector.resumable import checkpoint, in_parts
 
 MAX_WRAPPERS: Final = 64
 """How many further agent spans of one run are searched for its context."""
@@ -36,19 +37,24 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
     """Returns the runs of one trace, sorted by the start of their anchors; ``spans`` are sorted by start."""
     found: list[RunSpans] = []
     run_of: dict[bytes, RunSpans] = {}
-    for span in spans.values():
-        if span.role is Role.AGENT and span.span_id not in run_of:
-            _open_run(span, ancestry, run_of, found)
+    for part in in_parts(spans.values()):
+        for span in part:
+            if span.role is Role.AGENT and span.span_id not in run_of:
+                _open_run(span, ancestry, run_of, found)
     calls: dict[bytes, list[GenAISpan]] = {}
     orphans = _assign(spans, ancestry, run_of, calls)
+    checkpoint()
     if len(found) > 1:
         found = _without_wrapped(_unite_repeated(found))
+    checkpoint()
     root = spans.get(ancestry.root() or b"")
     agentless = adopt(orphans, found, has_root=root is not None and root.role is not Role.AGENT)
     if found and agentless is not None:
         reclaim(agentless, found)
+    checkpoint()
     for run in found if agentless is None else (*found, agentless):
         _merge_repeated(run, calls)
+    checkpoint()
     for run in found if agentless is None else (*found, agentless):
         _use_outermost_ids(run, calls)
     if len(found) > 1:
@@ -71,7 +77,7 @@ def _assign(
     Fills ``calls`` with all spans of a call, by the id of each of its spans.
     """
     agentless: dict[bytes, RunSpans] = {}
-    for span in spans.values():
+    for span in (span for part in in_parts(spans.values()) for span in part):
         if span.role is not Role.TOOL and span.role is not Role.MODEL:
             continue
         ancestors = ancestry.ancestors_of(span.span_id)

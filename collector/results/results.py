@@ -12,6 +12,7 @@ from collector.otlp.structure import Envelope
 from collector.results.evaluation_events import evaluation_events
 from collector.results.redaction import Redaction
 from collector.results.span_attributes import span_attributes
+from collector.resumable import checkpoint
 from collector.scoring.verdict import Verdict
 
 _SCOPE = "rightcall"
@@ -41,10 +42,12 @@ class Results:
         attributes_of = span_attributes(verdicts)
         spans: EnvelopedItems = []
         for span_id, raw, envelope in trace.held_spans():
+            checkpoint()
             attributes = attributes_of.get(span_id)
             spans.append((envelope, self._redaction.span(annotate(raw, attributes) if attributes else raw)))
         events: EnvelopedItems = []
         for verdict in verdicts:
+            checkpoint()
             events += self.events([verdict], resource_of(trace, verdict))
         return spans, events
 

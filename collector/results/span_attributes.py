@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from collector.model import semconv
 from collector.otlp.annotate import Attributes, AttributeValue
+from collector.resumable import checkpoint
 from collector.scoring.verdict import Verdict
 
 
@@ -13,6 +14,7 @@ def span_attributes(verdicts: list[Verdict]) -> dict[bytes, Attributes]:
     """The attributes to add to each span, by span id. What a run says goes before what its whole trace says."""
     added: dict[bytes, Attributes] = {}
     for verdict in verdicts:
+        checkpoint()
         if verdict.rule is None or verdict.shadow or verdict.run.span_id in added:
             continue
         added[verdict.run.span_id] = tuple(_anchor_attributes(verdict, verdict.rule))

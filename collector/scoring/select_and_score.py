@@ -14,6 +14,7 @@ from typing import NamedTuple
 from collector.assembly.trace import Given, Trace
 from collector.model.genai_span import Content
 from collector.reconstruction.reconstruct import Run, join_runs
+from collector.resumable import checkpoint
 from collector.scoring.failures import anchor_of, failed_run
 from collector.scoring.verdict import Verdict
 from scorers import CompiledRule, Doubt, RuleContext, RuleSet
@@ -56,6 +57,7 @@ class Scoring:
         """Returns the verdicts on the runs of a trace that have none yet, or whose calls or rule have changed since."""
         scored = Scored([], {})
         for run in runs:
+            checkpoint()
             if trace.truncated:
                 _add_doubt(run, Doubt("truncated", sentence="the trace has more spans than traces.max_spans"))
             _find_intent(run, self.rules)
@@ -149,7 +151,7 @@ def _score(run: Run, selected: _Selected, scope: str, release: str, revision: in
         yield Verdict(run, release, revision, scope=scope, is_rule_unknown=selected.is_unknown)
     for rule in (selected.active, selected.shadow):
         if rule is not None:
-            evaluations, shadow = rule.evaluate(run.trajectory), rule.rule.shadow
+            evaluations, shadow = rule.evaluate(run.trajectory, checkpoint), rule.rule.shadow
             name, judges = rule.rule.name, rule.judges
             yield Verdict(
                 run, release, revision, name, rule.digest, evaluations, scope, shadow, judges, compiled_rule=rule

@@ -145,12 +145,21 @@ class Journal:
 
     # ---- closed traces
 
-    def close(self, trace: Trace, evicted: Iterable[Trace]) -> None:
-        """Note that a trace was closed. Its records stay until ``sent`` and ``commit``: no result of it is queued yet."""
+    def rows_of(self, trace_id: bytes) -> int:
+        """Returns how many records an open trace has."""
+        return len(self._rows.get(trace_id, ()))
+
+    def close(self, trace: Trace, evicted: Iterable[Trace], rows: int | None = None) -> None:
+        """Note that a trace was closed. Its records stay until ``sent`` and ``commit``: no result of it is queued yet.
+
+        They are the first ``rows`` of those it has; the others are of the same trace, open again.
+        """
         row = self._spool.next_id()
         replaces, self._tombstones[trace.trace_id] = self._tombstones.get(trace.trace_id), row
-        rows = self._rows.pop(trace.trace_id, ())
-        closed = _ClosedTrace(trace.trace_id, rows, row, write_tombstone(trace), replaces)
+        records = self._rows.pop(trace.trace_id, [])
+        if rows is not None:
+            records, self._rows[trace.trace_id] = records[:rows], records[rows:]
+        closed = _ClosedTrace(trace.trace_id, records, row, write_tombstone(trace), replaces)
         self._waiting.setdefault(trace.trace_id, []).append(closed)
         self._unwritten[row] = closed
         for other in evicted:

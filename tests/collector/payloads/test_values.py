@@ -20,7 +20,7 @@ from collector.payloads.values import (
     find_text,
     first_name,
     first_value,
-    limit_reprs,
+    limit_parsing,
     name_of,
     parse_any,
     parse_arguments,
@@ -162,7 +162,7 @@ def test_whatever_is_parsed_can_be_encoded(value: dict[str, Any]) -> None:
 def test_the_reprs_parsed_for_one_trace_are_limited() -> None:
     text = repr({"x": "y" * (MAX_REPR - 10)})
     most = MAX_REPRS // len(text)
-    parsed = limit_reprs(lambda: [parse_repr(text) is not None for _ in range(most + 5)])
+    parsed = limit_parsing(lambda: [parse_repr(text) is not None for _ in range(most + 5)])
     assert parsed == [True] * most + [False] * 5
     assert parse_repr(text) is not None
 

@@ -1,0 +1,263 @@
+"""Makes the verdict of a trace that is due: rebuilds its runs, scores them, exports what follows.
+
+A small trace is evaluated at once. A large one waits for its turn, and is evaluated in slices, so that it keeps nobody waiting.
+An evaluation changes nothing, and one in slices works on a snapshot. What follows from it is then recorded in one step: a crash
+before makes the whole trace begin again, one after it loses nothing. Spans that arrive meanwhile are taken into the trace,
+which is open; if the evaluation gives the verdict, they are late and revise it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Final, Literal, NamedTuple
+
+from collector.assembly.assembler import Assembler, Due
+from collector.assembly.conversations import ConversationRun
+from collector.assembly.trace import Trace
+from collector.clock import Clock
+from collector.conversation_pipeline import ConversationPipeline
+from collector.delivery.hold import HeldExport, HoldQueue
+from collector.errors import RefusedError
+from collector.reconstruction.doubts import AWAITED
+from collector.reconstruction.reconstruct import ContextSettings, Run, reconstruct
+from collector.results.results import EnvelopedItems, Results, resource_of
+from collector.resumable import Resumable
+from collector.scoring.conversations import collect
+from collector.scoring.select_and_score import Scored, Scoring, arguments_to_embed, words_to_embed
+from collector.scoring.verdict import Verdict
+from collector.storage.journal import Journal
+from collector.telemetry.metrics import Telemetry
+from collector.verdict_output import VerdictOutput
+from scorers import RuleSet
+
+_log = logging.getLogger(__name__)
+
+LARGE_SPANS: Final = 200
+"""A trace of more spans is evaluated in slices: each takes about 0.1 ms."""
+LARGE_BYTES: Final = 256 << 10
+"""So is a trace that takes more memory, as the assembler counts it."""
+
+
+class Rules(NamedTuple):
+    """The rules in force, and what follows from them for the evaluation of a trace."""
+
+    set: RuleSet
+    settings: ContextSettings
+    scoring: Scoring
+    collects_runs: bool
+    submits: bool
+
+
+class _Evaluation(NamedTuple):
+    """What was found out of a trace as it was."""
+
+    trace: Trace
+    release: str
+    started: float
+    wait: Literal["", "incomplete", "confirm"] = ""
+    """What it waits for instead of its verdict."""
+    embedded_in: float = 0.0
+    """In how many seconds its texts are embedded, if it waits for that."""
+    runs: Sequence[Run] = ()
+    scored: Scored = Scored([], {})
+    spans: EnvelopedItems = []  # noqa: RUF012 - replaced, never filled
+    events: EnvelopedItems = []  # noqa: RUF012
+    collected: Sequence[ConversationRun] = ()
+
+
+class _InSlices(NamedTuple):
+    """An evaluation in progress; ``rows`` is how many records of the trace the journal had when it began."""
+
+    trace: Trace
+    rows: int
+    work: Resumable[_Evaluation]
+
+
+class TracePipeline:
+    """Call ``resume`` while it is ``busy``. ``wait_for`` returns in how many seconds texts will be embedded."""
+
+    rules: Rules
+
+    def __init__(  # noqa: PLR0913 - everything it is connected to
+        self,
+        assembler: Assembler,
+        conversation_pipeline: ConversationPipeline,
+        results: Results,
+        hold_queue: HoldQueue,
+        journal: Journal | None,
+        output: VerdictOutput,
+        telemetry: Telemetry,
+        clock: Clock,
+        *,
+        wait_for: Callable[[Iterable[str]], float],
+        confirms: bool,
+    ) -> None:
+        self._assembler, self._conversation_pipeline, self._results = assembler, conversation_pipeline, results
+        self._hold_queue, self._journal, self._output, self._telemetry = hold_queue, journal, output, telemetry
+        self._clock, self._wait_for, self._confirms = clock, wait_for, confirms
+        self._queue: deque[tuple[Trace, Due | str]] = deque()
+        self._in_slices: _InSlices | None = None
+        self._uncounted: deque[Verdict] = deque()
+
+    # ---- called by the pipeline
+
+    def release_if_complete(self, trace: Trace, due: Due) -> None:
+        """Give the verdict of a trace that is due, or make it wait; a large one is queued for that."""
+        if _is_large(trace):
+            self._enqueue(trace, due)
+        else:
+            self._conclude(trace, self._evaluate(trace, due))
+
+    def evict(self, trace: Trace) -> None:
+        """Release a trace as it is because of a limit; a large one soon, or unscored if too many are to be released."""
+        if not _is_large(trace):
+            self.release(trace, "evicted")
+        elif not self._assembler.leave(trace, always=self._in_slices is not None and self._in_slices.trace is trace):
+            error = RefusedError("too many large traces were to be released at once")
+            self._conclude(trace, self._failed(_Evaluation(trace, "evicted", self._clock.now()), (), error))
+        elif not trace.evaluating:
+            self._enqueue(trace, "evicted")
+
+    def release(self, trace: Trace, release: str) -> None:
+        """Release a trace as it is, for ``release``, however long it takes."""
+        self._conclude(trace, self._evaluate(trace, release))
+
+    @property
+    def busy(self) -> bool:
+        """Whether ``resume`` has something to do."""
+        return bool(self._queue or self._in_slices or self._uncounted)
+
+    def resume(self, until: float) -> None:
+        """Go on with the large traces, one after the other, until then."""
+        while self.busy and self._clock.now() < until:
+            if self._uncounted:
+                self._output.count([self._uncounted.popleft()])
+            elif self._in_slices is None:
+                self._begin(*self._queue.popleft())
+            elif self._in_slices.work.resume(until):
+                self._end(self._in_slices)
+
+    def abandon(self) -> None:
+        """Forget the evaluations of large traces, which stay open, but for those that gave a verdict."""
+        self._queue.clear()
+        self._in_slices = None
+        self._output.count(self._uncounted)
+        self._uncounted.clear()
+
+    # ---- large traces
+
+    def _enqueue(self, trace: Trace, due: Due | str) -> None:
+        trace.evaluating = True
+        self._queue.append((trace, due))
+
+    def _begin(self, trace: Trace, due: Due | str) -> None:
+        if not trace.evaluating:  # it was released meanwhile
+            return
+        rows = self._journal.rows_of(trace.trace_id) if self._journal is not None else 0
+        evaluate = partial(self._evaluate, trace.snapshot(), "evicted" if trace.leaving else due)
+        self._in_slices = _InSlices(trace, rows, Resumable(evaluate, self._clock.now))
+
+    def _end(self, done: _InSlices) -> None:
+        self._in_slices = None
+        trace, evaluation = done.trace, done.work.result
+        snapshot = evaluation.trace
+        if evaluation.wait and trace.leaving:  # it was not yet when that began
+            self._queue.appendleft((trace, "evicted"))
+        elif evaluation.wait and len(trace.links) > len(snapshot.links):
+            self._assembler.look_again(trace)
+        elif evaluation.wait or len(trace.spans) + len(trace.seen) == len(snapshot.spans) + len(snapshot.seen):
+            self._conclude(trace, evaluation)
+        else:
+            self._give_to_snapshot(done, evaluation)
+
+    # ---- from a trace to its results: changes nothing
+
+    def _evaluate(self, trace: Trace, due: Due | str) -> _Evaluation:
+        """``due`` is the reason of a release that nothing holds up."""
+        evaluation = _Evaluation(trace, due if isinstance(due, str) else due.release, self._clock.now())
+        rules, runs = self.rules, list[Run]()
+        try:
+            runs = reconstruct(trace.trace_id, list(trace.spans.values()), trace.parents(), rules.settings)
+            if due is Due.SETTLED and any(doubt.name in AWAITED for run in runs for doubt in run.trajectory.doubts):
+                return evaluation._replace(wait="incomplete")
+            if not isinstance(due, str) and rules.set.embeds and (seconds := self._wait_for_texts(runs, rules.set)):
+                return evaluation._replace(embedded_in=seconds)
+            scored = rules.scoring.verdicts_of(trace, runs, evaluation.release)
+            if due is Due.SETTLED and self._confirms and scored.may_change(rules.set):
+                return evaluation._replace(wait="confirm")
+            spans, events = self._results.of_trace(trace, scored.verdicts)
+            collected = list(collect(trace, runs, scored.verdicts)) if rules.collects_runs else ()
+        except Exception as error:  # noqa: BLE001 - a bug, or a trace nobody expected, must not end the process
+            _log.exception("trace %s could not be scored", trace.trace_id.hex())
+            return self._failed(evaluation, runs, error)
+        return evaluation._replace(runs=runs, scored=scored, spans=spans, events=events, collected=collected)
+
+    def _failed(self, evaluation: _Evaluation, runs: Sequence[Run], error: Exception) -> _Evaluation:
+        scored = self.rules.scoring.failed(evaluation.trace, runs, evaluation.release, error)
+        spans, events = self._results.of_trace(evaluation.trace, scored.verdicts)
+        return evaluation._replace(runs=runs, scored=scored, spans=spans, events=events)
+
+    def _wait_for_texts(self, runs: Sequence[Run], rules: RuleSet) -> float:
+        """The user's words first: which rule looks at which arguments may depend on the intent they show."""
+        words = self._wait_for(words_to_embed(runs, rules))
+        return words or self._wait_for(arguments_to_embed(runs, rules, ("run", "trace")))
+
+    # ---- from its results to the exporters: in one step
+
+    def _conclude(self, trace: Trace, evaluation: _Evaluation) -> None:
+        """Make the trace wait, or give its verdict and close it."""
+        if evaluation.wait:
+            self._assembler.wait(trace, evaluation.wait)
+        elif evaluation.embedded_in:
+            self._assembler.postpone(trace, self._clock.now() + evaluation.embedded_in)
+        else:
+            export = self._record(trace, evaluation)
+            known_by_results = any(
+                call.known_by == "result" for run in evaluation.runs for call in run.trajectory.calls
+            )
+            if trace.histories and not known_by_results:
+                self._assembler.drop_histories(trace)  # large, and no evidence that a revision would need
+            evicted = self._assembler.close(trace)
+            if self._journal is not None:
+                self._journal.close(trace, evicted)
+            self._export(export, evaluation)
+
+    def _give_to_snapshot(self, done: _InSlices, evaluation: _Evaluation) -> None:
+        """Give the verdict of a trace that has had more spans since: it is open again, for them."""
+        trace, snapshot = done.trace, evaluation.trace
+        export = self._record(trace, evaluation)
+        snapshot.verdicts = trace.verdicts
+        self._assembler.close_snapshot(trace, snapshot, self._clock.now())
+        if self._journal is not None:
+            self._journal.close(snapshot, (), done.rows)
+        self._export(export, evaluation)
+
+    def _record(self, trace: Trace, evaluation: _Evaluation) -> HeldExport:
+        self._telemetry.scoring_seconds.observe(self._clock.now() - evaluation.started)
+        self._output.record(trace, evaluation.scored.given)
+        export = HeldExport(trace.trace_id, evaluation.spans, evaluation.events)
+        if self.rules.submits:
+            resource = partial(resource_of, evaluation.trace)
+            self._output.submit_for_judging(evaluation.scored.verdicts, export, resource, trace.size)
+            export.span_ids = list(evaluation.trace.held) if export.awaited else ()
+        return export
+
+    def _export(self, export: HeldExport, evaluation: _Evaluation) -> None:
+        now, verdicts = self._clock.now(), evaluation.scored.verdicts
+        self._hold_queue.add(export, now)
+        if len(verdicts) > _MAX_COUNTED:
+            self._uncounted.extend(verdicts)
+        else:
+            self._output.count(verdicts)
+        if evaluation.collected:
+            self._conversation_pipeline.add(evaluation.collected, now)
+
+
+_MAX_COUNTED: Final = 100  # verdicts counted in one step
+
+
+def _is_large(trace: Trace) -> bool:
+    return len(trace.spans) > LARGE_SPANS or trace.size > LARGE_BYTES
