@@ -56,8 +56,9 @@ class Resumable(Generic[_T]):
 
 def checkpoint() -> None:
     """Interrupt the work that calls this, if it is to be done in slices and its time is up."""
-    if _resumed and getcurrent() is (stack := _resumed[-1]) and stack.now() >= stack.until:  # it may be another thread
-        stack.parent.switch()  # type: ignore[union-attr]  # it is resumed by its parent
+    # No name for the stack: it would be a cycle, and the work would not end where its last reference goes.
+    if _resumed and getcurrent() is _resumed[-1] and _resumed[-1].now() >= _resumed[-1].until:
+        _resumed[-1].parent.switch()  # type: ignore[union-attr]  # it is resumed by its parent
 
 
 def in_parts(items: Iterable[_T]) -> Iterator[list[_T]]:

@@ -58,8 +58,9 @@ class Bench:
         self.verdicts: list[Verdict] = []
         config["traces"] = {**GIVEN_AT_ONCE, **config.get("traces", {})}
         settings = Config.model_validate(config)
+        self.rules = load_rules([path])
         self.pipeline = Pipeline(
-            settings, load_rules([path]), self.telemetry, self.queue, self.clock, self.verdicts.append,
+            settings, self.rules, self.telemetry, self.queue, self.clock, self.verdicts.append,
             embed_ahead=embed_ahead,
         )  # fmt: skip
 

@@ -35,7 +35,7 @@ _LARGE = 1000
 _MAX_ANCESTORS = 256
 """How many parents of a late span are searched for a run with a verdict; a span further below is held like a new one."""
 MAX_LEAVING = 64
-"""How many evicted traces wait for their verdict, if they are large."""
+"""How many evicted traces may wait to be evaluated, if they are large; one beyond it is released with an `error`."""
 _SCORED_PER_REMEMBERED = 20
 """Of how many times as many runs as traces are remembered it is known that they were scored."""
 

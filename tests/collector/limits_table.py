@@ -159,6 +159,9 @@ CONSTANTS = {
         "collector/exporters/test_otlp_faults.py::test_http_waits_as_long_as_the_backend_asks",
     "collector.transport.credentials.MAX_FILE_BYTES":
         "collector/transport/test_credentials.py::test_a_file_that_is_too_large_is_refused",
+    "collector.assembly.assembler.MAX_LEAVING":
+        "collector/test_trace_pipeline.py::"
+        "test_large_traces_beyond_a_limit_are_evaluated_in_turn_and_beyond_another_released_unscored",
     "collector.otlp.status.MAX_REASON": "collector/exporters/test_otlp.py::test_the_reason_of_a_backend_is_short_and_printable",
     "collector.payloads.messages.MAX_CALLS": "collector/payloads/test_messages.py::test_calls_are_bounded",
     "collector.payloads.messages.MAX_NODES": "collector/payloads/test_messages.py::test_nodes_are_bounded",
@@ -167,6 +170,10 @@ CONSTANTS = {
         "collector/payloads/test_values.py::test_a_repr_that_is_too_long_is_not_parsed",
     "collector.payloads.values.MAX_REPRS":
         "collector/payloads/test_values.py::test_the_reprs_parsed_for_one_trace_are_limited",
+    "collector.payloads.values.MAX_REPR_PARTS":
+        "collector/payloads/test_values.py::test_a_repr_of_too_many_parts_is_not_parsed",
+    "collector.payloads.values.MAX_VALUES":
+        "collector/payloads/test_values.py::test_the_values_parsed_for_one_trace_are_limited",
     "collector.payloads.values.MAX_TEXT": "collector/payloads/test_values.py::test_a_long_text_is_not_parsed",
     "collector.transport.gunzip._MAX_MEMBERS":
         "collector/transport/test_gunzip.py::test_members_are_limited_in_size_and_number",

@@ -15,8 +15,10 @@ from collector.payloads.values import (
     MAX_KEPT_TEXT,
     MAX_NAME,
     MAX_REPR,
+    MAX_REPR_PARTS,
     MAX_REPRS,
     MAX_TEXT,
+    MAX_VALUES,
     find_text,
     first_name,
     first_value,
@@ -165,6 +167,19 @@ def test_the_reprs_parsed_for_one_trace_are_limited() -> None:
     parsed = limit_parsing(lambda: [parse_repr(text) is not None for _ in range(most + 5)])
     assert parsed == [True] * most + [False] * 5
     assert parse_repr(text) is not None
+
+
+def test_a_repr_of_too_many_parts_is_not_parsed() -> None:
+    assert parse_repr(repr([1] * (MAX_REPR_PARTS - 1))) == [1] * (MAX_REPR_PARTS - 1)
+    assert parse_repr(repr([1] * (MAX_REPR_PARTS + 1))) is None
+    assert parse_repr("f'" + "{1}" * (MAX_REPR_PARTS + 1) + "'") is None
+
+
+def test_the_values_parsed_for_one_trace_are_limited() -> None:
+    many = "[" + "1," * (MAX_TEXT // 2 - 2) + "1]"
+    most = MAX_VALUES // (MAX_TEXT // 2 - 1)
+    assert limit_parsing(lambda: [parse_json(many) is not None for _ in range(most + 2)]) == [True] * most + [False] * 2
+    assert parse_json(many) is not None
 
 
 def test_reprs_beyond_the_limit_of_a_trace_are_no_arguments() -> None:
