@@ -178,7 +178,8 @@ class RequestPipeline:
                 self._telemetry.late_spans.inc()
             elif disposition is Disposition.DUPLICATE:
                 self._telemetry.child(self._telemetry.dropped_spans, "assembly", "duplicate").inc()
-        forwarded = [scope.whole] if scope.whole else scope.spans
+        cut = not scope.whole or self._redaction.pass_through  # what is not looked at must not leave
+        forwarded = scope.spans if cut else [scope.whole]
         if withheld:
             forwarded = [raw for index, raw in enumerate(forwarded) if index not in withheld]
         if self._redaction.pass_through:

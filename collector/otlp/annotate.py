@@ -11,12 +11,14 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyVa
 from collector.otlp import schema
 from collector.otlp.byte_cache import ByteCache
 from collector.otlp.lazy import Envelope
+from collector.otlp.trim import MAX_ATTRIBUTES
 from collector.otlp.wire import field
 
 AttributeValue = str | bool | int | float | tuple[str, ...]
 Attributes = tuple[tuple[str, AttributeValue], ...]
 """Names and values. A tuple is hashable: most runs of a rule have the same attributes, whose encoding is cached."""
 
+_OURS = (b"rightcall.", b"gen_ai.evaluation.")  # how the names of our attributes begin
 _ONE_BYTE = 128  # lengths below this take one byte
 _INFO, _WARN = b"\x09", b"\x0d"  # SeverityNumber of an evaluation, and of one that failed to run
 _of_spans: ByteCache[Attributes, bytes] = ByteCache(4 << 20)
@@ -28,7 +30,7 @@ def annotate(raw: bytes, attributes: Attributes) -> bytes:
 
     Appending a field to a protobuf message is concatenation, so the bytes of the span itself are unchanged.
     """
-    if b"rightcall." in raw or b"gen_ai.evaluation." in raw:
+    if _OURS[0] in raw or _OURS[1] in raw:
         raw = _without(raw, frozenset(key.encode() for key, _ in attributes))
     return raw + _span_attributes(attributes)
 
@@ -97,8 +99,14 @@ def _any_value(value: AttributeValue) -> AnyValue:
 
 
 def _without(raw: bytes, keys: frozenset[bytes]) -> bytes:
+    """Returns the span without attributes of these names, and without those after the first `MAX_ATTRIBUTES`."""
     span = schema.Span.FromString(raw)
-    kept = [item for item in span.attributes if _key(item) not in keys]
+    first, second = _OURS
+    kept = [
+        item
+        for item in span.attributes[:MAX_ATTRIBUTES]
+        if (first not in item and second not in item) or _key(item) not in keys
+    ]
     if len(kept) == len(span.attributes):
         return raw
     del span.attributes[:]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from collector.otlp.wire import field, fields, read_field
 
 MAX_ATTRIBUTES = 10_000
 """Attributes read of a span; instrumentations that write a message in many attributes set the limit of the SDK to as many."""
+_MAX_FIELDS = 20_000  # attributes, events, links and what is unknown
 _MAX_TEXT = 5 << 18  # bytes of one value: more than the longest text that is parsed, in any language
 _MAX_SPAN = 4 << 20  # bytes
 _ATTRIBUTE, _EVENT, _LINK = 0x4A, 0x5A, 0x6A  # tags of Span
@@ -16,12 +19,13 @@ _NOT_A_SPAN = b"\xff"
 def trim(span: bytes) -> bytes:
     """Returns a span with its first attributes, long texts cut short, and without links and what exceeds 4 MiB.
 
-    Of a span with more attributes, the fields after them are left out, too. Returns what is no span if ``span`` is none.
+    Of a span with more attributes, or 20,000 fields, those after them are left out, too. Returns what is no span if
+    ``span`` is none.
     """
     kept: list[bytes] = []
     attributes = size = 0
     try:
-        for tag, at, value, end in fields(span):
+        for tag, at, value, end in islice(fields(span), _MAX_FIELDS):
             if tag == _ATTRIBUTE:
                 attributes += 1
                 if attributes > MAX_ATTRIBUTES:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5  # wire types
 _ONE_BYTE = 128  # varints below this take one byte
 _MAX_VARINT = 10  # bytes
+_MAX_OTHERS = 8  # a resource or scope has two fields beside its items
 
 
 def split_message(raw: bytes, at: int, end: int, tag: int, most: int) -> tuple[bytes, list[int]]:
@@ -14,7 +15,7 @@ def split_message(raw: bytes, at: int, end: int, tag: int, most: int) -> tuple[b
 
     Returns the bytes of all other fields, and start and end of each value of the field: start, end, start, end, ... Stops
     after ``most + 1`` values. The ``tag`` has one byte, and the values are messages or bytes. Raises ValueError if the
-    message is malformed.
+    message is malformed, or has so many other fields that reading them would take long.
     """
     rest: list[bytes] = []
     positions: list[int] = []
@@ -24,6 +25,8 @@ def split_message(raw: bytes, at: int, end: int, tag: int, most: int) -> tuple[b
             if raw[at] != tag:
                 _, _, stop = read_field(raw, at)
                 rest.append(raw[at:stop])
+                if len(rest) > _MAX_OTHERS:
+                    raise ValueError("a message has too many fields that OTLP does not define")
                 at = stop
                 continue
             size, second = raw[at + 1], raw[at + 2] if at + 2 < end else 0

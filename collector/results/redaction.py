@@ -14,7 +14,7 @@ import re2
 from collector.config.model import RedactionConfig
 from collector.errors import ConfigError
 from collector.otlp import lazy
-from collector.otlp.redact import MASK, Redactor
+from collector.otlp.redact import MASK, MAX_WORK, Redactor
 from collector.otlp.structure import Group
 
 _MAX_KNOWN, _MAX_KEY = 4096, 256  # keys come from senders, so how many are remembered, and how long, is bounded
@@ -39,10 +39,12 @@ class Redaction:
                     self._known[key] = known
             return known
 
-        def masked(text: bytes) -> bytes:
+        def masked(text: bytes, most: int) -> tuple[bytes, int]:
+            total = 0
             for expression in patterns:
-                text = expression.sub(MASK, text)
-            return text
+                text, count = expression.subn(MASK, text, most)
+                total += count
+            return text, total
 
         self._masked, self._hides = masked, hides
         self._redactor = Redactor(hides, masked)
@@ -67,7 +69,8 @@ class Redaction:
         """A text for people, such as what a user said, as it may be shown."""
         if not self.active:
             return text
-        return self._masked(text.encode("utf-8", "replace")).decode("utf-8", "replace")
+        masked, count = self._masked(text.encode("utf-8", "replace"), MAX_WORK)
+        return (masked if count < MAX_WORK else MASK).decode("utf-8", "replace")
 
 
 def _compile(pattern: str) -> re2.Pattern:

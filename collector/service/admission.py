@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from collector.component import Rejected, Signal
 from collector.delivery.sending_queue import Outgoing
 from collector.errors import CollectorError, RefusedError, UnavailableError
-from collector.in_flight import InFlight, Reservation
+from collector.in_flight import SMALL, InFlight, Reservation
 from collector.otlp.structure import Limits, Structure
 from collector.pipeline import Pipeline
 from collector.service.memory_limiter import MemoryLimiter
@@ -54,7 +56,7 @@ class Admission:
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""
         self._admit()
-        parts = Structure(request, LIMITS)
+        parts = await _structure(request)
         rejected = await self._turns.take(self._pipeline.receive_in_steps(signal, parts, transport), parts.cost)
         if self._spool is not None:
             await self._spool.stored()
@@ -63,3 +65,10 @@ class Admission:
     def refuse(self, transport: str, error: CollectorError) -> None:
         """Count a refused request, wherever it was refused."""
         self._pipeline.refuse(transport, error)
+
+
+async def _structure(request: bytes) -> Structure:
+    """Read what the request is made of. Raises DecodeError and TooLargeError. Of a large one it takes up to 100 ms."""
+    if len(request) <= SMALL:
+        return Structure(request, LIMITS)
+    return await asyncio.to_thread(Structure, request, LIMITS)

@@ -136,6 +136,8 @@ CONSTANTS = {
     "collector.otlp.json._MAX_OBJECTS": "collector/otlp/test_json.py::test_a_request_beyond_a_limit_is_too_large",
     "collector.otlp.lazy._MAX_HELD":
         "collector/test_request_pipeline.py::test_a_span_too_large_to_hold_is_scored_and_forwarded_as_it_is",
+    "collector.otlp.trim._MAX_FIELDS":
+        "collector/otlp/test_trim.py::test_fields_are_limited_whatever_they_are",
     "collector.otlp.trim.MAX_ATTRIBUTES": "collector/otlp/test_trim.py::test_attributes_are_limited",
     "collector.receivers.otlp_file._MAX_BYTES":
         "collector/receivers/test_otlp_file.py::test_a_file_over_the_limit_is_refused",
@@ -162,6 +164,8 @@ CONSTANTS = {
     "collector.assembly.assembler.MAX_LEAVING":
         "collector/test_trace_pipeline.py::"
         "test_large_traces_beyond_a_limit_are_evaluated_in_turn_and_beyond_another_released_unscored",
+    "collector.otlp.redact.MAX_WORK":
+        "collector/results/test_redaction.py::test_what_is_looked_at_is_limited_and_the_rest_does_not_leave",
     "collector.otlp.status.MAX_REASON": "collector/exporters/test_otlp.py::test_the_reason_of_a_backend_is_short_and_printable",
     "collector.payloads.messages.MAX_CALLS": "collector/payloads/test_messages.py::test_calls_are_bounded",
     "collector.payloads.messages.MAX_NODES": "collector/payloads/test_messages.py::test_nodes_are_bounded",

@@ -10,6 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp import lazy
 from collector.otlp.annotate import annotate, events_envelope, log_record, record_attributes
+from collector.otlp.trim import MAX_ATTRIBUTES
 from tests import otlp_data as data
 
 
@@ -30,6 +31,16 @@ def test_an_attribute_with_a_name_of_ours_is_replaced() -> None:
         ("other", "kept"),
         ("rightcall.outcome", "extra"),
     ]
+
+
+def test_of_a_span_with_names_of_ours_so_many_attributes_are_looked_at() -> None:
+    usual = data.span(1).SerializeToString()
+    forged = data.span(1, rightcall__score=1.0).SerializeToString()
+    empty = b"J\0" * (MAX_ATTRIBUTES + 5)
+    assert len(annotate(usual + empty, (("rightcall.score", 0.5),))) > len(usual + empty), "appended, and not read"
+    found = Span.FromString(annotate(forged + empty + forged, (("rightcall.score", 0.5),)))
+    assert len(found.attributes) == MAX_ATTRIBUTES
+    assert [item.value.double_value for item in found.attributes if item.key] == [0.5]
 
 
 def test_attributes_with_our_prefix_that_are_not_written_are_unchanged() -> None:

@@ -163,6 +163,6 @@ def test_values_nested_too_deeply_are_masked_unread() -> None:
         value = AnyValue(array_value=ArrayValue(values=[value]))
     span = data.span(1)
     span.attributes.add(key="deep").value.CopyFrom(value)
-    redacted = Redactor(lambda _: False, lambda text: text).span(span.SerializeToString())
+    redacted = Redactor(lambda _: False, lambda text, _: (text, 0)).span(span.SerializeToString())
     assert b"no secret" not in redacted
     assert b"[redacted]" in redacted

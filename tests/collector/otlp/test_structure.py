@@ -161,6 +161,21 @@ def test_what_slices_repeat_is_limited(large: bool, described: str, monkeypatch:
         Structure(raw, Limits(repeated=3_000))
 
 
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_fields_that_otlp_does_not_define_are_limited(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structure, "_LARGE", 0)
+
+    def request(count: int) -> bytes:
+        body = b"\x18\0" * count
+        for tag in (0x12, 0x0A)[2 - level :] if level else ():
+            body = field_head(tag, len(body)) + body
+        return body
+
+    assert Structure(request(8)).items == 0
+    with pytest.raises(DecodeError, match="too many fields"):
+        Structure(request(9))
+
+
 @pytest.mark.parametrize("level", ["resources", "scopes", "items"])
 def test_a_flood_is_refused_before_there_is_an_object_for_each(level: str) -> None:
     flood = b"\x12\0" * 10_000_000

@@ -52,6 +52,13 @@ def test_attributes_are_limited() -> None:
     assert len(decoded.attributes) == MAX_ATTRIBUTES
 
 
+def test_fields_are_limited_whatever_they_are() -> None:
+    span = data.span(2, 1).SerializeToString()
+    flood = span + b"j\0" * 30_000 + data.span(2, 1, late="y").SerializeToString()
+    assert trim(flood) == span
+    assert b"late" in trim(span + b"j\0" * 10_000 + data.span(2, 1, late="y").SerializeToString())
+
+
 def test_what_is_no_span_stays_none() -> None:
     (decoded,) = Decoder(()).spans([trim(b"\x4a\xff\xff\xff" + bytes(100))], NO_ENVELOPE)
     assert decoded is None

@@ -14,6 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from collector.config.model import RedactionConfig
 from collector.errors import ConfigError
+from collector.otlp.redact import MAX_WORK
 from collector.results.redaction import Redaction
 from tests import otlp_data as data
 from tests.harness import Bench
@@ -74,6 +75,27 @@ def test_nesting_without_end_is_masked_whole() -> None:
     span = data.span(1)
     span.attributes.add(key="deep").value.CopyFrom(value)
     assert CARD.encode() not in redaction(**NUMBERS).span(span.SerializeToString())
+
+
+MANY = MAX_WORK + 10
+FLOODS = {
+    "attributes": lambda: data.span(1, **{f"k{number}": 1 for number in range(MANY)}, note=CARD),  # type: ignore[arg-type]
+    "a list": lambda: data.span(1, list=[0] * MANY, note=CARD),
+    "a map": lambda: data.span(1, map={f"k{number}": 0 for number in range(MANY)}, note=CARD),
+    "matches": lambda: data.span(1, text=f"{CARD} " * MANY, note=CARD),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_what_is_looked_at_is_limited_and_the_rest_does_not_leave(flood: str) -> None:
+    changed = redacted(FLOODS[flood](), **NUMBERS)
+    assert CARD.encode() not in changed.SerializeToString()
+    assert changed.SerializeToString().count(b"[redacted]") in (0, 1, 2), "masked whole, or left out"
+    assert len(changed.attributes) <= MAX_WORK
+
+
+def test_people_see_no_text_that_was_not_masked_to_its_end() -> None:
+    assert redaction(**NUMBERS).text(f"{CARD} " * MANY) == "[redacted]"
 
 
 @given(st.binary(max_size=200))

@@ -16,6 +16,7 @@ from collector.config.model import Config, MemoryLimiterConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError, RefusedError, TooLargeError, UnavailableError
 from collector.in_flight import InFlight
+from collector.otlp.wire import field_head
 from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
 from collector.service.admission import LIMITS, Admission
@@ -121,3 +122,20 @@ def test_a_large_request_is_taken_whole() -> None:
     bench = Admitting(None)
     bench.take(data.traces(*(data.span(number, 1) for number in range(1, 5_001))).SerializeToString())
     assert sum(request.items for request in bench.queue.pending()) == 5_000
+
+
+def test_a_large_request_is_looked_through_outside_the_event_loop(tmp_path: Path) -> None:
+    admission = Admitting(None).admission
+    spans = b"\x12\0" * 1_000_000
+    scope = field_head(0x12, len(spans)) + spans
+    request = field_head(0x0A, len(scope)) + scope
+
+    async def turns_until_refused() -> int:
+        turns, taking = 0, asyncio.create_task(admission.take("traces", request, "http"))
+        while not taking.done():
+            turns += 1
+            await asyncio.sleep(0)
+        assert isinstance(taking.exception(), TooLargeError)
+        return turns
+
+    assert asyncio.run(turns_until_refused()) > 3
