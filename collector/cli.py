@@ -165,6 +165,9 @@ def _score(options: argparse.Namespace) -> int:
     if logging.lastResort is not None:
         logging.lastResort.addFilter(RepeatLimit())
     rules = load_rules(rule_paths(options.rules))
+    for remark in rules.remarks:
+        if remark.is_mistake:
+            _print(f"warning: {remark.text}", sys.stderr)
     rows = [row_of(verdict) for verdict in score_files(options.paths, rules)]
     gate = Gate(options.fail_on, options.min_runs, options.min_accuracy, options.fail_under, bool(options.rules))
     objections = gate.objections(tally(rows))

@@ -35,6 +35,8 @@ class Document:
     data: Any
     lines: Mapping[Where, int]
     digest: str
+    booleans: Mapping[Where, tuple[str, bool]]
+    """The values that YAML reads as a boolean though they are no ``true`` or ``false``: as written, and as read."""
 
     def place(self, where: Where) -> str:
         """Returns ``file:line`` of ``where``, or of its nearest ancestor that has a line."""
@@ -66,10 +68,32 @@ def load_yaml(path: Path, environment: Mapping[str, str] | None = None) -> Docum
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
-        raise ConfigError(f"{path}:{mark.line + 1 if mark else 1}: not YAML: {problem}") from None
+        raise ConfigError(f"{path}:{mark.line + 1 if mark else 1}: not YAML: {_plain(problem)}") from None
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply") from None
-    return Document(path, data, reader.lines, sha256(content).hexdigest()[:12])
+    return Document(path, data, reader.lines, sha256(content).hexdigest()[:12], reader.booleans)
+
+
+_YAML_WORDS = (
+    ("mapping values are not allowed", "a text that holds `: ` must be in quotes, or this line is indented too far"),
+    ("could not find expected ':'", "a key must be followed by `: `"),
+    ("'\\t' that cannot start", "a tab; indent with spaces"),
+    ("that cannot start any token", "a text that begins with one of @ ` % | > & must be in quotes"),
+    ("expected <block end>", "this line does not line up with those above it; check its indentation"),
+    ("while scanning a quoted scalar", "a quote is not closed"),
+    ("found unexpected end of stream", "a quote is not closed"),
+    ("expected alphabetic or numeric character", "a text that begins with * or & must be in quotes"),
+    ("found undefined alias", "a text that begins with * must be in quotes"),
+    ("expected ',' or ']'", "a list in brackets must end with ], and have a comma between its entries"),
+    ("expected ',' or '}'", "a mapping in braces must end with }, and have a comma between its entries"),
+    ("expected the node content", "a bracket or brace is not closed, or a value is missing"),
+    ("but found another document", "only one document is allowed in a file; remove the line ---"),
+)
+
+
+def _plain(problem: str) -> str:
+    """Returns the YAML parser's words in plain ones where these are known."""
+    return next((plain for words, plain in _YAML_WORDS if words in problem), problem)
 
 
 class _Reader:
@@ -77,6 +101,7 @@ class _Reader:
 
     def __init__(self, path: Path, environment: Mapping[str, str] | None) -> None:
         self.lines: dict[Where, int] = {}
+        self.booleans: dict[Where, tuple[str, bool]] = {}
         self._path, self._environment = path, environment
         self._scalars = yaml.SafeLoader("")
 
@@ -90,6 +115,8 @@ class _Reader:
         if isinstance(node, yaml.SequenceNode):
             return [self.read(item, (*where, index)) for index, item in enumerate(node.value)]
         value = self._scalars.construct_object(node)
+        if isinstance(value, bool) and node.value.lower() not in ("true", "false"):
+            self.booleans[where] = node.value, value
         if isinstance(value, str):
             if self._environment is not None:
                 value = _ENVIRONMENT.sub(lambda found: self._variable(found, line), value)
@@ -108,7 +135,9 @@ class _Reader:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
-            key = self._text(str(self._scalars.construct_object(key_node)), line)
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise ConfigError(f"{self._path}:{line}: a key must be a text, not a list or a mapping")
+            key = self._text(key_node.value, line)  # as written: `on: x` has the key "on", not true
             if key in result:
                 raise ConfigError(f"{self._path}:{line}: {'.'.join(map(str, (*where, key)))}: duplicate key")
             result[key] = self.read(value_node, (*where, key))

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from collector.config.yaml_documents import Document, load_yaml
+from collector.config.yaml_documents import Document, Where, load_yaml
 from collector.errors import ConfigError
 from collector.scoring import embeddings
-from scorers import CompiledRule, RuleError, RuleFile, RuleSet, compile_rules, parse_rules
+from scorers import CompiledRule, Match, Problem, RuleError, RuleFile, RuleSet, compile_rules, parse_rules
+from scorers.quoting import shorten
+
+
+class Remark(NamedTuple):
+    """Something in a rule file that is accepted and hardly meant; ``is_mistake`` if it cannot be meant at all."""
+
+    text: str
+    is_mistake: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +27,8 @@ class LoadedRules:
 
     set: RuleSet
     files: Sequence[tuple[str, str]] = ()
+    remarks: Sequence[Remark] = ()
+    """What is accepted and hardly meant."""
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -37,6 +48,8 @@ def load_rules(paths: Iterable[Path]) -> LoadedRules:
     The error lists every mistake in every file.
     """
     mistakes, compiled, intents, files = [], [], [], []
+    read: list[tuple[Document, RuleFile]] = []
+    place_of: dict[str, str] = {}
     for path in paths:
         try:
             document = load_yaml(path)
@@ -44,13 +57,19 @@ def load_rules(paths: Iterable[Path]) -> LoadedRules:
             compiled += _compile(document, file)
         except ConfigError as error:
             mistakes.append(str(error))
-        else:
-            intents += file.intents
-            files.append((path.name, document.digest))
+            continue
+        for index, rule in enumerate(file.rules):
+            place = document.place(("rules", index))
+            if rule.name in place_of:
+                mistakes.append(f"{place}: rule {rule.name}: a rule of this name is already at {place_of[rule.name]}")
+            place_of.setdefault(rule.name, place)
+        intents += file.intents
+        files.append((path.name, document.digest))
+        read.append((document, file))
     if mistakes:
         raise ConfigError("\n".join(mistakes))
     try:
-        return LoadedRules(RuleSet(compiled, intents, embeddings.installed()), files)
+        return LoadedRules(RuleSet(compiled, intents, embeddings.installed()), files, list(_remarks(read)))
     except (RuleError, OSError) as error:
         raise ConfigError(f"{', '.join(name for name, _ in files)}: {error}") from None
 
@@ -62,7 +81,8 @@ def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
 
     paths = list(paths)
     rules = load_rules(paths)
-    lines, passed = [], True
+    lines = [remark.text for remark in rules.remarks]
+    passed = not any(remark.is_mistake for remark in rules.remarks)
     for path in paths:
         document = load_yaml(path)
         file = _parse(document)
@@ -87,11 +107,67 @@ def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
     return "\n".join(lines) or "no rule files", passed
 
 
+def _remarks(read: Iterable[tuple[Document, RuleFile]]) -> Iterator[Remark]:
+    before: dict[tuple[str, bool, str], str] = {}
+    for document, file in read:
+        if not (file.rules or file.intents or file.tests):
+            yield Remark(f"{document.path}: there are no rules, intents or tests in this file", is_mistake=True)
+        for index, rule in enumerate(file.rules):
+            place = document.place(("rules", index))
+            if "match" not in rule.model_fields_set:
+                message = "it has no `match` and scores every run; write `match: {}` if that is meant"
+                yield Remark(f"{place}: warning: rule {rule.name}: {message}", is_mistake=False)
+            keys = [(rule.scope, rule.shadow, match.model_dump_json()) for match in (Match(), rule.match)]
+            other = next((before[key] for key in keys if key in before), None)
+            if other is not None:
+                message = f"is never used: {other} before it scores the same runs; narrow that one, or move it down"
+                yield Remark(f"{place}: rule {rule.name} {message}", is_mistake=True)
+            before.setdefault(keys[1], f"rule {rule.name} ({place})")
+        yield from _booleans(document)
+
+
+def _booleans(document: Document) -> Iterator[Remark]:
+    """Literals such as ``no``, which YAML takes for false and a reader for a country."""
+    for where, (written, value) in document.booleans.items():
+        if "arguments" in where or "calls" in where:
+            read = str(value).lower()
+            message = f'YAML reads {written} as {read}; write "{written}" for the text, else {read}'
+            yield Remark(f"{document.place(where)}: warning: {_path(document, where)}: {message}", is_mistake=False)
+
+
+def _error(document: Document, problems: Iterable[Problem]) -> ConfigError:
+    """Returns an error with a line for each problem, which names the rule, test or intent that it is in."""
+    lines = []
+    for problem in problems:
+        earlier = f" (line {document.lines.get(problem.earlier, 1)})" if problem.earlier else ""
+        written = document.booleans.get(problem.path)
+        read_as = f'; YAML reads {written[0]} as {str(written[1]).lower()}: write "{written[0]}"' if written else ""
+        lines.append(
+            f"{document.place(problem.path)}: {_path(document, problem.path)}: {problem.message}{earlier}{read_as}"
+        )
+    return ConfigError("\n".join(lines))
+
+
+def _path(document: Document, where: Where) -> str:
+    """Returns a place in a rule file by the name of its rule, test or intent: ``rule refund: expect.sequence.0``."""
+    if len(where) > 1 and where[0] in _KINDS and isinstance(where[1], int):
+        named = document.data[where[0]][where[1]]
+        name = named.get("name") if isinstance(named, dict) else None
+        if isinstance(name, str) and name:
+            return ": ".join(
+                [f"{_KINDS[where[0]]} {shorten(name)}", *[".".join(map(str, where[2:]))][: len(where) - 2]]
+            )
+    return ".".join(map(str, where)) or "file"
+
+
+_KINDS: Mapping[str | int, str] = {"rules": "rule", "tests": "test", "intents": "intent"}
+
+
 def _parse(document: Document) -> RuleFile:
     try:
         return parse_rules(document.data)
     except RuleError as error:
-        raise document.error((problem.path, problem.message) for problem in error.problems) from None
+        raise _error(document, error.problems) from None
 
 
 def _compile(document: Document, file: RuleFile) -> list[CompiledRule]:
@@ -99,8 +175,8 @@ def _compile(document: Document, file: RuleFile) -> list[CompiledRule]:
     only_examples = [index for index, i in enumerate(file.intents) if i.examples and not (i.keywords or i.regex)]
     if embed is None and only_examples:
         message = f"this intent has only examples, and {embeddings.MISSING}"
-        raise document.error((("intents", index, "examples"), message) for index in only_examples)
+        raise _error(document, [Problem(("intents", index, "examples"), message) for index in only_examples])
     try:
         return compile_rules(file, embed=embed)
     except RuleError as error:
-        raise document.error((problem.path, problem.message) for problem in error.problems) from None
+        raise _error(document, error.problems) from None

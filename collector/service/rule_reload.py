@@ -68,6 +68,8 @@ class RuleReload:
     def _published(self, rules: LoadedRules) -> LoadedRules:
         if rules.set.has_judges() and self._config.judge is None:
             _log.warning("some rules have scorers that ask a model, but no `judge:` is configured: they give no scores")
+        for remark in rules.remarks:
+            _log.warning("%s", remark.text)
         self._telemetry.rules_info.clear()
         for file, digest in rules.files:
             self._telemetry.rules_info.labels(printable(file), digest).set(1)

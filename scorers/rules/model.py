@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from scorers.rules.matchers import ArgumentPattern, Name, RegexText, Share, Strict, Text
 
@@ -363,9 +363,10 @@ class RuleFile(Strict):
     @model_validator(mode="after")
     def _distinct_names(self) -> RuleFile:
         for kind, names in (("rules", [r.name for r in self.rules]), ("intents", [i.name for i in self.intents])):
-            duplicate = next((name for name in names if names.count(name) > 1), None)
-            if duplicate:
-                raise ValueError(f"two {kind} are named {duplicate}")
+            for index, name in enumerate(names):
+                if (first := names.index(name)) != index:
+                    clash = {"list": kind, "name": name, "index": index, "first": first}
+                    raise PydanticCustomError("duplicate_name", "two {list} are named {name}", clash)
         return self
 
 

@@ -23,6 +23,8 @@ class Problem:
 
     path: tuple[str | int, ...]
     message: str
+    earlier: tuple[str | int, ...] = ()
+    """The path of what it clashes with."""
 
     def __str__(self) -> str:
         return f"{format_path(self.path)}: {self.message}"
@@ -154,6 +156,10 @@ def _problem(details: ErrorDetails, data: object) -> Problem:
         return Problem(path, f"unknown key {key}{nearest(key, _known_keys(loc[:-1]))}")
     if kind == "missing":
         return Problem(path, f"{loc[-1]} is missing" if isinstance(loc[-1], str) else "is missing")
+    if kind == "duplicate_name":
+        clash = details["ctx"]
+        message = f"{clash['list']} must have different names, and one before is named {clash['name']} too"
+        return Problem((clash["list"], clash["index"], "name"), message, (clash["list"], clash["first"], "name"))
     message = plain_words(details)
     if kind in {"unknown_element", "unknown_matcher"} and isinstance(given, Mapping):
         known = list(rules.ELEMENT_MODELS) if kind == "unknown_element" else list(matchers.MATCHER_KEYS)

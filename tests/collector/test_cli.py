@@ -44,6 +44,12 @@ def test_score_without_rules_only_reconstructs(folder: Path, capsys: pytest.Capt
     assert (row["agent"], row["rule"], row["evaluations"], row["release"]) == ("helper", None, [], "end_of_input")
 
 
+def test_score_warns_of_rules_that_are_never_used(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "rules.yaml").write_text("rules: [{name: all, match: {}}, {name: dead, match: {agent: helper}}]")
+    assert main(["score", "--rules", str(folder / "rules.yaml"), str(folder)]) == 0
+    assert "rule dead is never used" in capsys.readouterr().err
+
+
 def test_score_with_rules(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", "--rules", str(folder / "rules.yaml"), "--format", "jsonl", str(folder)]) == 0
     found = [row["evaluations"][0]["value"] for row in rows(capsys)]  # type: ignore[index]
@@ -171,6 +177,7 @@ def test_run_with_a_wrong_configuration_is_code_2(folder: Path, capsys: pytest.C
 JUDGED = """
 rules:
   - name: weather
+    match: {agent: helper}
     expect: {sequence: [get_weather, send_email]}
     scorers: [trajectory, {system: tool_choice, name: meaning, rubric: Mail what was asked for.}]
   - name: unused
@@ -204,7 +211,7 @@ def test_check_reports_that_scorers_with_a_judge_are_not_tested(
 def test_check_validates_the_options_of_a_judge(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "rules.yaml").write_text(JUDGED.replace("rubric:", "rubrik:"))
     assert main(["check", str(folder / "rules.yaml")]) == 1
-    assert "rules.yaml:5: rules.0.scorers.1: tool_choice has no option 'rubrik'" in capsys.readouterr().err
+    assert "rules.yaml:6: rule weather: scorers.1: tool_choice has no option 'rubrik'" in capsys.readouterr().err
 
 
 NAMES = """

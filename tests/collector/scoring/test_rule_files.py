@@ -43,19 +43,48 @@ def test_the_digest_of_a_file_changes_with_it(tmp_path: Path) -> None:
 
 
 MISTAKES = [
-    ("rules:\n  - name: x\n    expct: {}\n", "a.yaml:3: rules.0.expct: unknown key expct; did you mean expect?"),
+    ("rules:\n  - name: x\n    expct: {}\n", "a.yaml:3: rule x: expct: unknown key expct; did you mean expect?"),
     (
         "rules:\n  - name: x\n    expect:\n      sequence:\n        - one_off: [a]\n",
-        "a.yaml:5: rules.0.expect.sequence.0",
+        "a.yaml:5: rule x: expect.sequence.0",
     ),
     ("rules:\n  - match: {}\n", "name is missing"),
     ("rules:\n  - name: x\n    expect: {tool: {regex: '('}}\n", "a.yaml:3"),
     (
         "rules:\n  - name: x\n    scorers: [evalight]\n",
-        "a.yaml:3: rules.0.scorers.0: unknown scorer evalight; did you mean evalite?",
+        "a.yaml:3: rule x: scorers.0: unknown scorer evalight; did you mean evalite?",
     ),
     ("rules: [\n", "a.yaml:2: not YAML"),
 ]
+
+
+MISTAKES += [
+    (
+        "rules:\n  - {name: x, match: {}}\n  - name: x\n",
+        "a.yaml:3: rule x: name: rules must have different names, and one before is named x too (line 2)",
+    ),
+    (
+        "rules:\n  - name: x\n    expect:\n      sequence: [on, lookup]\n",
+        'one_of, optional, repeat; YAML reads on as true: write "on"',
+    ),
+    ("rules:\n  - name: x\n    pass: high\n", "a.yaml:3: rule x: pass: must be a number, not 'high'"),
+    ("rules:\n  - name: x\n    pass: 90\n", "a.yaml:3: rule x: pass: must be at most 1.0, not 90"),
+    ("rules:\n  - name: x\n    scope: runs\n", "must be 'run', 'trace' or 'conversation', not 'runs'; did you mean run?"),
+    ("rules:\n  - name: x\n    shadow: 1\n", "rule x: shadow: must be true or false, not 1"),
+    ("rules:\n  - name: ''\n", "a.yaml:2: rules.0.name: must not be empty"),
+    ("rules: {name: x}\n", "a.yaml:1: rules: must be a list"),
+    ("tests:\n  - {name: t, rule: r, calls: []}\n", "a.yaml:2: test t: passes is missing"),
+    ("intents:\n  - {name: i, keyword: [x]}\n", "a.yaml:2: intent i: keyword: unknown key keyword; did you mean keywords?"),
+    ("rules:\n\t- name: x\n", "a.yaml:2: not YAML: a tab; indent with spaces"),
+    ("rules:\n  - name: x\n   match: {}\n", "a.yaml:3: not YAML: this line does not line up"),
+    ("rules:\n  - name: a: b\n", "a.yaml:2: not YAML: a text that holds `: ` must be in quotes"),
+    ("rules:\n  - name: 'a\n", "not YAML: a quote is not closed"),
+    ("rules:\n  - name: x\n    expect: {forbid: [*_order]}\n", "a.yaml:3: not YAML: a text that begins with * "),
+    ("rules:\n  - name: @x\n", "a.yaml:2: not YAML: a text that begins with one of @"),
+    ("rules:\n  - {name: x, match: {agent: a}\n", "not YAML: a mapping in braces must end with }"),
+    ("rules: []\n---\nrules: []\n", "not YAML: only one document is allowed"),
+    ("rules:\n  - {[a]: b}\n", "a.yaml:2: a key must be a text"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "message"), MISTAKES, ids=range(len(MISTAKES)))
@@ -74,7 +103,7 @@ def test_all_mistakes_in_all_files_are_reported_at_once(tmp_path: Path) -> None:
 
 
 def test_rules_in_different_files_must_have_different_names(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"a.yaml, b.yaml: .*two rules are named refund"):
+    with pytest.raises(ConfigError, match=r"b.yaml:3: rule refund: a rule of this name is already at .*a.yaml:3"):
         load_rules(write(tmp_path, a=GOOD, b=GOOD))
 
 
@@ -94,8 +123,10 @@ def test_a_failed_test_is_reported_with_the_expectation(tmp_path: Path) -> None:
 EXPENSIVE = """
 rules:
   - name: cheap
+    match: {agent: cheap}
     expect: {sequence: [a]}
   - name: late
+    match: {}
     expect:
       sequence:
         - tool: answer
@@ -109,9 +140,56 @@ def test_check_warns_of_rules_that_a_hostile_run_makes_too_expensive(tmp_path: P
     assert passed
     (warning,) = [line for line in report.splitlines() if "warning" in line]
     assert warning.endswith(
-        "a.yaml:10: warning: rule late: on a hostile run of 100 calls "
+        "a.yaml:12: warning: rule late: on a hostile run of 100 calls "
         "regex exceeds the limit of 500000 units of work for one evaluation"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "remark", "passes"),
+    [
+        ("rules:\n  - {name: x, match: {}}\n  - {name: y, match: {agent: a}}\n",
+         "a.yaml:3: rule y is never used: rule x (FOLDER/a.yaml:2) before it scores the same runs", False),
+        ("rules:\n  - {name: x, match: {agent: a}}\n  - {name: y, match: {agent: a}}\n", "a.yaml:3: rule y is never", False),
+        ("rules:\n  - {name: x}\n", "a.yaml:2: warning: rule x: it has no `match` and scores every run", True),
+        ("# rules: []\n", "a.yaml: there are no rules, intents or tests in this file", False),
+        ("rules: []\n", "a.yaml: there are no rules", False),
+        ("rules:\n  - {name: x, match: {}, expect: {tool: a, arguments: {country: no}}}\n",
+         'a.yaml:2: warning: rule x: expect.arguments.country: YAML reads no as false; write "no" for the text', True),
+    ],
+)  # fmt: skip
+def test_check_remarks_on_what_is_accepted_and_hardly_meant(
+    tmp_path: Path, text: str, remark: str, passes: bool
+) -> None:
+    paths = write(tmp_path, a=text)
+    report, passed = check_rules(paths)
+    assert remark.replace("FOLDER", str(tmp_path)) in report
+    assert passed is passes
+    assert [one.text for one in load_rules(paths).remarks] == report.splitlines()[: len(load_rules(paths).remarks)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rules:\n  - {name: x, match: {}}\n  - {name: y, match: {}, shadow: true}\n  - {name: z, match: {}, scope: trace}\n",
+        "rules:\n  - {name: x, match: {agent: a}}\n  - {name: y, match: {}}\n",
+        "rules:\n  - {name: x, match: {}, expect: {tool: a, arguments: {on: 'no', off: true}}}\n",
+    ],
+)
+def test_check_has_nothing_to_say_of_rules_that_are_meant(tmp_path: Path, text: str) -> None:
+    assert load_rules(write(tmp_path, a=text)).remarks == []
+
+
+def test_a_rule_is_never_used_after_one_of_another_file(tmp_path: Path) -> None:
+    paths = write(tmp_path, a="rules: [{name: x, match: {}}]\n", b="rules: [{name: y, match: {route: /a}}]\n")
+    assert "b.yaml:1: rule y is never used" in check_rules(paths)[0]
+
+
+def test_a_key_is_the_text_that_was_written(tmp_path: Path) -> None:
+    text = "rules:\n  - {name: x, match: {}, expect: {tool: a, arguments: {on: 1, no: 2, 0x10: 3}}}\n"
+    (rule,) = load_rules(write(tmp_path, a=text)).set.rules
+    assert rule.rule.expect is not None
+    assert list(rule.rule.expect.arguments or {}) == ["on", "no", "0x10"]
 
 
 # --- intents by example ----------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ DOCUMENTS: list[tuple[object, str, str]] = [
     ({"rules": {}}, "rules", "must be a list"),
     ({"rule": []}, "rule", "unknown key rule; did you mean rules?"),
     ({"rules": [{"match": {}}]}, "rules[0]", "name is missing"),
-    ({"rules": [{"name": "r"}, {"name": "r"}]}, "the document", "two rules are named r"),
+    ({"rules": [{"name": "r"}, {"name": "r"}]}, "rules[1].name", "one before is named r too"),
     (call_test(calls=[{"a": {}, "b": {}}]), "tests[0].calls[0].a", "unknown key a"),
     (call_test(calls=[{"a": 5}]), "tests[0].calls[0]", "must be a mapping"),
     (call_test(passes="yes"), "tests[0].passes", "must be true or false"),
