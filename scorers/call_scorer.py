@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError
 from pydantic.json_schema import JsonSchemaValue
@@ -90,30 +90,46 @@ def check_options(name: str, model: type[OptionsT], options: Mapping[str, Any]) 
         raise ValueError("; ".join(f"{name} option {option!r} {message}" for option, message in mistakes))
 
 
-def make_scorer(
-    options: OptionsT,
-    score: Callable[[OptionsT, list[Call], list[Call]], Score],
-    spend: Callable[[OptionsT, list[Call], list[Call], Work], None] | None = None,
-) -> Scorer:
-    """Returns the scorer of a system. It raises `ValueError` for arguments that are nested too deep.
+Spend: TypeAlias = Callable[[OptionsT, list[Call], list[Call], Work], None]
 
-    ``spend`` spends the work that the system needs, if that is more than comparing each expected call with each actual one.
-    """
 
-    def scorer(
-        *, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]], work: Work | None = None
+@dataclass(frozen=True, slots=True)
+class CallScorer(Generic[OptionsT]):
+    """The scorer of a system. It raises `ValueError` for arguments that are nested too deep."""
+
+    options: OptionsT
+    score: Callable[[OptionsT, list[Call], list[Call]], Score]
+    spend: Spend[OptionsT] | None = None
+    reads_expected: bool = True
+    """False if the options say all that it expects: in a rule it needs no pattern."""
+
+    def __call__(
+        self, *, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]], work: Work | None = None
     ) -> Score:
+        """Score the actual calls against the expected ones."""
         try:
             wanted, made = parse_calls(expected, "expected"), parse_calls(actual, "actual")
             if work is not None:
                 spend_on_comparisons(wanted, made, work)
-                if spend is not None:
-                    spend(options, wanted, made, work)
-            return score(options, wanted, made)
+                if self.spend is not None:
+                    self.spend(self.options, wanted, made, work)
+            return self.score(self.options, wanted, made)
         except RecursionError:
             raise ValueError("the arguments are nested too deep to compare") from None
 
-    return scorer
+
+def make_scorer(
+    options: OptionsT,
+    score: Callable[[OptionsT, list[Call], list[Call]], Score],
+    spend: Spend[OptionsT] | None = None,
+    *,
+    reads_expected: bool = True,
+) -> Scorer:
+    """Returns the scorer of a system.
+
+    ``spend`` spends the work that the system needs, if that is more than comparing each expected call with each actual one.
+    """
+    return CallScorer(options, score, spend, reads_expected)
 
 
 def spend_on_comparisons(one: Sequence[Call], other: Sequence[Call], work: Work) -> None:

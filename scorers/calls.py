@@ -70,6 +70,11 @@ def optional_arguments(call: Call) -> Mapping[str, Any] | None:
     return call.args
 
 
+def failed(call: Call) -> bool:
+    """Whether the call is known to have failed."""
+    return call.is_error or call.state == "output-error" or call.success is False
+
+
 def names(calls: Sequence[Call]) -> list[str]:
     """The tool names, in order."""
     return [call.tool for call in calls]

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel
 
 from scorers import registry
-from scorers.call_scorer import Scorer, check_options
+from scorers.call_scorer import CallScorer, Scorer, check_options
 from scorers.conformance import scorer as trajectory_scorer
 from scorers.conformance.difference import Difference
 from scorers.conformance.flattening import actual_calls, check_flattening, expected_calls
@@ -144,10 +144,10 @@ class CompiledRule:
             if ref.options:
                 raise ValueError(f"{ref.system} has no options in a rule: it scores what the rule expects")
             return
-        reads_expected = ref.system not in registry.FROM_OPTIONS
+        scorer = registry.SCORERS[ref.system](**ref.options)
+        reads_expected = not isinstance(scorer, CallScorer) or scorer.reads_expected
         if reads_expected:
             check_flattening(self._native.pattern)
-        scorer = registry.SCORERS[ref.system](**ref.options)
         self._systems[name] = _System(scorer, version, reads_expected)
 
     def _score(self, name: str, trajectory: Trajectory, work: Work) -> Score:

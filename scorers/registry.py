@@ -25,9 +25,11 @@ from scorers.systems import (
     mastra_llm,
     mastra_trajectory,
     mlflow_exact,
+    pydantic_evals,
     ragas_accuracy,
     ragas_f1,
     strands_scorers,
+    tool_scorer,
     tpmjs,
     vertex,
 )
@@ -47,9 +49,11 @@ _MODULES = (
     mastra_llm,
     mastra_trajectory,
     mlflow_exact,
+    pydantic_evals,
     ragas_accuracy,
     ragas_f1,
     strands_scorers,
+    tool_scorer,
     tpmjs,
     vertex,
 )
@@ -65,5 +69,3 @@ OPTIONS: dict[str, type[Options]] = {
 }
 """The options of each scorer in a rule."""
 VERSIONS: dict[str, str] = {module.NAME: module.VERSION for module in (*_MODULES, tool_choice)}
-FROM_OPTIONS = frozenset({deepeval_permission.NAME, mastra_checks.NAME, mastra_code.NAME})
-"""Scorers whose options say all that they expect: in a rule they need no pattern."""

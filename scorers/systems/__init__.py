@@ -1,6 +1,6 @@
 """The published scorers of tool calls, one module each. Each reproduces the exact numbers of the package it is named after.
 
-Every module except the shared ones (``equality``, ``pairing``, ``formulas``) has
+Every module except the shared ones (``equality``, ``pairing``, ``formulas``, ``mastra_steps``) has
 
 - ``NAME``, the name that rules use, and ``VERSION``, the package and version whose behavior it reproduces;
 - ``create(**options)``, which returns a scorer: ``scorer(expected=[{"tool", "args"?}], actual=[{"tool", "args"?}])``.

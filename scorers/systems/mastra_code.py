@@ -51,7 +51,7 @@ def create(**options: Any) -> Scorer:
     parsed = parse_options(NAME, MastraCodeOptions, options)
     if not parsed.expected_tool and parsed.expected_tool_order is None:
         raise OriginalError("mastra_code needs expectedTool or expectedToolOrder")
-    return make_scorer(parsed, _score)
+    return make_scorer(parsed, _score, reads_expected=False)
 
 
 def called_tools(actual: list[Call]) -> list[str]:

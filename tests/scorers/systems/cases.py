@@ -23,9 +23,11 @@ from scorers.systems import (
     mastra_llm,
     mastra_trajectory,
     mlflow_exact,
+    pydantic_evals,
     ragas_accuracy,
     ragas_f1,
     strands_scorers,
+    tool_scorer,
     tpmjs,
     vertex,
 )
@@ -44,9 +46,11 @@ MODULES = (
     mastra_llm,
     mastra_trajectory,
     mlflow_exact,
+    pydantic_evals,
     ragas_accuracy,
     ragas_f1,
     strands_scorers,
+    tool_scorer,
     tpmjs,
     vertex,
 )

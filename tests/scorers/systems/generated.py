@@ -156,6 +156,68 @@ def with_failures(random: Random, given: Call) -> Call:
     return {**given, **fields}
 
 
+def pydantic_evals_case(random: Random) -> dict[str, Any]:
+    """Every evaluator with its own options."""
+    evaluator = random.choice(
+        ["ToolCorrectness", "TrajectoryMatch", "TrajectoryMatch", "ArgumentCorrectness", "MaxToolCalls"]
+    )
+    options: dict[str, Any] = {"evaluator": evaluator}
+    if evaluator == "ToolCorrectness" and random.random() < 0.5:
+        options["allow_extra"] = random.random() < 0.7
+    if evaluator == "TrajectoryMatch" and random.random() < 0.8:
+        options["order"] = random.choice(["exact", "in_order", "any_order"])
+    if evaluator == "ArgumentCorrectness":
+        options |= {"tool_name": random.choice(TOOLS[:3]), "expected_arguments": {}}
+        if random.random() < 0.6:
+            options["match_mode"] = random.choice(["exact", "subset"])
+        if random.random() < 0.6:
+            options["occurrence"] = random.choice(["first", "last", 0, 1, 2, -1])
+    if evaluator == "MaxToolCalls":
+        options["max_calls"] = random.randrange(-1, 6)
+    if random.random() < 0.4:
+        options["include_failed"] = random.random() < 0.5
+    return options
+
+
+def expected_arguments_of(random: Random, expected: list[Call], options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with the arguments of an expected call of the tool, if there is one, as those to be found."""
+    given = [
+        one["args"] for one in expected if one["tool"] == options.get("tool_name") and isinstance(one.get("args"), dict)
+    ]
+    if "expected_arguments" not in options or not given:
+        return options
+    arguments = random.choice(given)
+    return options | {"expected_arguments": {key: arguments[key] for key in arguments if random.random() < 0.8}}
+
+
+def tool_scorer_case(random: Random) -> dict[str, Any]:
+    """Every metric with its own options; weights of all sizes, for once of sum 0."""
+    metric = random.choice(
+        [
+            *("score", "score", "argument_f1", "argument_f1", "invocation_accuracy", "selection_accuracy"),
+            *("sequence_accuracy", "tool_correctness", "tool_correctness_args", "trajectory_accuracy"),
+            *("partial_trajectory", "required_call_recall"),
+        ]
+    )
+    options: dict[str, Any] = {"metric": metric}
+    names = ("selection_accuracy", "argument_f1", "sequence_accuracy", "redundant_rate", "required_call_recall")
+    if metric == "score" and random.random() < 0.5:
+        options["weights"] = {name: random.choice([0, 0, 0.1, 2]) for name in names if random.random() < 0.8}
+    for option, metrics in (
+        ("strict", ("score", "argument_f1")),
+        ("strict_order", ("tool_correctness",)),
+        ("allow_tool_name_variations", ("partial_trajectory",)),
+    ):
+        if metric in metrics and random.random() < 0.5:
+            options[option] = random.random() < 0.8
+    return options
+
+
+def with_plain_arguments(given: Call) -> Call:
+    """The call without arguments that are no object."""
+    return given if isinstance(given.get("args", {}), dict) else {"tool": given["tool"]}
+
+
 def mastra_llm_case(random: Random) -> dict[str, Any]:
     """Judgements good and bad, as objects and wrapped as models wrap them."""
     evaluations = [

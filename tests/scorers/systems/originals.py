@@ -1,4 +1,4 @@
-"""Runs the original npm scorers with node: fresh answers for the differential test, timings for the benchmark."""
+"""Runs the original scorers of npm and PyPI: fresh answers for the differential tests, timings for the benchmark."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "node"
 SYSTEMS = ("evalite", "mastra_checks", "mastra_code", "mastra_llm", "mastra_trajectory")
+PYTHON_FOLDER = Path(__file__).parent / "python"
+PYTHON_SYSTEMS = ("pydantic_evals", "tool_scorer")
+_PYTHON = PYTHON_FOLDER / ".venv" / "bin" / "python"
 
 
 def missing() -> str | None:
-    """Why the originals cannot run here, None where they can."""
+    """Why the originals from npm cannot run here, None where they can."""
     if shutil.which("node") is None:
         return "node is not installed"
     if not (FOLDER / "node_modules").is_dir():
@@ -22,17 +25,29 @@ def missing() -> str | None:
     return None
 
 
+def missing_from_pypi() -> str | None:
+    """Why those from PyPI cannot, None where they can."""
+    return (
+        None if _PYTHON.is_file() else "the original packages are not installed: tests/scorers/systems/python/install"
+    )
+
+
 def ask(cases: Sequence[dict[str, Any]], *arguments: str, timeout_s: float = 240) -> dict[str, dict[str, Any]]:
-    """What the original packages answer, by case id. ``arguments`` go to the driver."""
+    """What the original packages from npm answer, by case id. ``arguments`` go to the driver."""
+    return _answers(["node", "driver.mjs", *arguments], FOLDER, cases, timeout_s)
+
+
+def ask_python(cases: Sequence[dict[str, Any]], timeout_s: float = 240) -> dict[str, dict[str, Any]]:
+    """What those from PyPI answer, by case id."""
+    return _answers([str(_PYTHON), "driver.py"], PYTHON_FOLDER, cases, timeout_s)
+
+
+def _answers(
+    command: list[str], folder: Path, cases: Sequence[dict[str, Any]], timeout_s: float
+) -> dict[str, dict[str, Any]]:
     lines = "".join(json.dumps(case) + "\n" for case in cases)
     done = subprocess.run(
-        ["node", "driver.mjs", *arguments],
-        input=lines,
-        cwd=FOLDER,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=timeout_s,
+        command, input=lines, cwd=folder, capture_output=True, text=True, check=True, timeout=timeout_s
     )
     answers = [json.loads(line) for line in done.stdout.split("\n") if line]
     return {answer["id"]: answer for answer in answers}

@@ -66,7 +66,7 @@ def test_errors(layout: str | None, fields: dict[str, Any], failed: bool) -> Non
         ({"check": "maxToolCalls"}, "'arg': maxToolCalls needs a number of calls"),
         ({"check": "usedNoTools", "arg": 1}, "'arg': usedNoTools takes none"),
         ({"check": "didNotCall", "arg": "a", "times": 1}, "'times': only calledTool takes it"),
-        ({"check": "called"}, "option 'check': Input should be 'calledTool', 'didNotCall'"),
+        ({"check": "called"}, "option 'check' must be 'calledTool', 'didNotCall',.*; did you mean calledTool?"),
     ],
 )
 def test_invalid_options_are_refused(options: dict[str, Any], message: str) -> None:

@@ -25,7 +25,7 @@ def sets_unordered(ours: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_every_system_that_can_run_is_recorded() -> None:
-    assert set(CASES) == set(SYSTEMS) - {"vertex"}
+    assert set(CASES) == set(SYSTEMS) - {"pydantic_evals", "tool_scorer", "vertex"}
     assert {name: len(cases) >= 100 for name, cases in CASES.items()} == dict.fromkeys(CASES, True)
 
 

@@ -1,15 +1,15 @@
-"""The greedy pairings: first fit, in-order fit, and their outcomes."""
+"""The pairings: first fit, in-order fit, the heaviest pairs, and their outcomes."""
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 from operator import eq
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorers.systems.pairing import first_fit, in_order_fit, outcomes
+from scorers.systems.pairing import first_fit, heaviest_pairs, in_order_fit, outcomes
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=5)
 
@@ -54,3 +54,22 @@ def test_in_order_fit_takes_the_leftmost_calls() -> None:
 
 def test_outcomes() -> None:
     assert outcomes(4, {0, None}, {2}) == ["matched", "extra", "wrong_arguments", "extra"]
+
+
+MATRICES = st.tuples(st.integers(1, 5), st.integers(1, 4)).flatmap(
+    lambda size: st.lists(
+        st.lists(st.integers(0, 3), min_size=size[1], max_size=size[1]), min_size=size[0], max_size=size[0]
+    )
+)
+
+
+@given(MATRICES)
+def test_heaviest_pairs_are_the_first_of_the_best(weights: list[list[int]]) -> None:
+    rows, columns = len(weights), len(weights[0])
+    skips = [-1] * max(0, rows - columns)
+
+    def rank(choice: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        return -sum(weights[row][column] for row, column in enumerate(choice) if column >= 0), choice
+
+    best = min(set(permutations([*skips, *range(columns)], rows)), key=rank)
+    assert heaviest_pairs(weights) == {row: column for row, column in enumerate(best) if column >= 0}
