@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import struct
 
-MAX_SIZE = 16 << 10
-"""Bytes of a span that is read here; lengths in it take up to two bytes."""
+_MAX_SIZE = 16 << 10  # bytes of a span that is read here; lengths in it take up to two bytes
 _TRACE_ID, _SPAN_ID, _PARENT = b"\n\x10", b"\x12\x08", b'"\x08'  # tag and length
 _NAME, _KIND, _START, _END = 0x2A, 0x30, 0x39, 0x41  # tags
 _ATTRIBUTE, _EVENT, _STATUS, _FLAGS = 0x4A, 0x5A, 0x7A, b"\x85\x01"
@@ -23,7 +22,7 @@ SpanFields = tuple[bytes, bytes, bytes, bytes, int, int, int, list[bytes], list[
 def span_fields(raw: bytes) -> SpanFields | None:
     """Returns the fields of a span; None if it has others, or in another order, or is no span."""
     end = len(raw)
-    if end > MAX_SIZE or raw[:2] != _TRACE_ID or raw[18:20] != _SPAN_ID:
+    if end > _MAX_SIZE or raw[:2] != _TRACE_ID or raw[18:20] != _SPAN_ID:
         return None
     attributes: list[bytes] = []
     events: list[bytes] = []

@@ -10,7 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from collector.otlp import schema
 from collector.otlp.lazy import iter_scopes
-from collector.otlp.span_fields import MAX_SIZE, span_fields
+from collector.otlp.span_fields import _MAX_SIZE, span_fields
 from tests import otlp_data as data
 from tests.bench.load import requests
 
@@ -94,7 +94,7 @@ def test_what_sdks_send_is_read_in_one_pass() -> None:
     assert [tuple(fields) for raw in sent if (fields := span_fields(raw))] == [parsed(raw) for raw in sent]
 
 
-@pytest.mark.parametrize("size", [MAX_SIZE, MAX_SIZE + 1])
+@pytest.mark.parametrize("size", [_MAX_SIZE, _MAX_SIZE + 1])
 def test_a_large_span_is_left_to_protobuf(size: int) -> None:
     span = data.span(1, parent=2)
     span.attributes.add(key="k", value=AnyValue(string_value="x" * 15_000))
@@ -103,4 +103,4 @@ def test_a_large_span_is_left_to_protobuf(size: int) -> None:
     span.attributes[-1].value.string_value += "x" * padding
     raw = span.SerializeToString()
     assert len(raw) == size
-    assert (span_fields(raw) is None) == (size > MAX_SIZE)
+    assert (span_fields(raw) is None) == (size > _MAX_SIZE)
