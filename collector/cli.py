@@ -90,6 +90,14 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     score.set_defaults(command=_score)
 
+    explain = commands.add_parser("explain", help="show one recorded trace: its calls, doubts, rules, and what differs")
+    explain.add_argument("trace_id", metavar="TRACE_ID", help="its hexadecimal id, or the beginning of it")
+    explain.add_argument(
+        "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"
+    )
+    explain.add_argument("paths", type=Path, nargs="+", metavar="PATH")
+    explain.set_defaults(command=_explain)
+
     check = commands.add_parser("check", help="validate rule files and run their own tests; exit 1 on failure")
     check.add_argument("rules", type=Path, nargs="*", metavar="RULES")
     check.add_argument("--config", type=Path, metavar="C", help="also validate a configuration and the rules it names")
@@ -177,6 +185,17 @@ def _score(options: argparse.Namespace) -> int:
     for objection in objections:
         _print(f"rightcall score: not met: {objection}", sys.stderr)
     return FAILED if objections else SUCCESS
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
+    from collector.offline.explain import explain  # noqa: PLC0415
+    from collector.offline.score import score_files  # noqa: PLC0415
+    from collector.scoring.rule_files import load_rules  # noqa: PLC0415
+
+    rules = load_rules(rule_paths(options.rules))
+    _print(explain(options.trace_id, score_files(options.paths, rules), rules), sys.stdout)
+    return SUCCESS
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -138,6 +138,11 @@ def tenant_of(run: Run) -> str | None:
     return None
 
 
+def context_of(run: Run) -> RuleContext:
+    """Returns what of a run rules match."""
+    return RuleContext(run.route, run.intent, run.agent, run.service, tenant_of(run), run.attributes)
+
+
 class _Selected(NamedTuple):
     """The rules that score a run; none while a missing span may carry what selects them."""
 
@@ -169,7 +174,7 @@ def _is_rule_unknown(run: Run, rules: RuleSet, scope: str) -> bool:
 def _rules_for(run: Run, rules: RuleSet, scope: str) -> _Selected:
     if _is_rule_unknown(run, rules, scope):
         return _Selected(is_unknown=True)
-    context = RuleContext(run.route, run.intent, run.agent, run.service, tenant_of(run), run.attributes)
+    context = context_of(run)
     return _Selected(rules.select(context, scope), rules.select(context, scope, shadow=True))
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
+from scorers.quoting import shorten
 from scorers.rules.model import Match, Rule
-from scorers.rules.names import compile_name, is_exact
+from scorers.rules.names import compile_name, format_name, is_exact
 
 MATCH_KEYS = ("route", "intent", "agent", "service", "tenant")
 MAX_ATTRIBUTE = 20_000
@@ -68,6 +69,21 @@ class RuleIndex(Generic[R]):
 def select(rules: Sequence[Rule], context: RuleContext) -> Rule | None:
     """Returns the first of these rules that matches. For many lookups use a `RuleIndex`."""
     return next((rule for rule in rules if _compile_match(rule.match)(context)), None)
+
+
+def mismatches(match: Match, context: RuleContext) -> list[str]:
+    """Returns for each key that does not match what the run has and what the rule wants; nothing if the rule matches."""
+    wanted = [(key, getattr(match, key), getattr(context, key)) for key in MATCH_KEYS]
+    wanted += [(f"attribute {key}", name, context.attributes.get(key)) for key, name in match.attributes.items()]
+    found = []
+    for key, name, value in wanted:
+        if name is None:
+            continue
+        if value is None:
+            found.append(f"{key} is unknown, must be {format_name(name)}")
+        elif not compile_name(name)(text := _as_text(value)[:MAX_ATTRIBUTE]):
+            found.append(f"{key} is {shorten(text)}, must be {format_name(name)}")
+    return found
 
 
 def _bucket(match: Match) -> tuple[str, str] | None:
