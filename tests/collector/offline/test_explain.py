@@ -94,8 +94,7 @@ def test_the_beginning_of_an_id_suffices_where_it_is_the_only_one(
 
 def test_what_is_in_doubt_is_said_with_what_would_settle_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = explained(folder, capsys, "4d")
-    assert "doubts\n  uncertain_owner: " in text or "doubts\n  missing_span: " in text
-    assert "none is chosen: a missing span may carry the route or tenant that chooses it" in text
+    assert "doubts\n  uncertain_owner: lookup: it is below a span that was not received\nrules" in text
 
 
 @pytest.mark.parametrize("trace", ["ff", "", "\x1b[2J", "zz"])
