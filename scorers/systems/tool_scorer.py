@@ -1,4 +1,4 @@
-"""The deterministic metrics of Toolscore (PyPI tool-scorer 1.10.0).
+"""The deterministic metrics of PyPI's tool-scorer 1.10.0.
 
 ``metric`` is one of, with E and A the sets of names expected and called::
 

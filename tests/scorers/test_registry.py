@@ -11,17 +11,7 @@ from scorers import SCORERS, RuleError, ToolCall, Trajectory, load_rules
 from scorers.registry import JUDGES, VERSIONS
 from scorers.system_options import lines
 from tests.scorers import systems_table
-
-# What a scorer cannot do without, where it cannot do without something.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "deepeval_permission": {"allowed_tools": ["a"]},
-    "mastra_checks": {"check": "calledTool", "arg": "a"},
-    "mastra_code": {"expectedTool": "a"},
-    "mastra_llm": {"judge": {"evaluations": []}},
-    "pydantic_evals": {"evaluator": "TrajectoryMatch"},
-    "strands_scorers": {"scorer": "exact"},
-    "vertex": {"metric": "exact_match"},
-}
+from tests.scorers.systems.cases import NEEDED_OPTIONS
 
 
 def test_every_scorer_has_a_version() -> None:
@@ -85,7 +75,7 @@ def test_failed_calls_of_a_run_count_as_failed() -> None:
 def test_every_scorer_scores_a_perfect_run_1(name: str) -> None:
     calls = [{"tool": "a", "args": {"x": 1}}]
 
-    score = SCORERS[name](**OPTIONS.get(name, {}))(expected=calls, actual=calls)
+    score = SCORERS[name](**NEEDED_OPTIONS.get(name, {}))(expected=calls, actual=calls)
 
     assert (score.value, score.label) == (1.0, "pass")
 
@@ -93,7 +83,7 @@ def test_every_scorer_scores_a_perfect_run_1(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(SCORERS))
 def test_every_scorer_refuses_unknown_options(name: str) -> None:
     with pytest.raises(ValueError, match="no_such_option"):
-        SCORERS[name](**OPTIONS.get(name, {}), no_such_option=1)
+        SCORERS[name](**NEEDED_OPTIONS.get(name, {}), no_such_option=1)
 
 
 def test_the_readme_has_the_table_of_all_scorers_as_it_is() -> None:

@@ -14,7 +14,7 @@ from scorers.call_scorer import spend_on_comparisons
 from scorers.calls import parse_calls
 from scorers.work import MAX_WORK, Work, WorkLimitError, hash_key
 from tests.scorers.examples import any_order, rule, run
-from tests.scorers.test_registry import OPTIONS
+from tests.scorers.systems.cases import NEEDED_OPTIONS
 
 MODULUS = (1 << 61) - 1
 """Python hashes integers that differ by a multiple of it alike."""
@@ -146,7 +146,7 @@ def test_published_scorers_draw_on_the_limit(system: Any, calls: list[Any]) -> N
 
 @pytest.mark.parametrize("name", sorted(SCORERS.keys() - {"trajectory", "mastra_llm"}))
 def test_published_scorers_score_two_hundred_calls(name: str) -> None:
-    system = {"system": name, **OPTIONS.get(name, {})}
+    system = {"system": name, **NEEDED_OPTIONS.get(name, {})}
     names = [f"t{at % 7}" for at in range(200)]
     expected = [{"tool": name, "arguments": {"query": f"value {at}"}} for at, name in enumerate(names)]
 

@@ -56,6 +56,17 @@ MODULES = (
 )
 SYSTEMS: dict[str, ModuleType] = {module.NAME: module for module in MODULES}
 
+NEEDED_OPTIONS: dict[str, dict[str, Any]] = {
+    "deepeval_permission": {"allowed_tools": ["a"]},
+    "mastra_checks": {"check": "calledTool", "arg": "a"},
+    "mastra_code": {"expectedTool": "a"},
+    "mastra_llm": {"judge": {"evaluations": []}},
+    "pydantic_evals": {"evaluator": "TrajectoryMatch"},
+    "strands_scorers": {"scorer": "exact"},
+    "vertex": {"metric": "exact_match"},
+}
+"""What a scorer cannot do without, where it cannot do without something."""
+
 Call = dict[str, Any]
 
 

@@ -28,7 +28,7 @@ CASES_A_SEED = 1000
 
 
 def cases(system: str, seed: int) -> list[dict[str, Any]]:
-    """The cases of one seed. Some calls failed; Toolscore takes no arguments that are no objects."""
+    """The cases of one seed. Some calls failed; tool-scorer takes no arguments that are no objects."""
     random = Random(f"{system} {seed}")
     made = []
     for number in range(CASES_A_SEED):

@@ -1,4 +1,4 @@
-"""Toolscore: each metric, the pairing of arguments, and the weighted score."""
+"""PyPI's tool-scorer: each metric, the pairing of arguments, and the weighted score."""
 
 from __future__ import annotations
 
