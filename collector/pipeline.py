@@ -117,7 +117,9 @@ class Pipeline:
         if judged:  # costly, and used by nothing else
             read_span, read_log = recorded_content.read_span, recorded_content.read_log
             attributes, prefixes = attributes | recorded_content.ATTRIBUTES, (*prefixes, *recorded_content.PREFIXES)
-        self._requests.reader = Reader(Decoder(attributes, prefixes, dialects.SCOPES), read_span, read_log)
+        self._requests.reader = Reader(
+            Decoder(attributes, prefixes, dialects.SCOPES, dialects.SHAPE_MARKERS), read_span, read_log
+        )
 
     # ---- in: called by receivers
 

@@ -28,7 +28,6 @@ from collector.storage.journal import Journal, JournaledScope
 from collector.telemetry.metrics import Telemetry
 
 _RECEIVER = "otlp"
-_LOG_MARKER = b"gen_ai."
 _MAX_LOG_RECORD = 1 << 20  # bytes; a larger one is forwarded unread
 _SPAN_FILTER = lazy.SpanFilter(dialects.MARKERS, dialects.SCOPES)
 _TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; nothing can be joined by them
@@ -128,14 +127,16 @@ class RequestPipeline:
         for indexes in scope.portions():
             reader = self.reader
             try:
-                spans = reader.decoder.spans([scope.spans[index] for index in indexes], scope.envelope)
+                spans = list(
+                    reader.decoder.read([scope.spans[index] for index in indexes], scope.envelope, reader.span)
+                )
             except DecodeError:  # the scope or its resource
                 return _ReadScope(scope, undecodable=range(len(scope.spans)))
-            for index, decoded in zip(indexes, spans, strict=True):
-                if decoded is None:
+            for index, both in zip(indexes, spans, strict=True):
+                if both is None:
                     undecodable.append(index)
                     continue
-                span = reader.span(decoded)
+                decoded, span = both
                 if span is None:
                     scope_name = self._telemetry.label("scope", decoded.scope.name)
                     self._telemetry.child(self._telemetry.unread_spans, scope_name).inc()
@@ -207,7 +208,7 @@ class RequestPipeline:
 
     def _read_logs(self, envelope: Envelope, records: Iterable[bytes]) -> Iterator[None]:
         for raw in records:
-            if len(raw) > _MAX_LOG_RECORD or _LOG_MARKER not in raw:
+            if len(raw) > _MAX_LOG_RECORD or not any(marker in raw for marker in dialects.LOG_MARKERS):
                 continue
             trace_id = self.add_log(envelope, raw, self._clock.now())
             if trace_id and self._journal is not None:

@@ -12,6 +12,7 @@ missing_anchor          more calls    neither the agent's span nor the root arri
 unrecorded_calls        more calls    a model asked for tools, and nothing tells which
 nothing_recorded        more calls    neither tool spans nor readable messages: nothing tells what was called
 truncated               more calls    a limit was reached, and spans were left out
+other_traces            more calls    the agent goes on in other traces of its conversation, which alone is whole
 uncertain_execution     the opposite  nothing tells for sure whether these calls ran
 uncertain_owner         not these     calls below a missing span: of this run or of another
 uncertain_duplicate     not these     calls that may be other calls of the run, recorded a second time
@@ -36,7 +37,9 @@ from scorers.work import Work
 
 MAX_ALTERNATIVES: Final = 128
 """How many trajectories are tried for one run; where the evidence allows more, nothing is decided."""
-MORE_CALLS: Final = frozenset({"missing_span", "missing_anchor", "unrecorded_calls", "nothing_recorded", "truncated"})
+MORE_CALLS: Final = frozenset({
+    "missing_span", "missing_anchor", "unrecorded_calls", "nothing_recorded", "truncated", "other_traces",
+})  # fmt: skip
 """Doubts that allow any number of further calls."""
 _EITHER_WAY: Final = frozenset({"uncertain_execution", "uncertain_owner", "uncertain_duplicate"})
 DECIDING: Final = MORE_CALLS | _EITHER_WAY | {"uncertain_order"}

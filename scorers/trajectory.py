@@ -46,6 +46,7 @@ DoubtName = Literal[
     "unrecorded_calls",
     "nothing_recorded",
     "truncated",
+    "other_traces",
     "uncertain_execution",
     "uncertain_owner",
     "uncertain_duplicate",

@@ -9,7 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 from collector.dialects import (
+    agentscope,
     ai_sdk,
+    claude_code,
+    codex,
+    gemini_cli,
     generic,
     genkit,
     google_adk,
@@ -26,6 +30,8 @@ from collector.dialects import (
     openllmetry,
     otel_genai,
     pydantic_ai,
+    spring_ai,
+    voltagent,
 )
 from collector.model import semconv
 from collector.model.dialect import Dialect
@@ -55,6 +61,12 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     logfire.DIALECT,
     openlit.DIALECT,
     litellm.DIALECT,
+    claude_code.DIALECT,
+    codex.DIALECT,
+    gemini_cli.DIALECT,
+    spring_ai.DIALECT,
+    voltagent.DIALECT,
+    agentscope.DIALECT,
     mcp.DIALECT,
     otel_genai.DIALECT,  # the others leave to it whatever follows the conventions
     generic.DIALECT,  # only if no other reads the span
@@ -63,14 +75,21 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
 _BY_SCOPE: Final = {scope: dialect for dialect in DIALECTS for scope in dialect.scopes}
 _BY_KEY: Final = tuple((key, dialect) for dialect in DIALECTS for key in dialect.keys)
 _OTHER_KEYS: Final = frozenset(key for key, dialect in _BY_KEY if dialect is not otel_genai.DIALECT)
+_KEY_MARKERS: Final = tuple(m.decode() for dialect in DIALECTS[:-1] for m in dialect.markers)
 _WITH_LOGS: Final = tuple(dialect.read_log for dialect in DIALECTS if dialect.read_log is not None)
 _CONTEXT_ATTRIBUTES: Final = (semconv.HTTP_ROUTE, semconv.URL_PATH, semconv.RIGHTCALL_ROUTE, semconv.RIGHTCALL_INTENT)
+
+LOG_MARKERS: Final[tuple[bytes, ...]] = tuple(marker for dialect in DIALECTS for marker in dialect.log_markers)
+"""Every relevant log record contains one of these."""
 
 MARKERS: Final[tuple[bytes, ...]] = (
     *dict.fromkeys(marker for dialect in DIALECTS for marker in dialect.markers),
     semconv.HTTP_ROUTE.encode(),
 )
 """Every relevant span contains one of these, or has no parent in its process, or is in one of SCOPES."""
+
+SHAPE_MARKERS: Final = generic.MARKERS
+"""Every span that is read by its shape alone contains one of these."""
 
 SCOPES: Final[frozenset[str]] = frozenset(scope for dialect in DIALECTS for scope in dialect.whole_scopes)
 """Scopes whose spans are all relevant, with all attributes: some have no marker, some have arbitrary attributes."""
@@ -95,14 +114,21 @@ def read_span(span: Span) -> GenAISpan | None:
         genai_span = otel_genai.read_span(span)
     else:
         genai_span = _read_mixed(span)
-    if genai_span is None:
+    if genai_span is None and span.is_whole:
         genai_span = generic.read_span(span)
+        if genai_span is None and not _is_marked(span):
+            genai_span = IGNORED  # the word was in a URL or a text
     if not span.parent_span_id or semconv.HTTP_ROUTE in attributes or has_remote_parent(span):
         if genai_span is None or genai_span is IGNORED:
             genai_span = genai_span_of(span, Role.OTHER, "")
         if not genai_span.attributes:
             genai_span.attributes = context_attributes(span)
     return genai_span
+
+
+def _is_marked(span: Span) -> bool:
+    """Whether the span belongs to a dialect, or has an attribute in the name of one."""
+    return span.scope.name in _BY_SCOPE or any(any(marker in key for marker in _KEY_MARKERS) for key in span.attributes)
 
 
 def _read_mixed(span: Span) -> GenAISpan | None:
@@ -125,5 +151,5 @@ def read_log(record: LogRecord) -> GenAISpan | None:
     for read_record in _WITH_LOGS:
         genai_span = read_record(record)
         if genai_span is not None:
-            return genai_span
+            return None if genai_span is IGNORED else genai_span
     return None

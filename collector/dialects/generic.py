@@ -1,82 +1,147 @@
 """The fallback: a span of no known dialect that still looks like a tool call, an agent or a model request.
 
-Its kind is recognised by the attributes in which many tracers record one; names and arguments by the attributes common
-beside them. Seen with Laminar, LoongSuite, Traceloop's forks and home-made tracers.
+It is read by its shape: by the words of its attributes' keys, of its kind and of its name, whatever prefix a tracer gives
+them. A span whose kind, or whose name, says that it is a tool call is one. A span that only carries the attributes of one
+may be a step on the way to it, so whether such a call ran is in doubt.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
-from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import GenAISpan, Role, context_attributes, genai_span_of, set_output
+from collector.model.genai_span import (
+    GenAISpan,
+    Role,
+    context_span_of,
+    genai_span_of,
+    model_span_of,
+)
 from collector.model.span import Span
-from collector.payloads.values import first_value, name_of, parse_any
+from collector.payloads.attribute_shapes import Meaning, role_of_kind, tool_in_span_name, values_by_meaning, words_of
+from collector.payloads.messages import tool_result
+from collector.payloads.tool_arguments import is_schema, tool_arguments
+from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "generic"
 
-_KINDS: Final = (
-    "gen_ai.span.kind",
-    "lmnr.span.type",
-    "span.kind",
-    "span.type",
-    "span_type",
-    "type",
-    "sdk_span_type",
-    "opik.type",
-)
-_ROLES: Final = {
-    "tool": Role.TOOL, "tool_call": Role.TOOL, "function": Role.TOOL, "execute_tool": Role.TOOL,
-    "agent": Role.AGENT, "invoke_agent": Role.AGENT, "agent_run": Role.AGENT,
-    "llm": Role.MODEL, "generation": Role.MODEL, "chat": Role.MODEL,
-}  # fmt: skip
-_TOOL_NAMES: Final = (semconv.TOOL_NAME, "tool.name", "tool_name", "function.name")
-_CALL_IDS: Final = (semconv.TOOL_CALL_ID, "tool.call_id", "tool_call_id", "tool_call.id")
-_INPUTS: Final = (
-    semconv.TOOL_CALL_ARGUMENTS, "tool.arguments", "tool_arguments", "tool.parameters", "tool.input", "input.value",
-    "lmnr.span.input", "arguments", "input",
-)  # fmt: skip
-_OUTPUTS: Final = ("output.value", "lmnr.span.output", "output")
-_AGENT_NAMES: Final = (semconv.AGENT_NAME, "agent.name", "agent_name")
-_SESSIONS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID, "lmnr.association.properties.session_id")
+_FAILED: Final = frozenset({"error", "failed", "failure", "exception"})
+_FALSE: Final = (False, "false", "False")
+_TRUE: Final = (True, "true", "True")
+_ONE_NAME: Final = re.compile(r"[^\s,;]+")
+
+Values = Mapping[Meaning, list[Any]]
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """Returns None if no common attribute says what the span is."""
-    role = _role(span)
-    if role is None:
-        return None
-    genai_span = genai_span_of(span, role, NAME)
-    genai_span.conversation_id = name_of(first_value(span.attributes, _SESSIONS))
-    if role is Role.TOOL:
-        genai_span.name = name_of(first_value(span.attributes, _TOOL_NAMES)) or name_of(
-            span.name.removeprefix("execute_tool ")
-        )
-        genai_span.call_id = name_of(first_value(span.attributes, _CALL_IDS))
-        genai_span.arguments = first_value(span.attributes, _INPUTS)
-    elif role is Role.AGENT:
-        genai_span.name = name_of(first_value(span.attributes, _AGENT_NAMES)) or name_of(span.name)
-        genai_span.user_input = first_value(span.attributes, _INPUTS)
-        genai_span.attributes = context_attributes(span)
-    else:
-        set_output(genai_span, first_value(span.attributes, _OUTPUTS))
+    """Returns None if neither attributes nor the name say what the span is."""
+    values = values_by_meaning(span.attributes)
+    kinds = values.get("kind", ())
+    role = next((role for kind in kinds if (role := role_of_kind(parse_any(kind))) is not None), None)
+    if role == "agent":
+        return _read_agent(span, values)
+    if role == "model":
+        return _read_model(span, values)
+    is_tool, named = tool_in_span_name(span.name)
+    if role == "tool" or is_tool:
+        return _read_tool(span, values, named)
+    return _read_possible_tool(span, values)
+
+
+def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
+    """Reads a tool call. One without a name is a part of the call above it, or a call of which the name is unknown."""
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = _first_name(values.get("tool_name", ())) or name_of(named) or _first_name(values.get("name", ()))
+    if genai_span.name is None and tool_in_span_name(span.name) == (False, None):
+        genai_span.name = name_of(span.name)
+    _read_call(genai_span, span, values)
     return genai_span
 
 
-def _role(span: Span) -> Role | None:
-    kind = parse_any(first_value(span.attributes, _KINDS))
-    role = _ROLES.get(kind.lower()) if isinstance(kind, str) else None
-    if role is None and (span.name.startswith("execute_tool ") or first_value(span.attributes, _CALL_IDS) is not None):
-        return Role.TOOL if first_value(span.attributes, _TOOL_NAMES) is not None else None
-    return role
+def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
+    """Reads a span that only has the attributes of a tool call: its tool, and an id or an input beside it."""
+    name = _first_name(values.get("tool_name", ()))
+    if name is None or _ONE_NAME.fullmatch(name) is None:  # a request lists the tools that it offers
+        return None
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name
+    _read_call(genai_span, span, values)
+    has_evidence = genai_span.call_id is not None or genai_span.arguments is not None
+    genai_span.is_guess = not has_evidence or words_of(span.name) != words_of(name)
+    return genai_span
 
+
+def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
+    genai_span.call_id = _first_name(values.get("call_id", ()))
+    genai_span.arguments = _arguments(values.get("input", ()), genai_span.name)
+    genai_span.agent = _first_name(values.get("agent", ()))
+    genai_span.conversation_id = _first_name(values.get("conversation", ()))
+    result = tool_result(None, next(iter(values.get("output", ())), None))
+    genai_span.refusal = genai_span.refusal or result.refusal
+    if result.failed or _says_failure(values):
+        genai_span.status = "error"
+
+
+def _arguments(inputs: Iterable[Any], name: str | None) -> object:
+    """Returns the first input that holds arguments; schemas among them name those that were given by position."""
+    inputs = list(inputs)
+    schema = next((value for value in inputs if is_schema(value)), None)
+    texts = []
+    for value in inputs:
+        if value is schema:
+            continue
+        arguments = tool_arguments(value, schema)
+        parsed = parse_any(arguments)
+        if isinstance(parsed, Mapping):
+            return arguments
+        if arguments is not None and arguments != name:
+            texts.append(arguments)
+    return texts[0] if texts and not isinstance(texts[0], (bool, int, float)) else None
+
+
+def _says_failure(values: Values) -> bool:
+    if any(value in _FALSE for value in values.get("success", ())):
+        return True
+    for value in values.get("failure", ()):
+        if value in _TRUE or (
+            type(value) is str and value not in _FALSE and value.lower() not in ("none", "null", "0")
+        ):
+            return True
+    return any(type(value) is str and value.lower() in _FAILED for value in values.get("status", ()))
+
+
+def _read_agent(span: Span, values: Values) -> GenAISpan:
+    user_input = next(iter(values.get("user_input", values.get("input", ()))), None)
+    genai_span = context_span_of(span, Role.AGENT, NAME, user_input, _first_name(values.get("conversation", ())))
+    genai_span.name = _first_name(values.get("agent", ())) or _first_name(values.get("name", ())) or name_of(span.name)
+    return genai_span
+
+
+def _read_model(span: Span, values: Values) -> GenAISpan:
+    output = next((value for value in values.get("output", ()) if not isinstance(value, (bool, int, float))), None)
+    genai_span = model_span_of(span, NAME, output, next(iter(values.get("input", ())), None))
+    genai_span.agent = _first_name(values.get("agent", ()))
+    genai_span.conversation_id = _first_name(values.get("conversation", ()))
+    return genai_span
+
+
+def _first_name(values: Iterable[Any]) -> str | None:
+    """Returns the first value that can be a name: text of one line."""
+    return next((name for value in values if (name := name_of(value)) is not None and "\n" not in name), None)
+
+
+MARKERS: Final = (
+    b"tool", b"Tool", b"TOOL", b"function_call", b"llm", b"LLM", b"span.type", b"span_type", b"agent.name", b"agent_name",
+    b"\n\x05agent", b"\n\x05AGENT",  # a kind: a whole value, with its length
+)  # fmt: skip
+"""Every span that this dialect reads contains one of these, unless it contains a marker of another."""
 
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
     read_span=read_span,
-    markers=(b"tool.name",),
-    attributes=frozenset({*_KINDS, *_TOOL_NAMES, *_CALL_IDS, *_INPUTS, *_OUTPUTS, *_AGENT_NAMES, *_SESSIONS}),
-    output_attributes=_OUTPUTS,
+    markers=MARKERS,
+    output_attributes=("output.value", "lmnr.span.output", "output"),
 )

@@ -30,6 +30,11 @@ NAME: Final = "otel_genai"
 
 _STRANDS_STATUS: Final = "gen_ai.tool.status"  # the span's own status stays OK if the tool is unknown
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
+_STEPS: Final = frozenset({
+    "create_agent", "embeddings", "execute_task", "handoff", "plan", "rerank", "retrieval", "speech", "task", "transcription",
+    "image_generation",
+})  # fmt: skip
+"""Operations that are neither a call nor a request to a model."""
 _ROLE_OF_EVENT: Final = {
     semconv.EVENT_USER_MESSAGE: "user",
     semconv.EVENT_ASSISTANT_MESSAGE: "assistant",
@@ -38,12 +43,14 @@ _ROLE_OF_EVENT: Final = {
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """Classifies the span by its ``gen_ai.operation.name``; None without one."""
+    """Classifies the span by its ``gen_ai.operation.name``; None without one that the conventions know."""
     operation = span.attributes.get(semconv.OPERATION_NAME)
     if type(operation) is not str:
         return None
     reader = _READERS.get(operation)
-    return IGNORED if reader is None else reader(span)
+    if reader is None:
+        return IGNORED if operation in _STEPS else None
+    return reader(span)
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -189,6 +196,7 @@ DIALECT: Final = Dialect(
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, _STRANDS_STATUS,
     }),
     read_log=read_log,
+    log_markers=(b"gen_ai.",),
     output_attributes=(semconv.OUTPUT_MESSAGES, "gen_ai.workflow.output"),
     tool_definition_attributes=(semconv.TOOL_DEFINITIONS, "gen_ai.agent.tools"),
 )  # fmt: skip

@@ -31,6 +31,9 @@ class Dialect:
     whole_scopes: tuple[str, ...] = ()
     """Scopes of which every span is relevant, with every attribute: some spans there have no marker or known name."""
     read_log: Callable[[LogRecord], GenAISpan | None] | None = None
+    """Returns None for a record that may be in another dialect, ``IGNORED`` for one that no run needs."""
+    log_markers: tuple[bytes, ...] = ()
+    """Byte strings, one of which every log record that ``read_log`` understands contains."""
     output_attributes: tuple[str, ...] = ()
     """Attributes that hold an agent's or model's output, decoded only if a judge may need it, the most specific first.
     A name that ends with a dot is a prefix."""

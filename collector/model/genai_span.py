@@ -74,10 +74,13 @@ class GenAISpan:
     """TOOL: as received, parsed when the run is reconstructed."""
     status: Status = "unset"
     error_type: str | None = None
-    tracing: Literal["", "complete", "lossy"] = ""
-    """AGENT: "complete" if every tool execution leaves a span. TOOL: "lossy" if one that fails leaves none."""
+    tracing: Literal["", "complete", "lossy", "apart"] = ""
+    """AGENT: "complete" if every tool execution leaves a span, "apart" if its run goes on in other traces.
+    TOOL: "lossy" if one that fails leaves none."""
     refusal: Refusal | None = None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
+    is_guess: bool = False
+    """TOOL: nothing but its attributes says that it is one, which a step on the way to it may carry as well."""
     is_pending: bool = False
     """TOOL: its arguments were recorded and no result, by an instrumentation that records results."""
     agent: str | None = None

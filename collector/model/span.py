@@ -64,6 +64,8 @@ class Span:
     events: Sequence[SpanEvent]
     resource: Resource
     scope: Scope
+    is_whole: bool = True
+    """Whether all its attributes were decoded, not only the selected ones."""
 
 
 @dataclass(slots=True)

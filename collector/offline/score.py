@@ -9,7 +9,7 @@ from collector.clock import Clock
 from collector.config.model import Config, ConversationsConfig, TracesConfig
 from collector.errors import CollectorError
 from collector.pipeline import Pipeline
-from collector.receivers.otlp_file import InputError, read_file, trace_sets
+from collector.receivers.otlp_file import InputError, read_set, trace_sets
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
@@ -37,11 +37,10 @@ def _score_set(files: Iterable[Path], rules: LoadedRules) -> list[Verdict]:
     clock = Clock(now=lambda: 0.0, wall_ns=lambda: 0)
     config = Config(traces=_LIMITS, conversations=_CONVERSATIONS)
     pipeline = Pipeline(config, rules, Telemetry(), None, clock, verdicts.append, user_input=True)
-    for file in files:
-        for signal, request in read_file(file):
-            try:
-                pipeline.receive(signal, request, "file")
-            except CollectorError as error:
-                raise InputError(f"{file}: {error}") from None
+    for file, signal, request in read_set(files):
+        try:
+            pipeline.receive(signal, request, "file")
+        except CollectorError as error:
+            raise InputError(f"{file}: {error}") from None
     pipeline.drain("end_of_input")
     return verdicts

@@ -6,14 +6,17 @@ is not selected is skipped unread. Invalid UTF-8 is replaced, values nested deep
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import re2
 from google.protobuf.message import DecodeError as ProtobufError
 
 from collector.errors import DecodeError
+from collector.model.genai_span import IGNORED, GenAISpan
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.otlp import schema
 from collector.otlp.byte_cache import ByteCache
@@ -32,6 +35,8 @@ _ENVELOPES = 16 << 20  # bytes of cached resources and scopes, as received and a
 _MAX_RESOURCE_ATTRIBUTES = 128  # the default of SDKs
 _MAX_RESOURCE_ATTRIBUTE, _MAX_RESOURCE = 4 << 10, 16 << 10  # bytes
 _KEY_TAG, _STRING_TAG = 0x0A, 0x0A  # of KeyValue.key and of AnyValue.string_value
+ReadSpan = Callable[[Span], GenAISpan | None]
+"""How the dialects read a span: ``dialects.read_span``, or one that keeps more."""
 _ONE_BYTE = 128  # lengths below this take one byte
 _HAS_IS_REMOTE, _IS_REMOTE = 0x1, 0x2  # of the second byte of a span's flags, opentelemetry-proto trace/v1
 
@@ -66,12 +71,18 @@ class Decoder:
     """Decodes spans and log records.
 
     Selects the keys in ``attributes``, keys that start with one of ``prefixes``, and every attribute of the scopes in
-    ``whole_scopes``.
+    ``whole_scopes``. A span that contains one of ``markers``, and that is not understood by what was selected, is decoded
+    once more, with every attribute.
     """
 
     def __init__(
-        self, attributes: Iterable[str], prefixes: Iterable[str] = (), whole_scopes: Iterable[str] = ()
+        self,
+        attributes: Iterable[str],
+        prefixes: Iterable[str] = (),
+        whole_scopes: Iterable[str] = (),
+        markers: Iterable[bytes] = (),
     ) -> None:
+        self._markers = re2.compile(b"|".join(map(re2.escape, markers))) if markers else None
         self._selected, self._all = _Keys(attributes, prefixes), _Keys(None)
         self._whole_scopes = frozenset(whole_scopes)
         self._envelopes: ByteCache[Envelope, tuple[Resource, Scope]] = ByteCache(_ENVELOPES)
@@ -83,7 +94,7 @@ class Decoder:
             resource, scope = self._resource_and_scope(envelope)
         except ProtobufError as error:
             raise DecodeError(f"a resource or scope is not protobuf: {error}") from None
-        keys = self._all if scope.name in self._whole_scopes else self._selected
+        keys = self._keys_of(scope)
         spans: list[Span | None] = []
         for raw in raws:
             try:
@@ -91,6 +102,27 @@ class Decoder:
             except ProtobufError:
                 spans.append(None)
         return spans
+
+    def read(
+        self, raws: Iterable[bytes], envelope: Envelope, read_span: ReadSpan
+    ) -> Iterator[tuple[Span, GenAISpan | None] | None]:
+        """Yield each span with what ``read_span`` makes of it; None for each that is not protobuf. Raises DecodeError."""
+        raws = list(raws)
+        for raw, span in zip(raws, self.spans(raws, envelope), strict=True):
+            if span is None:
+                yield None
+                continue
+            genai_span = read_span(span)
+            if (genai_span is None or (not genai_span.dialect and genai_span is not IGNORED)) and self._is_marked(raw):
+                with suppress(ProtobufError):  # in an attribute that nobody selected
+                    genai_span = read_span(self._span(raw, span.resource, span.scope, self._all))
+            yield span, genai_span
+
+    def _is_marked(self, raw: bytes) -> bool:
+        return self._markers is not None and self._markers.search(raw) is not None
+
+    def _keys_of(self, scope: Scope) -> _Keys:
+        return self._all if scope.name in self._whole_scopes else self._selected
 
     def _span(self, raw: bytes, resource: Resource, scope: Scope, keys: _Keys) -> Span:
         fields = span_fields(raw) or _parsed_fields(raw)
@@ -114,6 +146,7 @@ class Decoder:
             [_event(event, keys) for event in events[:_MAX_EVENTS]] if events else (),
             resource,
             scope,
+            keys is self._all,
         )
 
     def log_record(self, raw: bytes, envelope: Envelope) -> LogRecord:

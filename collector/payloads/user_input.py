@@ -13,9 +13,11 @@ _REPR_SPEAKER: Final = re.compile(r"\brole=<\w+\.[A-Z]+: '|_role=<\w+\.[A-Z]+: '
 _REPR_USER: Final = re.compile(r"USER: 'user'>|\bsource='user' ")
 _REPR_TEXT: Final = re.compile(r"""\b(?:text|content)=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
 
-# Prompts that a framework builds around the user's text. CrewAI 1.x: the task of an agent.
+# Prompts that a framework builds around the user's text. CrewAI 1.x: the task of an agent; Gemini CLI: the time, the folders
+# and the like come first.
 _TEMPLATES: Final = (
     re.compile(r"\s*Current Task: (.*?)\n\nThis is the expected criteria for your final answer:", re.DOTALL),
+    re.compile(r"\s*<session_context>.*?</session_context>\s*(.+)", re.DOTALL),
 )
 
 

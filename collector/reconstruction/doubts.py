@@ -28,7 +28,9 @@ def run_doubts(
         yield Doubt("missing_span", sentence="a span was not received whose children were: it may be a tool call")
     if run.has_unrecorded_calls:
         yield Doubt("unrecorded_calls", sentence="a model requested tools, and neither messages nor spans say which")
-    if not calls and _is_silent(run):
+    if run.anchor is not None and run.anchor.tracing == "apart":
+        yield Doubt("other_traces", sentence="the agent goes on in other traces: score the conversation")
+    elif not calls and _is_silent(run):
         yield Doubt("nothing_recorded", sentence="neither tool spans nor the output of a model were recorded")
     if run.missing_ancestor and context.route is None:
         yield Doubt("unknown_route", sentence="a span above the run was not received, and may carry its route")

@@ -32,7 +32,7 @@ def is_nested_call(outer: GenAISpan, inner: GenAISpan) -> bool:
     """Whether an execution directly below another is the same call, recorded on its way."""
     if outer.role is not Role.TOOL:
         return False
-    return outer.name == inner.name or (is_same_tool(outer, inner) and _agreement([outer], [inner]) is not None)
+    return inner.name in (None, outer.name) or (is_same_tool(outer, inner) and _agreement([outer], [inner]) is not None)
 
 
 def is_same_tool(one: GenAISpan, other: GenAISpan) -> bool:

@@ -53,7 +53,7 @@ def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:
 def _model_of_event(event: GenAISpan, number: int) -> GenAISpan:
     """Returns a model request for an event whose span is no model span, or was not received."""
     model = copy(event)
-    model.role = Role.MODEL
+    model.role = Role.TOOL if event.name is not None else Role.MODEL
     model.parent_span_id = event.span_id
     model.span_id = event.span_id + number.to_bytes(4, "big")  # longer than a span's id, so no other span has it
     return model

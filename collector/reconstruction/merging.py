@@ -62,7 +62,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
 
 def _recorded_calls(run: RunSpans) -> list[DraftCall]:
     """Returns the calls that spans show: the run's own, and those that may be its own or another's."""
-    calls = [_merge_execution(spans) for spans in run.executions]
+    calls = [_merge_execution(spans) for spans in _named(run)]
     for disputed in run.disputed:
         for call in merge_calls(disputed, KnownCalls()):
             call.turn = call.response = -1
@@ -78,6 +78,26 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
         for call in calls:
             call.enclosing_id = run.enclosing.get(call.span_id or b"")
     return calls
+
+
+def _named(run: RunSpans) -> Iterator[list[GenAISpan]]:
+    """Yields the executions that are calls; one of which the tool's name was not recorded leaves the run in doubt."""
+    told = {spans[0].name for spans in run.executions if any(map(_is_told, spans))} if _has_guesses(run) else set()
+    enclosing = set(run.enclosing.values())
+    for spans in run.executions:
+        if all(span.name is None for span in spans):
+            run.has_unrecorded_calls |= spans[0].span_id not in enclosing
+        elif any(map(_is_told, spans)) or spans[0].name not in told:
+            yield spans
+
+
+def _has_guesses(run: RunSpans) -> bool:
+    return any(span.is_guess for spans in run.executions for span in spans)
+
+
+def _is_told(span: GenAISpan) -> bool:
+    """Whether more than its tool's name says that the span is a call."""
+    return not span.is_guess or span.call_id is not None or span.arguments is not None
 
 
 def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[GenAISpan]) -> None:
@@ -194,15 +214,18 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     """Returns one call from the spans that record it, outermost first: an inner one supplies what the outer one lacks."""
     outer = spans[0]
     arguments, text = parse_arguments(outer.arguments)
+    name = next((span.name for span in spans if span.name is not None), "")
     call = DraftCall(
-        outer.name or "", outer.call_id, arguments, text, outer.status, outer.error_type,
+        name, outer.call_id, arguments, text, outer.status, outer.error_type,
         outer.start_ns, outer.end_ns, outer.span_id,
     )  # fmt: skip
     call.resource = outer.resource
-    refused = refuses(outer.refusal, outer.name)
+    refused = refuses(next((span.refusal for span in spans if span.refusal is not None), None), name)
     call.executed = refused != "yes"
     if refused == "maybe":
         _doubt(call, "its error may be a denial")
+    if all(span.is_guess for span in spans):
+        _doubt(call, "only its attributes say that its span is the call of a tool")
     inner_status: Status = "unset"
     for inner in spans[1:]:
         call.id = call.id or inner.call_id

@@ -162,10 +162,13 @@ def _start_of(run_spans: RunSpans) -> int:
     return min([spans[0].start_ns for spans in run_spans.executions] + [model.start_ns for model in run_spans.models])
 
 
-def join_runs(runs: Iterable[Run], skew_ns: int) -> tuple[Trajectory, tuple[bytes | None, ...]]:
+def join_runs(
+    runs: Iterable[Run], skew_ns: int, *, are_all: bool = False
+) -> tuple[Trajectory, tuple[bytes | None, ...]]:
     """All calls of several runs as one trajectory, and the span of each: the runs of a trace, or of a conversation.
 
-    A call that started another run comes before that run's calls, though it lasts longer than they do.
+    A call that started another run comes before that run's calls, though it lasts longer than they do. ``are_all`` if
+    no other trace has runs of theirs.
     """
     drafts: list[DraftCall] = []
     doubts: list[tuple[Doubt, Sequence[DraftCall]]] = []
@@ -180,7 +183,7 @@ def join_runs(runs: Iterable[Run], skew_ns: int) -> tuple[Trajectory, tuple[byte
             )
             for call, span_id, resource in zip(run.trajectory.calls, run.call_span_ids, resources, strict=True)
         ]  # fmt: skip
-        doubts += [(doubt, own) for doubt in run.trajectory.doubts]
+        doubts += [(doubt, own) for doubt in run.trajectory.doubts if not are_all or doubt.name != "other_traces"]
         drafts += own
     wrong_clocks = frozenset[frozenset[object]]().union(*(run.wrong_clocks for run in ordered))
     unordered = assign_steps(drafts, skew_ns, wrong_clocks=wrong_clocks)

@@ -103,7 +103,7 @@ def verdicts_of_conversation(
     runs: Sequence[Run], rules: RuleSet, release: str, skew_ns: int, *, complete: bool, revision: int
 ) -> list[Verdict]:
     """Returns the verdicts on all runs of a conversation, in order of start; none if no rule matches it."""
-    run = _join(runs, skew_ns)
+    run = _join(runs, skew_ns, are_all=True)
     if not complete:
         _add_doubt(run, Doubt("truncated", sentence="the conversation went on, or not all of its runs were kept"))
     verdicts = _score(run, _rules_for(run, rules, "conversation"), "conversation", release, revision)
@@ -184,10 +184,10 @@ def _find_intent(run: Run, rules: RuleSet) -> None:
         run.intent = run.found_intent.name
 
 
-def _join(runs: Sequence[Run], skew_ns: int) -> Run:
+def _join(runs: Sequence[Run], skew_ns: int, *, are_all: bool = False) -> Run:
     """Returns several runs as one, anchored at the earliest outermost of them."""
     anchor = next((run for run in runs if run.parent_span_id is None), runs[0])
-    trajectory, call_span_ids = join_runs(runs, skew_ns)
+    trajectory, call_span_ids = join_runs(runs, skew_ns, are_all=are_all)
     user_texts = dict.fromkeys(run.user_input for run in runs if run.parent_span_id is None and run.user_input)
     user_input = "\n\n".join(user_texts) or anchor.user_input
     contents = _join_contents(runs, anchor) if any(run.contents for run in runs) else ()

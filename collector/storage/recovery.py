@@ -15,8 +15,7 @@ from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import Conversations
 from collector.errors import DecodeError
 from collector.model.genai_span import IGNORED, GenAISpan, Role
-from collector.model.span import Span
-from collector.otlp.decode import Decoder
+from collector.otlp.decode import Decoder, ReadSpan
 from collector.otlp.structure import Envelope
 from collector.scoring.conversations import restore
 from collector.storage.journal import Journal
@@ -33,8 +32,6 @@ _log = logging.getLogger(__name__)
 _SLICE = 50  # spans restored in one step
 _MAX_ENDED = 2  # starts that may end at a row before it is left out
 
-ReadSpan = Callable[[Span], GenAISpan | None]
-"""How the dialects read a span: ``dialects.read_span``, or one that keeps more."""
 
 AddLog = Callable[[Envelope, bytes, float], bytes]
 """How a log record is added to its trace."""
@@ -144,10 +141,9 @@ class Recovery:
             return
         for at in range(0, len(record.raws), _SLICE):
             raws = record.raws[at : at + _SLICE]
-            for raw, decoded in zip(raws, self._decoder.spans(raws, record.envelope), strict=True):
-                span = self._read_span(decoded) if decoded is not None else None
-                if decoded is not None and span is not None and span is not IGNORED:
-                    self._add(record, decoded.trace_id, span, raw, now)
+            for raw, both in zip(raws, self._decoder.read(raws, record.envelope, self._read_span), strict=True):
+                if both is not None and both[1] is not None and both[1] is not IGNORED:
+                    self._add(record, both[0].trace_id, both[1], raw, now)
             yield
 
     def _add(self, record: SpoolRecord, trace_id: bytes, span: GenAISpan, raw: bytes, now: float) -> None:

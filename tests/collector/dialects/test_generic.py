@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from collector import dialects
+from collector.model.genai_span import IGNORED
 from tests.builders import called, read_tool, run_of, span
 
 
@@ -49,9 +50,77 @@ def test_a_run() -> None:
     assert run.trajectory.calls[0].id == "c1"
 
 
-@pytest.mark.parametrize(
-    "attributes",
-    [{"gen_ai.system": "openai"}, {"gen_ai.tool.name": "a, b"}, {"span.kind": "client"}, {"span.type": ["tool"]}],
-)
-def test_an_unknown_span_is_none(attributes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("attributes", [{"gen_ai.system": "openai"}, {"gen_ai.tool.name": "a, b"}])
+def test_a_span_in_the_words_of_a_dialect_that_is_not_understood_is_none(attributes: dict[str, Any]) -> None:
     assert dialects.read_span(span("x", 2, 1, attributes=attributes)) is None
+
+
+@pytest.mark.parametrize("attributes", [{"span.kind": "client"}, {"span.type": ["tool"]}, {"url.path": "/tool"}])
+def test_a_span_about_something_else_is_ignored(attributes: dict[str, Any]) -> None:
+    assert dialects.read_span(span("x", 2, 1, attributes=attributes)) is IGNORED
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "expected"),
+    [
+        ("tool:pay", {"toolArgs": '{"n": 1}'}, ("pay", None, {"n": 1}, "unset")),
+        ("acme.tool/pay", {"acme.tool_input": '{"n": 1}'}, ("pay", None, {"n": 1}, "unset")),
+        ("tool.execution:pay", {"tool.call.id": "c1", "input": '{"n": 1}'}, ("pay", "c1", {"n": 1}, "unset")),
+        ("call_tool pay", {"arguments": '{"n": 1}', "success": False}, ("pay", None, {"n": 1}, "error")),
+        ("Running tool pay", {"args": '{"n": 1}', "tool.status": "failed"}, ("pay", None, {"n": 1}, "error")),
+        ("mcp.tools/call", {"mcp.tool.name": "pay", "params": '{"n": 1}'}, ("pay", None, {"n": 1}, "unset")),
+        (
+            "step",
+            {
+                "gen_ai.operation.name": "tool_call",
+                "acme.tool.definition.name": "pay",
+                "acme.tool.call.input": '{"n": 1}',
+            },
+            ("pay", None, {"n": 1}, "unset"),
+        ),
+        (
+            "pay",
+            {
+                "acme.kind": "TOOL_CALL",
+                "tool.parameters": '{"type": "object", "properties": {"n": {}}}',
+                "input": "[1]",
+            },
+            ("pay", None, {"n": 1}, "unset"),
+        ),
+        ("pay", {"type": "tool", "input": '{"input": {"n": 1}}'}, ("pay", None, {"n": 1}, "unset")),
+        ("pay", {"type": "tool", "input": '{"n": 1}', "result": '{"isError": true}'}, ("pay", None, {"n": 1}, "error")),
+    ],
+)
+def test_the_words_of_unknown_tracers(name: str, attributes: dict[str, Any], expected: Any) -> None:
+    assert read_tool(span(name, 2, 1, attributes=attributes)) == expected
+
+
+ROOT = span("travel", 1, attributes={"span_type": "agent"}, lasting=100)
+
+
+def test_a_span_with_nothing_but_the_attributes_of_a_call_is_in_doubt() -> None:
+    run = run_of(ROOT, span("handle", 2, 1, 10, attributes={"tool_name": "pay", "call_id": "c1"}))
+    assert [(doubt.name, doubt.calls) for doubt in run.trajectory.doubts] == [("uncertain_execution", (0,))]
+
+
+def test_such_a_span_is_a_step_if_another_of_its_tool_tells_more() -> None:
+    step = span("handle", 2, 1, 10, attributes={"tool_name": "pay"})
+    run = run_of(ROOT, step, span("pay", 3, 1, 30, attributes={"tool_name": "pay", "call_id": "c1"}))
+    assert (called(run), run.trajectory.doubts) == (["pay"], [])
+
+
+def test_a_part_of_a_call_says_how_it_ended() -> None:
+    outer = span("tool:pay", 2, 1, 10, 20)
+    run = run_of(ROOT, outer, span("tool.execution", 3, 2, 12, attributes={"success": "false"}))
+    assert [(call.name, call.status) for call in run.trajectory.calls] == [("pay", "error")]
+
+
+def test_a_call_of_an_unknown_tool_leaves_the_run_open() -> None:
+    run = run_of(ROOT, span("tool.execution", 2, 1, 10))
+    assert run.trajectory.calls == []
+    assert "unrecorded_calls" in [doubt.name for doubt in run.trajectory.doubts]
+
+
+@pytest.mark.parametrize("name", ["tools/list", "tool.execution_loop", "tool registry", "list tools", "toolbox"])
+def test_a_span_name_that_is_no_call(name: str) -> None:
+    assert dialects.read_span(span(name, 2, 1, attributes={"x": 1})) is IGNORED

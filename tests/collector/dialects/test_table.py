@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import time
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,9 @@ from collector import dialects
 from collector.dialects import ATTRIBUTES, DIALECTS, MARKERS, SCOPES
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, Role
+from collector.otlp import lazy
+from collector.otlp.structure import Envelope
+from tests import otlp_data as data
 from tests.builders import agent_span, span, tool_span
 
 MODULES = sorted(module.name for module in pkgutil.iter_modules(dialects.__path__))
@@ -27,9 +33,59 @@ def test_the_conventions_come_after_the_dialects_that_depart_from_them_and_the_f
     assert DIALECTS[0].name == "openinference"
 
 
-def test_markers_are_few_and_long() -> None:
-    assert len(MARKERS) <= 14
-    assert all(len(marker) >= 6 for marker in MARKERS)
+ORDINARY: dict[str, dict[str, Any]] = {
+    "GET /orders/{id}": {
+        "http.request.method": "GET", "url.full": "https://shop.example/orders/7?expand=items", "server.port": 443,
+        "user_agent.original": "Mozilla/5.0 (X11; Linux x86_64) python-httpx/0.28.1", "error.type": "timeout",
+        "code.function.name": "shop.orders.get", "network.protocol.version": "1.1", "http.response.status_code": 200,
+    },
+    "SELECT orders": {
+        "db.system.name": "postgresql", "db.query.text": "SELECT * FROM orders WHERE id = $1", "db.operation.name": "SELECT",
+        "db.namespace": "shop", "db.response.status_code": "08P01", "peer.service": "orders-db",
+    },
+    "orders process": {
+        "messaging.system": "kafka", "messaging.destination.name": "orders", "messaging.operation.type": "process",
+        "messaging.consumer.group.name": "billing", "messaging.kafka.message.key": "7", "span.kind": "consumer",
+    },
+    "shop.Orders/Get": {"rpc.system": "grpc", "rpc.service": "shop.Orders", "rpc.method": "Get", "thread.name": "main"},
+}  # fmt: skip
+"""Spans as the instrumentations of HTTP, databases, queues and RPC write them."""
+
+
+def test_no_marker_is_in_an_ordinary_span() -> None:
+    found = lazy.SpanFilter(MARKERS, SCOPES)
+    spans = [
+        data.span(number, 1, name, **attributes).SerializeToString()
+        for number, (name, attributes) in enumerate(ORDINARY.items(), 2)
+    ]
+    assert list(found.find(Envelope(b"", b""), spans, range(len(spans)))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("tool:x", {}), ("CallTool", {}), ("step", {"span_type": "agent"}), ("step", {"acme.kind": "TOOL"}),
+        ("step", {"acme.llm.model": "m"}), ("x", {"toolName": "x"}), ("x", {"function_call.name": "x"}),
+    ],
+)  # fmt: skip
+def test_markers_find_spans_in_the_words_of_unknown_tracers(name: str, attributes: dict[str, Any]) -> None:
+    raw = data.span(2, 1, name, **attributes).SerializeToString()
+    assert list(lazy.SpanFilter(MARKERS).find(Envelope(b"", b""), [raw], [0])) == [0]
+
+
+def test_searching_for_all_markers_takes_no_longer_than_for_one() -> None:
+    spans = [data.span(number, 1, "GET", **ORDINARY["GET /orders/{id}"]) for number in range(2, 502)]
+    raws = [span.SerializeToString() for span in spans]
+
+    def seconds(markers: Iterable[bytes]) -> float:
+        found, best = lazy.SpanFilter(markers), 1.0
+        for _ in range(20):
+            started = time.thread_time()
+            found.find(Envelope(b"", b""), raws, range(len(raws)))
+            best = min(best, time.thread_time() - started)
+        return best
+
+    assert seconds(MARKERS) < 1.5 * seconds((b"openinference.span.kind", b"langfuse.observation.type"))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)

@@ -6,12 +6,13 @@ import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf import json_format
 
 from collector.receivers import otlp_file
-from collector.receivers.otlp_file import InputError, read_file, trace_sets
+from collector.receivers.otlp_file import InputError, read_file, read_set, trace_sets
 from tests import otlp_data as data
 
 SPAN = {"traceId": data.TRACE.hex(), "spanId": data.span_id(1).hex()}
@@ -41,6 +42,124 @@ def test_every_kind(
     assert span_ids(path) == found
 
 
+ATTRIBUTES: dict[str, Any] = {
+    "tool.name": "pay",
+    "n": 7,
+    "share": 0.5,
+    "ok": True,
+    "list": ["a", 1],
+    "gen_ai.system": "openai",
+}
+CHILD = data.span(2, 1, "execute_tool pay", at=5, **ATTRIBUTES)
+
+
+def otlp_document(**options: Any) -> dict[str, Any]:
+    """What protobuf's own printer makes of two spans: base64 ids and names of enums."""
+    return json_format.MessageToDict(data.traces(data.span(1), CHILD), **options)
+
+
+def jaeger_tag(key: str, value: object) -> dict[str, Any]:
+    kind = {bool: "bool", int: "int64", float: "float64"}.get(type(value), "string")
+    return {"key": key, "type": kind, "value": json.dumps(value) if isinstance(value, list) else value}
+
+
+JAEGER = {
+    "data": [
+        {
+            "traceID": data.TRACE.hex().lstrip("0"),
+            "spans": [
+                {
+                    "traceID": data.TRACE.hex().lstrip("0"),
+                    "spanID": data.span_id(2).hex(),
+                    "operationName": "execute_tool pay",
+                    "references": [{"refType": "CHILD_OF", "traceID": "1", "spanID": data.span_id(1).hex()}],
+                    "startTime": CHILD.start_time_unix_nano // 1000,
+                    "duration": 1_000,
+                    "tags": [
+                        *(jaeger_tag(*item) for item in ATTRIBUTES.items()),
+                        jaeger_tag("span.kind", "internal"),
+                        jaeger_tag("otel.status_code", "ERROR"),
+                        jaeger_tag("otel.scope.name", "agents"),
+                    ],
+                    "logs": [{"timestamp": 1, "fields": [jaeger_tag("event", "exception"), jaeger_tag("a", "b")]}],
+                    "processID": "p1",
+                }
+            ],
+            "processes": {"p1": {"serviceName": "shop", "tags": [jaeger_tag("host.name", "h")]}},
+        }
+    ]
+}
+CONSOLE = {
+    "name": "execute_tool pay",
+    "context": {"trace_id": "0x" + data.TRACE.hex(), "span_id": "0x" + data.span_id(2).hex(), "trace_state": "[]"},
+    "kind": "SpanKind.INTERNAL",
+    "parent_id": "0x" + data.span_id(1).hex(),
+    "start_time": "2023-11-14T22:13:20.005000Z",
+    "end_time": "2023-11-14T22:13:20.006000Z",
+    "status": {"status_code": "ERROR", "description": "no"},
+    "attributes": ATTRIBUTES,
+    "events": [{"name": "exception", "timestamp": "2023-11-14T22:13:20.006000Z", "attributes": {"a": "b"}}],
+    "links": [],
+    "resource": {"attributes": {"service.name": "shop"}, "schema_url": ""},
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(otlp_document()),
+        json.dumps(otlp_document(preserving_proto_field_name=True)),
+        json.dumps({"batches": otlp_document()["resourceSpans"]}),
+        json.dumps({"trace": otlp_document()}),
+        json.dumps([otlp_document()], indent=2),
+        json.dumps(JAEGER),
+        json.dumps(JAEGER["data"][0]),
+        json.dumps(CONSOLE),
+        json.dumps(CONSOLE, indent=4) + "\n",
+    ],
+    ids=[
+        "printed",
+        "printed-names",
+        "tempo",
+        "tempo-v2",
+        "list",
+        "jaeger",
+        "jaeger-trace",
+        "console",
+        "console-indented",
+    ],
+)
+def test_what_tools_export(tmp_path: Path, text: str) -> None:
+    (tmp_path / "exported.json").write_text(text)
+    spans = [span for _, body in read_file(tmp_path / "exported.json") for span in data.all_spans(body)]
+    span = spans[-1]
+    assert (span.trace_id, span.span_id, span.parent_span_id) == (data.TRACE, data.span_id(2), data.span_id(1))
+    assert (span.name, span.kind) == ("execute_tool pay", 1)
+    assert span.end_time_unix_nano - span.start_time_unix_nano == 1_000_000
+    values = data.values_of(span)
+    assert values["n"] == 7
+    assert values["ok"] is True
+    assert values["gen_ai.system"] == "openai"
+    if len(spans) == 1:
+        assert (span.status.code, [event.name for event in span.events]) == (2, ["exception"])
+
+
+def test_a_file_about_something_else_is_left_out_of_a_folder_but_is_no_folder_of_traces(tmp_path: Path) -> None:
+    (tmp_path / "notes.json").write_text('{"expected": 1}')
+    (tmp_path / "a.json").write_text(json.dumps(DOCUMENT))
+    assert [path.name for path, _, _ in read_set(sorted(tmp_path.iterdir()))] == ["a.json"]
+    with pytest.raises(InputError, match=r"notes\.json:1: an object with 'expected'"):
+        list(read_set([tmp_path / "notes.json"]))
+    (tmp_path / "a.json").write_text(json.dumps(DOCUMENT) + '\n{"expected": 1}')
+    with pytest.raises(InputError, match=r"a\.json:2: an object with 'expected'"):
+        list(read_set(sorted(tmp_path.iterdir())))
+
+
+def test_several_documents_in_one_file(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(CONSOLE, indent=4) + "\n" + json.dumps(CONSOLE) + json.dumps(DOCUMENT))
+    assert span_ids(tmp_path / "a.json") == [("traces", 1)] * 3
+
+
 def test_json_of_the_official_classes_is_read_once_its_ids_are_hex(tmp_path: Path) -> None:
     document = json_format.MessageToDict(data.traces(data.span(1, wanted="x")))
     span = document["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
@@ -62,8 +181,19 @@ def test_a_folder_is_one_set_and_so_is_each_folder_below_it(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("name", "body", "message"),
     [
-        ("a.json", b"{", r"a\.json: the body is not JSON"),
-        ("a.jsonl", b'{"resourceSpans": []}\n{\n', r"a\.jsonl:2: the body is not JSON"),
+        ("a.json", b"{", r"a\.json:1: not JSON"),
+        ("a.json", b"\xff", r"a\.json: not JSON"),
+        ("a.json", b" \n", r"a\.json: empty: not OTLP JSON, a trace of Tempo's"),
+        ("a.json", b"{}", r"a\.json:1: an object with no keys: not OTLP JSON"),
+        ("a.json", b'{"rows": 1, "b": 2}', r"a\.json:1: an object with 'rows', 'b': not OTLP JSON"),
+        ("a.json", b'[{"resourceSpans": []}, 7]', r"a\.json:1: a JSON int: not OTLP JSON"),
+        (
+            "a.json",
+            b'{"data": [{"spans": [{}], "processes": {}}]}',
+            r"a\.json:1: a trace that cannot be read: KeyError",
+        ),
+        ("a.jsonl", b'{"resourceSpans": []}\n{\n', r"a\.jsonl:[23]: not JSON"),
+        ("a.jsonl", b'{"resourceSpans": []}\n\n{"x": 1}\n', r"a\.jsonl:3: an object with 'x'"),
         ("a.pb.gz", b"not gzip", r"a\.pb\.gz: cannot be read"),
     ],
 )

@@ -1,0 +1,56 @@
+"""Spring AI (1.0, 1.1) through Micrometer: observations named ``framework`` around requests in the GenAI conventions.
+
+The span of a tool that threw is a success. Its result is the exception's text, while the results of tools that returned are
+JSON, which is all that tells them apart; without content, nothing does.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from collector.model import semconv
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
+from collector.model.span import Span
+from collector.payloads.refusals import find_refusal
+from collector.payloads.values import name_of, parse_json
+
+NAME: Final = "spring_ai"
+
+_KIND: Final = "spring.ai.kind"
+_TOOL_NAME: Final = "spring.ai.tool.definition.name"
+_ARGUMENTS: Final = "spring.ai.tool.call.arguments"
+_RESULT: Final = "spring.ai.tool.call.result"
+_CONVERSATION: Final = "spring.ai.chat.client.conversation.id"
+
+
+def read_span(span: Span) -> GenAISpan | None:
+    """Classifies the span by its ``spring.ai.kind``; model requests have none, and follow the conventions."""
+    kind = span.attributes.get(_KIND)
+    if kind == "tool_call":
+        return _read_tool(span)
+    if kind == "chat_client":
+        conversation_id = name_of(span.attributes.get(_CONVERSATION))
+        return context_span_of(span, Role.AGENT, NAME, conversation_id=conversation_id)
+    return IGNORED if type(kind) is str else None
+
+
+def _read_tool(span: Span) -> GenAISpan:
+    get = span.attributes.get
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(get(_TOOL_NAME)) or name_of(span.name.removeprefix("tool_call "))
+    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
+    genai_span.arguments = get(_ARGUMENTS)
+    result = get(_RESULT)
+    if type(result) is str and result and parse_json(result) is None and result != "null":
+        genai_span.status, genai_span.refusal = "error", find_refusal(result)
+    return genai_span
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(_KIND,),
+    read_span=read_span,
+    markers=(b"spring.ai.kind",),
+    attributes=frozenset({_TOOL_NAME, _ARGUMENTS, _RESULT, _CONVERSATION, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE}),
+)

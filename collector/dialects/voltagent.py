@@ -1,0 +1,67 @@
+"""VoltAgent (@voltagent/core 1.x, 2.x): spans typed by ``span.type``, all of them named after the agent they serve.
+
+One model span covers all requests of a run and holds no tool calls: what a tool's schema rejected leaves no trace.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from collector.model import semconv
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
+from collector.model.span import Span
+from collector.payloads.values import name_of
+
+NAME: Final = "voltagent"
+
+_SCOPE: Final = "@voltagent/core"
+_TYPE: Final = "span.type"
+_ENTITY: Final = "entity.type"
+_AGENT_NAME: Final = "entity.name"
+_TOOL_NAME: Final = "tool.name"
+_CALL_ID: Final = "tool.call.id"
+_INPUT: Final = "input"
+_OUTPUT: Final = "output"
+_CONVERSATION: Final = "conversation.id"
+
+
+def read_span(span: Span) -> GenAISpan | None:
+    """Classifies the span by its ``span.type``; that of an agent has none."""
+    kind = span.attributes.get(_TYPE)
+    if kind == "tool":
+        return _read_tool(span)
+    if kind in (None, "agent") and span.attributes.get(_ENTITY) == "agent":
+        return _read_agent(span)
+    return IGNORED
+
+
+def _read_tool(span: Span) -> GenAISpan:
+    get = span.attributes.get
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(get(_TOOL_NAME)) or name_of(span.name.rpartition(":")[2])
+    genai_span.call_id = name_of(get(_CALL_ID))
+    genai_span.arguments = get(_INPUT)
+    genai_span.agent = name_of(get(_AGENT_NAME))
+    genai_span.conversation_id = name_of(get(_CONVERSATION))
+    return genai_span
+
+
+def _read_agent(span: Span) -> GenAISpan:
+    get = span.attributes.get
+    genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT), name_of(get(_CONVERSATION)))
+    genai_span.name, genai_span.tracing = name_of(get(_AGENT_NAME)), "complete"
+    return genai_span
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(),
+    scopes=(_SCOPE,),
+    read_span=read_span,
+    markers=(b"entity.type",),
+    attributes=frozenset({
+        _TYPE, _ENTITY, _AGENT_NAME, _TOOL_NAME, _CALL_ID, _INPUT, _CONVERSATION, semconv.ERROR_TYPE,
+    }),
+    output_attributes=(_OUTPUT,),
+)  # fmt: skip

@@ -1,0 +1,151 @@
+"""What the attributes of a span are about, by the words of their keys: a tool's name, a call's id, an input.
+
+Tracers that follow no convention choose the same words, in another order and under prefixes of their own:
+``tool_name``, ``acme.tool.name`` and ``toolName`` are one thing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final, Literal, NamedTuple
+
+MAX_KEY: Final = 128
+"""Longest key that is looked at, in characters."""
+
+Meaning = Literal[
+    "kind", "tool_name", "name", "call_id", "input", "output", "success", "failure", "status", "agent", "user_input",
+    "conversation",
+]  # fmt: skip
+Role = Literal["tool", "agent", "model"]
+
+
+class Shape(NamedTuple):
+    """What a key is about. Of two keys about the same thing, that with the lower ``rank`` is believed."""
+
+    meaning: Meaning
+    rank: int = 0
+
+
+_CALL: Final = r"(?:tool|function|tool_call|function_call|tool_use|mcp_tool)"
+_WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
+    (r"span_kind|span_type|observation_type|run_type|step_type|node_type|opik_type", "kind", 0),
+    (r"operation_name|operation|(?<!mime_)(?<!entity_)kind", "kind", 1),
+    (rf"(?<!code_){_CALL}_(?:call_|definition_|function_|call_function_)?name", "tool_name", 0),
+    (r"(?<!use_)(?<!has_)(?<!is_)(?<!select_)tool", "tool_name", 1),
+    (r"(?:tool|function)_(?:call_|use_|invocation_|execution_)id|call_id", "call_id", 0),
+    (rf"{_CALL}_(?:call_)?(?:arguments|args|inputs?|kwargs|input_value|(?:input|args|arguments)_json)", "input", 0),
+    (r"arguments|args|kwargs|inputs?|input_value|raw_input|input_data", "input", 1),
+    (rf"(?:{_CALL}_)?(?:call_)?(?:parameters|params)", "input", 2),
+    (r"input_messages|request_body", "input", 3),
+    (rf"{_CALL}_(?:call_)?(?:results?|outputs?|response)", "output", 0),
+    (r"results?|outputs?|output_value|return|return_value", "output", 1),
+    (r"output_messages|completions?|response|response_(?:body|text|message)|output_text|choices", "output", 2),
+    (r"success|succeeded|is_success", "success", 0),
+    (r"is_error|has_error|failed|tool_error|error|error_message", "failure", 0),
+    (r"tool_status|call_status|result_status|execution_status", "status", 0),
+    (r"agent_name", "agent", 0),
+    (r"user_(?:input|prompt|message|query|text)|prompt|question|query", "user_input", 0),
+    (r"(?:conversation|session|thread|chat)_id", "conversation", 0),
+)
+_SHAPES: Final = tuple(
+    (re.compile(rf"(?:^|_)(?:{pattern})$"), Shape(meaning, rank)) for pattern, meaning, rank in _WORDS
+)
+_WHOLE_KEYS: Final = {
+    "type": Shape("kind", 2),
+    "name": Shape("name"),
+    "agent": Shape("agent", 1),
+    "status": Shape("status", 1),
+}
+
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SEPARATORS: Final = re.compile(r"[^A-Za-z0-9]+")
+
+
+def words_of(text: str) -> str:
+    """Returns the words of a name in lower case, joined by underscores: ``toolName`` and ``tool.name`` are ``tool_name``."""
+    return _SEPARATORS.sub("_", _CAMEL.sub("_", text)).strip("_").lower()
+
+
+@lru_cache(maxsize=4096)
+def shape_of(key: str) -> Shape | None:
+    """Returns what the attribute ``key`` is about; None if its words do not say."""
+    if len(key) > MAX_KEY:
+        return None
+    words = words_of(key)
+    if words in _WHOLE_KEYS:
+        return _WHOLE_KEYS[words]
+    return next((shape for pattern, shape in _SHAPES if pattern.search(words)), None)
+
+
+def values_by_meaning(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
+    """Returns the attributes that have a value, by what they are about, the most believable first."""
+    found: dict[Meaning, list[tuple[int, int, str, Any]]] = {}
+    for key, value in attributes.items():
+        shape = shape_of(key) if value is not None and value != "" else None
+        if shape is not None:
+            found.setdefault(shape.meaning, []).append((shape.rank, len(key), key, value))
+    return {meaning: [item[3] for item in sorted(items, key=lambda item: item[:3])] for meaning, items in found.items()}
+
+
+_TOOL_KINDS: Final = frozenset({
+    "tool", "tools", "tool_call", "tool_execute", "toolcall", "tool_calling", "tool_use", "tool_execution", "tool_invocation",
+    "tool_run",
+    "execute_tool", "call_tool", "run_tool", "invoke_tool", "use_tool", "function", "function_call", "function_tool",
+    "mcp_tool", "mcp_tool_call", "tools_call", "mcp_tools_call", "mcp_call_tool",
+})  # fmt: skip
+_AGENT_KINDS: Final = frozenset({
+    "agent", "invoke_agent", "agent_run", "run_agent", "agent_call", "agent_invocation", "agent_execution", "agent_turn",
+})  # fmt: skip
+_MODEL_KINDS: Final = frozenset({
+    "llm", "llm_call", "llm_request", "llm_completion", "llm_generation", "generation", "chat", "chat_completion",
+    "chat_completions", "completion", "text_completion", "generate_content", "model", "model_call", "model_request",
+    "model_inference", "inference", "chat_model", "language_model", "llm_chat",
+})  # fmt: skip
+
+
+def role_of_kind(kind: object) -> Role | None:
+    """Returns what a span of this kind is, in the words of any tracer; None if the words are others."""
+    if type(kind) is not str or len(kind) > MAX_KEY:
+        return None
+    words = words_of(kind)
+    if words in _TOOL_KINDS:
+        return "tool"
+    if words in _AGENT_KINDS:
+        return "agent"
+    return "model" if words in _MODEL_KINDS else None
+
+
+_NAME: Final = r"[`'\"]?([^\s`'\"()]{1,256})[`'\"]?"
+_PATH: Final = r"(?:[\w-]{1,64}[./]){0,8}"
+_TOOL_SPANS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        # `execute_tool x`, `call_tool: x`, `Running tool x`, `agent.run_tool x`
+        rf"^{_PATH}(?:execut(?:e|ing)|call(?:ing)?|run(?:ning)?|invok(?:e|ing)|us(?:e|ing))[ _.-]?tool\s*[:/ ]\s*{_NAME}$",
+        # `tool:x`, `tool.execution:x`, `Tool call: x`, `mcp.tools/call x`, `acme.tool/x`
+        rf"^{_PATH}(?:tool(?:[ _./-]?(?:call|execution|execute|use|run|invocation|invoke))?|tools/call)\s*[:/ ]\s*{_NAME}$",
+        rf"^(?:function|mcp)[ _.]?(?:call)?:\s*{_NAME}$",
+        r"^([\w-]{1,256})\.tool$",
+        r"^tools?\.([\w-]{1,256})$",
+    )
+)
+_NOT_NAMES: Final = frozenset({
+    "call", "calls", "list", "execution", "execute", "use", "run", "invoke", "invocation", "result", "results", "error",
+    "request", "response", "loop", "router", "dispatch", "dispatcher", "selection", "registry", "start", "end",
+    "execution_loop",
+})  # fmt: skip
+_NAMELESS: Final = re.compile(
+    rf"^{_PATH}(?:tools/call|(?:execute|call|run|invoke)[ _.-]?tool|tool[ _.-]?(?:call|execution|invocation|use)|tool)$",
+    re.IGNORECASE,
+)
+
+
+def tool_in_span_name(name: str) -> tuple[bool, str | None]:
+    """Returns whether a span of this name records a tool's call, and the tool that it names, if it does."""
+    for pattern in _TOOL_SPANS if len(name) <= 2 * MAX_KEY else ():
+        match = pattern.match(name)
+        if match is not None and words_of(match[1]) not in _NOT_NAMES:
+            return True, match[1]
+    return _NAMELESS.match(name) is not None, None

@@ -1,0 +1,125 @@
+"""Finds a tool's own arguments in what frameworks record as its input: their wrappers, envelopes and schemas.
+
+Bounded, and never raises. What cannot be told from the recording is None, never an empty object: a call without
+arguments and a call whose arguments are unknown are not the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from collector.payloads.values import first_name, parse_any
+
+MAX_WRAPPERS: Final = 4
+"""How many wrappers are taken off, one inside the other."""
+_WRAPPERS: Final = (
+    "input", "inputs", "arguments", "args", "kwargs", "parameters", "params", "tool_input", "toolInput", "raw_input",
+    "tool_args",
+)  # fmt: skip
+_ENVELOPE: Final = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
+"""Keys of a recorded Python call."""
+_CALL_KEYS: Final = ("arguments", "args", "input", "params")
+_CALL_NAMES: Final = ("name", "toolName", "tool_name", "tool")
+_CALL_IDS: Final = ("id", "callId", "call_id", "toolCallId", "tool_call_id", "tool_use_id", "type", "method")
+_MAYBE_WRAPPED: Final = re.compile(
+    rf"\s*\[|\s*\{{\s*[\"'](?:{'|'.join(_WRAPPERS)}|properties|type|\$schema)[\"']\s*:"
+    r"|[\"'](?:kwargs|callId|arguments|args|properties)[\"']\s*:| object at 0x"
+)
+_OBJECT: Final = re.compile(r"<[\w.<>\[\] ,]{1,200} object at 0x[0-9a-fA-F]{4,16}>")
+_LOOKED_AT: Final = 4_096
+
+
+def tool_arguments(value: object, schema: object = None) -> object:
+    """Returns the arguments in ``value``, unwrapped, or ``value`` itself; None for a schema, or if they cannot be told.
+
+    ``schema`` is what was recorded of the tool's parameters, a JSON Schema with or without its envelope.
+    """
+    if type(value) is str and _MAYBE_WRAPPED.search(value, 0, _LOOKED_AT) is None:
+        return value
+    names = schema_names(schema)
+    found = parse_any(value)
+    for _ in range(MAX_WRAPPERS):
+        inner = _unwrapped(found, names)
+        if inner is found:
+            break
+        found = inner
+    if isinstance(found, Mapping):
+        return None if _is_whole_schema(found) else _without_objects(found)
+    return value if isinstance(found, str) else found
+
+
+def is_schema(value: object) -> bool:
+    """Whether ``value`` describes parameters instead of holding them: a JSON Schema, its properties alone, or Zod's."""
+    parsed = parse_any(value)
+    if not isinstance(parsed, Mapping) or not parsed:
+        return False
+    return _is_whole_schema(parsed) or all(
+        isinstance(item, Mapping) and isinstance(item.get("type"), (str, list)) for item in parsed.values()
+    )
+
+
+def _is_whole_schema(value: Mapping[Any, Any]) -> bool:
+    if isinstance(value.get("properties"), Mapping) and value.get("type", "object") == "object":
+        return True
+    return "$schema" in value or (value.get("type") == "object" and isinstance(value.get("def"), Mapping))
+
+
+def schema_names(schema: object) -> tuple[str, ...]:
+    """Returns the names of the parameters that a schema describes, in its order; empty if it is none."""
+    parsed = parse_any(schema)
+    if not isinstance(parsed, Mapping) or not is_schema(parsed):
+        return ()
+    inner = parsed.get("properties")
+    if not isinstance(inner, Mapping):
+        zod = parsed.get("def")
+        inner = zod.get("shape") if isinstance(zod, Mapping) else None if "$schema" in parsed else parsed
+    return tuple(key for key in inner if isinstance(key, str)) if isinstance(inner, Mapping) else ()
+
+
+def _unwrapped(value: Any, names: Sequence[str]) -> Any:
+    """Returns what is inside the outermost wrapper of ``value``; ``value`` itself if it has none."""
+    if isinstance(value, (list, tuple)):
+        return _of_positions(value, {}, names)
+    if not isinstance(value, Mapping):
+        return value
+    if value.keys() <= _ENVELOPE and isinstance(value.get("kwargs"), Mapping):
+        positions = parse_any(value.get("args"))
+        return _of_positions(positions if isinstance(positions, (list, tuple)) else (), value["kwargs"], names)
+    if len(value) == 1:
+        key, inner = next(iter(value.items()))
+        parsed = parse_any(inner)
+        return parsed if key in _WRAPPERS and key not in names and isinstance(parsed, Mapping) else value
+    return _inside_call(value, names)
+
+
+def _inside_call(value: Mapping[Any, Any], names: Sequence[str]) -> Any:
+    """Returns the arguments of a recorded request: an object with a tool's name, its arguments, and an id or a type."""
+    if (
+        first_name(value, _CALL_NAMES) is None
+        or not any(key in value for key in _CALL_IDS)
+        or set(names) & value.keys()
+    ):
+        return value
+    for key in _CALL_KEYS:
+        parsed = parse_any(value.get(key))
+        if isinstance(parsed, Mapping):
+            return parsed
+    return value
+
+
+def _of_positions(values: Sequence[Any], named: Mapping[Any, Any], names: Sequence[str]) -> Any:
+    """Returns arguments by name, some of which were given by position; None if the schema does not name those."""
+    if not values:
+        return named if isinstance(named, Mapping) else None
+    if len(values) <= len(names):
+        return {**dict(zip(names, values, strict=False)), **named}
+    only = parse_any(values[0])
+    return only if len(values) == 1 and not named and isinstance(only, Mapping) else None
+
+
+def _without_objects(arguments: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Leaves out what a framework injected: no model can send a Python object."""
+    injected = [key for key, value in arguments.items() if type(value) is str and _OBJECT.fullmatch(value)]
+    return {key: value for key, value in arguments.items() if key not in injected} if injected else arguments

@@ -1,0 +1,42 @@
+"""Spring AI's observations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import called, model_span, read_tool, run_of, span
+
+SCOPE = "org.springframework.boot"
+
+
+def framework(kind: str, name: str, number: int, parent: int, **attributes: Any) -> Span:
+    common = {"gen_ai.operation.name": "framework", "gen_ai.system": "spring_ai", "spring.ai.kind": kind}
+    return span(name, number, parent, attributes={**common, **attributes}, scope=SCOPE, lasting=100, status=1)
+
+
+def tool(result: str | None) -> Span:
+    attributes = {
+        "spring.ai.tool.definition.name": "pay",
+        "spring.ai.tool.call.arguments": '{"order": 7}',
+        "spring.ai.tool.definition.schema": '{"type": "object", "properties": {"order": {"type": "integer"}}}',
+    }
+    if result is not None:
+        attributes["spring.ai.tool.call.result"] = result
+    return framework("tool_call", "tool_call pay", 3, 2, **attributes)
+
+
+@pytest.mark.parametrize(
+    ("result", "status"), [('"paid"', "ok"), ("null", "ok"), ("7", "ok"), ("card declined", "error"), (None, "ok")]
+)
+def test_a_tools_exception_is_text_where_results_are_json(result: str | None, status: str) -> None:
+    assert read_tool(tool(result)) == ("pay", None, {"order": 7}, status)
+
+
+def test_a_run_with_its_advisor_and_requests() -> None:
+    client = framework("chat_client", "spring_ai chat_client", 1, 0, **{"spring.ai.chat.client.conversation.id": "c"})
+    advisor = framework("advisor", "call", 2, 1)
+    run = run_of(client, advisor, model_span(number=4, parent=2), tool('"paid"'))
+    assert (run.dialect, run.conversation_id, called(run)) == ("spring_ai", "c", ["pay"])

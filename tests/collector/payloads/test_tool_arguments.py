@@ -1,0 +1,71 @@
+"""A tool's own arguments, out of what frameworks put around them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.payloads.tool_arguments import is_schema, schema_names, tool_arguments
+from collector.payloads.values import parse_arguments
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "unit": {"type": "string"}}}
+ZOD = {"def": {"type": "object", "shape": {"city": {}, "unit": {}}}, "type": "object"}
+PARIS = {"city": "Paris"}
+CONTEXT = "<workflows.context.context.Context object at 0x7fd7c3025550>"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "schema"),
+    [
+        (PARIS, None),
+        ({"args": [], "sanitize_inputs_outputs": True, "kwargs": PARIS}, None),
+        ({"args": ["Paris"], "kwargs": {}}, SCHEMA),
+        ({"args": ["Paris"], "kwargs": {}}, SCHEMA["properties"]),
+        (["Paris"], ZOD),
+        ([PARIS], None),
+        ({"input": PARIS}, None),
+        ({"input": json.dumps(PARIS)}, None),
+        ({"arguments": {"input": PARIS}}, None),
+        ({"callId": "c", "name": "get_weather", "args": PARIS}, None),
+        ({"type": "tool_use", "name": "get_weather", "input": PARIS}, None),
+        ({"kwargs": {"ctx": CONTEXT, **PARIS}, "args": []}, None),
+    ],
+)
+def test_what_is_around_arguments_is_taken_off(recorded: Any, schema: Any) -> None:
+    assert parse_arguments(tool_arguments(json.dumps(recorded), schema))[0] == PARIS
+
+
+@pytest.mark.parametrize(
+    "recorded",
+    [
+        {"input": "Paris"},
+        {"name": "Ada", "input": {"age": 36}},
+        {"query": {"city": "Paris"}},
+        {"input": PARIS, "n": 1},
+        {},
+    ],
+)
+def test_arguments_that_only_look_wrapped_stay(recorded: Any) -> None:
+    assert parse_arguments(tool_arguments(json.dumps(recorded)))[0] == recorded
+
+
+def test_a_parameter_with_the_name_of_a_wrapper_stays() -> None:
+    schema = {"type": "object", "properties": {"input": {"type": "object"}}}
+    assert parse_arguments(tool_arguments(json.dumps({"input": PARIS}), schema))[0] == {"input": PARIS}
+
+
+@pytest.mark.parametrize("recorded", [SCHEMA, {"$schema": "x", **SCHEMA}, ZOD, {"args": ["a", "b", "c"], "kwargs": {}}])
+def test_what_cannot_be_told_is_unknown(recorded: Any) -> None:
+    assert tool_arguments(json.dumps(recorded)) is None
+
+
+def test_text_stays_text() -> None:
+    assert tool_arguments("Paris") == "Paris"
+
+
+def test_schemas() -> None:
+    assert (schema_names(SCHEMA), schema_names(json.dumps(ZOD)), schema_names(PARIS)) == (("city", "unit"),) * 2 + ((),)
+    assert not is_schema({})
+    assert not is_schema(PARIS)
