@@ -23,6 +23,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import DecodeError, TooLargeError
+from collector.otlp import json_fields
 from scorers.unicode import JSONDecoder, valid_unicode
 
 Signal = Literal["traces", "logs", "metrics"]
@@ -32,6 +33,7 @@ _REQUESTS: dict[Signal, type[Message]] = {
     "logs": ExportLogsServiceRequest,
     "metrics": ExportMetricsServiceRequest,
 }
+_TRANSLATED: dict[Signal, json_fields.Fields] = {"traces": json_fields.TRACES, "logs": json_fields.LOGS}
 # The key that identifies the signal of a request, for files without that information.
 _TOP_LEVEL: dict[str, Signal] = {"resourceSpans": "traces", "resourceLogs": "logs", "resourceMetrics": "metrics"}
 _ID_FIELDS = frozenset({"traceId", "spanId", "parentSpanId"})
@@ -114,6 +116,11 @@ def any_signal(document: dict[str, Any]) -> Iterator[tuple[Signal, bytes]]:
 
 
 def _serialize(signal: Signal, document: dict[str, Any]) -> bytes:
+    if signal in _TRANSLATED:
+        try:
+            return json_fields.message(_TRANSLATED[signal], document)
+        except (json_fields.Unusual, ValueError):  # protobuf's parser says what is wrong, if anything is
+            pass
     request = _REQUESTS[signal]()
     try:
         _ids_to_base64(document)

@@ -64,14 +64,17 @@ def fields(raw: bytes) -> Iterator[tuple[int, int, int, int]]:
 
 def field_head(tag: int, size: int) -> bytes:
     """Returns what precedes a value of ``size`` bytes: a tag of one byte, and the length."""
-    if size < _ONE_BYTE:
-        return bytes((tag, size))
-    head = bytearray((tag,))
-    while size >= _ONE_BYTE:
-        head.append(size & 0x7F | 0x80)
-        size >>= 7
-    head.append(size)
-    return bytes(head)
+    return bytes((tag, size)) if size < _ONE_BYTE else bytes((tag,)) + varint(size)
+
+
+def varint(number: int) -> bytes:
+    """Returns a number from 0 in as few bytes as possible."""
+    encoded = bytearray()
+    while number >= _ONE_BYTE:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
 
 
 def field(tag: int, value: bytes) -> bytes:
