@@ -5,7 +5,7 @@ There may be a hundred thousand of these: what most of them never have takes no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from types import MappingProxyType
@@ -41,12 +41,12 @@ TRANSITIONS: dict[TraceState, dict[TraceEvent, TraceState]] = {
 }
 
 
-def _empty() -> dict[Any, Any]:
+def _empty() -> MutableMapping[Any, Any]:
     """What most traces never have: shared, and read-only for that reason."""
     return _EMPTY
 
 
-_EMPTY: Final = cast("dict[Any, Any]", MappingProxyType({}))
+_EMPTY: Final = cast("MutableMapping[Any, Any]", MappingProxyType({}))
 
 
 _BEGINNING: Final = 512
@@ -87,14 +87,14 @@ class Trace:
     """Raw spans that wait for the verdict, by span id."""
     envelope: Envelope | None = None
     """Of the first held span, and nearly always of all others."""
-    other_envelopes: dict[bytes, Envelope] = field(default_factory=_empty)
+    other_envelopes: MutableMapping[bytes, Envelope] = field(default_factory=_empty)
     """Of the held spans with a different one, by span id."""
-    verdicts: dict[bytes, Given] = field(default_factory=_empty)
+    verdicts: MutableMapping[bytes, Given] = field(default_factory=_empty)
     """By anchor of each scored run: revision, and fingerprint of what was scored."""
-    seen: dict[bytes | int, bool] = field(default_factory=_empty)
+    seen: MutableMapping[bytes | int, bool] = field(default_factory=_empty)
     """Spans from before a restart, of which only the key is known, and whether they were held."""
 
-    histories: dict[int, GenAISpan] = field(default_factory=_empty)
+    histories: MutableMapping[int, GenAISpan] = field(default_factory=_empty)
     """The model request with the longest history of each conversation, by a hash of how that begins."""
     known_parents: dict[bytes, bytes] | None = None
     links_read: int = 0
@@ -163,7 +163,7 @@ class Trace:
 
     def drop_spans(self) -> int:
         """Keep of a finished trace only which spans it has had. Returns by how many bytes its size changes."""
-        self.seen = {key: self.was_held(key) for key in self.spans} | self.seen
+        self.seen = {**{key: self.was_held(key) for key in self.spans}, **self.seen}
         self.spans, self.histories, self.resource = {}, _EMPTY, None
         before = self.size
         self.size = TRACE + len(self.links) + KNOWN_SPAN * len(self.seen) + VERDICT * len(self.verdicts)

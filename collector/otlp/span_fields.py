@@ -7,6 +7,7 @@ a span, it reads what protobuf would.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 _MAX_SIZE = 16 << 10  # bytes of a span that is read here; lengths in it take up to two bytes
 _TRACE_ID, _SPAN_ID, _PARENT = b"\n\x10", b"\x12\x08", b'"\x08'  # tag and length
@@ -15,7 +16,7 @@ _ATTRIBUTE, _EVENT, _STATUS, _FLAGS = 0x4A, 0x5A, 0x7A, b"\x85\x01"
 _times = struct.Struct("<BQBQ").unpack_from
 _ONE_BYTE = 128  # varints below this take one byte
 
-SpanFields = tuple[bytes, bytes, bytes, bytes, int, int, int, list[bytes], list[bytes], bytes, int]
+SpanFields = tuple[bytes, bytes, bytes, bytes, int, int, int, Sequence[bytes], Sequence[bytes], bytes, int]
 """Trace, span and parent id, name, kind, start, end, attributes, events, status, and the second byte of the flags."""
 
 

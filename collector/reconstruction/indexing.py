@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
+from dataclasses import replace
 
 from collector.model.genai_span import Content, GenAISpan, Role
 from collector.reconstruction.drafts import by_start
@@ -37,7 +37,7 @@ def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
 
 
 def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:
-    model = copy(model)
+    model = replace(model)
     if model.output is None:
         model.output = [event.output for event in events if event.output is not None] or None
     for event in events:
@@ -52,7 +52,7 @@ def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:
 
 def _model_of_event(event: GenAISpan, number: int) -> GenAISpan:
     """Returns a model request for an event whose span is no model span, or was not received."""
-    model = copy(event)
+    model = replace(event)
     model.role = Role.TOOL if event.name is not None else Role.MODEL
     model.parent_span_id = event.span_id
     model.span_id = event.span_id + number.to_bytes(4, "big")  # longer than a span's id, so no other span has it

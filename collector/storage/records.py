@@ -102,7 +102,7 @@ def write_tombstone(trace: Trace) -> bytes:
     held: list[bytes] = []
     others: list[bytes] = []
     logs: list[bytes] = []
-    known = {key: span.annotatable for key, span in trace.spans.items()} | trace.seen
+    known = {**{key: span.annotatable for key, span in trace.spans.items()}, **trace.seen}
     for key, was_held in known.items():
         if isinstance(key, int):
             logs.append(key.to_bytes(_SPAN_ID))
