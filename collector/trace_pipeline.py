@@ -59,6 +59,8 @@ class _Evaluation(NamedTuple):
     started: float
     wait: Literal["", "incomplete", "confirm"] = ""
     """What it waits for instead of its verdict."""
+    unconfirmed: tuple[Rules, Sequence[Run], Scored] | None = None
+    """What it was scored as, if it waits for spans that could change that."""
     embedded_in: float = 0.0
     """In how many seconds its texts are embedded, if it waits for that."""
     runs: Sequence[Run] = ()
@@ -180,6 +182,8 @@ class TracePipeline:
         evaluation = _Evaluation(trace, due if isinstance(due, str) else due.release, self._clock.now())
         rules, runs = self.rules, list[Run]()
         try:
+            if due is Due.CONFIRMED and trace.unconfirmed is not None and trace.unconfirmed[0] is rules:
+                return self._with_results(evaluation, *trace.unconfirmed)
             runs = reconstruct(trace.trace_id, list(trace.spans.values()), trace.parents(), rules.settings)
             if due is Due.SETTLED and any(doubt.name in AWAITED for run in runs for doubt in run.trajectory.doubts):
                 return evaluation._replace(wait="incomplete")
@@ -187,12 +191,16 @@ class TracePipeline:
                 return evaluation._replace(embedded_in=seconds)
             scored = rules.scoring.verdicts_of(trace, runs, evaluation.release)
             if due is Due.SETTLED and self._confirms and scored.may_change(rules.set):
-                return evaluation._replace(wait="confirm")
-            spans, events = self._results.of_trace(trace, scored.verdicts)
-            collected = list(collect(trace, runs, scored.verdicts)) if rules.collects_runs else ()
+                return evaluation._replace(wait="confirm", unconfirmed=(rules, runs, scored))
+            return self._with_results(evaluation, rules, runs, scored)
         except Exception as error:  # noqa: BLE001 - a bug, or a trace nobody expected, must not end the process
             _log.exception("trace %s could not be scored", trace.trace_id.hex())
             return self._failed(evaluation, runs, error)
+
+    def _with_results(self, evaluation: _Evaluation, rules: Rules, runs: Sequence[Run], scored: Scored) -> _Evaluation:
+        trace = evaluation.trace
+        spans, events = self._results.of_trace(trace, scored.verdicts)
+        collected = list(collect(trace, runs, scored.verdicts)) if rules.collects_runs else ()
         return evaluation._replace(runs=runs, scored=scored, spans=spans, events=events, collected=collected)
 
     def _failed(self, evaluation: _Evaluation, runs: Sequence[Run], error: Exception) -> _Evaluation:
@@ -210,7 +218,8 @@ class TracePipeline:
     def _conclude(self, trace: Trace, evaluation: _Evaluation) -> None:
         """Make the trace wait, or give its verdict and close it."""
         if evaluation.wait:
-            self._assembler.wait(trace, evaluation.wait)
+            # Of a large trace the calls are not kept: spans may have arrived while it was scored.
+            self._assembler.wait(trace, evaluation.wait, evaluation.unconfirmed if evaluation.trace is trace else None)
         elif evaluation.embedded_in:
             self._assembler.postpone(trace, self._clock.now() + evaluation.embedded_in)
         else:

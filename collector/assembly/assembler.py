@@ -20,7 +20,7 @@ from typing import Literal
 from collector.assembly.deadlines import Deadlines
 from collector.assembly.finished import FinishedTraces
 from collector.assembly.held_spans import HeldSpans
-from collector.assembly.sizes import KNOWN_SPAN, SHORT, SPAN, TRACE, envelope_bytes, span_bytes
+from collector.assembly.sizes import KNOWN_SPAN, SCORED_SPAN, SHORT, SPAN, TRACE, envelope_bytes, span_bytes
 from collector.assembly.trace import Trace, TraceEvent, TraceState
 from collector.assembly.unclaimed import UnclaimedTraces
 from collector.config.memory import MemoryBudget
@@ -117,7 +117,7 @@ class Assembler:
             else:
                 trace.truncated = True
             if trace.waiting:  # this may be the parent it lacked
-                trace.waiting = ""
+                self._resume(trace)
                 self._deadlines.schedule(trace_id, now + self._config.settle)
 
     def add(
@@ -145,7 +145,7 @@ class Assembler:
             trace.apply(TraceEvent.ARRIVED)
         trace.touched = now
         if trace.waiting:
-            trace.waiting = ""
+            self._resume(trace)
             self._deadlines.schedule(trace_id, self._deadline(trace))
         if len(trace.spans) + len(trace.seen) >= self._config.max_spans:
             trace.truncated = True
@@ -190,9 +190,16 @@ class Assembler:
             else:
                 yield trace, Due.SETTLED if trace.waiting != "confirm" else Due.CONFIRMED
 
-    def wait(self, trace: Trace, reason: Literal["incomplete", "confirm"]) -> None:
-        """Make a trace that settled due again when a span arrives, or when it has been quiet long enough for ``reason``."""
+    def wait(self, trace: Trace, reason: Literal["incomplete", "confirm"], unconfirmed: object = None) -> None:
+        """Make a trace that settled due again when a span arrives, or when it has been quiet long enough for ``reason``.
+
+        ``unconfirmed`` is what it was scored as: kept with it until a span arrives.
+        """
+        self._resume(trace)
         trace.waiting = reason
+        if unconfirmed is not None:
+            trace.unconfirmed = unconfirmed
+            self._count(trace, SCORED_SPAN * len(trace.spans))
         self.postpone(trace, self._deadline(trace))
 
     def postpone(self, trace: Trace, at: float) -> None:
@@ -248,6 +255,7 @@ class Assembler:
         trace.apply(TraceEvent.RELEASED)
         trace.evaluating = False
         self._stay(trace)
+        self._resume(trace)
         del self._open[trace.trace_id]
         self.held.count -= len(trace.held)
         self.held.bytes -= sum(map(len, trace.held.values())) + trace.size
@@ -304,6 +312,13 @@ class Assembler:
         self._open[trace_id] = trace
         self._deadlines.schedule(trace_id, now + self._config.settle)
         return trace
+
+    def _resume(self, trace: Trace) -> None:
+        """Wait no longer, and forget what the trace was scored as."""
+        trace.waiting = ""
+        if trace.unconfirmed is not None:
+            trace.unconfirmed = None
+            self._count(trace, -SCORED_SPAN * len(trace.spans))
 
     def _count(self, trace: Trace, size: int) -> None:
         trace.size += size

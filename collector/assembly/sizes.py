@@ -16,6 +16,8 @@ KNOWN_SPAN: Final = 150
 """A span of which only the id is known."""
 SPAN: Final = 600
 """A decoded span without its texts and attributes."""
+SCORED_SPAN: Final = 500
+"""What is kept of a span in a verdict that waits to be confirmed."""
 SHORT: Final = 4 << 10
 """A span of up to this many bytes counts as twice what was received, a longer one as what is kept of it."""
 _ATTRIBUTE: Final = 100

@@ -74,6 +74,8 @@ class Trace:
     due: float = 0.0
     waiting: Literal["", "incomplete", "confirm"] = ""
     """What it waits for since it settled: spans that are missing, or spans that could change a fail. Cleared by new spans."""
+    unconfirmed: Any = None
+    """What it was scored as when it settled, while it waits for spans that could change that."""
     size: int = 0
     """About how many bytes it takes, without the raw spans that are held."""
     resource: Resource | None = None

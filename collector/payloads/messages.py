@@ -58,6 +58,11 @@ _RESULT_TYPES: Final = frozenset({
     "tool_call_response", "tool_result", "tool-result", "toolResult", "function_call_output",
     "server_tool_call_response", "tool",
 })  # fmt: skip
+_RESULT_MARKERS: Final = (
+    "ool_call_response", "tool_result", "tool-result", "oolResult", "function_call_output", "functionResponse",
+    "function_response", "oolResponse", "tool_call_result", "tool_call_id", '"tool"', '"ToolMessage"',
+)  # fmt: skip
+"""Every message that holds results contains one of these."""
 _RESULT_WRAPPERS: Final = ("toolResult", "functionResponse", "function_response", "toolResponse", "tool_call_result")
 _RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
 _RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts", "value")
@@ -77,6 +82,11 @@ def may_contain_tool_calls(value: object) -> bool:
     except RecursionError:
         return False
     return "tool" in text or "function" in text or "Tool" in text
+
+
+def may_contain_results(messages: object) -> bool:
+    """Whether parsing a model's input could find the result of a tool call."""
+    return type(messages) is not str or any(marker in messages for marker in _RESULT_MARKERS)
 
 
 def is_unreadable(output: object) -> bool:
@@ -159,6 +169,8 @@ class ToolResult(NamedTuple):
     failed: bool
     refusal: Refusal | None = None
     """What it says of a call that did not run, if it may say so."""
+    name: str | None = None
+    """The tool that it names."""
 
     def status(self, tool_name: str | None) -> ResultStatus:
         """Returns what became of the call, which was one of this tool."""
@@ -227,8 +239,8 @@ class ToldCall:
 def told_calls(messages: object) -> list[ToldCall]:
     """Returns the tool calls in a model's input since the user's last message, in order, with what became of each.
 
-    Bounded in nodes, depth and calls. A result without the id of a call belongs to the first one that has none yet. A
-    call that one message holds twice, in two formats, counts once.
+    Bounded in nodes, depth and calls. A result without the id of a call belongs to the first one that has none yet, of the
+    tool that it names if it names one. A call that one message holds twice, in two formats, counts once.
     """
     calls: list[ToldCall] = []
     stack: list[tuple[object, bool, int]] = [(parse_any(messages), False, 0)]
@@ -278,6 +290,7 @@ def _may_nest_exchange(value: object) -> bool:
 
 def _settle(calls: Sequence[ToldCall], result: ToolResult) -> None:
     named = [call for call in calls if result.call_id is not None and call.id == result.call_id]
+    named = named or [call for call in calls if call.name == result.name]
     told = next((call for call in named or calls if call.status is None), None)
     if told is not None:
         told.status = result.status(told.name)
@@ -330,7 +343,7 @@ def _result_in(node: Mapping[Any, Any]) -> ToolResult | None:
     origin = inner.get("origin")  # Haystack: the call of this result
     sources = (origin, inner, node) if isinstance(origin, Mapping) else (inner, node)
     call_id = next((found for source in sources if (found := name_of(first_value(source, _RESULT_ID_KEYS)))), None)
-    return tool_result(call_id, inner)
+    return tool_result(call_id, inner)._replace(name=name_of(first_value(inner, _CALL_NAME_KEYS)))
 
 
 def _contains_results(message: Mapping[Any, Any]) -> bool:

@@ -12,10 +12,9 @@ from scorers.quoting import shorten
 from scorers.trajectory import Doubt
 
 AWAITED = frozenset({
-    "missing_span", "missing_anchor", "unrecorded_calls", "nothing_recorded", "uncertain_execution", "uncertain_owner",
-    "unknown_route",
+    "missing_span", "missing_anchor", "unrecorded_calls", "uncertain_execution", "uncertain_owner", "unknown_route",
 })  # fmt: skip
-"""Doubts that a span still to come may settle."""
+"""Doubts that tell of a span still to come: it is waited for until the trace is idle."""
 
 
 def run_doubts(
@@ -27,7 +26,7 @@ def run_doubts(
     if lost - {run.missing_ancestor}:
         yield Doubt("missing_span", sentence="a span was not received whose children were: it may be a tool call")
     if run.has_unrecorded_calls:
-        yield Doubt("unrecorded_calls", sentence="a model requested tools, and neither messages nor spans say which")
+        yield Doubt("unrecorded_calls", sentence="tools were called, and neither messages nor spans say which")
     if run.anchor is not None and run.anchor.tracing == "apart":
         yield Doubt("other_traces", sentence="the agent goes on in other traces: score the conversation")
     elif not calls and _is_silent(run):
@@ -42,8 +41,9 @@ def _is_silent(run: RunSpans) -> bool:
     """Whether nothing recorded would show a tool call."""
     if run.anchor is not None and run.anchor.tracing == "complete":
         return False
-    if run.models:
-        return not any(model.has_output or model.finish for model in run.models)
+    models = [*run.models, *(model for disputed in run.disputed for model in disputed.models)]
+    if models:
+        return not any(model.has_output or model.finish for model in models)
     return not run.children and run.anchor is not None and run.anchor.role is Role.AGENT
 
 

@@ -122,7 +122,10 @@ def absorb_calls(runs: Iterable[RunSpans], others: RunSpans) -> SeenBy:
 
 def _likeness(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> tuple[int, ...] | None:
     """How sure it is that two executions are the same call, the surest least; None if nothing says so."""
-    if not one or not other or not _may_be_one_call(one, other):
+    if not one or not other:
+        return None
+    are_timed = _are_timed(one[0], other[0])
+    if not (_may_be_one_call(one, other) if are_timed else is_same_tool(one[0], other[0])):
         return None
     ids, other_ids = _ids(one), _ids(other)
     has_same_id = not ids.isdisjoint(other_ids)
@@ -131,6 +134,8 @@ def _likeness(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> tuple[int
         return None
     agreement = _agreement(one, other)
     if agreement is None and not (has_same_id and is_another):
+        return None
+    if not are_timed and not (is_another and (has_same_id or agreement == 0)):
         return None
     return (not has_same_id, agreement or 0, _distance(one[0], other[0]))
 
@@ -142,6 +147,10 @@ def _doubtful(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> tuple[int
         return None
     is_another = _instrumentations(one).isdisjoint(_instrumentations(other))
     return (_distance(one[0], other[0]),) if is_another and _agreement(one, other) is None else None
+
+
+def _are_timed(one: GenAISpan, other: GenAISpan) -> bool:
+    return bool(one.start_ns and one.end_ns and other.start_ns and other.end_ns)
 
 
 def _may_be_one_call(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> bool:
@@ -218,12 +227,15 @@ def _run_likeness(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAIS
 
 
 def _are_simultaneous(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAISpan]) -> bool:
-    """Whether two runs happened at the same time; where a time is missing, whether they have a call of one id."""
+    """Whether two runs happened at the same time; where a time is missing, whether they made the same calls."""
     (run, anchor), (other_run, other_anchor) = one, other
-    if all(span.start_ns and span.end_ns for span in (anchor, other_anchor)):
+    if _are_timed(anchor, other_anchor):
         return _overlap(anchor, other_anchor, of_longer=True) >= 0.8
     ids, other_ids = ({one for call in each.executions for one in _ids(call)} for each in (run, other_run))
-    return not ids.isdisjoint(other_ids)
+    if ids and other_ids:
+        return not ids.isdisjoint(other_ids)
+    names, other_names = (sorted(call[0].name or "" for call in each.executions) for each in (run, other_run))
+    return bool(names) and names == other_names
 
 
 def _is_inside(run: RunSpans, other: RunSpans) -> bool:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
-from collector.payloads.messages import ResultStatus, is_unreadable, told_calls
+from collector.payloads.messages import ResultStatus, is_unreadable, may_contain_results, told_calls
 from collector.payloads.refusals import refuses
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start, latest_start
@@ -47,7 +47,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         if calls and requested:
             _match(calls, requested)
         checkpoint()
-        told = ToldResults(models, requested)
+        told = ToldResults(models, requested, is_ordered=run.turns_are_ordered)
         if _may_lack_requests(run, models, requested):
             requested += _unrequested(run, known, told, calls, requested)
         if calls and not requested:
@@ -57,6 +57,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         checkpoint()
         _doubt_pending(calls, run, models)
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or _has_unrecorded_calls(run, models, requested)
+        run.is_told = all(model.has_output for model in models) and all(call.turn >= 0 for call in calls)
     return calls
 
 
@@ -64,7 +65,9 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
     """Returns the calls that spans show: the run's own, and those that may be its own or another's."""
     calls = [_merge_execution(spans) for spans in _named(run)]
     for disputed in run.disputed:
-        for call in merge_calls(disputed, KnownCalls()):
+        disputed_calls = merge_calls(disputed, KnownCalls())
+        run.has_unrecorded_calls |= disputed.has_unrecorded_calls
+        for call in disputed_calls:
             call.turn = call.response = -1
             if call.executed and call.doubt is None:  # else what is in doubt already is tried both ways
                 call.doubt, call.evidence = "uncertain_owner", "it is below a span that was not received"
@@ -117,7 +120,7 @@ def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: It
         not run.executions
         or any(request.execution is None for request in requested)
         or not all(model.has_output for model in models[:-1])
-        or (models[0].history is not None and models[0].user_input is None)  # it was told results already
+        or (models[0].history is not None and (models[0].user_input is None or may_contain_results(models[0].history)))
     )
 
 
@@ -312,7 +315,8 @@ def _without_span(
             agents.setdefault(child.anchor.name, deque()).append(child.anchor)
     for request in requests:
         if request.execution is not None:
-            _apply_result(request.execution, request.result_status)
+            has_failed = request.execution.status == "error"  # why, only the messages may tell
+            _apply_result(request.execution, told.status(request) if has_failed else request.result_status)
             continue
         following = bisect_right(starts, request.model.start_ns)
         answered = not request.is_recorded or following < len(starts)
@@ -353,10 +357,16 @@ def _weigh(
     call: DraftCall, run: RunSpans, request: RequestedCall, told: ResultStatus | None, *, answered: bool
 ) -> None:
     """Decide by what the messages say of this call, not of others, whether it ran."""
-    tools_have_spans = bool(run.executions) or (run.anchor is not None and run.anchor.tracing == "complete")
+    all_have_spans = run.anchor is not None and run.anchor.tracing == "complete"
+    tools_have_spans = all_have_spans or bool(run.executions)
+    is_handoff = tools_have_spans and _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
     call.known_by = "request" if told is None or told == "refused" else "result"
-    if told == "refused" or (tools_have_spans and _HANDOFF.match(call.name)):
-        call.executed = False  # a handoff is the framework's own: it passes the conversation on and runs no tool
+    if told == "refused":
+        call.executed = False
+    elif is_handoff and not all_have_spans:
+        call.executed = False
+        if call.arguments:
+            _doubt(call, "it hands over to another agent, and nothing tells whether a tool does that")
     elif told == "unclear":
         _doubt(call, "the messages tell of a failure or of a denial")
     elif told is not None:
@@ -367,7 +377,7 @@ def _weigh(
         _weigh_untold(call, run, request, tools_have_spans=tools_have_spans)
     elif tools_have_spans:
         call.executed = "missing_anchor" in run.incomplete
-        if call.executed or any(spans[0].name == call.name for spans in run.executions):
+        if call.executed or is_handoff or any(spans[0].name == call.name for spans in run.executions):
             _doubt(call, "the model asked for it last, and neither its span nor its result was seen")
     elif run.anchor is None or run.anchor.status == "error":
         call.executed = False
@@ -383,6 +393,8 @@ def _weigh_untold(call: DraftCall, run: RunSpans, request: RequestedCall, *, too
     elif _is_lossy(run):
         call.executed = request.result_status == "error" or any(spans[0].name == call.name for spans in run.executions)
         call.status = "error" if call.executed else "unset"  # that is why there is no span
+        if not call.executed:
+            _doubt(call, "no span shows it, nor any other call of its tool")
     else:
         call.executed = False
         _doubt(call, "its span was not seen, nor its result")

@@ -186,9 +186,10 @@ def _compare_all(calls: list[DraftCall], comparison: _Comparison) -> list[Unorde
         return [Unordered(calls, ())]
     steps: list[list[int]] = []
     for at in _linear(before):
-        if not steps or all(before[other][at] for other in steps[-1]):
-            steps.append([])
-        steps[-1].append(at)
+        step = [at]
+        while steps and not all(before[other][at] for other in steps[-1]):
+            step = steps.pop() + step
+        steps.append(step)
     found = []
     for number, step in enumerate(steps):
         for at in step:

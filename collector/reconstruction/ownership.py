@@ -42,10 +42,11 @@ def adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_ro
         possible = [run for run in runs if _is_under_way(run, spans)] if may_compare and len(owners) != 1 else []
         if len(owners) == 1:
             owners[0].adopted.add(missing)
+            _note_missing_top(owners[0], missing)
             join(owners[0], spans)
         elif possible:
-            for run in possible:
-                run.adopted.add(missing)
+            for run in possible:  # the missing span may itself be a call: it stays unexplained
+                _note_missing_top(run, missing)
                 run.disputed.append(spans)
         else:
             unowned.append((missing, spans, ids))
@@ -57,13 +58,18 @@ def adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_ro
     for missing, spans, ids in unowned:
         checkpoint()
         if is_disputed and not ids.match(known):
-            agentless.adopted.add(missing)
             agentless.disputed.append(spans)
         else:
             join(agentless, spans)
             known.add(spans)
             agentless.incomplete, agentless.missing_ancestor = ("missing_parent",), missing
     return agentless
+
+
+def _note_missing_top(run: RunSpans, missing: bytes) -> None:
+    """Note that the run lacks the span that made its calls, if that is the missing one, which encloses the run too."""
+    if missing == run.missing_ancestor and "missing_anchor" not in run.incomplete:
+        run.incomplete = (*run.incomplete, "missing_anchor")
 
 
 def _absorb_repeated(orphans: Sequence[RunSpans], runs: Sequence[RunSpans]) -> None:
@@ -80,8 +86,11 @@ def _absorb_repeated(orphans: Sequence[RunSpans], runs: Sequence[RunSpans]) -> N
             spans.models = [model for model in spans.models if model.span_id in left]
 
 
-def reclaim(agentless: RunSpans, runs: Sequence[RunSpans]) -> None:
-    """Take from ``agentless`` what is a run's: recorded there by another instrumentation, or requested by its models."""
+def reclaim(agentless: RunSpans, runs: Sequence[RunSpans], *, lacks_spans: bool) -> None:
+    """Take from ``agentless`` what is a run's: recorded there by another instrumentation, or requested by its models.
+
+    Where the trace ``lacks_spans``, one of them may have been the agent's: the calls are then in doubt in each run.
+    """
     if _is_recorded_twice(agentless, runs):
         seen_by = absorb_calls(runs, agentless) | absorb_models(runs, agentless)
         for run in runs:
@@ -89,7 +98,7 @@ def reclaim(agentless: RunSpans, runs: Sequence[RunSpans]) -> None:
             seen_by |= {(id(run), span.scope) for span in run.wrappers if span.instrumentation != own}
         besides = {scope for _, scope in seen_by}
         seen_by |= {(id(run), run.anchor.scope) for run in runs if run.anchor is not None}
-        _claim_rest(agentless, runs, {pair for pair in seen_by if pair[1] in besides})
+        _claim_rest(agentless, runs, {pair for pair in seen_by if pair[1] in besides}, lacks_spans=lacks_spans)
     if not any(call[0].call_id for call in agentless.executions):
         return
     owners_of = Owners(runs)
@@ -100,7 +109,7 @@ def reclaim(agentless: RunSpans, runs: Sequence[RunSpans]) -> None:
     agentless.executions = remaining
 
 
-def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy) -> None:
+def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy, *, lacks_spans: bool) -> None:
     """Give what an instrumentation recorded besides spans that are a run's too to that run: the run lacks its own span.
 
     Where it recorded several runs at that time, each counts the calls as in doubt.
@@ -115,7 +124,9 @@ def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy) 
     ]:
         checkpoint()
         owners = [run for run in runs if (id(run), span.scope) in seen_by and _may_enclose(run.anchor, span)]
-        if span.start_ns:
+        if owners and lacks_spans:
+            owners = [run for run in runs if _may_enclose(run.anchor, span)]
+        elif span.start_ns:
             owners = [run for run in owners if not any(other.parent is run for other in owners)]
         if len(owners) == 1:
             join(owners[0], alone)

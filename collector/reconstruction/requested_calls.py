@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
-from collector.payloads.messages import ResultStatus, ToldCall, ToolCallPart, told_calls, tool_call_parts
+from collector.payloads.messages import (
+    ResultStatus,
+    ToldCall,
+    ToolCallPart,
+    may_contain_results,
+    told_calls,
+    tool_call_parts,
+)
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
 from collector.resumable import checkpoint
@@ -106,8 +113,8 @@ def _is_later(call: RequestedCall, known: RequestedCall) -> bool:
     A request that is sent again because it failed has the input of the first.
     """
     model, before = call.model, known.model
-    if model.start_ns < before.end_ns:
-        return False
+    if not model.start_ns or min(model.start_ns, model.end_ns) < max(before.start_ns, before.end_ns):
+        return False  # by the clock it did not follow, or nothing tells whether it did
     if model.history is not None:
         return before.history is None or len(model.history) > len(before.history)
     return model.tool_results is not None and model.tool_results != before.tool_results
@@ -154,8 +161,10 @@ class ToldResults:
     because its beginning may have been left out.
     """
 
-    def __init__(self, models: Sequence[GenAISpan], requests: Sequence[RequestedCall]) -> None:
-        self._models = models
+    def __init__(
+        self, models: Sequence[GenAISpan], requests: Sequence[RequestedCall], *, is_ordered: bool = True
+    ) -> None:
+        self._models, self._is_ordered = models, is_ordered
         self._index = {model.span_id: index for index, model in enumerate(models)}
         self._requests = list(requests)
         self._statuses: dict[int, ResultStatus] | None = None
@@ -197,6 +206,7 @@ class ToldResults:
 
     def _compare(self, model: GenAISpan, told: Sequence[ToldCall], statuses: dict[int, ResultStatus]) -> None:
         before = [request for request in self._requests if self._may_know(model, request.model)]
+        before = self._own_requests(model, told, before) + before
         matched = _matches(told, before)
         for call, known in zip(told, matched, strict=True):
             if known is not None and call.status is not None:
@@ -209,8 +219,20 @@ class ToldResults:
                 self._places[id(found)] = places[at]
                 self._requests.append(found)
 
+    def _own_requests(
+        self, model: GenAISpan, told: Sequence[ToldCall], before: Iterable[RequestedCall]
+    ) -> list[RequestedCall]:
+        """Returns what the model requested and was told of within one span, which then covers several requests."""
+        ids = {call.id for call in told} - {request.id for request in before} - {None}
+        return [request for request in self._requests if request.model is model and request.id in ids]
+
     def _may_know(self, model: GenAISpan, other: GenAISpan) -> bool:
-        """Whether a model may be told of what ``other`` requested: an earlier request, or one inside its own span."""
+        """Whether a model may be told of what ``other`` requested: an earlier request, or one inside its own span.
+
+        Where nothing tells which request came first, it may be any other.
+        """
+        if not self._is_ordered:
+            return other is not model
         return self._index[other.span_id] < self._index[model.span_id] or model.start_ns < other.start_ns < model.end_ns
 
     def _places_in(
@@ -244,7 +266,10 @@ _ANYWHERE: Final[_Place] = (-1, 0, 0)
 
 
 def _matches(told: Sequence[ToldCall], requests: Sequence[RequestedCall]) -> list[RequestedCall | None]:
-    """Returns the request of each told call: by id, or by name where ids are missing or others, the last with the last."""
+    """Returns the request of each told call: by id, or by name where ids are missing or others, the last with the last.
+
+    By name those with equal arguments come first: of what is left, arguments may have been written in another way.
+    """
     ids = {request.id for request in requests} - {None}
     told_ids = {call.id for call in told} - {None}
     by_id: dict[str | None, list[RequestedCall]] = {}
@@ -254,21 +279,29 @@ def _matches(told: Sequence[ToldCall], requests: Sequence[RequestedCall]) -> lis
             by_id.setdefault(request.id, []).append(request)
         else:
             by_name.setdefault(request.name, []).append(request)
-    found: list[RequestedCall | None] = []
-    for call in reversed(told):
+    found: list[RequestedCall | None] = [None] * len(told)
+    unmatched: list[int] = []
+    for at in reversed(range(len(told))):
+        call = told[at]
         if call.id in ids:
             same = by_id.get(call.id, [])  # a framework may have changed the name
             named = next((one for one in reversed(same) if one.name == call.name), same[-1] if same else None)
             if named is not None:
                 same.remove(named)
-            found.append(named)
+            found[at] = named
             continue
         candidates = by_name.get(call.name, [])
-        arguments, _ = parse_arguments(call.arguments)
         near = range(len(candidates) - 1, max(-1, len(candidates) - 1 - MAX_CANDIDATES), -1)
-        place = next((at for at in near if candidates[at].arguments == arguments), len(candidates) - 1)
-        found.append(candidates.pop(place) if candidates else None)
-    return found[::-1]
+        arguments = parse_arguments(call.arguments)[0] if near else None
+        place = next((one for one in near if candidates[one].arguments == arguments), None)
+        if place is None:
+            unmatched.append(at)
+        else:
+            found[at] = candidates.pop(place)
+    for at in unmatched:
+        candidates = by_name.get(told[at].name, [])
+        found[at] = candidates.pop() if candidates else None
+    return found
 
 
 class CallIds:
@@ -333,14 +366,27 @@ class KnownCalls:
 
     def has(self, request: RequestedCall, run: RunSpans) -> bool:
         """Whether another run than ``run`` has this call, among the first MAX_CANDIDATES of its name or by its id."""
-        if self._ids is None:
-            self._ids = self._read()
-        if request.id is not None and not self._ids.get(request.id, set()) <= {id(run)}:
+        if request.id is not None and not self._by_id().get(request.id, set()) <= {id(run)}:
             return True
         return any(
             owner != id(run) and (arguments is None or arguments == request.arguments)
             for owner, arguments in self._named.get(request.name, ())[:MAX_CANDIDATES]
         )
+
+    def note_lacking(self) -> None:
+        """Find runs that were told, by what they began with, of a call that no run has: one before them lacks it."""
+        for run in self.runs[1:]:
+            begun_with = None if run.anchor is None else run.anchor.user_input
+            if begun_with is None or not may_contain_results(begun_with):
+                continue
+            told = {call.id for call in told_calls(begun_with) if call.status is not None} - {None}
+            if not told <= self._by_id().keys():
+                self.lacking.add(id(run.parent))
+
+    def _by_id(self) -> dict[str, set[int]]:
+        if self._ids is None:
+            self._ids = self._read()
+        return self._ids
 
     def _read(self) -> dict[str, set[int]]:
         ids: dict[str, set[int]] = {}

@@ -48,9 +48,9 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
         found = _without_wrapped(_unite_repeated(found))
     checkpoint()
     root = spans.get(ancestry.root() or b"")
-    agentless = adopt(orphans, found, has_root=root is not None and root.role is not Role.AGENT)
+    agentless = adopt(orphans, found, has_root=root is not None and root.role not in (Role.AGENT, Role.TOOL))
     if found and agentless is not None:
-        reclaim(agentless, found)
+        reclaim(agentless, found, lacks_spans=any(orphans))
     checkpoint()
     for run in found if agentless is None else (*found, agentless):
         _merge_repeated(run, calls)
@@ -299,9 +299,11 @@ def _is_handoff(idle: RunSpans, busy: Mapping[str | None, Sequence[int]]) -> boo
 def _set_anchor(agentless: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> None:
     root = ancestry.root()
     anchor = None if root is None else spans.get(root)
-    if root is not None and (anchor is None or anchor.role is not Role.AGENT):
+    is_tool = anchor is not None and anchor.role is Role.TOOL
+    is_above = not (is_tool and agentless.missing_ancestor) and (anchor is None or anchor.role is not Role.AGENT)
+    if root is not None and is_above:
         agentless.anchor, agentless.anchor_id = anchor, root
-        if anchor is not None and anchor.role is Role.TOOL and not anchor.remote_parent:
+        if anchor is not None and is_tool and not anchor.remote_parent:
             agentless.incomplete = (*agentless.incomplete, "missing_anchor")  # whoever called it is in another trace
     else:
         earliest = min([*agentless.models, *(call[0] for call in agentless.executions)], key=by_start)

@@ -1,11 +1,14 @@
-"""A pass is given at once, a fail when no span on its way can change it, and a run is counted once."""
+"""A pass that messages bear out is given at once, all else when no span on its way can change it; a run is counted once."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from collector.scoring.rule_files import load_rules
 from tests import otlp_data as data
 from tests.harness import Bench
 
@@ -37,10 +40,62 @@ def evaluations(bench: Bench, label: str, rule: str = "weather", route: str = ""
     return bench.value("evaluations_total", **series, label=label)
 
 
-def test_a_pass_does_not_wait_for_what_may_still_come(bench: Bench) -> None:
-    bench.send(WEATHER, EMAIL, RUN)
+def requested(number: int, name: str, at: float) -> Span:
+    """A model request that asked for this tool."""
+    parts = [{"type": "tool_call", "id": f"c{number}", "name": name, "arguments": {}}]
+    output = json.dumps([{"role": "assistant", "parts": parts}])
+    return data.span(number, 1, at=at, gen_ai__operation__name="chat", gen_ai__output__messages=output)
+
+
+def test_a_pass_does_not_wait_where_messages_tell_of_all_calls(bench: Bench) -> None:
+    bench.send(requested(4, "get_weather", 0.05), WEATHER, requested(5, "send_email", 0.15), EMAIL, RUN)
     bench.wait(SETTLE + 0.5)
     assert labels(bench) == [(0, "pass")]
+
+
+def test_a_pass_by_spans_alone_waits_for_further_calls(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FORBIDS, traces=WAITING)
+    bench.send(WEATHER, RUN)
+    bench.wait(CONFIRM - 0.5)
+    assert labels(bench) == []
+    bench.send(EMAIL)
+    bench.wait(CONFIRM + 0.5)
+    assert labels(bench) == [(0, "fail")]
+
+
+def test_a_call_that_no_message_tells_of_may_not_be_the_only_one(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FORBIDS, traces=WAITING)
+    bench.send(requested(4, "get_weather", 0.05), WEATHER, data.tool(6, 1, "log", 0.3), RUN)
+    bench.wait(CONFIRM - 0.5)
+    assert labels(bench) == []
+
+
+def test_what_waits_to_be_confirmed_is_scored_once_and_counts_as_memory(bench: Bench) -> None:
+    assembler = bench.pipeline._assembler
+    bench.send(WEATHER, EMAIL, RUN)
+    held = assembler.held.bytes
+    bench.wait(SETTLE + 0.5)
+    assert assembler.held.bytes > held
+    (trace,) = assembler.open_traces()
+    _, _, scored = trace.unconfirmed
+    bench.wait(CONFIRM)
+    assert bench.verdicts[0] is scored.verdicts[0]
+    assert assembler.held.bytes == 0
+
+
+def test_what_waits_to_be_confirmed_is_scored_by_new_rules(bench: Bench, tmp_path: Path) -> None:
+    bench.send(WEATHER, EMAIL, RUN)
+    bench.wait(SETTLE + 0.5)
+    (tmp_path / "other.yaml").write_text(FORBIDS)
+    bench.pipeline.set_rules(load_rules([tmp_path / "other.yaml"]))
+    bench.wait(CONFIRM)
+    assert [(verdict.rule, verdict.label) for verdict in bench.verdicts] == [("safe", "fail")]
+
+
+def test_a_run_of_which_nothing_was_recorded_is_not_waited_for_longer_than_a_fail(bench: Bench) -> None:
+    bench.send(RUN)
+    bench.wait(CONFIRM + 0.5)
+    assert [(verdict.label, verdict.doubts) for verdict in bench.verdicts] == [("incomplete", ("nothing_recorded",))]
 
 
 def test_a_fail_waits_and_a_late_call_heals_it(bench: Bench) -> None:
@@ -48,7 +103,7 @@ def test_a_fail_waits_and_a_late_call_heals_it(bench: Bench) -> None:
     bench.wait(CONFIRM - 0.5)
     assert labels(bench) == []
     bench.send(EMAIL)
-    bench.wait(SETTLE + 0.5)
+    bench.wait(CONFIRM + 0.5)
     assert labels(bench) == [(0, "pass")]
     assert (evaluations(bench, "pass"), evaluations(bench, "fail")) == (1, 0)
 
@@ -80,7 +135,7 @@ def test_without_a_time_to_confirm_a_fail_is_given_as_soon_as_a_pass(tmp_path: P
 def test_a_verdict_that_a_late_span_revises_is_counted_as_one(tmp_path: Path) -> None:
     bench = Bench(tmp_path, FORBIDS, traces=WAITING)
     bench.send(WEATHER, RUN)
-    bench.wait(SETTLE + 0.5)
+    bench.wait(CONFIRM + 0.5)
     bench.send(EMAIL)
     bench.wait(CONFIRM + 0.5)
     assert labels(bench) == [(0, "pass"), (1, "fail")]
@@ -92,13 +147,13 @@ def test_a_verdict_that_a_late_span_revises_is_counted_as_one(tmp_path: Path) ->
 def test_a_run_sent_again_after_its_trace_was_evicted_from_memory(tmp_path: Path, remember: int, revision: int) -> None:
     bench = Bench(tmp_path, traces={**WAITING, "remember": remember})
     bench.send(WEATHER, EMAIL, RUN)
-    bench.wait(SETTLE + 0.5)
+    bench.wait(CONFIRM + 0.5)
     for number in range(1, 4):
         other = number.to_bytes(16)
         bench.send(data.tool(2, 1, "get_weather", trace_id=other), data.agent(1, trace_id=other))
     bench.wait(CONFIRM + 0.5)
     bench.send(WEATHER, EMAIL, RUN)
-    bench.wait(SETTLE + 0.5)
+    bench.wait(CONFIRM + 0.5)
     assert labels(bench)[-1] == (revision, "pass")
     assert evaluations(bench, "pass") == 2 - revision
 
@@ -109,7 +164,7 @@ def test_it_is_known_of_a_bounded_number_of_runs_that_they_were_scored(tmp_path:
         trace_id = number.to_bytes(16)
         bench.send(data.tool(2, 1, "get_weather", trace_id=trace_id), data.tool(3, 1, "send_email", 0.2, trace_id))
         bench.send(data.agent(1, trace_id=trace_id))
-    bench.wait(SETTLE + 0.5)
+    bench.wait(CONFIRM + 0.5)
     first, recent = (1).to_bytes(16), (50).to_bytes(16)
     for trace_id in (first, recent):
         bench.send(data.agent(1, trace_id=trace_id), data.tool(2, 1, "get_weather", trace_id=trace_id))
@@ -124,7 +179,7 @@ def test_a_run_whose_route_may_be_on_its_way_is_not_scored_by_another_rule(tmp_p
     bench.wait(CONFIRM + 1)
     assert bench.verdicts == []
     bench.send(data.span(9, name="POST /chat", http__route="/chat"))
-    bench.wait(SETTLE + 0.5)
+    bench.wait(CONFIRM + 0.5)
     assert [(verdict.rule, verdict.label) for verdict in bench.verdicts] == [("chat", "pass")]
 
 

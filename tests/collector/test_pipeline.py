@@ -483,7 +483,8 @@ class ExpensiveClock(ManualClock):
 def test_scoring_is_cut_short_when_its_budget_is_spent(bench: Bench, tmp_path: Path) -> None:
     clock, verdicts = ExpensiveClock(), list[Verdict]()
     queue = SendingQueue(SendingQueueConfig())
-    target = Pipeline(Config(), load_rules([tmp_path / "rules.yaml"]), Telemetry(), queue, clock, verdicts.append)
+    config = Config.model_validate({"traces": {"confirm": 0}})
+    target = Pipeline(config, load_rules([tmp_path / "rules.yaml"]), Telemetry(), queue, clock, verdicts.append)
     for number in range(3):
         trace_id = bytes([number + 1]) * 16
         calls = [data.tool(2, 1, "get_weather", 0.1, trace_id), data.tool(3, 1, "send_email", 0.2, trace_id)]

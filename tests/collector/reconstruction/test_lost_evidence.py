@@ -1,0 +1,184 @@
+"""What a trace still tells of spans that were lost, of times that are missing, and of clocks that are wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from collector.model.span import Resource, Scope, Span
+from tests.builders import agent_span, called, doubts, model_span, result, run_of, runs_of, span, tool_span, user
+
+OTHER_HOST = Resource({"service.name": "tools", "host.name": "h2"})
+
+
+def asked(*calls: tuple[str | None, str, Any]) -> dict[str, Any]:
+    parts = [{"type": "tool_call", "id": call_id, "name": name, "arguments": args} for call_id, name, args in calls]
+    return {"role": "assistant", "parts": parts}
+
+
+def untimed(spans: Sequence[Span]) -> list[Span]:
+    for one in spans:
+        one.start_ns = one.end_ns = 0
+    return list(spans)
+
+
+def test_a_call_of_a_wrong_clock_may_have_come_before_any_other() -> None:
+    run = run_of(
+        agent_span(lasting=100),
+        tool_span("second", number=3, at=20, lasting=5),
+        tool_span("third", number=4, at=40, lasting=5),
+        tool_span("first", number=2, at=10 + 500, lasting=5, resource=OTHER_HOST),
+    )
+    (doubt,) = run.trajectory.doubts
+    assert (doubt.name, len(doubt.orders)) == ("uncertain_order", 3)
+
+
+@pytest.mark.parametrize("change", ["none", "zero", "reversed"])
+def test_a_request_recorded_twice_is_one_whatever_its_times(change: str) -> None:
+    told = [user("pay"), asked(("c1", "pay", {"n": 1})), result("c1", "Error: declined")]
+    spans = [
+        agent_span(),
+        model_span([("c1", "pay", {"n": 1})], 2, at=10),
+        tool_span("pay", {"n": 1}, 3, at=25, lasting=5, call_id="c1", status=2, message="declined"),
+        model_span([("c2", "pay", {"n": 1})], 4, at=40, lasting=20, input_messages=told),
+        model_span([("c2", "pay", {"n": 1})], 5, parent=4, at=42, lasting=10),
+        tool_span("pay", {"n": 1}, 6, at=65, lasting=5, call_id="c2"),
+        model_span((), 7, at=80, input_messages=[*told, asked(("c2", "pay", {"n": 1})), result("c2", "paid")]),
+    ]
+    if change == "zero":
+        untimed(spans)
+    for one in spans if change == "reversed" else ():
+        one.start_ns, one.end_ns = one.end_ns, one.start_ns
+    assert called(run_of(*spans)) == ["pay", "pay"]
+
+
+def test_a_result_that_names_its_tool_is_one_of_that_tool() -> None:
+    response = {"functionResponse": {"name": "find", "response": {"error": 'Error: [{"code": "invalid_type"}]'}}}
+    messages = [
+        user("go"),
+        {"role": "model", "parts": [{"functionCall": {"name": "drop", "args": {}}}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "find", "args": {"town": 5}}}]},
+        {"role": "user", "parts": [response]},
+    ]
+    run = run_of(
+        agent_span(),
+        tool_span("find", {"town": 5}, 3, at=20, status=2),
+        model_span((), 4, at=40, input_messages=messages),
+    )
+    assert called(run) == ["(find)"]
+
+
+def test_a_call_told_with_other_arguments_than_were_requested_is_another_call() -> None:
+    told = [user("go"), asked((None, "find", {"n": 1})), result("", "Error: invalid arguments for tool find")]
+    told += [asked((None, "find", {"n": 2})), result("", "found")]
+    run = run_of(
+        agent_span(),
+        model_span([(None, "find", {"n": 1})], 2, at=10),
+        tool_span("find", {"n": 1}, 3, at=25, lasting=5, status=2),
+        tool_span("find", {"n": 2}, 4, at=45, lasting=5),
+        model_span((), 5, at=60, input_messages=told),
+    )
+    assert called(run) == ["(find)", "find"]
+
+
+def test_a_run_below_the_missing_span_of_the_calls_beside_it_lacks_its_anchor() -> None:
+    hook = agent_span("helper", 2, parent=1, at=5, lasting=500)
+    run = run_of(hook, model_span([("c1", "find", {})], 3, parent=1, at=10))
+    assert "missing_anchor" in doubts(run)
+
+
+def test_a_server_of_a_tool_is_not_the_anchor_of_what_called_it() -> None:
+    server = span(
+        "tools/call find", 9, parent=8, at=30, kind=2, remote=True,
+        attributes={"mcp.method.name": "tools/call", "gen_ai.tool.name": "find", "gen_ai.operation.name": "execute_tool"},
+    )  # fmt: skip
+    run = run_of(server, model_span([("c1", "find", {})], 3, parent=1, at=10))
+    assert "missing_anchor" in doubts(run)
+
+
+def test_a_model_below_a_missing_span_that_requested_tools_leaves_them_unrecorded() -> None:
+    stopped = {"gen_ai.response.finish_reasons": ["tool_calls"]}
+    models = [model_span((), number, parent=number + 10, at=number, attributes=stopped) for number in (2, 3)]
+    run = run_of(span("POST", 1, lasting=200), *models)
+    assert doubts(run) == ["missing_span", "unrecorded_calls"]
+
+
+def test_an_execution_without_a_name_may_be_a_call_of_any_tool() -> None:
+    unnamed = span("task", 2, 1, 5, attributes={"traceloop.span.kind": "tool"})
+    run = run_of(agent_span(), unnamed, tool_span("find", number=3, at=20))
+    assert (called(run), doubts(run)) == (["find"], ["unrecorded_calls"])
+
+
+def test_a_missing_span_whose_children_nothing_claims_may_be_a_call() -> None:
+    run = run_of(
+        span("agent", 1, lasting=200), tool_span("look", number=3, parent=9), tool_span("send", number=4, at=20)
+    )
+    assert doubts(run) == ["missing_span", "uncertain_owner"]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [({}, []), ({"agent_name": "expert"}, ["uncertain_execution"])])
+def test_a_handoff_with_arguments_may_be_a_tool(arguments: Mapping[str, Any], expected: list[str]) -> None:
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "find", {})], 2, at=10, lasting=5),
+        tool_span("find", {}, 3, at=20, lasting=5, call_id="c1"),
+        model_span([("c2", "transfer_to_agent", arguments)], 4, at=40, lasting=5),
+    )
+    assert (called(run), doubts(run)) == (["find", "(transfer_to_agent)"], expected)
+
+
+def test_what_an_agent_began_with_tells_of_the_calls_of_those_before_it() -> None:
+    history = [user("go"), asked(("c1", "find", {}), ("c2", "handoff", {})), result("c1", "x"), result("c2", "y")]
+    begun_with = {"gen_ai.input.messages": json.dumps(history)}
+    spans = [
+        span("POST", 1, lasting=500),
+        agent_span("first", 2, 1, lasting=100),
+        tool_span("find", {}, 3, 2, at=10, call_id="c1"),
+        tool_span("handoff", {}, 4, 2, at=50, call_id="c2"),
+        agent_span("second", 5, 1, at=200, lasting=100, attributes=begun_with),
+        tool_span("send", {}, 6, 5, at=210, call_id="c3"),
+    ]
+    assert [doubts(run) for run in runs_of(*spans)] == [[], []]
+    del spans[3]
+    assert [doubts(run) for run in runs_of(*spans)] == [["unrecorded_calls"], ["unrecorded_calls"]]
+
+
+def test_a_span_of_several_requests_is_told_of_what_it_requested_itself() -> None:
+    history = [user("go"), asked(("c1", "find", {})), result("c1", "x")]
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "find", {})], 2, at=10, lasting=100, input_messages=history),
+        tool_span("find", {}, 3, at=20, call_id="c1"),
+    )
+    assert (called(run), doubts(run)) == (["find"], [])
+
+
+def test_two_instrumentations_without_times_recorded_the_same_calls() -> None:
+    spans = [
+        agent_span("helper", 1),
+        tool_span("find", {"q": 1}, 2, 1, call_id="c1"),
+        agent_span("", 3, 1),
+        tool_span("find", {"q": 1}, 4, 3),
+    ]
+    for one in spans[2:]:
+        one.scope = Scope("other", "1")
+    assert [called(run) for run in runs_of(*untimed(spans))] == [["find"]]
+
+
+def test_what_two_runs_may_have_called_is_in_doubt_where_a_span_is_missing() -> None:
+    spans = [
+        span("POST", 1, lasting=900),
+        agent_span("outer", 2, 1, at=1, lasting=800),
+        tool_span("ask", {}, 3, 2, at=10, lasting=700),
+        agent_span("inner", 4, 3, at=20, lasting=600),
+        tool_span("look", {}, 5, parent=9, at=30, lasting=50),
+        tool_span("look", {}, 6, parent=1, at=31, lasting=40),
+        tool_span("ask", {}, 7, parent=1, at=11, lasting=698),
+    ]
+    for one in spans[-2:]:
+        one.scope = Scope("other", "1")
+    outer, inner = runs_of(*spans)
+    assert [doubts(run).count("uncertain_owner") for run in (outer, inner)] == [2, 2]
