@@ -17,6 +17,7 @@ uncertain_execution     the opposite  nothing tells for sure whether these calls
 uncertain_owner         not these     calls below a missing span: of this run or of another
 uncertain_duplicate     not these     calls that may be other calls of the run, recorded a second time
 uncertain_order         other orders  calls that neither turns nor clocks put into order
+unreadable_arguments    no pass       arguments that were recorded, constrained by the rule, and too long, deep or damaged
 unobserved_arguments    -             a rule constrains arguments that were not captured: they matched by name alone
 missing_remote_parent   -             the caller, in another process, sent no span: its route or tenant is unknown
 unknown_route           no verdict    a missing span of this process may carry the route that selects the rule
@@ -42,7 +43,7 @@ MORE_CALLS: Final = frozenset({
 })  # fmt: skip
 """Doubts that allow any number of further calls."""
 _EITHER_WAY: Final = frozenset({"uncertain_execution", "uncertain_owner", "uncertain_duplicate"})
-DECIDING: Final = MORE_CALLS | _EITHER_WAY | {"uncertain_order"}
+DECIDING: Final = MORE_CALLS | _EITHER_WAY | {"uncertain_order", "unreadable_arguments"}
 """Doubts that can leave a run undecided."""
 _MAX_SENTENCES: Final = 3
 _ALTERNATIVE_COST: Final = 25  # for each call
@@ -79,7 +80,20 @@ def decide(
             only_order = all(doubt.name == "uncertain_order" for doubt in doubts)
             sentences = list(dict.fromkeys(doubt.sentence or doubt.name for doubt in doubts))
             return _undecided(recorded, "ambiguous" if only_order else "incomplete", sentences)
-    return recorded
+    return _without_pass(recorded, doubts)
+
+
+def _without_pass(score: Score, doubts: Iterable[Doubt]) -> Score:
+    """Returns the score, undecided if it is a pass for which arguments were taken on trust that nothing could read.
+
+    Whoever makes them so would evade every rule about arguments.
+    """
+    if score.label == "pass":
+        trusted = set(score.details.get("unobserved", ()))
+        unread = [d for d in doubts if d.name == "unreadable_arguments" and not trusted.isdisjoint(d.calls)]
+        if unread:
+            return _undecided(score, "incomplete", [doubt.sentence or doubt.name for doubt in unread])
+    return score
 
 
 def _undecided(score: Score, label: Literal["ambiguous", "incomplete"], sentences: Sequence[str]) -> Score:

@@ -51,6 +51,7 @@ DoubtName = Literal[
     "uncertain_owner",
     "uncertain_duplicate",
     "uncertain_order",
+    "unreadable_arguments",
     "unobserved_arguments",
     "missing_remote_parent",
     "unknown_route",

@@ -21,6 +21,8 @@ MAX_TEXT: Final = 262_144
 """Longest text that is parsed, in characters."""
 MAX_KEPT_TEXT: Final = 4_096
 """How much of a text is kept that could not be parsed."""
+UNREADABLE: Final = "[...]"
+"""In place of a value that has no text."""
 MAX_REPR: Final = 32_768
 """Longest Python repr that is parsed."""
 MAX_REPR_PARTS: Final = 2_000
@@ -108,7 +110,7 @@ def parse_json(text: str) -> Any:
 def parse_arguments(value: object) -> tuple[Arguments, str | None]:
     """Returns the arguments of a call as an object, or else the text that could not be parsed as one.
 
-    ``(None, None)`` if nothing was recorded: absent, empty, or JSON null.
+    ``(None, None)`` if nothing was recorded: absent, empty, or JSON null. What cannot be text either is ``UNREADABLE``.
     """
     if type(value) is str:
         if not value:
@@ -131,7 +133,7 @@ def parse_arguments(value: object) -> tuple[Arguments, str | None]:
     try:
         return None, str(value)[:MAX_KEPT_TEXT]
     except (ValueError, RecursionError):  # a list as deep as the wire allows, an int of too many digits
-        return None, None
+        return None, UNREADABLE
 
 
 @dataclass(slots=True)

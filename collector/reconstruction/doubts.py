@@ -55,6 +55,8 @@ def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> I
     for at, call in enumerate(calls):
         if call.doubt is not None:
             yield Doubt(call.doubt, (at,), f"{shorten(call.name)}: {call.evidence}")
+        if call.arguments_text is not None and call.arguments_text.lstrip()[:1] in ("{", "["):
+            yield Doubt("unreadable_arguments", (at,), f"{shorten(call.name)}: its arguments could not be parsed")
     for step in unordered:
         places = tuple(index[id(call)] for call in step.calls)
         orders = tuple(tuple(tuple(index[id(call)] for call in unit) for unit in order) for order in step.orders)

@@ -158,6 +158,19 @@ def test_doubts_that_only_inform_change_nothing() -> None:
     assert label(A_THEN_B, run("a", "b", doubts=doubts)) == "pass"
 
 
+def test_arguments_that_nothing_can_read_are_no_pass_where_a_rule_constrains_them() -> None:
+    unread = run("a", "b", doubts=(Doubt("unreadable_arguments", (1,), "b: its arguments could not be parsed"),))
+    constrained = rule(expect={"sequence": ["a", {"tool": "b", "arguments": {"x": 1}}]})
+    (evaluation,) = constrained.evaluate(unread)
+    assert evaluation.score.label == "incomplete"
+    assert evaluation.score.explanation.endswith("; incomplete: b: its arguments could not be parsed")
+    above_all = rule(constraints=[{"absence": {"tool": "b", "arguments": {"x": 1}}}])
+    assert label(above_all, unread) == "incomplete"
+    other = rule(expect={"sequence": [{"tool": "a", "arguments": {"x": 1}}, "b"]})
+    assert [label(one, unread) for one in (A_THEN_B, other)] == ["pass", "pass"]
+    assert label(rule(expect={"sequence": [{"tool": "b", "arguments": {"x": 1}}, "a"]}), unread) == "fail"
+
+
 def test_published_scorers_are_undecided_where_calls_may_be_missing() -> None:
     published = rule(expect={"sequence": ["a"]}, scorers=[{"system": "evalite", "mode": "exact"}])
     assert label(published, run("a")) == "pass"

@@ -19,6 +19,7 @@ from collector.payloads.values import (
     MAX_REPRS,
     MAX_TEXT,
     MAX_VALUES,
+    UNREADABLE,
     find_text,
     first_name,
     first_value,
@@ -31,6 +32,13 @@ from collector.payloads.values import (
 )
 from tests.builders import agent_span, run_of, tool_span
 from tests.strategies import hostile_text
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
 
 
 @pytest.mark.parametrize(
@@ -57,6 +65,11 @@ from tests.strategies import hostile_text
 )
 def test_arguments_are_an_object_or_text(written: Any, arguments: Any, text: str | None) -> None:
     assert parse_arguments(written) == (arguments, text)
+
+
+def test_what_has_no_text_is_not_taken_for_nothing() -> None:
+    assert parse_arguments(nested(100_000)) == (None, UNREADABLE)
+    assert parse_arguments(10**5_000) == (None, UNREADABLE)
 
 
 def test_numbers_that_json_does_not_know_stay_text() -> None:

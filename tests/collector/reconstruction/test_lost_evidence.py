@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Resource, Scope, Span
+from collector.payloads.values import MAX_TEXT
 from tests.builders import agent_span, called, doubts, model_span, result, run_of, runs_of, span, tool_span, user
 
 OTHER_HOST = Resource({"service.name": "tools", "host.name": "h2"})
@@ -182,3 +183,26 @@ def test_what_two_runs_may_have_called_is_in_doubt_where_a_span_is_missing() -> 
         one.scope = Scope("other", "1")
     outer, inner = runs_of(*spans)
     assert [doubts(run).count("uncertain_owner") for run in (outer, inner)] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"pad": "' + "x" * MAX_TEXT + '", "eur": 9}',
+        '{"pad": ' + "[" * 99 + "]" * 99 + ', "eur": 9}',
+        '{"eur": 9',
+        "[9]",
+    ],
+    ids=["long", "deep", "damaged", "a list"],
+)
+def test_arguments_that_cannot_be_parsed_are_not_taken_for_ones_that_were_not_captured(written: str) -> None:
+    run = run_of(agent_span(), tool_span("pay", attributes={"gen_ai.tool.call.arguments": written}))
+    assert doubts(run) == ["unreadable_arguments"]
+    known = model_span([("c1", "pay", {"eur": 9})], 3)
+    read = run_of(agent_span(), known, tool_span("pay", at=20, attributes={"gen_ai.tool.call.arguments": written}))
+    assert doubts(read) == []
+
+
+def test_arguments_that_are_a_bare_value_are_those_of_a_tool_of_one_argument() -> None:
+    run = run_of(agent_span(), tool_span("find", attributes={"gen_ai.tool.call.arguments": "Oslo"}))
+    assert doubts(run) == []
