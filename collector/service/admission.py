@@ -56,8 +56,11 @@ class Admission:
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""
         self._admit()
-        parts = await _structure(request)
-        rejected = await self._turns.take(self._pipeline.receive_in_steps(signal, parts, transport), parts.cost)
+        try:
+            parts = await _structure(request)
+            rejected = await self._turns.take(self._pipeline.receive_in_steps(signal, parts, transport), parts.cost)
+        except MemoryError:  # of a limit that the limiter does not know, such as that of the address space
+            raise RefusedError("no memory for the request, retry later") from None
         if self._spool is not None:
             await self._spool.stored()
         return rejected

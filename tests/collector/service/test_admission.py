@@ -124,7 +124,7 @@ def test_a_large_request_is_taken_whole() -> None:
     assert sum(request.items for request in bench.queue.pending()) == 5_000
 
 
-def test_a_large_request_is_looked_through_outside_the_event_loop(tmp_path: Path) -> None:
+def test_a_large_request_is_looked_through_outside_the_event_loop() -> None:
     admission = Admitting(None).admission
     spans = b"\x12\0" * 1_000_000
     scope = field_head(0x12, len(spans)) + spans
@@ -139,3 +139,13 @@ def test_a_large_request_is_looked_through_outside_the_event_loop(tmp_path: Path
         return turns
 
     assert asyncio.run(turns_until_refused()) > 3
+
+
+def test_a_request_for_which_there_is_no_memory_is_to_be_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(*_: object) -> None:
+        raise MemoryError
+
+    admitting = Admitting(None)
+    monkeypatch.setattr("collector.request_pipeline.lazy.split", no_memory)
+    with pytest.raises(RefusedError, match="no memory"):
+        admitting.take()
