@@ -106,6 +106,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.set_defaults(command=_check)
 
+    record = commands.add_parser("record", help="run a command and keep the telemetry it sends, for score")
+    record.add_argument("-o", "--output", type=Path, default=Path("traces"), metavar="DIR", help="default: traces")
+    record.add_argument("program", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="with its arguments")
+    record.set_defaults(command=_record)
+
     schema = commands.add_parser("schema", help="print a JSON Schema for editors")
     schema.add_argument("what", choices=["rules", "config"])
     schema.set_defaults(command=_schema)
@@ -219,6 +224,18 @@ def _check(options: argparse.Namespace) -> int:
         _print(f"warning: {options.config}: {place}: {doubt}", sys.stderr)
     _print(report, sys.stdout)
     return SUCCESS if passed else FAILED
+
+
+def _record(options: argparse.Namespace) -> int:
+    from collector.offline.record import record  # noqa: PLC0415
+
+    command = options.program[1:] if options.program[:1] == ["--"] else options.program
+    if not command:
+        print(
+            "rightcall record: name the command after --, such as: rightcall record -- python agent.py", file=sys.stderr
+        )
+        return UNUSABLE
+    return record(command, options.output)
 
 
 def _schema(options: argparse.Namespace) -> int:

@@ -63,6 +63,7 @@ class CollectorProcess:
             "spool": "memory",
             "exporters": {
                 **({"otlp": exporter} if exporter else {}),
+                **sections.pop("exporters", {}),
                 "prometheus": {"endpoint": f"127.0.0.1:{self.metrics_port}"},
             },
             "admin": {"endpoint": f"127.0.0.1:{self.admin}"},

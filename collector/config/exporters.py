@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from collector.config.endpoints import OtlpEndpoint, doubts_about, shown_endpoint
-from collector.config.fields import Duration, Listen, RetryConfig, Section, TlsConfig
+from collector.config.fields import Duration, Listen, LocalPath, RetryConfig, Section, TlsConfig
 
 Signal = Literal["traces", "logs", "metrics"]
 _SIGNALS: tuple[Signal, ...] = ("traces", "logs", "metrics")
@@ -132,15 +132,53 @@ class PrometheusExporterConfig(Section):
     max_label_values: int = Field(200, ge=1, description="per label; further values are counted under `__other__`")
 
 
+class RotationConfig(Section):
+    """A full file is renamed, with the time in its name; the oldest of those are deleted."""
+
+    max_megabytes: int = Field(100, ge=1, le=1000, description="of the file; one larger line is written all the same")
+    max_backups: int = Field(10, ge=0, description="renamed files that are kept")
+
+
+class FileExporterConfig(Section):
+    """Writes everything that is exported to a file too: JSON lines, as the OpenTelemetry Collector's file exporter does.
+
+    ``rightcall score`` reads them. The file may hold what users said: only the user of the collector may read it.
+    """
+
+    path: LocalPath = Field(examples=["traces/agents.jsonl"])
+    rotation: RotationConfig = RotationConfig()
+
+    @model_validator(mode="after")
+    def _is_read_as_lines(self) -> FileExporterConfig:
+        if self.path.suffix != ".jsonl":
+            raise ValueError(f"{str(self.path)!r} must end in .jsonl: rightcall score reads JSON lines under that name")
+        return self
+
+
+class DebugExporterConfig(Section):
+    """Writes everything that is exported to the log: how much (basic), a line for each item (normal), or all (detailed)."""
+
+    verbosity: Literal["basic", "normal", "detailed"] = "basic"
+
+
 class ExportersConfig(Section):
     """The exporters of telemetry and results."""
 
     otlp: OtlpExportersConfig | None = None
+    file: FileExporterConfig | None = None
+    debug: DebugExporterConfig | None = None
     prometheus: PrometheusExporterConfig = PrometheusExporterConfig()
 
     def destinations(self) -> list[Destination]:
         """Returns every OTLP backend of telemetry."""
         return list(self.otlp.destinations()) if self.otlp is not None else []
+
+    def queues_mib(self) -> list[int]:
+        """Returns how much each sending queue may take, in MiB."""
+        others = [exporter for exporter in (self.file, self.debug) if exporter is not None]
+        return [to.backend.sending_queue.max_size_mib for to in self.destinations()] + [
+            SendingQueueConfig().max_size_mib for _ in others
+        ]
 
     def doubts(self) -> Iterator[tuple[str, str]]:
         """Yield what is probably not meant: the place in the configuration, and a sentence."""

@@ -26,7 +26,7 @@ SHARES: Final = {
     "requests": Share(20, 512, "requests being received or taken in: as sent, decompressed, and converted from JSON"),
     "open_traces": Share(15, "traces.max_held_mib", "open traces, and results that wait for a judge"),
     "sending_queue": Share(
-        8, "exporters.otlp.sending_queue.max_size_mib", "requests that wait to be sent, to all backends"
+        8, "exporters.otlp.sending_queue.max_size_mib", "requests that wait to be sent, by all exporters"
     ),
     "finished_traces": Share(8, 64, "what is remembered of finished traces, to revise verdicts and drop duplicates"),
     "unclaimed_traces": Share(4, 64, "parent links and roots of traces in which no agent has shown up yet"),
@@ -55,10 +55,9 @@ class MemoryBudget:
 
 def memory_budget(config: Config) -> MemoryBudget:
     """Returns the budget of a process with this configuration."""
-    queues = [destination.backend.sending_queue.max_size_mib for destination in config.exporters.destinations()]
     settings = {
         "traces.max_held_mib": config.traces.max_held_mib,
-        "exporters.otlp.sending_queue.max_size_mib": sum(queues),
+        "exporters.otlp.sending_queue.max_size_mib": sum(config.exporters.queues_mib()),
         "conversations.max_held_mib": config.conversations.max_held_mib,
     }
 

@@ -1,4 +1,4 @@
-"""Converts OTLP/JSON to protobuf bytes, so that the rest of the collector sees one encoding.
+"""Converts OTLP/JSON to protobuf bytes, so that the rest of the collector sees one encoding, and back for files.
 
 OTLP/JSON differs from the JSON mapping of protobuf in its ids: hex, not base64. The rest (lowerCamelCase keys, 64-bit
 integers as string or number, enums as integers, unknown fields ignored) is left to protobuf's JSON parser.
@@ -13,10 +13,11 @@ from __future__ import annotations
 import base64
 import json
 import json.scanner
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from google.protobuf import json_format
+from google.protobuf.message import DecodeError as ProtobufError
 from google.protobuf.message import Message
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
@@ -130,8 +131,25 @@ def _serialize(signal: Signal, document: dict[str, Any]) -> bytes:
     return request.SerializeToString()
 
 
+def from_protobuf(signal: Signal, payload: bytes) -> bytes:
+    """Returns a protobuf request as one line of OTLP/JSON, as the OpenTelemetry Collector's file exporter writes it.
+
+    Raises DecodeError.
+    """
+    try:
+        document = json_format.MessageToDict(_REQUESTS[signal].FromString(payload), use_integers_for_enums=True)
+    except (ProtobufError, json_format.Error, ValueError, RecursionError) as error:
+        raise DecodeError(f"the request cannot be written as JSON: {error}") from None
+    _rewrite_ids(document, lambda value: base64.b64decode(value).hex())
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
 def _ids_to_base64(document: Any) -> None:
-    """Rewrite hex ids in place, without recursion: senders choose the depth."""
+    _rewrite_ids(document, lambda value: base64.b64encode(bytes.fromhex(value)).decode())
+
+
+def _rewrite_ids(document: Any, rewritten: Callable[[str], str]) -> None:
+    """Rewrite ids in place, without recursion: senders choose the depth."""
     pending: list[tuple[Any, int]] = [(document, 0)]
     while pending:
         node, depth = pending.pop()
@@ -140,7 +158,7 @@ def _ids_to_base64(document: Any) -> None:
         if isinstance(node, dict):
             for key, value in node.items():
                 if key in _ID_FIELDS and isinstance(value, str):
-                    node[key] = base64.b64encode(bytes.fromhex(value)).decode()
+                    node[key] = rewritten(value)
                 elif isinstance(value, (dict, list)):
                     pending.append((value, depth + 1))
         elif isinstance(node, list):

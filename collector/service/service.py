@@ -9,12 +9,15 @@ import time
 from collections.abc import Callable
 
 from collector.clock import SYSTEM_CLOCK
-from collector.component import Component
+from collector.component import SIGNALS, Component
+from collector.config.exporters import SendingQueueConfig
 from collector.config.memory import MemoryBudget, memory_budget
 from collector.config.model import Config
 from collector.delivery.outbox import Outbox, Outlet
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError
+from collector.exporters.debug import DebugExporter
+from collector.exporters.file import FileExporter
 from collector.exporters.otlp import OtlpExporter
 from collector.exporters.prometheus import PrometheusExporter
 from collector.in_flight import InFlight
@@ -101,11 +104,12 @@ class Service:
     def _build_outbox(self, budget: MemoryBudget) -> Outbox | None:
         """Returns the queues of all exporters; None where only metrics are exported."""
         config = self._config.exporters
-        if config.otlp is None:
+        queues = config.queues_mib()
+        if not queues:
             return None
-        destinations, outlets = config.destinations(), []
-        for to in destinations:
-            queue = SendingQueue(to.backend.sending_queue, self._spool, budget.sending_queue // len(destinations))
+        outlets, share = [], budget.sending_queue // len(queues)
+        for to in config.destinations():
+            queue = SendingQueue(to.backend.sending_queue, self._spool, share)
             outlets.append(Outlet(queue, to.signals))
             self._exporters.append(
                 OtlpExporter(
@@ -118,7 +122,15 @@ class Service:
                     signal=to.signal,
                 )
             )
-        return Outbox(outlets, self._spool, self.telemetry, config.otlp.off)
+        if config.file is not None:
+            queue = SendingQueue(SendingQueueConfig(), self._spool, share, "file")
+            outlets.append(Outlet(queue, SIGNALS, "file"))
+            self._exporters.append(FileExporter(config.file, queue, self.telemetry))
+        if config.debug is not None:  # what is shown need not survive
+            queue = SendingQueue(SendingQueueConfig(), None, share)
+            outlets.append(Outlet(queue, SIGNALS, "debug"))
+            self._exporters.append(DebugExporter(config.debug, queue, self.telemetry))
+        return Outbox(outlets, self._spool, self.telemetry, config.otlp.off if config.otlp is not None else ())
 
     def _build_judge_queue(self, budget: MemoryBudget) -> JudgeQueue:
         config = self._config.judge

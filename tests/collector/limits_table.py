@@ -97,6 +97,10 @@ SETTINGS = {
         "collector/delivery/test_sending_queue.py::test_it_is_full_at_its_number_of_bytes_until_they_are_acknowledged",
     "exporters.otlp.sending_queue.num_consumers":
         "collector/exporters/test_otlp_faults.py::test_num_consumers_bounds_the_requests_sent_at_once",
+    "exporters.file.rotation.max_megabytes":
+        "collector/exporters/test_file.py::test_files_are_bounded_in_size_and_number",
+    "exporters.file.rotation.max_backups":
+        "collector/exporters/test_file.py::test_files_are_bounded_in_size_and_number",
     "exporters.prometheus.max_label_values":
         "collector/telemetry/test_metrics.py::test_a_label_keeps_so_many_values_and_counts_the_rest",
 }  # fmt: skip
