@@ -117,7 +117,7 @@ class HoldQueue:
         """Queue both batches if either is ready. With that, all results sent on so far are queued, and can be committed."""
         if self._spans.ready(now) or self._events.ready(now):
             for batch in (self._spans, self._events):
-                if (request := batch.take()) is not None:
+                while (request := batch.take()) is not None:
                     self.send(request)
         if self._journal is not None and not self._spans and not self._events:
             self._journal.commit()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.delivery.batch import MAX_AGE, MAX_BYTES, MAX_ITEMS, Batch
+from collector.delivery.batch import MAX_AGE, MAX_BYTES, MAX_ITEMS, MAX_REQUEST_BYTES, MAX_REQUEST_ITEMS, Batch
 from collector.otlp.lazy import iter_scopes
 from collector.otlp.structure import Envelope
 from tests import otlp_data as data
@@ -45,3 +45,15 @@ def test_taking_empties_it() -> None:
     assert batch.take() is not None
     assert batch.take() is None
     assert batch.due is None
+
+
+def test_more_than_one_request_should_hold_becomes_several() -> None:
+    batch, envelope = Batch("traces"), envelope_of("a")
+    for _ in range(2 * MAX_REQUEST_ITEMS + 1):
+        batch.add(envelope, b"", 0.0)
+    assert len(batch) == 2 * MAX_REQUEST_ITEMS + 1
+    assert [request.items for request in iter(batch.take, None) if request] == [MAX_REQUEST_ITEMS, MAX_REQUEST_ITEMS, 1]
+    assert (len(batch), batch.due) == (0, None)
+    for size in (1, MAX_REQUEST_BYTES - 1, 1, 3 * MAX_REQUEST_BYTES, 1):
+        batch.add(envelope, bytes(size), 0.0)
+    assert [request.items for request in iter(batch.take, None) if request] == [2, 1, 1, 1]
