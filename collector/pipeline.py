@@ -193,6 +193,10 @@ class Pipeline:
         self._conversation_pipeline.release(release)
         self._output.flush(float("inf"))
 
+    def abandon(self) -> None:
+        """Leave the large traces whose verdicts are being made to the next start."""
+        self._traces.abandon()
+
     def flush(self) -> None:
         """Queue all results, without waiting for a batch to fill or for a judge."""
         self._hold_queue.advance(float("inf"))

@@ -24,7 +24,8 @@ from collector.errors import CollectorError
 from collector.otlp import json as otlp_json
 from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
-from collector.service.memory_limiter import give_back, resident_bytes
+from collector.service.garbage import give_back
+from collector.service.memory_limiter import resident_bytes
 from collector.storage.spool import Spool
 from collector.storage.spool_file import Change, SpoolFile
 from collector.telemetry.metrics import Telemetry

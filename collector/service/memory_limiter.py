@@ -6,18 +6,17 @@ The terms are those of the OpenTelemetry Collector's memory_limiter: ``limit_mib
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import logging
 import os
 from collections.abc import Callable
 
 from collector.config.model import MemoryLimiterConfig
 from collector.errors import RefusedError
+from collector.service.garbage import give_back
 
 _log = logging.getLogger(__name__)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_RELIEF = 5.0  # seconds between attempts to free memory: collecting garbage takes a while
+_RELIEF = 5.0  # seconds between attempts to free memory: collecting all garbage takes a while
 
 
 def resident_bytes() -> int:
@@ -27,14 +26,6 @@ def resident_bytes() -> int:
             return int(statm.read().split()[1]) * _PAGE
     except (OSError, ValueError, IndexError):
         return 0
-
-
-def give_back() -> None:
-    """Collect garbage and return free memory to the system, so that resident memory falls."""
-    gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc; other C libraries return it by themselves
-    if trim is not None:
-        trim(0)
 
 
 class MemoryLimiter:

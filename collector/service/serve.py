@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import resource
 import signal
 
 from collector.config.model import Config
+from collector.service import garbage
 from collector.service.service import Service
 
 _log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ async def serve(config: Config) -> None:
     allow_open_files()
     service = Service(config)
     await start(service)
-    _tune_garbage_collection()
+    garbage.tune()
     for place, doubt in config.exporters.doubts():
         _log.warning("%s: %s", place, doubt)
     _log.info("ready")
@@ -61,9 +61,3 @@ def allow_open_files() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):  # where the hard limit is no number that the system takes
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _tune_garbage_collection() -> None:
-    """Collect less often: open traces are many long-lived objects without cycles."""
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)

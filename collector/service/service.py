@@ -32,6 +32,7 @@ from collector.scoring.embeddings import installed
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 from collector.service.admission import Admission
+from collector.service.garbage import freeze_survivors
 from collector.service.health import AdminServer, Health
 from collector.service.memory_limiter import MemoryLimiter
 from collector.service.rule_reload import RuleReload
@@ -175,6 +176,7 @@ class Service:
         watcher = asyncio.create_task(self._rules.watch(self.pipeline.set_rules))
         while not self._stopping.is_set():
             pause = min(self.pipeline.advance(), _MAX_PAUSE)
+            freeze_survivors()
             if self._memory.short() and self.grpc is not None:
                 self.grpc.give_up_unfinished()
             if self._memory.exceeded():
@@ -204,6 +206,7 @@ class Service:
                 self.pipeline.drain("shutdown")
             elif ran:
                 await self._settle()
+                self.pipeline.abandon()
             await _shut_down([self.judge_queue])
             self.pipeline.flush()
             if self._spool is not None and ran:

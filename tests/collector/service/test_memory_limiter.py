@@ -7,7 +7,8 @@ from pydantic import ValidationError
 
 from collector.config.model import MemoryLimiterConfig
 from collector.errors import RefusedError
-from collector.service.memory_limiter import MemoryLimiter, give_back, resident_bytes
+from collector.service.garbage import give_back
+from collector.service.memory_limiter import MemoryLimiter, resident_bytes
 from tests.sinks import ManualClock
 
 
