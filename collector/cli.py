@@ -98,6 +98,14 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     explain.set_defaults(command=_explain)
 
+    init = commands.add_parser("init", help="write a first rule file with a test, and a configuration")
+    init.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR", help="where to (default: here)")
+    init.add_argument(
+        "--from", type=Path, action="append", default=[], dest="recordings", metavar="PATH",
+        help="recorded traces that the rules are made from; may be repeated",
+    )  # fmt: skip
+    init.set_defaults(command=_init)
+
     check = commands.add_parser("check", help="validate rule files and run their own tests; exit 1 on failure")
     check.add_argument("rules", type=Path, nargs="*", metavar="RULES")
     check.add_argument("--config", type=Path, metavar="C", help="also validate a configuration and the rules it names")
@@ -200,6 +208,27 @@ def _explain(options: argparse.Namespace) -> int:
 
     rules = load_rules(rule_paths(options.rules))
     _print(explain(options.trace_id, score_files(options.paths, rules), rules), sys.stdout)
+    return SUCCESS
+
+
+def _init(options: argparse.Namespace) -> int:
+    from collector.offline.init import init  # noqa: PLC0415
+    from collector.offline.score import score_files  # noqa: PLC0415
+    from collector.scoring.rule_files import load_rules  # noqa: PLC0415
+
+    try:
+        written = init(options.folder, [verdict.run for verdict in score_files(options.recordings, load_rules([]))])
+    except OSError as error:
+        _print(f"{error.filename}: cannot be written: {error.strerror}", sys.stderr)
+        return UNUSABLE
+    rules, config = written
+    recordings = " ".join(map(str, options.recordings)) or "traces/"
+    _print("\n".join([*(f"wrote {path}" for path in written), "next:"]), sys.stdout)
+    _print(
+        f"  rightcall check {rules.parent}                        # validate the rules and run their tests", sys.stdout
+    )
+    _print(f"  rightcall score --rules {rules.parent} {recordings}    # score recorded runs", sys.stdout)
+    _print(f"  rightcall run --config {config}             # score what your agents send", sys.stdout)
     return SUCCESS
 
 

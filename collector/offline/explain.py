@@ -57,7 +57,7 @@ def _of_verdict(verdict: Verdict, rules: LoadedRules) -> Iterator[str]:
         yield "doubts"
         yield from (f"  {doubt.name}: {doubt.sentence or 'nothing settles it'}" for doubt in run.trajectory.doubts)
     yield "rules"
-    yield from _tried(verdict, rules.set.rules)
+    yield from rules_tried(verdict, rules.set.rules)
     yield "verdict"
     yield from _result(verdict)
 
@@ -101,7 +101,7 @@ def _when(call: ToolCall, begin: int) -> str:
     return f"+{(call.start_ns - begin) / 1e6:.1f} ms, {max(call.end_ns - call.start_ns, 0) / 1e6:.1f} ms"
 
 
-def _tried(verdict: Verdict, rules: Sequence[CompiledRule]) -> Iterator[str]:
+def rules_tried(verdict: Verdict, rules: Sequence[CompiledRule]) -> Iterator[str]:
     """Which rules of this scope were tried, in order, and why those before the one in force do not match."""
     context = context_of(verdict.run)
     tried = [rule for rule in rules if (rule.rule.scope, rule.rule.shadow) == (verdict.scope, verdict.shadow)]

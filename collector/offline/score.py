@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from collector.clock import Clock
+from collector.component import Signal
 from collector.config.model import Config, ConversationsConfig, TracesConfig
 from collector.errors import CollectorError
 from collector.pipeline import Pipeline
@@ -28,19 +29,20 @@ def score_files(paths: Iterable[Path], rules: LoadedRules) -> list[Verdict]:
     verdicts: list[Verdict] = []
     for path in paths:
         for files in trace_sets(path):
-            verdicts += _score_set(files, rules)
+            verdicts += score_requests(read_set(files), rules)
     return verdicts
 
 
-def _score_set(files: Iterable[Path], rules: LoadedRules) -> list[Verdict]:
+def score_requests(requests: Iterable[tuple[Path | str, Signal, bytes]], rules: LoadedRules) -> list[Verdict]:
+    """The verdicts on one set of traces: OTLP requests as protobuf, each with its place for messages. Raises InputError."""
     verdicts: list[Verdict] = []
     clock = Clock(now=lambda: 0.0, wall_ns=lambda: 0)
     config = Config(traces=_LIMITS, conversations=_CONVERSATIONS)
     pipeline = Pipeline(config, rules, Telemetry(), None, clock, verdicts.append, user_input=True)
-    for file, signal, request in read_set(files):
+    for place, signal, request in requests:
         try:
             pipeline.receive(signal, request, "file")
         except CollectorError as error:
-            raise InputError(f"{file}: {error}") from None
+            raise InputError(f"{place}: {error}") from None
     pipeline.drain("end_of_input")
     return verdicts

@@ -97,6 +97,13 @@ class Scoring:
         scored.given[key] = Given(revision, fingerprint, verdicts[0].label)
 
 
+def verdict_of_run(run: Run, rules: RuleSet) -> Verdict:
+    """Returns the verdict on a run alone, outside its trace. The run is not modified."""
+    run = replace(run)  # an intent that these rules find in the user's words is theirs
+    _find_intent(run, rules)
+    return next(_score(run, _rules_for(run, rules, "run"), "run", "end_of_input", 0))
+
+
 def _add_doubt(run: Run, doubt: Doubt) -> None:
     if doubt not in run.trajectory.doubts:
         run.trajectory = replace(run.trajectory, doubts=[*run.trajectory.doubts, doubt])

@@ -1,0 +1,168 @@
+"""Agent runs in a test suite: spans of the OpenTelemetry SDK in this process become runs, which rules then judge.
+
+::
+
+    with record_runs() as runs:
+        agent.run("Please refund order 7")
+    assert_run(runs[0], rules="rules/")
+
+The same reader and the same rules as in production, without a collector. It stands in this package and not in `scorers`,
+which reads no spans and no files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple, overload
+from weakref import WeakKeyDictionary
+
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+
+from collector.config.yaml_documents import rule_paths
+from collector.offline.explain import rules_tried
+from collector.offline.score import score_files, score_requests
+from collector.reconstruction.reconstruct import Run
+from collector.scoring.rule_files import LoadedRules, load_rules
+from collector.scoring.select_and_score import verdict_of_run
+from collector.scoring.verdict import Verdict
+from scorers import RuleSet
+
+__all__ = ["Asserted", "RecordedRuns", "assert_run", "read_runs", "record_runs", "take_asserted"]
+
+
+_NO_RULES = LoadedRules(RuleSet())
+
+
+class RecordedRuns(Sequence[Run]):
+    """The agent runs of the spans that ended so far, in order of start. It grows while the recording goes on."""
+
+    def __init__(self, spans: list[ReadableSpan]) -> None:
+        self._spans, self._read = spans, 0
+        self._runs: list[Run] = []
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Run]: ...
+    def __getitem__(self, index: int | slice) -> Run | list[Run]:
+        return self._rebuilt()[index]
+
+    def __len__(self) -> int:
+        return len(self._rebuilt())
+
+    def _rebuilt(self) -> list[Run]:
+        if self._read != len(self._spans):
+            spans = list(self._spans)
+            request = encode_spans(spans).SerializeToString()
+            self._runs = [verdict.run for verdict in score_requests([("spans", "traces", request)], _NO_RULES)]
+            self._read = len(spans)
+        return self._runs
+
+
+class _Recorder(SpanProcessor):
+    """Hands each span that ends to the recordings that are open."""
+
+    def __init__(self) -> None:
+        self.open: list[list[ReadableSpan]] = []
+
+    def on_end(self, span: ReadableSpan) -> None:
+        for spans in self.open:
+            spans.append(span)
+
+
+_recorders: WeakKeyDictionary[TracerProvider, _Recorder] = WeakKeyDictionary()
+
+
+@contextmanager
+def record_runs(provider: TracerProvider | None = None) -> Iterator[RecordedRuns]:
+    """Record the agent runs whose spans end in the block, whatever framework makes them.
+
+    ``provider`` is the global tracer provider unless given, which is set up if there is none yet. Raises RuntimeError if it is
+    not the SDK's. Spans that are sampled out, or end later, are missing: the runs then say what is in doubt.
+    """
+    recorder = _recorder_of(provider or _global_provider())
+    spans: list[ReadableSpan] = []
+    recorder.open.append(spans)
+    try:
+        yield RecordedRuns(spans)
+    finally:
+        recorder.open = [other for other in recorder.open if other is not spans]
+
+
+def _global_provider() -> TracerProvider:
+    provider = trace.get_tracer_provider()
+    if isinstance(provider, trace.ProxyTracerProvider):
+        trace.set_tracer_provider(TracerProvider())
+        provider = trace.get_tracer_provider()
+    if not isinstance(provider, TracerProvider):
+        kind = type(provider).__name__
+        raise RuntimeError(f"the global tracer provider is a {kind}, which records nothing; is OTEL_SDK_DISABLED set?")
+    return provider
+
+
+def _recorder_of(provider: TracerProvider) -> _Recorder:
+    recorder = _recorders.get(provider)
+    if recorder is None:
+        recorder = _recorders[provider] = _Recorder()
+        provider.add_span_processor(recorder)  # for good: the SDK cannot remove one
+    return recorder
+
+
+def read_runs(*paths: str | Path) -> list[Run]:
+    """The agent runs of recorded traces: files or folders, as `rightcall score` reads them. Raises InputError."""
+    verdicts = score_files([Path(path) for path in paths], _NO_RULES)
+    return [verdict.run for verdict in verdicts]
+
+
+def assert_run(run: Run, *, rules: str | Path) -> None:
+    """Raise AssertionError unless the rule that matches the run passes it; the message shows expected and actual calls.
+
+    A run that no rule matches, or about which too little was recorded, is no pass. Raises ConfigError for invalid rules.
+    """
+    __tracebackhide__ = True
+    loaded = _load(tuple((path, path.stat().st_mtime_ns) for path in rule_paths([Path(rules)])))
+    verdict = verdict_of_run(run, loaded.set)
+    _asserted.append(_as_asserted(verdict))
+    if verdict.label != "pass":
+        raise AssertionError(_why(verdict, loaded))
+
+
+@lru_cache(maxsize=16)
+def _load(files: tuple[tuple[Path, int], ...]) -> LoadedRules:
+    return load_rules(path for path, _ in files)
+
+
+def _why(verdict: Verdict, rules: LoadedRules) -> str:
+    if not verdict.evaluations:
+        return "\n".join([f"the run is not scored: {verdict.unscored_reason}", *rules_tried(verdict, rules.set.rules)])
+    primary = next((one for one in verdict.evaluations if one.primary), verdict.evaluations[0])
+    return verdict.explain(primary, values=True)
+
+
+class Asserted(NamedTuple):
+    """The result of one `assert_run`, as a summary counts it."""
+
+    label: str
+    rule: str
+    reasons: str
+
+
+_asserted: list[Asserted] = []
+
+
+def take_asserted() -> list[Asserted]:
+    """The results since the last call."""
+    taken = list(_asserted)
+    _asserted.clear()
+    return taken
+
+
+def _as_asserted(verdict: Verdict) -> Asserted:
+    label = verdict.label or "no_rule"
+    reasons = verdict.difference().reasons if label == "fail" else verdict.doubts
+    return Asserted(label, verdict.rule or "", ", ".join(reasons) if label != "pass" else "")

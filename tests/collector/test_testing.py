@@ -1,0 +1,173 @@
+"""Agent runs in somebody's test suite: recorded in the process, asserted by rules, counted by the pytest plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+
+from collector.errors import ConfigError
+from collector.testing import assert_run, read_runs, record_runs, take_asserted
+from tests import otlp_data as data
+
+pytest_plugins = ["pytester"]
+RULES = """
+rules:
+  - name: orders
+    match: {agent: shop-*}
+    expect: {sequence: [{tool: lookup, arguments: {id: {regex: "^ord_"}}}, refund], forbid: ["delete_*"]}
+"""
+AGENT = '''
+from opentelemetry import trace
+
+def run(*tools, agent="shop-helper", provider=None):
+    tracer = (provider or trace).get_tracer("agent")
+    start = tracer.start_as_current_span
+    with start("invoke", attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent}):
+        for name, arguments in tools:
+            said = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.arguments": arguments}
+            with tracer.start_as_current_span("tool", attributes=said):
+                pass
+'''  # fmt: skip
+scope: dict[str, object] = {}
+exec(AGENT, scope)
+run_agent = scope["run"]
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    return tmp_path
+
+
+@pytest.fixture
+def provider() -> Iterator[TracerProvider]:
+    provider = TracerProvider(shutdown_on_exit=False)
+    yield provider
+    provider.shutdown()
+    take_asserted()
+
+
+LOOKUP, REFUND = ("lookup", '{"id": "ord_7"}'), ("refund", "{}")
+
+
+def record(provider: TracerProvider, *tools: tuple[str, str], agent: str = "shop-helper") -> list[list[str]]:
+    with record_runs(provider) as runs:
+        run_agent(*tools, agent=agent, provider=provider)  # type: ignore[operator]
+    return [[call.name for call in run.trajectory.calls] for run in runs]
+
+
+def test_runs_are_there_while_they_are_recorded_and_only_those_of_the_block(provider: TracerProvider) -> None:
+    record(provider, LOOKUP)
+    with record_runs(provider) as runs:
+        assert list(runs) == []
+        run_agent(LOOKUP, REFUND, provider=provider)  # type: ignore[operator]
+        assert [call.arguments for call in runs[0].trajectory.calls] == [{"id": "ord_7"}, {}]
+        run_agent(LOOKUP, provider=provider)  # type: ignore[operator]
+        assert len(runs) == 2
+    run_agent(LOOKUP, provider=provider)  # type: ignore[operator]
+    assert len(runs) == 2
+
+
+def test_recordings_may_be_nested(provider: TracerProvider) -> None:
+    with record_runs(provider) as outer:
+        run_agent(LOOKUP, provider=provider)  # type: ignore[operator]
+        assert record(provider, REFUND) == [["refund"]]
+    assert len(outer) == 2
+
+
+def test_a_run_that_its_rule_passes(provider: TracerProvider, rules: Path) -> None:
+    with record_runs(provider) as runs:
+        run_agent(LOOKUP, REFUND, provider=provider)  # type: ignore[operator]
+    assert_run(runs[0], rules=rules)
+    assert take_asserted() == [("pass", "orders", "")]
+
+
+def test_a_fail_shows_expected_beside_called(provider: TracerProvider, rules: Path) -> None:
+    with record_runs(provider) as runs:
+        run_agent(("lookup", '{"id": "7"}'), ("delete_order", "{}"), provider=provider)  # type: ignore[operator]
+    with pytest.raises(AssertionError) as caught:
+        assert_run(runs[0], rules=rules / "rules.yaml")
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("fail by rule orders: score 0.000 = 1 - 4/(2 + 2)")
+    assert 'lookup.id: "7" does not match ^ord_' in lines[2]
+    assert [line.split()[0] for line in lines[2:]] == ["~", "-", "!"] or [line.split()[0] for line in lines[2:]] == [
+        "~",
+        "!",
+        "-",
+    ]
+
+
+def test_a_run_that_no_rule_matches_is_no_pass_and_says_why(provider: TracerProvider, rules: Path) -> None:
+    with record_runs(provider) as runs:
+        run_agent(LOOKUP, agent="travel", provider=provider)  # type: ignore[operator]
+    with pytest.raises(AssertionError, match=r"not scored: no_rule\n  orders: agent is travel, must be shop-\*"):
+        assert_run(runs[0], rules=rules)
+
+
+def test_changed_rules_are_read_again_and_wrong_ones_refused(provider: TracerProvider, rules: Path) -> None:
+    with record_runs(provider) as runs:
+        run_agent(LOOKUP, REFUND, provider=provider)  # type: ignore[operator]
+    assert_run(runs[0], rules=rules)
+    (rules / "other.yaml").write_text("rules: [{nam: x}]")
+    with pytest.raises(ConfigError, match="did you mean name"):
+        assert_run(runs[0], rules=rules)
+
+
+def test_recordings_are_read_as_score_reads_them(tmp_path: Path) -> None:
+    (tmp_path / "1.pb").write_bytes(data.traces(data.tool(2, 1, "search"), data.agent(1)).SerializeToString())
+    (run,) = read_runs(tmp_path)
+    assert [call.name for call in run.trajectory.calls] == ["search"]
+
+
+def suite(pytester: pytest.Pytester, tests: str) -> pytest.RunResult:
+    """A project of its own, whose process finds the plugin by its entry point."""
+    pytester.makepyfile(agent=AGENT, test_agent=tests)
+    (pytester.path / "rules").mkdir()
+    (pytester.path / "rules" / "rules.yaml").write_text(RULES)
+    (pytester.path / "traces").mkdir()
+    for number in (1, 2):
+        trace = bytes([number]) * 16
+        spans = [data.tool(2, 1, "lookup", at=0.1, trace_id=trace), data.agent(1, name="shop-1", trace_id=trace)]
+        more = [data.tool(3, 1, "refund", at=0.2, trace_id=trace)] * (number - 1)
+        (pytester.path / "traces" / f"{number}.pb").write_bytes(data.traces(*spans, *more).SerializeToString())
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider")
+
+
+def test_the_plugin_in_a_project(pytester: pytest.Pytester) -> None:
+    result = suite(
+        pytester,
+        """
+        import pytest
+        from agent import run
+        from collector.testing import assert_run
+
+        def test_good(agent_runs):
+            run(("lookup", '{"id": "ord_7"}'), ("refund", "{}"))
+            assert_run(agent_runs[0], rules="rules/")
+
+        def test_bad(agent_runs):
+            run(("lookup", '{"id": "7"}'), ("refund", "{}"))
+            assert_run(agent_runs[0], rules="rules/")
+
+        @pytest.mark.recordings("traces")
+        def test_recorded(recorded_run):
+            assert_run(recorded_run, rules="rules/")
+        """,
+    )
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines([
+        '*lookup.id: "7" does not match ^ord_',
+        "*= agent runs =*",
+        "4 runs: 2 pass, 2 fail",
+        "1 fail by orders: wrong arguments lookup.id (test_agent.py::test_bad)",
+        "1 fail by orders: missing refund (test_agent.py::test_recorded[[]shop-1-01010101-0000[]])",
+    ])  # fmt: skip
+
+
+def test_a_project_that_uses_none_of_it_sees_nothing(pytester: pytest.Pytester) -> None:
+    result = suite(pytester, "import sys\ndef test_it():\n    assert 'collector.testing' not in sys.modules")
+    result.assert_outcomes(passed=1)
+    assert "agent runs" not in result.stdout.str()
