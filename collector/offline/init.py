@@ -98,7 +98,7 @@ def _rules(runs: Iterable[Run]) -> Iterator[str]:
         yield f"  - name: {json.dumps(name)}\n    match: {{agent: {_name(agent)}}}\n    expect:\n"
         yield f"      # {count} of {len(by_agent[agent])} recorded runs made these calls; keep what is right, and say\n"
         yield "      # which may come in any order (any_order), be left out (optional) or take each other's place (one_of).\n"
-        yield f"      sequence: [{', '.join(map(_name, usual))}]\n"
+        yield f"      sequence: [{', '.join(map(_element, usual))}]\n"
         if others:
             yield f"      allow_extra: [{', '.join(map(_name, others))}]      # in other runs\n"
         yield '      # forbid: ["delete_*"]                # tools that must never be called\n    pass: 0.9\n\n'
@@ -110,6 +110,11 @@ def _rules(runs: Iterable[Run]) -> Iterator[str]:
 
 def _called(run: Run) -> tuple[str, ...]:
     return tuple(call.name for call in run.trajectory.calls if call.executed and call.name)[:_MAX_CALLS]
+
+
+def _element(tool: str) -> str:
+    name = _name(tool)
+    return f"{{tool: {name}}}" if name.startswith("{") else name
 
 
 def _name(text: str) -> str:

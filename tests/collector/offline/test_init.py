@@ -45,7 +45,9 @@ def test_from_recordings_each_agent_gets_a_rule_that_most_of_its_runs_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     usual = ["lookup", "refund"]
-    traces = recordings(tmp_path, ("shop", usual), ("shop", usual), ("shop", ["lookup", "search"]), ("travel", []))
+    traces = recordings(
+        tmp_path, ("shop", usual), ("shop", usual), ("shop", ["lookup", "search"]), ("travel", ["book"])
+    )
     assert main(["init", str(tmp_path), "--from", str(traces)]) == 0
     assert follow(capsys.readouterr().out) == [0, 0]
     told = capsys.readouterr().out
