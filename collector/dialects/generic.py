@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import (
     GenAISpan,
@@ -20,7 +21,14 @@ from collector.model.genai_span import (
     model_span_of,
 )
 from collector.model.span import Span
-from collector.payloads.attribute_shapes import Meaning, role_of_kind, tool_in_span_name, values_by_meaning, words_of
+from collector.payloads.attribute_shapes import (
+    Meaning,
+    role_of_kind,
+    tool_in_span_name,
+    typed_tool_name,
+    values_by_meaning,
+    words_of,
+)
 from collector.payloads.messages import tool_result
 from collector.payloads.tool_arguments import is_schema, tool_arguments
 from collector.payloads.values import name_of, parse_any
@@ -30,6 +38,7 @@ NAME: Final = "generic"
 _FAILED: Final = frozenset({"error", "failed", "failure", "exception"})
 _FALSE: Final = (False, "false", "False")
 _TRUE: Final = (True, "true", "True")
+_MAX_EVENTS: Final = 16
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
 
 Values = Mapping[Meaning, list[Any]]
@@ -37,7 +46,7 @@ Values = Mapping[Meaning, list[Any]]
 
 def read_span(span: Span) -> GenAISpan | None:
     """Returns None if neither attributes nor the name say what the span is."""
-    values = values_by_meaning(span.attributes)
+    values = values_by_meaning(_with_events(span))
     kinds = values.get("kind", ())
     role = next((role for kind in kinds if (role := role_of_kind(parse_any(kind))) is not None), None)
     if role == "agent":
@@ -50,10 +59,26 @@ def read_span(span: Span) -> GenAISpan | None:
     return _read_possible_tool(span, values)
 
 
+def _with_events(span: Span) -> Mapping[str, Any]:
+    """Returns the attributes of the span, and those that only its events have: some tracers put inputs there."""
+    if not span.events:
+        return span.attributes
+    attributes: dict[str, Any] = {}
+    for event in span.events[:_MAX_EVENTS]:
+        if event.name != semconv.EVENT_EXCEPTION:
+            attributes.update(event.attributes)
+    return {**attributes, **span.attributes}
+
+
 def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
     """Reads a tool call. One without a name is a part of the call above it, or a call of which the name is unknown."""
     genai_span = genai_span_of(span, Role.TOOL, NAME)
-    genai_span.name = _first_name(values.get("tool_name", ())) or name_of(named) or _first_name(values.get("name", ()))
+    genai_span.name = (
+        _first_name(values.get("tool_name", ()))
+        or name_of(named)
+        or name_of(typed_tool_name(span.attributes))
+        or _first_name(values.get("name", ()))
+    )
     if genai_span.name is None and tool_in_span_name(span.name) == (False, None):
         genai_span.name = name_of(span.name)
     _read_call(genai_span, span, values)

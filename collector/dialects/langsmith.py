@@ -11,6 +11,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.tool_arguments import tool_arguments
 from collector.payloads.values import first_name, name_of
 
 NAME: Final = "langsmith"
@@ -42,7 +43,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name)
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
-    genai_span.arguments = get(_INPUT)
+    genai_span.arguments = tool_arguments(get(_INPUT))
     genai_span.agent = name_of(get(_LANGCHAIN_AGENT))
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     return genai_span

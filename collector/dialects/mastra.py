@@ -26,6 +26,7 @@ _AGENT_ID: Final = "gen_ai.agent.id"
 _TOOL_INPUT: Final = "gen_ai.tool.input"
 _STEP_OUTPUT: Final = "mastra.model_step.output"
 _CHUNK_OUTPUT: Final = "mastra.model_chunk.output"
+_RESULTS: Final = (semconv.TOOL_CALL_RESULT, _OUTPUT, "output.value")
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, "mastra.metadata.threadId", "threadId")
 
 
@@ -47,7 +48,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(" ")[2])
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = first_value(span.attributes, (semconv.TOOL_CALL_ARGUMENTS, _TOOL_INPUT, _INPUT))
-    result = get(semconv.TOOL_CALL_RESULT, get(_OUTPUT))
+    result = first_value(span.attributes, _RESULTS)
     if type(result) is str and is_refusal(result, genai_span.name):  # such a span has status OK
         genai_span.status, genai_span.refusal = "error", Refusal()
     return genai_span
@@ -80,9 +81,9 @@ DIALECT: Final = Dialect(
     keys=(_TYPE,),
     read_span=read_span,
     attributes=frozenset({
-        _INPUT, _OUTPUT, _AGENT_INPUT, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT, *_CONVERSATION_IDS,
+        _INPUT, *_RESULTS, _AGENT_INPUT, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT, *_CONVERSATION_IDS,
         semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS,
-        semconv.TOOL_CALL_RESULT, semconv.ERROR_TYPE,
+        semconv.ERROR_TYPE,
     }),
     output_attributes=("mastra.agent_run.output", _STEP_OUTPUT, _OUTPUT),
 )  # fmt: skip

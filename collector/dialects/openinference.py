@@ -15,6 +15,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.tool_arguments import is_schema, tool_arguments
 from collector.payloads.values import find_text, first_name, name_of, parse_any
 
 NAME: Final = "openinference"
@@ -48,7 +49,7 @@ _CALL_KEY: Final = re.compile(
 )
 _OUTPUT_PREFIXES: Final = ("llm.output_messages.", "message.tool_calls.")
 _CALL_FIELDS: Final = {"id": "id", "function.name": "name", "function.arguments": "arguments"}
-_ENVELOPE: Final = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
+_MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -75,39 +76,23 @@ def _read_tool(span: Span) -> GenAISpan:
         if span.name.startswith("handoff to "):
             return IGNORED
         name = name_of(_METHOD.sub("", span.name))
+    if name == _MERGED:
+        return IGNORED
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name
     genai_span.call_id = first_name(span.attributes, _CALL_IDS)
     if genai_span.call_id is None:
         genai_span.call_id = find_text(_LANGCHAIN_CALL_ID, get(_OUTPUT))
-    genai_span.arguments = _arguments(get(_INPUT))
-    if genai_span.arguments is None:
-        genai_span.arguments = _unless_schema(get(_TOOL_PARAMETERS))
+    parameters = get(_TOOL_PARAMETERS)  # a schema in some instrumentors, the arguments in others
+    genai_span.arguments = tool_arguments(get(_INPUT), parameters)
+    if genai_span.arguments is None and parameters is not None and not is_schema(parameters):
+        genai_span.arguments = parse_any(parameters)
     genai_span.is_pending = (
         _INPUT in span.attributes and _OUTPUT not in span.attributes and genai_span.status != "error"
     )
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     return genai_span
-
-
-def _arguments(value: object) -> object:
-    """Returns the tool's own arguments, unwrapped if the whole Python call was recorded."""
-    if type(value) is str and '"kwargs"' in value[:4096]:
-        parsed = parse_any(value)
-        if isinstance(parsed, Mapping) and parsed.keys() <= _ENVELOPE and isinstance(parsed.get("kwargs"), Mapping):
-            return parsed["kwargs"]
-    return value
-
-
-def _unless_schema(value: object) -> object:
-    """Returns None for a JSON Schema: ``tool.parameters`` holds one in some instrumentors, the arguments in others."""
-    parsed = parse_any(value)
-    if not isinstance(parsed, Mapping) or ("properties" in parsed and parsed.get("type", "object") == "object"):
-        return None
-    if parsed and all(isinstance(item, Mapping) and "type" in item for item in parsed.values()):
-        return None  # smolagents: a schema without its envelope
-    return parsed
 
 
 def _read_agent(span: Span) -> GenAISpan:

@@ -28,7 +28,11 @@ from collector.payloads.values import first_name, name_of, parse_any
 
 NAME: Final = "otel_genai"
 
+_TOOL_NAME: Final = "tool.name"  # OpenCode
+_MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _STRANDS_STATUS: Final = "gen_ai.tool.status"  # the span's own status stays OK if the tool is unknown
+_PARAMETER: Final = "code.function.parameters."
+_VALUE: Final = ".value"
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
 _STEPS: Final = frozenset({
     "create_agent", "embeddings", "execute_task", "handoff", "plan", "rerank", "retrieval", "speech", "task", "transcription",
@@ -55,12 +59,19 @@ def read_span(span: Span) -> GenAISpan | None:
 
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
+    name = name_of(get(semconv.TOOL_NAME)) or name_of(get(_TOOL_NAME))
+    if name is None and span.name != "execute_tool":
+        name = name_of(span.name.removeprefix("execute_tool "))
+    if name == _MERGED:
+        return IGNORED
     genai_span = genai_span_of(span, Role.TOOL, NAME)
-    genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.removeprefix("execute_tool "))
+    genai_span.name = name
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = get(semconv.TOOL_CALL_ARGUMENTS)
     if genai_span.arguments is None and span.events:
         genai_span.arguments = _event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
+    if genai_span.arguments is None:
+        genai_span.arguments = _parameters(span.attributes)
     genai_span.agent = name_of(get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
     if get(_STRANDS_STATUS) == "error":
@@ -69,6 +80,16 @@ def _read_tool(span: Span) -> GenAISpan:
         if type(result) is str:
             genai_span.refusal = genai_span.refusal or find_refusal(result)
     return genai_span
+
+
+def _parameters(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns the arguments that google-genai's instrumentation records one by one, each with its type."""
+    found: dict[str, Any] = {}
+    for key, value in attributes.items():
+        if key.startswith(_PARAMETER) and key.endswith(_VALUE):
+            name = key[len(_PARAMETER) : -len(_VALUE)]
+            found[name] = value if attributes.get(f"{_PARAMETER}{name}.type") == "str" else parse_any(value)
+    return found or None
 
 
 def _read_agent(span: Span) -> GenAISpan:
@@ -193,8 +214,9 @@ DIALECT: Final = Dialect(
     attributes=frozenset({
         semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID,
         semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.WORKFLOW_NAME,
-        semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, _STRANDS_STATUS,
+        semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, _STRANDS_STATUS, _TOOL_NAME,
     }),
+    prefixes=(_PARAMETER,),
     read_log=read_log,
     log_markers=(b"gen_ai.",),
     output_attributes=(semconv.OUTPUT_MESSAGES, "gen_ai.workflow.output"),

@@ -30,12 +30,13 @@ class Shape(NamedTuple):
 
 _CALL: Final = r"(?:tool|function|tool_call|function_call|tool_use|mcp_tool)"
 _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
-    (r"span_kind|span_type|observation_type|run_type|step_type|node_type|opik_type", "kind", 0),
-    (r"operation_name|operation|(?<!mime_)(?<!entity_)kind", "kind", 1),
+    (r"span_kind|span_type|span_attributes|observation_type|run_type|step_type|node_type|opik_type", "kind", 0),
+    (r"operation_name|operation|(?<!mime_)(?<!entity_)kind|event_type|log_type", "kind", 1),
     (rf"(?<!code_){_CALL}_(?:call_|definition_|function_|call_function_)?name", "tool_name", 0),
     (r"(?<!use_)(?<!has_)(?<!is_)(?<!select_)tool", "tool_name", 1),
     (r"(?:tool|function)_(?:call_|use_|invocation_|execution_)id|call_id", "call_id", 0),
     (rf"{_CALL}_(?:call_)?(?:arguments|args|inputs?|kwargs|input_value|(?:input|args|arguments)_json)", "input", 0),
+    (r"input_parameters|input_json", "input", 0),
     (r"arguments|args|kwargs|inputs?|input_value|raw_input|input_data", "input", 1),
     (rf"(?:{_CALL}_)?(?:call_)?(?:parameters|params)", "input", 2),
     (r"input_messages|request_body", "input", 3),
@@ -79,6 +80,16 @@ def shape_of(key: str) -> Shape | None:
     return next((shape for pattern, shape in _SHAPES if pattern.search(words)), None)
 
 
+def typed_tool_name(attributes: Mapping[str, Any]) -> object:
+    """Returns the name of the entity that is a tool: ``entity.1.name`` beside ``entity.1.type``, which begins with it."""
+    for key, value in attributes.items():
+        if key.endswith(".type") and type(value) is str and words_of(value).split("_")[0] == "tool":
+            name = attributes.get(f"{key[:-5]}.name")
+            if name is not None:
+                return name
+    return None
+
+
 def values_by_meaning(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
     """Returns the attributes that have a value, by what they are about, the most believable first."""
     found: dict[Meaning, list[tuple[int, int, str, Any]]] = {}
@@ -97,27 +108,32 @@ _TOOL_KINDS: Final = frozenset({
 })  # fmt: skip
 _AGENT_KINDS: Final = frozenset({
     "agent", "invoke_agent", "agent_run", "run_agent", "agent_call", "agent_invocation", "agent_execution", "agent_turn",
+    "agentic_invocation",
 })  # fmt: skip
 _MODEL_KINDS: Final = frozenset({
     "llm", "llm_call", "llm_request", "llm_completion", "llm_generation", "generation", "chat", "chat_completion",
     "chat_completions", "completion", "text_completion", "generate_content", "model", "model_call", "model_request",
-    "model_inference", "inference", "chat_model", "language_model", "llm_chat",
+    "model_inference", "inference", "inference_framework", "inference_modelapi", "chat_model", "language_model", "llm_chat",
 })  # fmt: skip
+
+
+_TOOL_ENDS: Final = ("_tool_call", "_tool_invocation", "_tool_execution", "_tool_use", "_execute_tool", "_call_tool")
 
 
 def role_of_kind(kind: object) -> Role | None:
     """Returns what a span of this kind is, in the words of any tracer; None if the words are others."""
+    kind = kind.get("type") if isinstance(kind, Mapping) else kind
     if type(kind) is not str or len(kind) > MAX_KEY:
         return None
     words = words_of(kind)
-    if words in _TOOL_KINDS:
+    if words in _TOOL_KINDS or words.endswith(_TOOL_ENDS):
         return "tool"
     if words in _AGENT_KINDS:
         return "agent"
     return "model" if words in _MODEL_KINDS else None
 
 
-_NAME: Final = r"[`'\"]?([^\s`'\"()]{1,256})[`'\"]?"
+_NAME: Final = r"[`'\"]?([^\s`'\"()\[\]]{1,256})[`'\"]?"
 _PATH: Final = r"(?:[\w-]{1,64}[./]){0,8}"
 _TOOL_SPANS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -128,7 +144,8 @@ _TOOL_SPANS: Final = tuple(
         rf"^{_PATH}(?:tool(?:[ _./-]?(?:call|execution|execute|use|run|invocation|invoke))?|tools/call)\s*[:/ ]\s*{_NAME}$",
         rf"^(?:function|mcp)[ _.]?(?:call)?:\s*{_NAME}$",
         r"^([\w-]{1,256})\.tool$",
-        r"^tools?\.([\w-]{1,256})$",
+        r"^tool \[([^\]\s]{1,256})\]$",
+        rf"^{_PATH}tools?\.([\w-]{{1,256}})$",
     )
 )
 _NOT_NAMES: Final = frozenset({
@@ -137,7 +154,8 @@ _NOT_NAMES: Final = frozenset({
     "execution_loop",
 })  # fmt: skip
 _NAMELESS: Final = re.compile(
-    rf"^{_PATH}(?:tools/call|(?:execute|call|run|invoke)[ _.-]?tool|tool[ _.-]?(?:call|execution|invocation|use)|tool)$",
+    rf"^{_PATH}(?:tools/call|(?:execute|call|run|invoke)[ _.-]?tool"
+    r"|tool[ _.-]?(?:call|execution|invocation|invoke|execute|use)|tool)$",
     re.IGNORECASE,
 )
 

@@ -186,7 +186,7 @@ _HINTS: Final = (
     "o such function", "not exist", "n't exist", "navailable", "not available", "is not registered", "is not known",
     "is not defined", "is not supported", "is undefined", "is unsupported", "is unregistered", "is unknown", " tool named",
     " tool called", " function named", " function called", "not a valid tool", "enied", "eclined", "not approved", "anceled",
-    "ancelled", "nterrupted", "not executed", "to proceed", "did not match", "nrecognized", "too_",
+    "ancelled", "nterrupted", "not executed", "to proceed", "did not match", "nrecognized", "too_", "gnoring this",
 )  # fmt: skip
 """Every failure and refusal contains one of these."""
 # smolagents 1.2x passes results to its model as messages of the user, and a failure in these words.

@@ -32,6 +32,7 @@ _UNNAMED: Final = re.compile(
         r"Tool input validation failed",  # Mastra
         r"Received tool input did not match expected schema",  # LangChain JS
         r"Invalid input for tool ",  # Vercel AI SDK
+        r"Multiple handoffs detected, ignoring this one",  # OpenAI Agents: only the first is followed
         r"\b[Ii]nvalid arguments for tool\b",  # MCP SDKs
         # Strands and Google ADK for JS: Zod's issues
         r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",

@@ -96,11 +96,8 @@ def _unwrapped(value: Any, names: Sequence[str]) -> Any:
 
 def _inside_call(value: Mapping[Any, Any], names: Sequence[str]) -> Any:
     """Returns the arguments of a recorded request: an object with a tool's name, its arguments, and an id or a type."""
-    if (
-        first_name(value, _CALL_NAMES) is None
-        or not any(key in value for key in _CALL_IDS)
-        or set(names) & value.keys()
-    ):
+    is_call = any(key in value for key in _CALL_IDS) or value.keys() == {"name", "arguments"}  # the latter: MCP's own
+    if not is_call or first_name(value, _CALL_NAMES) is None or set(names) & value.keys():
         return value
     for key in _CALL_KEYS:
         parsed = parse_any(value.get(key))

@@ -30,6 +30,8 @@ from collector.reconstruction.requested_calls import (
 from collector.resumable import checkpoint
 from scorers.trajectory import Status
 
+_CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicTool"})
+"""LangChain's classes of tools, by which OpenLLMetry names the span of a tool that failed."""
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 
 
@@ -282,6 +284,17 @@ def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall]) -> No
                 unmatched_requests[call.name].remove(fitting)
                 _unite(call, fitting)
         unmatched_calls = remaining
+    for call in unmatched_calls:
+        if call.name in _CLASSES:
+            _match_by_arguments(call, [one for listed in unmatched_requests.values() for one in listed])
+
+
+def _match_by_arguments(call: DraftCall, requested: Sequence[RequestedCall]) -> None:
+    """Name a call, of which only the class of its tool is known, after the one request with its arguments."""
+    fitting = [one for one in requested[:MAX_CANDIDATES] if one.execution is None and _covers(call, one)]
+    if len({one.name for one in fitting}) == 1:
+        call.name = fitting[0].name
+        _unite(call, fitting[0])
 
 
 def _unite(call: DraftCall, request: RequestedCall) -> None:

@@ -27,6 +27,7 @@ from collector.reconstruction.duplicates import (
 from collector.reconstruction.ownership import adopt, join, reclaim
 from collector.resumable import checkpoint, in_parts
 
+_LANGCHAIN_SCOPE: Final = "openinference.instrumentation.langchain"
 MAX_WRAPPERS: Final = 64
 """How many further agent spans of one run are searched for its context."""
 HANDOFF_NS: Final = 5_000_000
@@ -284,7 +285,14 @@ def _without_handoffs(found: list[RunSpans]) -> list[RunSpans]:
             busy.setdefault(run.anchor.name, []).append(run.anchor.start_ns)
     for starts in busy.values():
         starts.sort()
-    return [run for run in found if not (run.is_idle and _is_handoff(run, busy))]
+    return [run for run in found if not (run.is_idle and (_is_handoff(run, busy) or _is_langchain_step(run)))]
+
+
+def _is_langchain_step(idle: RunSpans) -> bool:
+    """Whether the run is a function of a graph, such as `route_to_agent`: OpenInference calls it an agent for its name."""
+    if idle.anchor is None or idle.parent is None or idle.children or idle.started_by is not None:
+        return False
+    return idle.anchor.scope == _LANGCHAIN_SCOPE and idle.anchor.agent is None
 
 
 def _is_handoff(idle: RunSpans, busy: Mapping[str | None, Sequence[int]]) -> bool:

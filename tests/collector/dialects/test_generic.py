@@ -87,12 +87,32 @@ def test_a_span_about_something_else_is_ignored(attributes: dict[str, Any]) -> N
             },
             ("pay", None, {"n": 1}, "unset"),
         ),
+        (
+            "node",
+            {
+                "span.type": "agentic.tool.invocation",
+                "entity.1.type": "tool.x",
+                "entity.1.name": "pay",
+                "args": '{"n": 1}',
+            },
+            ("pay", None, {"n": 1}, "unset"),
+        ),
+        (
+            "tool [pay]",
+            {"acme.span_attributes": '{"type": "tool"}', "acme.input_json": '{"n": 1}'},
+            ("pay", None, {"n": 1}, "unset"),
+        ),
         ("pay", {"type": "tool", "input": '{"input": {"n": 1}}'}, ("pay", None, {"n": 1}, "unset")),
         ("pay", {"type": "tool", "input": '{"n": 1}', "result": '{"isError": true}'}, ("pay", None, {"n": 1}, "error")),
     ],
 )
 def test_the_words_of_unknown_tracers(name: str, attributes: dict[str, Any], expected: Any) -> None:
     assert read_tool(span(name, 2, 1, attributes=attributes)) == expected
+
+
+def test_arguments_in_an_event() -> None:
+    events = [("acme.call", {"tool.parameters": '{"n": 1}'})]
+    assert read_tool(span("tool:pay", 2, 1, events=events)) == ("pay", None, {"n": 1}, "unset")
 
 
 ROOT = span("travel", 1, attributes={"span_type": "agent"}, lasting=100)

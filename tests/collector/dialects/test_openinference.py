@@ -201,3 +201,31 @@ def test_crewai_records_the_task_outside_the_input() -> None:
         ),
     )
     assert (run.agent, run.user_input) == ("travel", "Pay order 7")
+
+
+def test_arguments_by_position_and_what_a_framework_injects() -> None:
+    common = {"openinference.span.kind": "TOOL", "tool.name": "pay"}
+    schema = '{"order": {"type": "integer"}, "note": {"type": "string"}}'
+    called_so = {"tool.parameters": schema, "input.value": '{"args": [7], "kwargs": {"note": "x"}}'}
+    assert read_tool(span("T", 2, 1, attributes={**common, **called_so}))[2] == {"order": 7, "note": "x"}
+    injected = '{"kwargs": {"ctx": "<workflows.Context object at 0x7fd7c3025550>", "order": 7}}'
+    assert read_tool(span("T", 2, 1, attributes={**common, "input.value": injected}))[2] == {"order": 7}
+    assert read_tool(span("T", 2, 1, attributes={**common, "input.value": '{"input": {"order": 7}}'}))[2] == {
+        "order": 7
+    }
+
+
+def test_a_span_for_merged_results_is_no_call() -> None:
+    merged = {"openinference.span.kind": "TOOL", "tool.name": "(merged tools)"}
+    assert dialects.read_span(span("execute_tool (merged tools)", 2, 1, attributes=merged)) is IGNORED
+
+
+def test_a_function_of_a_graph_with_agent_in_its_name_is_no_run() -> None:
+    scope = "openinference.instrumentation.langchain"
+    agent = {"openinference.span.kind": "AGENT"}
+    spans = [
+        span("graph", 1, attributes=agent, scope=scope, lasting=100),
+        span("route_to_agent", 2, 1, 10, attributes=agent, scope=scope),
+        span("pay", 3, 1, 30, attributes={"openinference.span.kind": "TOOL", "tool.name": "pay"}, scope=scope),
+    ]
+    assert [run.agent for run in runs_of(*spans)] == ["graph"]

@@ -168,3 +168,25 @@ def test_other_log_records_are_none() -> None:
     assert dialects.read_log(log("", 3, "Function pay invoking.")) is None
     assert dialects.read_log(log("gen_ai.choice", 0, {})) is None
     assert dialects.read_log(log("gen_ai.evaluation.result", 3, {})) is None
+
+
+def test_a_tool_span_that_names_its_tool_in_the_words_of_openinference() -> None:
+    opencode = {"gen_ai.operation.name": "execute_tool", "tool.name": "pay"}
+    assert read_tool(span("execute_tool", 2, 1, attributes=opencode))[0] == "pay"
+
+
+def test_a_tool_span_without_a_name_is_no_call_of_a_tool_of_that_name() -> None:
+    run = run_of(agent_span(), span("execute_tool", 2, 1, attributes={"gen_ai.operation.name": "execute_tool"}))
+    assert called(run) == []
+    assert "unrecorded_calls" in [doubt.name for doubt in run.trajectory.doubts]
+
+
+def test_arguments_one_by_one() -> None:
+    each = {"order": ("int", 7), "note": ("str", "[1]"), "tags": ("list", '["a"]')}
+    attributes: dict[str, Any] = {f"code.function.parameters.{name}.type": kind for name, (kind, _) in each.items()}
+    attributes |= {f"code.function.parameters.{name}.value": value for name, (_, value) in each.items()}
+    assert read_tool(tool_span("pay", attributes=attributes))[2] == {"order": 7, "note": "[1]", "tags": ["a"]}
+
+
+def test_a_span_for_merged_results_is_no_call() -> None:
+    assert dialects.read_span(tool_span("(merged tools)")) is IGNORED

@@ -29,6 +29,7 @@ CONTEXT = "<workflows.context.context.Context object at 0x7fd7c3025550>"
         ({"input": json.dumps(PARIS)}, None),
         ({"arguments": {"input": PARIS}}, None),
         ({"callId": "c", "name": "get_weather", "args": PARIS}, None),
+        ({"name": "get_weather", "arguments": PARIS}, None),
         ({"type": "tool_use", "name": "get_weather", "input": PARIS}, None),
         ({"kwargs": {"ctx": CONTEXT, **PARIS}, "args": []}, None),
     ],
