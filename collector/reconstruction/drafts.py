@@ -46,8 +46,6 @@ class RunSpans:
     """Span ids of executions that may be other executions of the run, recorded by a second instrumentation."""
     has_unrecorded_calls: bool = False
     """A model requested tools, or one ran, and nothing records which."""
-    is_told: bool = False
-    """Messages tell of every call: one whose span is on its way is known already."""
 
     @property
     def is_idle(self) -> bool:

@@ -59,7 +59,6 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         checkpoint()
         _doubt_pending(calls, run, models)
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or _has_unrecorded_calls(run, models, requested)
-        run.is_told = all(model.has_output for model in models) and all(call.turn >= 0 for call in calls)
     return calls
 
 

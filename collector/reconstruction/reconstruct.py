@@ -66,8 +66,6 @@ class Run:
     """Pairs of clocks that contradict one another."""
     is_below_missing: bool = False
     """A span above it was not received, and should be: what else happened there is unknown."""
-    is_told: bool = False
-    """The messages of its models tell of every call: one whose span is on its way is known already."""
 
 
 def reconstruct(
@@ -118,7 +116,7 @@ def _rebuild(
             context.service, context.dialect, context.attributes, _trajectory(calls, context.user_input, doubts),
             tuple([call.span_id for call in calls]), run_spans.started_by, _start_of(run_spans), None, context.contents,
             tuple([call.resource for call in calls]), wrong_clocks,
-            bool(run_spans.missing_ancestor), run_spans.is_told,
+            bool(run_spans.missing_ancestor),
         ))  # fmt: skip
     return runs
 

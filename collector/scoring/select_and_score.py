@@ -30,15 +30,12 @@ class Scored(NamedTuple):
     given: dict[bytes, Given]
 
     def may_change(self, rules: RuleSet) -> bool:
-        """Whether a span still on its way could change a first verdict, or the rule that gives it.
-
-        A pass only where messages do not tell of all calls: then a further call would be known by its span alone.
-        """
+        """Whether a span still on its way could change a first verdict: any but a pass, or the rule that gave it."""
         for verdict in self.verdicts:
             if verdict.revision:
                 continue
             for evaluation in verdict.evaluations:
-                if evaluation.score.label != "pass" or not verdict.run.is_told:
+                if evaluation.score.label != "pass":
                     return True
             if "missing_remote_parent" in verdict.doubts and rules.matches_by("route", verdict.scope):
                 return True
@@ -201,10 +198,7 @@ def _join(runs: Sequence[Run], skew_ns: int, *, are_all: bool = False) -> Run:
     user_texts = dict.fromkeys(run.user_input for run in runs if run.parent_span_id is None and run.user_input)
     user_input = "\n\n".join(user_texts) or anchor.user_input
     contents = _join_contents(runs, anchor) if any(run.contents for run in runs) else ()
-    is_told = all(run.is_told for run in runs)
-    return replace(
-        anchor, trajectory=trajectory, call_span_ids=call_span_ids, contents=contents, user_input=user_input, is_told=is_told
-    )  # fmt: skip
+    return replace(anchor, trajectory=trajectory, call_span_ids=call_span_ids, contents=contents, user_input=user_input)
 
 
 def _join_contents(runs: Sequence[Run], anchor: Run) -> list[Content]:

