@@ -139,6 +139,7 @@ def test_integers_too_long_to_print_give_a_score_or_a_value_error(name: str) -> 
         "mastra_code": {"expectedTool": "a"},
         "mastra_llm": {"judge": {"evaluations": []}},
         "mastra_trajectory": {"typed": True, "noRedundantCalls": True},
+        "promptfoo": {"assertion": "tool-used", "value": "a"},
         "pydantic_evals": {"evaluator": "ArgumentCorrectness", "tool_name": "a", "expected_arguments": HUGE[1]},
         "strands_scorers": {"scorer": "exact"},
         "tool_scorer": {"metric": "tool_correctness_args"},

@@ -24,6 +24,7 @@ def test_every_scorer_has_a_version() -> None:
         ("deepeval_permission", "allowed_tools or denied_tools: a trace does not tell what was permitted"),
         ("mastra_checks", "the option 'check': which of calledTool, didNotCall,"),
         ("mastra_code", "expectedTool or expectedToolOrder"),
+        ("promptfoo", "the option 'assertion': which of tool-used, tool-sequence, tool-args-match, step-count"),
         ("pydantic_evals", "the option 'evaluator': which of ToolCorrectness, TrajectoryMatch,"),
         ("strands_scorers", "the option 'scorer': which of exact, in_order, any_order, tool_called"),
     ],

@@ -218,6 +218,62 @@ def with_plain_arguments(given: Call) -> Call:
     return given if isinstance(given.get("args", {}), dict) else {"tool": given["tool"]}
 
 
+GLOBS = (
+    "*",
+    "?",
+    "S*",
+    "search",
+    "SEARCH",
+    "[a]",
+    "caf?",
+    "caf??",
+    "a\u200b",
+    "execute_tool *",
+    "execute_tool a",
+    "b|a",
+    "*e*r*",
+)
+
+
+def promptfoo_case(random: Random, expected: list[Call]) -> dict[str, Any]:
+    """Every assertion in each form of its value, with and without ``not``."""
+    assertion = random.choice(["tool-used", "tool-sequence", "tool-args-match", "step-count"])
+    tools = [one["tool"] for one in expected] + [random.choice(GLOBS)]
+    bounds = {name: random.randrange(5) for name in ("min", "max") if random.random() < 0.6}
+    value: Any = {random.choice(["name", "pattern"]): random.choice(tools)}
+    if assertion == "tool-used":
+        value = random.choice(
+            [random.choice(tools), [random.choice(tools) for _ in range(random.randrange(1, 4))], value | bounds]
+        )
+    elif assertion == "tool-sequence":
+        steps = random.choice([tools, tools[:-1] or tools, [{"name": tool} for tool in tools]])
+        value = random.choice([steps, {"steps": steps, "mode": random.choice(["exact", "in_order"])}])
+    elif assertion == "step-count":
+        types = random.choice(["tool", "command", ["tool", "command"]])
+        value = random.choice([{}, value]) | {"type": types} | (bounds or {"min": 1})
+    else:
+        one = random.choice([one for one in expected if "args" in one] or [{"tool": "a", "args": {}}])
+        value = {"name": one["tool"], random.choice(["args", "arguments"]): one["args"]}
+        if random.random() < 0.6:
+            value["mode"] = random.choice(["exact", "partial"])
+        if random.random() < 0.4:
+            value["ignore"] = random.choice(["x", "?", "*", ["y", "1*"], ["0"]])
+        if random.random() < 0.4:
+            value["defaults"] = {random.choice(KEYS): random.choice(SCALARS) for _ in range(2)}
+    return {"assertion": assertion, "value": value, "not": random.random() < 0.4}
+
+
+def as_shell(random: Random, given: Call) -> Call:
+    """The call, or one of a shell."""
+    if random.random() < 0.85:
+        return given
+    command: Any = random.choice(["ls -l", " ", ["ls", " -l "], [], 1, None])
+    return {
+        "tool": random.choice(["shell", "Exec_Command "]),
+        "args": {random.choice(["cmd", "command", "commands"]): command},
+    }
+
+
 def mastra_llm_case(random: Random) -> dict[str, Any]:
     """Judgements good and bad, as objects and wrapped as models wrap them."""
     evaluations = [

@@ -13,6 +13,7 @@ FOLDER = Path(__file__).parent / "node"
 SYSTEMS = ("evalite", "mastra_checks", "mastra_code", "mastra_llm", "mastra_trajectory")
 PYTHON_FOLDER = Path(__file__).parent / "python"
 PYTHON_SYSTEMS = ("pydantic_evals", "tool_scorer")
+PROMPTFOO_FOLDER = Path(__file__).parent / "promptfoo"
 _PYTHON = PYTHON_FOLDER / ".venv" / "bin" / "python"
 
 
@@ -32,6 +33,13 @@ def missing_from_pypi() -> str | None:
     )
 
 
+def missing_promptfoo() -> str | None:
+    """Why promptfoo cannot, None where it can."""
+    if shutil.which("node") is None:
+        return "node is not installed"
+    return None if (PROMPTFOO_FOLDER / "node_modules").is_dir() else "promptfoo is not installed: see its README.md"
+
+
 def ask(cases: Sequence[dict[str, Any]], *arguments: str, timeout_s: float = 240) -> dict[str, dict[str, Any]]:
     """What the original packages from npm answer, by case id. ``arguments`` go to the driver."""
     return _answers(["node", "driver.mjs", *arguments], FOLDER, cases, timeout_s)
@@ -40,6 +48,17 @@ def ask(cases: Sequence[dict[str, Any]], *arguments: str, timeout_s: float = 240
 def ask_python(cases: Sequence[dict[str, Any]], timeout_s: float = 240) -> dict[str, dict[str, Any]]:
     """What those from PyPI answer, by case id."""
     return _answers([str(_PYTHON), "driver.py"], PYTHON_FOLDER, cases, timeout_s)
+
+
+def ask_promptfoo(cases: Sequence[dict[str, Any]], timeout_s: float = 240) -> dict[str, dict[str, Any]]:
+    """What promptfoo answers, by case id."""
+    with_texts = [case | {"actual": [_with_text(call) for call in case["actual"]]} for case in cases]
+    return _answers(["node", "driver.mjs"], PROMPTFOO_FOLDER, with_texts, timeout_s)
+
+
+def _with_text(call: dict[str, Any]) -> dict[str, Any]:
+    """The call with its arguments as the text that a span holds."""
+    return {"tool": call["tool"]} | ({"text": json.dumps(call["args"])} if "args" in call else {})
 
 
 def _answers(

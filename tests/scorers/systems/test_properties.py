@@ -45,6 +45,10 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("mastra_trajectory", {"ordering": "unordered", "blacklistedTools": ["d"], "blacklistedSequences": [["d", "a"]]}),
     ("mlflow_exact", {}),
     ("mlflow_exact", {"should_consider_ordering": True}),
+    ("promptfoo", {"assertion": "tool-used", "value": ["a", "B?"]}),
+    ("promptfoo", {"assertion": "tool-sequence", "value": {"steps": ["a", {"name": "b"}], "mode": "exact"}}),
+    ("promptfoo", {"assertion": "tool-args-match", "value": {"name": "a", "args": {"x": 1}, "ignore": "y*"}}),
+    ("promptfoo", {"assertion": "step-count", "value": {"type": "tool", "max": 3}, "not": True}),
     ("pydantic_evals", {"evaluator": "ToolCorrectness", "allow_extra": True}),
     ("pydantic_evals", {"evaluator": "TrajectoryMatch", "order": "any_order"}),
     ("pydantic_evals", {"evaluator": "ArgumentCorrectness", "tool_name": "a", "expected_arguments": {"x": 1}}),
@@ -159,7 +163,7 @@ def test_a_scorer_keeps_no_state_and_does_not_change_its_input(
 @settings(max_examples=40)
 @given(given_calls=PLAIN_CALLS.filter(bool))
 def test_the_expected_calls_themselves_score_1(system: str, options: dict[str, Any], given_calls: list[Call]) -> None:
-    if system in {"mastra_checks", "mastra_code", "mastra_llm"} or options.keys() & {"tool", "tool_name"}:
+    if system in {"mastra_checks", "mastra_code", "mastra_llm", "promptfoo"} or options.keys() & {"tool", "tool_name"}:
         return  # what they expect is in their options
     score = run(SYSTEMS[system], given_calls, given_calls, **options)
     if _original_fails_identity(system, options, given_calls):
