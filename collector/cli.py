@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from collector import __version__
 from collector.errors import ConfigError, RightcallError
@@ -72,7 +72,11 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--config", type=Path, required=True, metavar="FILE")
     run.set_defaults(command=_run)
 
-    score = commands.add_parser("score", help="score recorded traces from files or folders")
+    score = _add(
+        commands, "score", "score recorded traces from files or folders",
+        "rightcall score --rules rules/ traces/",
+        "rightcall score --rules rules/ --format junit --min-accuracy 0.9 --fail-on forbidden,error,no_rule traces/",
+    )  # fmt: skip
     score.add_argument(
         "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"
     )
@@ -90,7 +94,10 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     score.set_defaults(command=_score)
 
-    explain = commands.add_parser("explain", help="show one recorded trace: its calls, doubts, rules, and what differs")
+    explain = _add(
+        commands, "explain", "show one recorded trace: its calls, doubts, rules, and what differs",
+        "rightcall explain --rules rules/ TRACE_ID traces/",
+    )  # fmt: skip
     explain.add_argument("trace_id", metavar="TRACE_ID", help="its hexadecimal id, or the beginning of it")
     explain.add_argument(
         "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"
@@ -98,7 +105,11 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     explain.set_defaults(command=_explain)
 
-    init = commands.add_parser("init", help="write a first rule file with a test, and a configuration")
+    init = _add(
+        commands, "init", "write a first rule file with a test, and a configuration",
+        "rightcall init first/",
+        "rightcall init --from traces/ learned/",
+    )  # fmt: skip
     init.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR", help="where to (default: here)")
     init.add_argument(
         "--from", type=Path, action="append", default=[], dest="recordings", metavar="PATH",
@@ -106,7 +117,12 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     init.set_defaults(command=_init)
 
-    check = commands.add_parser("check", help="validate rule files and run their own tests; exit 1 on failure")
+    check = _add(
+        commands, "check", "validate rule files and run their own tests; exit 1 on failure",
+        "rightcall check rules/",
+        "rightcall check --config collector.yaml",
+        "rightcall check --systems",
+    )  # fmt: skip
     check.add_argument("rules", type=Path, nargs="*", metavar="RULES")
     check.add_argument("--config", type=Path, metavar="C", help="also validate a configuration and the rules it names")
     check.add_argument(
@@ -126,6 +142,15 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="replay recorded agent traffic into a collector and show its scores")
     demo.add_argument("--seconds", type=float, metavar="N", help="stop after N seconds; without it, at Ctrl-C")
     demo.set_defaults(command=_demo)
+    return parser
+
+
+def _add(commands: Any, name: str, summary: str, *examples: str) -> argparse.ArgumentParser:
+    """Add a command whose help ends with examples."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=summary, epilog="\n  ".join(["examples:", *examples]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     return parser
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -126,6 +127,26 @@ def test_unreadable_input_is_code_2(folder: Path, capsys: pytest.CaptureFixture[
     assert main(["score", str(folder / "noise.pb")]) == 2
     assert "noise.pb: the body is not an OTLP protobuf request" in capsys.readouterr().err
     assert main(["score", str(folder / "none")]) == 2
+
+
+@pytest.mark.parametrize("command", ["score", "explain", "init", "check"])
+def test_the_examples_of_the_help_work(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    for name in ("rules", "traces"):
+        (folder / name).mkdir()
+    (folder / "rules.yaml").rename(folder / "rules" / "rules.yaml")
+    (folder / "good.pb").rename(folder / "traces" / "good.pb")
+    (folder / "collector.yaml").write_text("rules: [rules/]\n")
+    monkeypatch.chdir(folder)
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    examples = capsys.readouterr().out.partition("examples:\n")[2].splitlines()
+    assert examples
+    for example in examples:
+        words = shlex.split(example.replace("TRACE_ID", data.TRACE.hex()))
+        assert words[:2] == ["rightcall", command]
+        assert main(words[1:]) == 0
 
 
 def test_wrong_usage_is_code_2() -> None:
