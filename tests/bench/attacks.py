@@ -143,7 +143,7 @@ ATTACKS: dict[str, Callable[[], Attack]] = {
     "10,000 resources": lambda: _resources(10_000),
     "a resource of 900 KiB, 600 traces": lambda: _described(900, 600),
     "a resource of 900 KiB, 600 scopes": lambda: _described(900, 600, 600),
-    "a resource of 90 KiB, 100,000 traces": lambda: _described(90, 99_999),
+    "a resource of 500 KiB, 20,000 traces": lambda: _described(500, 19_000),
     "200 arguments of 20,000 keys": lambda: _arguments(_KEYS, 200),
     "200 arguments of nested lists": lambda: _arguments('{"x":' + "[" * 100_000 + "]" * 100_000 + "}", 200),
     "1,500 arguments that are a Python repr": lambda: _arguments(_REPR, 1_500),
