@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterator
 from collector.model import semconv
 from collector.otlp.annotate import AttributeValue, log_record, record_attributes
 from collector.otlp.byte_cache import ByteCache
+from collector.results.span_attributes import extra_tools
 from collector.scoring.verdict import Verdict
 from scorers import Evaluation
 from scorers.conformance.scorer import MAX_SHAPE_CALLS
@@ -29,11 +30,12 @@ def evaluation_events(verdict: Verdict, now_ns: int, *, values: bool = False) ->
         if run.response_id is not None:
             own[semconv.RESPONSE_ID] = run.response_id
         score = evaluation.score
+        extra = extra_tools(verdict) if evaluation.primary else ()
         usual = _encoded((
             evaluation.name, score.value, score.label, score.explanation, evaluation.version, verdict.complete,
             verdict.doubts or None, calls_without_span or None, verdict.revision, run.agent,
             None if verdict.scope == "run" else verdict.scope, verdict.rule, verdict.digest,
-            score.details.get("error.type"),
+            score.details.get("error.type"), run.route, run.intent, tuple(score.missing) or None, extra or None,
         ))  # fmt: skip
         failed = score.label == "error"
         body = "" if score.label == "pass" else _body(verdict, evaluation, values=values)
@@ -47,7 +49,8 @@ _USUAL = (
     semconv.EVALUATION_EXPLANATION, semconv.RIGHTCALL_SCORER_VERSION, semconv.RIGHTCALL_COMPLETE,
     semconv.RIGHTCALL_DOUBTS, semconv.RIGHTCALL_CALLS_WITHOUT_SPAN, semconv.RIGHTCALL_REVISION, semconv.AGENT_NAME,
     semconv.RIGHTCALL_SCOPE, semconv.RIGHTCALL_RULE, semconv.RIGHTCALL_RULE_DIGEST,
-    semconv.ERROR_TYPE,
+    semconv.ERROR_TYPE, semconv.RIGHTCALL_ROUTE, semconv.RIGHTCALL_INTENT, semconv.RIGHTCALL_MISSING_TOOLS,
+    semconv.RIGHTCALL_EXTRA_TOOLS,
 )  # fmt: skip
 """What most events of a rule have in common."""
 _of_events: ByteCache[tuple[AttributeValue | None, ...], bytes] = ByteCache(4 << 20)

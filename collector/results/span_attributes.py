@@ -74,10 +74,11 @@ def _scores(verdict: Verdict) -> Iterator[tuple[str, AttributeValue]]:
             yield semconv.EVALUATION_SCORE_LABEL, score.label
             yield semconv.EVALUATION_EXPLANATION, score.explanation
             yield semconv.RIGHTCALL_MISSING_TOOLS, tuple(score.missing)
-            yield semconv.RIGHTCALL_EXTRA_TOOLS, _extra_tools(verdict)
+            yield semconv.RIGHTCALL_EXTRA_TOOLS, extra_tools(verdict)
 
 
-def _extra_tools(verdict: Verdict) -> tuple[str, ...]:
+def extra_tools(verdict: Verdict) -> tuple[str, ...]:
+    """The names of calls that the rule does not allow."""
     calls = verdict.run.trajectory.calls
     return tuple([c.name for c, outcome in zip(calls, verdict.outcomes, strict=True) if outcome in _EXTRA])
 

@@ -10,6 +10,7 @@ import signal
 
 from collector.config.model import Config
 from collector.service import garbage
+from collector.service.announcement import announcement, hint_without_spans
 from collector.service.service import Service
 
 _log = logging.getLogger(__name__)
@@ -23,10 +24,18 @@ async def serve(config: Config) -> None:
     garbage.tune()
     for place, doubt in config.exporters.doubts():
         _log.warning("%s: %s", place, doubt)
-    _log.info("ready")
+    addresses = service.addresses()
+    _log.info("%s", announcement(addresses, service.rules, config.exporters))
+    hint = asyncio.create_task(_hint(service, addresses))
     await service.run()
+    hint.cancel()
     _log.info("stopping")
     await service.shutdown()
+
+
+async def _hint(service: Service, addresses: list[str]) -> None:
+    if hint := await hint_without_spans(service.telemetry, addresses):
+        _log.warning("%s", hint)
 
 
 async def start(service: Service) -> None:

@@ -57,7 +57,8 @@ class Service:
         self._tracing = SelfTracing(enabled=config.service.telemetry.traces is not None)
         self.telemetry = Telemetry(config.exporters.prometheus.max_label_values)
         self._rules = RuleReload(config, self.telemetry, self._tracing)
-        rules = self._rules.load()
+        rules = self.rules = self._rules.load()
+        """Those of the start."""
         file = SpoolFile(config.spool.path, fsync=config.spool.fsync) if config.spool is not None else None
         try:
             self._build(rules, file, on_verdict)
@@ -137,6 +138,19 @@ class Service:
         config = self._config.judge
         judge = judges.build(config) if config is not None else None
         return JudgeQueue(config, judge, Redaction(self._config.redact), self.telemetry, SYSTEM_CLOCK, budget.judging)
+
+    def addresses(self) -> list[str]:
+        """Returns where it listens, for people, once it has started."""
+        protocols, config = self._config.receivers.otlp.protocols, self._config
+        found = []
+        if protocols.grpc is not None and self.grpc is not None:
+            found.append(f"OTLP/gRPC at {_address(protocols.grpc.endpoint, self.grpc.port)}")
+        if protocols.http is not None and self.http is not None:
+            scheme = "https" if protocols.http.tls is not None else "http"
+            found.append(f"OTLP/HTTP at {scheme}://{_address(protocols.http.endpoint, self.http.port)}")
+        metrics = _address(config.exporters.prometheus.endpoint, self.prometheus.port)
+        admin = _address(config.admin.endpoint, self.admin.port)
+        return [*found, f"metrics at http://{metrics}/metrics", f"health at http://{admin}/readyz"]
 
     async def start(self) -> None:
         """Start downstream first, then recover. Where a part fails, or on cancellation, what was started is stopped again.
@@ -227,6 +241,11 @@ class Service:
         while True:
             pause = min(self.pipeline.advance(), _MAX_PAUSE)
             await asyncio.sleep(pause)
+
+
+def _address(endpoint: str, port: int) -> str:
+    """Returns the address with the port that was given where the configuration says 0."""
+    return f"{endpoint.rpartition(':')[0]}:{port}"
 
 
 async def _shut_down(parts: list[Component]) -> None:

@@ -26,8 +26,8 @@ from tests.harness import listening, tasks
 from tests.sinks import OtlpSink
 
 KINDS = [
-    "OtlpGrpcReceiver", "OtlpHttpReceiver", "JudgeQueue", "OtlpExporter", "Spool", "EmbeddingQueue", "SelfTelemetry",
-    "PrometheusExporter", "AdminServer",
+    "OtlpGrpcReceiver", "OtlpHttpReceiver", "JudgeQueue", "OtlpExporter", "FileExporter", "DebugExporter", "Spool",
+    "EmbeddingQueue", "SelfTelemetry", "PrometheusExporter", "AdminServer",
 ]  # fmt: skip
 """Every kind of component, upstream first."""
 _MAX_STEPS = 100
@@ -55,7 +55,9 @@ def config(tmp_path: Path, sink: OtlpSink) -> Config:
     return Config.model_validate({
         "receivers": {"otlp": {"protocols": {"grpc": listener, "http": listener}}}, "admin": anywhere,
         "spool": {"path": tmp_path / "spool"}, "judge": {"endpoint": "http://127.0.0.1:9/v1", "model": "small"},
-        "exporters": {"prometheus": anywhere, "otlp": backend},
+        "exporters": {
+            "prometheus": anywhere, "otlp": backend, "file": {"path": tmp_path / "kept.jsonl"}, "debug": {},
+        },
         "service": {"telemetry": {"traces": backend, "metrics": backend}},
     })  # fmt: skip
 
@@ -264,7 +266,7 @@ def test_every_component_is_in_these_tests() -> None:
         item.__name__ for item in classes if all(inspect.iscoroutinefunction(getattr(item, method, None)) for method in
         ("start", "shutdown"))
     }  # fmt: skip
-    assert found - {"Component", "Service"} == set(KINDS)
+    assert found - {"Component", "Service", "QueuedExporter"} == set(KINDS)
 
 
 def test_a_collector_whose_metrics_cannot_be_rendered_is_not_ready(config: Config) -> None:

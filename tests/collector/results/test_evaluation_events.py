@@ -11,7 +11,7 @@ from tests.otlp_data import TRACE, span_id, values_of
 
 
 def test_one_event_an_evaluation_with_everything_that_is_known() -> None:
-    run = {"conversation_id": "c1", "response_id": "r1"}
+    run = {"conversation_id": "c1", "response_id": "r1", "route": "/chat", "intent": "weather"}
     verdict = verdict_of("a", evaluations=[evaluation(), evaluation("fail", 0.2, "evalite", primary=False)], run=run)
     first, second = (LogRecord.FromString(raw) for raw in evaluation_events(verdict, 17))
     assert (first.event_name, first.time_unix_nano, first.trace_id, first.span_id) == (
@@ -32,9 +32,22 @@ def test_one_event_an_evaluation_with_everything_that_is_known() -> None:
         "rightcall.rule.digest": "d1",
         "gen_ai.conversation.id": "c1",
         "gen_ai.response.id": "r1",
+        "rightcall.route": "/chat",
+        "rightcall.intent": "weather",
     }
     assert values_of(second)["gen_ai.evaluation.name"] == "evalite"
     assert values_of(second)["log.record.uid"] != uid
+
+
+def test_an_event_names_the_tools_that_are_missing_and_those_that_should_not_be_there() -> None:
+    fail = evaluation("fail", 0.5, missing=["send_email"])
+    verdict = verdict_of(
+        "delete_order", "get_weather", outcomes=("forbidden", "matched"),
+        evaluations=[fail, evaluation("fail", 0.2, "evalite", primary=False)],
+    )  # fmt: skip
+    said, other = (values_of(LogRecord.FromString(raw)) for raw in evaluation_events(verdict, 1))
+    assert (said["rightcall.missing_tools"], said["rightcall.extra_tools"]) == (["send_email"], ["delete_order"])
+    assert "rightcall.extra_tools" not in other
 
 
 def body_of(calls: list[ToolCall], **options: bool) -> str:

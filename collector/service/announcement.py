@@ -1,0 +1,61 @@
+"""What the log says at the start: the addresses, the rules, the backends; and what to do where no span comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from collector.config.endpoints import shown_endpoint
+from collector.config.exporters import ExportersConfig
+from collector.scoring.rule_files import LoadedRules
+from collector.telemetry.metrics import Telemetry
+
+FIRST_SPAN_WITHIN = 60.0
+"""Seconds after which the log says how to send spans, if none has come."""
+
+
+def announcement(addresses: Sequence[str], rules: LoadedRules, exporters: ExportersConfig) -> str:
+    """Returns one line."""
+    return f"ready: {', '.join(addresses)}; {_rules(rules)}; {_backends(exporters)}"
+
+
+def _rules(rules: LoadedRules) -> str:
+    count = len(rules.set.rules)
+    if not count:
+        return "no rules, so no run gets a score (rules: [rules/])"
+    files = [name for name, _ in rules.files]
+    return f"{count} {'rule' if count == 1 else 'rules'} from {', '.join(files[:5])}" + (
+        f" and {len(files) - 5} more files" if len(files) > 5 else ""
+    )
+
+
+def _backends(exporters: ExportersConfig) -> str:
+    parts = [f"{', '.join(to.signals)} to {shown_endpoint(to.backend.endpoint)}" for to in exporters.destinations()]
+    if exporters.otlp is not None and exporters.otlp.off:
+        parts.append(f"{', '.join(exporters.otlp.off)} off")
+    if exporters.file is not None:
+        parts.append(f"everything to {exporters.file.path}")
+    if exporters.debug is not None:
+        parts.append("everything to this log")
+    return "; ".join(parts) or "no backend, so results are in the metrics only (exporters.otlp)"
+
+
+async def hint_without_spans(telemetry: Telemetry, addresses: Sequence[str], seconds: float = FIRST_SPAN_WITHIN) -> str:
+    """Wait. Returns what to do if no span has come, "" if one has."""
+    await asyncio.sleep(seconds)
+    refused = _total(telemetry, "receiver_refused_spans")
+    if _total(telemetry, "receiver_accepted_spans"):
+        return ""
+    if refused:
+        return f"no span in {seconds:g} s, and {refused:g} requests were refused: see rightcall_receiver_refused_spans_total"
+    http = next((address for address in addresses if "/HTTP" in address), "")
+    url = http.rpartition(" ")[2] or "http://HOST:4318"
+    return (
+        f"no span in {seconds:g} s. In the agent's environment set OTEL_EXPORTER_OTLP_ENDPOINT={url} and "
+        "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf; listeners: " + ", ".join(addresses)
+    )
+
+
+def _total(telemetry: Telemetry, name: str) -> float:
+    families = [family for family in telemetry.registry.collect() if family.name == f"rightcall_{name}"]
+    return sum(sample.value for family in families for sample in family.samples if sample.name.endswith("_total"))
