@@ -40,11 +40,9 @@ def test_one_event_an_evaluation_with_everything_that_is_known() -> None:
 
 
 def test_an_event_names_the_tools_that_are_missing_and_those_that_should_not_be_there() -> None:
-    fail = evaluation("fail", 0.5, missing=["send_email"])
-    verdict = verdict_of(
-        "delete_order", "get_weather", outcomes=("forbidden", "matched"),
-        evaluations=[fail, evaluation("fail", 0.2, "evalite", primary=False)],
-    )  # fmt: skip
+    fail = evaluation("fail", 0.5, missing=["send_email"], outcomes=("forbidden", "matched"))
+    others = evaluation("fail", 0.2, "evalite", primary=False)
+    verdict = verdict_of("delete_order", "get_weather", evaluations=[fail, others])
     said, other = (values_of(LogRecord.FromString(raw)) for raw in evaluation_events(verdict, 1))
     assert (said["rightcall.missing_tools"], said["rightcall.extra_tools"]) == (["send_email"], ["delete_order"])
     assert "rightcall.extra_tools" not in other
