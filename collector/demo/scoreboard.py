@@ -13,6 +13,7 @@ from collector.scoring.verdict import Verdict
 from scorers.quoting import printable
 
 _RECENT = 8
+_TOP = 5  # reasons of fails
 
 
 class Scoreboard:
@@ -23,6 +24,7 @@ class Scoreboard:
         self._labels: dict[str, Counter[str]] = {}
         self._outcomes: Counter[str] = Counter()
         self._recent: deque[Text] = deque(maxlen=_RECENT)
+        self._reasons: Counter[str] = Counter()
         self.runs = 0
 
     def add(self, verdict: Verdict) -> None:
@@ -38,6 +40,8 @@ class Scoreboard:
                 value = "-" if score.value is None else f"{score.value:.2f}"
                 rule, agent = verdict.rule or "no rule", verdict.run.agent or "agent"
                 said = printable(f" {value} {rule:<8} {agent:<13} {score.explanation}")
+                if score.label == "fail":
+                    self._reasons.update(verdict.difference().reasons)
                 self._recent.appendleft(Text.assemble((f"{score.label:<5}", style), said))
 
     def render(self) -> Group:
@@ -51,10 +55,12 @@ class Scoreboard:
             other = labels.total() - passed - failed
             rules.add_row(Text(printable(rule)), str(labels.total()), str(passed), str(failed), str(other), accuracy)
         calls = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.most_common())
+        reasons = ", ".join(f"{count} {printable(reason)}" for reason, count in self._reasons.most_common(_TOP))
         return Group(
             *map(Text, self.addresses),
             rules,
             Text(f"calls: {calls or 'none yet'}"),
             *self._recent,
+            Text(f"top reasons: {reasons or 'none yet'}"),
             Text("Ctrl-C stops."),
         )

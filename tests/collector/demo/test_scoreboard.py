@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from collector.demo.scoreboard import Scoreboard
+from scorers import ToolCall, Trajectory, load_rules
 from tests.collector.verdicts import evaluation, verdict_of
 from tests.strategies import hostile_text
 
@@ -34,6 +35,16 @@ def test_accuracy_excludes_verdicts_that_are_neither_pass_nor_fail() -> None:
     assert [cell.strip() for cell in row.strip("│ ").split("│")] == ["weather", "5", "3", "1", "1", "75.0%"]
     assert "http://here/metrics" in text
     assert "3 matched" in text
+
+
+def test_it_shows_what_most_fails_have_in_common() -> None:
+    (rule,) = load_rules({"rules": [{"name": "trip", "match": {}, "expect": {"sequence": ["search", "book"]}}]}).rules
+    board = Scoreboard()
+    for called in (["search"], ["search"], ["search", "book", "cancel"], ["search", "book"]):
+        trajectory = Trajectory([ToolCall(name, step=at) for at, name in enumerate(called)])
+        run = {"trajectory": trajectory, "call_span_ids": (None,) * len(called)}
+        board.add(verdict_of(rule="trip", evaluations=rule.evaluate(trajectory), compiled_rule=rule, run=run))
+    assert "top reasons: 2 missing book, 1 extra cancel\n" in shown(board)
 
 
 def test_it_shows_only_recent_runs() -> None:
