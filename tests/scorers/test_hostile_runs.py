@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scorers import CompiledRule, Doubt, ToolCall, Trajectory, load_rules
+from scorers import SCORERS, CompiledRule, Doubt, ToolCall, Trajectory, load_rules
+from scorers.registry import JUDGES
 from scorers.trajectory import DoubtName
 from tests.scorers.examples import refund_file, rule, run
+from tests.scorers.systems.cases import NEEDED_OPTIONS
 
 NAMES = ["lookup_order", "check_policy", "refund_card", "delete_x", "log_x", "", "\ud800", "a\x00b", "x" * 5_000]
 
@@ -48,16 +50,13 @@ def trajectory(made: list[ToolCall], names: list[DoubtName]) -> Trajectory:
 doubts = st.lists(st.sampled_from(get_args(DoubtName)), max_size=2)
 trajectories = st.builds(trajectory, st.lists(calls, max_size=8), doubts)
 
-SYSTEMS = [
-    "trajectory", "adk", "agentevals_lc", "axion", "azure_tne", "deepeval", "evalite", "mlflow_exact", "ragas_accuracy",
-    "ragas_f1", "tpmjs",
-]  # fmt: skip
+SYSTEMS = sorted(SCORERS.keys() - JUDGES.keys(), key=lambda name: name != "trajectory")
 
 
 def with_every_system() -> CompiledRule:
-    """The example's rule with every published scorer that needs no option of its own."""
+    """The example's rule with every scorer that asks no model."""
     document = refund_file()
-    document["rules"][0]["scorers"] = SYSTEMS
+    document["rules"][0]["scorers"] = [{"system": name, **NEEDED_OPTIONS.get(name, {})} for name in SYSTEMS]
     return load_rules(document).rules[0]
 
 
