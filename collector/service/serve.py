@@ -20,8 +20,8 @@ async def serve(config: Config) -> None:
     """Run a collector until a signal stops it. Raises ConfigError when it cannot start."""
     allow_open_files()
     service = Service(config)
+    garbage.tune()  # recovery makes most of what is kept
     await start(service)
-    garbage.tune()
     for place, doubt in config.exporters.doubts():
         _log.warning("%s: %s", place, doubt)
     addresses = service.addresses()

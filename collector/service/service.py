@@ -178,6 +178,7 @@ class Service:
             await self._spool.check()
             paused = time.monotonic()
             for _ in self.pipeline.recover():
+                freeze_survivors()
                 if time.monotonic() - paused > _MAX_STEP:
                     await asyncio.sleep(0)
                     paused = time.monotonic()
