@@ -31,6 +31,7 @@ _NAME = 38  # offset of the name's tag
 _MAX_SHORT = 127  # lengths up to this take one byte
 _LINK = struct.Struct("8s8s")  # span id, parent id
 _NO_PARENT = bytes(8)
+_TRACE_ID_SIZE = 16  # bytes
 # The end of one with flags: 85 01 <four bytes, little-endian>. If bit 0x100 is set, bit 0x200 tells whether the parent is
 # remote; otherwise the kind decides.
 _FLAGS_TAG, _LOCAL_END = b"\x85\x01", b"\x01\0\0"
@@ -161,6 +162,8 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
                 is_wanted = is_remote or _MOST_COMMON in span
             except ProtobufError:
                 wanted.append(index)
+                continue
+            if len(trace_id) != _TRACE_ID_SIZE:  # nothing can be joined by it: forwarded unread
                 continue
         known = links.get(trace_id)
         if known is None:

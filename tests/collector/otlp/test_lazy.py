@@ -207,3 +207,14 @@ def test_links_agree_with_a_full_parse_for_spans_with_proper_ids(spans: list[Spa
     for span in proper:
         links = lazy.parent_links(b"".join(lazy.split(lazy.iter_scopes(raw), NOTHING).links[span.trace_id]))
         assert span.span_id in links
+
+
+def test_spans_that_nothing_can_be_joined_to_are_not_decoded() -> None:
+    spans = [
+        b"",
+        Span(trace_id=b"short", name="gen_ai.operation.name").SerializeToString(),
+        data.span(1).SerializeToString(),
+    ]
+    (groups,) = Structure(lazy.join([(lazy.Envelope(b"", b""), spans)])).slices()
+    split = lazy.split(groups, lazy.SpanFilter(()))
+    assert (split.scopes[0].wanted, split.span_count, list(split.links)) == ([2], 3, [data.TRACE])
