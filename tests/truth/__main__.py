@@ -11,7 +11,7 @@ from pathlib import Path
 from tests import recorded
 from tests.truth.changes import FAMILIES
 from tests.truth.recording import Recording, load
-from tests.truth.trial import Result, is_told, try_changes
+from tests.truth.trial import Result, is_told, try_changes, why_untold
 
 COLUMNS = ("tried", "right", "unsure", "no verdict", "wrong", "wrong pass", "wrong fail", "told", "revised")
 
@@ -31,6 +31,20 @@ def table(results: Iterable[Result]) -> str:
     lines += [
         f"| {name} | {' | '.join(str(counts[name][column] or '') for column in COLUMNS)} |" for name in sorted(counts)
     ]
+    return "\n".join(lines)
+
+
+def undetectable(results: Iterable[Result]) -> str:
+    """Why nothing tells of what is missing where a verdict is wrong, with the recordings, as Markdown."""
+    found: dict[str, set[str]] = {}
+    counts = Counter[str]()
+    for result in results:
+        if result.worth == "wrong" and not is_told(result):
+            reason = why_untold(result)
+            counts[reason] += 1
+            found.setdefault(reason, set()).add(result.recording.name)
+    lines = ["| why nothing tells of it | wrong | recordings |", "|---|---|---|"]
+    lines += [f"| {reason} | {counts[reason]} | {', '.join(sorted(found[reason]))} |" for reason in sorted(found)]
     return "\n".join(lines)
 
 
@@ -69,7 +83,7 @@ def main() -> None:
                 print(
                     f"{told} {result.recording.name}: {what}: {result.rule}, truly {result.truth}: {result.explanation}"
                 )
-    print(table(results))
+    print(table(results), undetectable(results), sep="\n\n")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from collector.telemetry.metrics import Telemetry
 from scorers import load_rules
 from tests.sinks import ManualClock
 from tests.truth.changes import Change, none
-from tests.truth.recording import Recording, requests, texts
+from tests.truth.recording import Recording, requests, role, texts
 
 TRACES = {"settle": 1, "confirm": 3, "idle_timeout": 3, "max_duration": 600}
 _STEP = 0.25  # seconds between two looks at what is due
@@ -192,4 +192,22 @@ def is_told(result: Result) -> bool:
     return any(one.encode() in text for one in ids for text in written)
 
 
+def why_untold(result: Result) -> str:
+    """Why the rest of the trace does not tell of the lost span."""
+    lost = result.change.lost
+    rest = [row.span for row in result.recording.spans if lost is None or row.span.span_id != lost.span_id]
+    models = [span for span in rest if role(span) == "model"]
+    if lost is not None and role(lost) == "model":
+        return "its model's output was the only record of the call: the tool left no span"
+    if not models:
+        return "code called the tool, or no request to a model was recorded"
+    if not any(key.startswith(_MESSAGES) for span in models for key in texts(span)):
+        return "messages were not captured"
+    return "no recorded message holds the call"
+
+
+_MESSAGES = (
+    "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.prompt", "gen_ai.completion", "input.value", "output.value",
+    "llm.input_messages", "llm.output_messages", "ai.prompt", "ai.response.",
+)  # fmt: skip
 _CALL_IDS = ("tool.call.id", "tool_call.id", "toolCall.id", "tool.call_id", "tool_call_id", "tool.id")
