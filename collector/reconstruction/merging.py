@@ -342,7 +342,7 @@ def _without_span(
             call.start_ns, call.status = agent.start_ns, agent.status
         else:
             status = told.status(request)
-            if status is None and told.is_discarded(request):
+            if status is None and (told.is_discarded(request) or told.is_unanswered(request)):
                 call.executed, call.known_by = False, "request"
             else:
                 _weigh(call, run, request, status, answered=answered)
@@ -389,13 +389,20 @@ def _weigh(
         _weigh_untold(call, run, request, tools_have_spans=tools_have_spans)
     elif tools_have_spans:
         call.executed = "missing_anchor" in run.incomplete
-        if call.executed or is_handoff or any(spans[0].name == call.name for spans in run.executions):
+        is_known = any(spans[0].name == call.name for spans in run.executions)
+        if call.executed or is_handoff or is_known or _may_have_failed_the_run(call, run):
             _doubt(call, "the model asked for it last, and neither its span nor its result was seen")
     elif run.anchor is None or run.anchor.status == "error":
         call.executed = False
         _doubt(call, "the run was interrupted after the model asked for it")
     elif request.turn > 0:
         _doubt(call, "the model asked for it last, and was told no result")
+
+
+def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:
+    """Whether the run ended with an error that may be the call's: not with the refusal of a call that never ran."""
+    anchor = run.anchor
+    return anchor is not None and anchor.status == "error" and refuses(anchor.refusal, call.name) != "yes"
 
 
 def _weigh_untold(call: DraftCall, run: RunSpans, request: RequestedCall, *, tools_have_spans: bool) -> None:

@@ -169,6 +169,7 @@ class ToldResults:
         self._requests = list(requests)
         self._statuses: dict[int, ResultStatus] | None = None
         self._places: dict[int, _Place] = {}
+        self._unanswered: set[int] = set()
 
     def status(self, request: RequestedCall) -> ResultStatus | None:
         """Returns the status of a call's result in the first later input that holds it, None if none does."""
@@ -179,6 +180,11 @@ class ToldResults:
         after = self._index[request.model.span_id] + 1
         is_repeated = any(model.history == request.model.history for model in self._models[after : after + 1])
         return is_repeated and request.model.history is not None and bool(self._read())
+
+    def is_unanswered(self, request: RequestedCall) -> bool:
+        """Whether a later input holds the call without a result, and goes on to the results of others: it never ran."""
+        self._read()
+        return id(request) in self._unanswered
 
     def unrequested(self) -> list[RequestedCall]:
         """Returns the calls with a result that no recorded output requested, and numbers the turns of all anew.
@@ -208,9 +214,12 @@ class ToldResults:
         before = [request for request in self._requests if self._may_know(model, request.model)]
         before = self._own_requests(model, told, before) + before
         matched = _matches(told, before)
-        for call, known in zip(told, matched, strict=True):
+        last = max((at for at, call in enumerate(told) if call.status is not None), default=-1)
+        for at, (call, known) in enumerate(zip(told, matched, strict=True)):
             if known is not None and call.status is not None:
                 statuses.setdefault(id(known), call.status)
+            elif known is not None and at < last:
+                self._unanswered.add(id(known))
         places = self._places_in(model, told, before, matched)
         for at, call in enumerate(told):
             if matched[at] is None and call.status is not None:

@@ -206,3 +206,28 @@ def test_arguments_that_cannot_be_parsed_are_not_taken_for_ones_that_were_not_ca
 def test_arguments_that_are_a_bare_value_are_those_of_a_tool_of_one_argument() -> None:
     run = run_of(agent_span(), tool_span("find", attributes={"gen_ai.tool.call.arguments": "Oslo"}))
     assert doubts(run) == []
+
+
+def test_a_call_that_a_later_input_holds_without_a_result_never_ran() -> None:
+    told = [user("go"), asked((None, "drop", {})), asked((None, "find", {"n": 1})), result("", "found")]
+    run = run_of(
+        agent_span(),
+        model_span([(None, "drop", {})], 2, at=10, lasting=5),
+        model_span([(None, "find", {"n": 1})], 3, at=20, lasting=5),
+        tool_span("find", {"n": 1}, 4, at=30, lasting=5),
+        model_span((), 5, at=60, input_messages=[{**one, "name": "find"} for one in told]),
+    )
+    assert "find" in called(run)
+    assert "drop" not in called(run)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"), [("card declined", ["uncertain_execution"]), ("Tool pay not found", [])], ids=str
+)
+def test_the_call_requested_last_may_be_what_failed_the_run(message: str, expected: list[str]) -> None:
+    run = run_of(
+        agent_span(status=2, message=message),
+        tool_span("find", {}, 2, at=5, lasting=2, call_id="c0"),
+        model_span([("c1", "pay", {})], 3, at=10, lasting=5),
+    )
+    assert (called(run), doubts(run)) == (["find", "(pay)"], expected)
