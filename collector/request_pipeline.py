@@ -140,7 +140,11 @@ class RequestPipeline:
                 if span is None:
                     scope_name = self._telemetry.label("scope", decoded.scope.name)
                     self._telemetry.child(self._telemetry.unread_spans, scope_name).inc()
-                elif (
+                    continue
+                if span.dialect == dialects.BY_SHAPE:
+                    scope_name = self._telemetry.label("scope", decoded.scope.name)
+                    self._telemetry.child(self._telemetry.shape_spans, scope_name).inc()
+                if (
                     span is not IGNORED
                     and len(decoded.trace_id) == _TRACE_ID_SIZE
                     and len(decoded.span_id) == _SPAN_ID_SIZE

@@ -88,6 +88,8 @@ MARKERS: Final[tuple[bytes, ...]] = (
 )
 """Every relevant span contains one of these, or has no parent in its process, or is in one of SCOPES."""
 
+BY_SHAPE: Final = generic.NAME
+"""The dialect of a span that was read by its shape alone."""
 SHAPE_MARKERS: Final = generic.MARKERS
 """Every span that is read by its shape alone contains one of these."""
 

@@ -174,6 +174,9 @@ class Telemetry:
         self.unread_spans = self._counter(
             "unread_spans", "Spans that look like an agent's and that no dialect can read.", "scope"
         )
+        self.shape_spans = self._counter(
+            "shape_spans", "Spans of no known dialect, read by the words of their attributes and name.", "scope"
+        )
         self.label_overflow = self._counter("label_overflow", "Label values replaced by __other__.", "label")
         self.rules_info = self._gauge("rules_info", "Rule files in use; always 1.", "file", "digest")
         self.rules_reload_failures = self._counter(

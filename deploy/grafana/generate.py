@@ -338,6 +338,13 @@ HEALTH: Sequence[Panel] = (
         "Look like an agent's, but no dialect reads them.",
     ),
     counter_panel(
+        "rightcall_shape_spans_total",
+        "scope",
+        "cps",
+        "Spans read by shape",
+        "Of no known dialect; see collector/dialects/README.md.",
+    ),
+    counter_panel(
         "rightcall_label_overflow_total", "label", "cps", "Label overflow", "Samples counted under __other__."
     ),
     counter_panel(

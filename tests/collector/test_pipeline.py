@@ -522,6 +522,7 @@ CONDITIONAL = {
     "late_spans": "a late span",
     "dropped_spans": "a repeated span",
     "unread_spans": "a span no dialect can read",
+    "shape_spans": "a span of an unknown tracer",
     "label_overflow": "more label values than allowed",
     "rules_info": "set by the service when it loads rules",
     "rules_reload_failures": "a rule file that cannot be reloaded",
@@ -547,3 +548,13 @@ def test_open_traces_and_results_that_wait_share_one_budget(tmp_path: Path) -> N
     for number in range(2):
         bench.send(data.agent(1, trace_id=bytes([number + 1]) * 16, padding="x" * (300 << 10)))
     assert [verdict.release for verdict in bench.verdicts] == ["evicted"]
+
+
+def test_spans_of_unknown_tracers_are_read_whole_and_counted_by_scope(bench: Bench) -> None:
+    tool = data.span(2, 1, "tool:pay", acme__payload="x", toolArgs='{"order": 7}')
+    step = data.span(3, 1, "step", gen_ai__system="x")
+    bench.pipeline.receive("traces", data.traces(data.span(1), tool, step, scope="acme").SerializeToString(), "test")
+    bench.pipeline.drain("shutdown")
+    (verdict,) = [verdict for verdict in bench.verdicts if verdict.scope == "run"]
+    assert [(call.name, call.arguments) for call in verdict.run.trajectory.calls] == [("pay", {"order": 7})]
+    assert [bench.value(f"{name}_total", scope="acme") for name in ("shape_spans", "unread_spans")] == [1, 1]
