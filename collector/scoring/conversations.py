@@ -20,6 +20,7 @@ from collector.reconstruction.reconstruct import Run
 from collector.scoring.select_and_score import arguments_to_embed, tenant_of, verdicts_of_conversation
 from collector.scoring.verdict import Verdict
 from scorers import Doubt, FoundIntent, RuleSet, ToolCall, Trajectory
+from scorers.doubts import MORE_CALLS
 from scorers.trajectory import DoubtName, Order
 
 _PLAIN: Final = (
@@ -39,10 +40,16 @@ def collect(trace: Trace, runs: Sequence[Run], verdicts: Iterable[Verdict]) -> I
         if verdict.scope == "run" and not verdict.shadow and run.span_id in keys:
             envelope = trace.envelope_of(run.span_id)
             resource = b"" if envelope is None else envelope.resource
-            record = write(keys[run.span_id], run, resource, complete=verdict.complete)
+            complete = verdict.complete or _is_a_part(run)
+            record = write(keys[run.span_id], run, resource, complete=complete)
             yield ConversationRun(
-                keys[run.span_id], run.trace_id + run.span_id, len(run.trajectory.calls), verdict.complete, record
+                keys[run.span_id], run.trace_id + run.span_id, len(run.trajectory.calls), complete, record
             )
+
+
+def _is_a_part(run: Run) -> bool:
+    """Whether nothing but further traces, which the conversation has, could hold further calls of the run."""
+    return {doubt.name for doubt in run.trajectory.doubts} & MORE_CALLS == {"other_traces"}
 
 
 def conversations_of(runs: Sequence[Run]) -> Mapping[bytes, ConversationKey]:

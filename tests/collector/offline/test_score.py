@@ -8,7 +8,10 @@ import pytest
 
 from collector.offline.score import score_files
 from collector.receivers.otlp_file import InputError
+from collector.scoring.rule_files import LoadedRules
+from scorers import load_rules
 from tests import otlp_data as data
+from tests import recorded
 from tests.builders import no_rules
 
 TOOL = data.traces(data.tool(2, 1, "search", at=0.1)).SerializeToString()
@@ -36,3 +39,23 @@ def test_a_file_that_is_no_request_names_itself(tmp_path: Path) -> None:
     (tmp_path / "noise.pb").write_bytes(b"\xff\xff")
     with pytest.raises(InputError, match=r"noise\.pb"):
         score_files([tmp_path], no_rules())
+
+
+@pytest.mark.parametrize(("forbidden", "label"), [("read_file", "pass"), ("run_shell_command", "fail")])
+def test_an_agent_with_a_trace_for_each_request_is_decided_by_its_conversation(
+    tmp_path: Path, forbidden: str, label: str
+) -> None:
+    recorded.unpack(tmp_path)
+    loaded = LoadedRules(
+        load_rules(
+            {
+                "rules": [
+                    {"name": "turn", "match": {}, "expect": {"sequence": ["run_shell_command"]}},
+                    {"name": "all", "match": {}, "scope": "conversation", "expect": {"forbid": [forbidden]}},
+                ]
+            }
+        )
+    )
+    verdicts = score_files([tmp_path / "cli-gemini-0.61-seq"], loaded)
+    labels = [(verdict.scope, verdict.evaluations[0].score.label) for verdict in verdicts]
+    assert labels == [("run", "incomplete")] * 7 + [("conversation", label)]
