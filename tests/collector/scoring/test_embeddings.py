@@ -80,8 +80,6 @@ INTENTS = {
     "Weather in Paris and London, then read the file": "weather",
 }
 
-_AGENTS = ("cli-", "java-", "rust-", "py-claude-agent-sdk-")
-
 BY_KEYWORD = [
     Intent(name="travel", keywords=["flight", "hotel"], regex=r"(?i)\bbook(ed|ing)? "),
     Intent(name="refund", keywords=["refund", "refunds", "money back"]),
@@ -118,10 +116,10 @@ FOREIGN = [
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
-    """Returns each user input in the recorded runs of frameworks, not of whole agents, and in how many runs it occurs."""
+    """Returns each user input in the recorded runs, and in how many runs it occurs."""
     folder = tmp_path_factory.mktemp("recorded")
     recorded.unpack(folder)
-    truths = [recorded.truth(folder / name) for name in recorded.names() if not name.startswith(_AGENTS)]
+    truths = [recorded.truth(folder / name) for name in recorded.names()]
     parts = [[*(truth.get("per_agent") or {}).values(), *(truth.get("turns") or ())] or [truth] for truth in truths]
     return Counter(words for part in chain.from_iterable(parts) if (words := part["user_input"]))
 
