@@ -18,9 +18,11 @@ from rich.live import Live
 from collector.config.model import Config
 from collector.demo.replay import FAULTS, recordings, replay
 from collector.demo.scoreboard import Scoreboard
+from collector.scoring.verdict import Verdict
 from collector.service.log_config import configure_logging
 from collector.service.serve import start
 from collector.service.service import Service
+from scorers.quoting import printable
 
 _FAULTY = 0.2  # share of runs with an injected fault
 _PAUSE = 0.25  # seconds between runs
@@ -33,8 +35,17 @@ def demo(seconds: float | None = None) -> int:
 
 
 async def _demo(seconds: float | None) -> int:
-    scoreboard = Scoreboard()
-    service = Service(_config(), on_verdict=scoreboard.add)
+    scoreboard, piped = Scoreboard(), not Console().is_terminal
+
+    def on_verdict(verdict: Verdict) -> None:
+        scoreboard.add(verdict)
+        if piped:
+            try:
+                print("\n".join(lines_of(verdict)), flush=True)  # noqa: T201 - what the command is for
+            except BrokenPipeError:  # the reader, such as `head`, is done
+                service.stop()
+
+    service = Service(_config(), on_verdict=on_verdict)
     await start(service)
     metrics, admin = service.prometheus.port, service.admin.port
     scoreboard.addresses = (f"metrics: http://127.0.0.1:{metrics}/metrics", f"admin: http://127.0.0.1:{admin}/readyz")
@@ -48,6 +59,17 @@ async def _demo(seconds: float | None) -> int:
         await service.shutdown()
     Console().print(scoreboard.render())
     return 0
+
+
+def lines_of(verdict: Verdict) -> list[str]:
+    """Returns a line for each evaluation of a run, and below a fail what was expected and what was called instead."""
+    lines = []
+    for evaluation in verdict.evaluations:
+        if evaluation.score.label == "fail":
+            lines += verdict.explain(evaluation, values=True).split("\n")
+        else:
+            lines.append(verdict.headline(evaluation))
+    return [printable(line) for line in lines]
 
 
 def _screen(scoreboard: Scoreboard) -> contextlib.AbstractContextManager[object]:

@@ -15,6 +15,7 @@ def test_it_scores_runs_and_prints_the_address_of_the_metrics() -> None:
     assert "/metrics" in done.stdout
     assert "Tool-call accuracy" in done.stdout
     assert "%" in done.stdout
+    assert " by rule " in done.stdout.partition("Tool-call accuracy")[0], "a line for each run, as they come"
 
 
 def test_ctrl_c_stops_it_and_prints_the_scoreboard() -> None:
