@@ -99,9 +99,10 @@ def test_the_front_keeps_traces_together_and_finds_the_replicas() -> None:
 
 def test_the_image_is_built_in_stages_and_not_run_as_root() -> None:
     text = (DEPLOY / "Dockerfile").read_text("utf-8")
-    stages = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
-    assert len(stages) == 2
-    assert all(re.fullmatch(r"python:3\.\d+-slim-\w+", stage) for stage in stages)
+    base, *stages = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
+    assert re.fullmatch(r"python:3\.\d+-slim-\w+", base)
+    assert stages == ["python", "python"]
+    assert f"FROM {base} AS python\n" in text
     final = text.split("FROM ")[-1]
     assert "RUN" not in final.split()
     assert re.search(r"^USER [1-9]\d*:[1-9]\d*$", final, re.MULTILINE)
@@ -124,6 +125,12 @@ def test_the_image_has_one_name_wherever_it_is_named() -> None:
     assert named == {name}
     values = load(CHART / "values.yaml")["image"]
     assert f"{values['repository']}:{values['tag'] or load(CHART / 'Chart.yaml')['appVersion']}" == name
+
+
+def test_the_image_has_bytecode_of_all_it_imports() -> None:
+    text = (DEPLOY / "Dockerfile").read_text("utf-8").replace("\\\n", "")
+    assert re.search(r"^RUN python -m compileall .* /usr/local/lib/python3\.\d+$", text, re.MULTILINE)
+    assert all("--compile-bytecode" in line for line in re.findall(r"uv pip install ([^&\n]*)", text))
 
 
 def test_the_image_has_only_packages_whose_hashes_are_in_a_lock() -> None:
