@@ -35,8 +35,8 @@ def free_port() -> int:
 class CollectorProcess:
     """A collector on free ports with ``rules``, exporting to ``exporter``; use as a context manager.
 
-    ``grpc`` and ``http`` are additional keys of the receivers, ``sections`` of the configuration. ``ready_seconds`` is the time
-    until it was ready, ``log`` its stderr, ``pid`` its process id.
+    ``grpc`` and ``http`` are additional keys of the receivers, ``sections`` of the configuration; ``python`` is that of the
+    environment it is installed in. ``ready_seconds`` is the time until it was ready, ``log`` its stderr, ``pid`` its id.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class CollectorProcess:
         *,
         grpc: Any = None,
         http: Any = None,
+        python: Any = sys.executable,
         **sections: Any,
     ) -> None:
         self.grpc, self.http, self.metrics_port, self.admin = (free_port() for _ in range(4))
@@ -72,6 +73,7 @@ class CollectorProcess:
         self._config = self.folder / "collector.yaml"
         self._config.write_text(json.dumps(config))  # JSON is YAML
         self._log = self.folder / "log"
+        self._python = python
 
     def __enter__(self) -> CollectorProcess:
         self.start()
@@ -80,7 +82,7 @@ class CollectorProcess:
     def start(self) -> None:
         """Start the process and wait until it is ready."""
         started = time.monotonic()
-        command = [sys.executable, "-m", "collector", "run", "--config", str(self._config)]
+        command = [self._python, "-P", "-m", "collector", "run", "--config", str(self._config)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(command, stderr=log)
         self.pid = self._process.pid

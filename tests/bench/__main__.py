@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import platform
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from tests import bench_scorers
-from tests.bench import end_to_end, stages
+from tests.bench import end_to_end, peers, stages
 
 _SPOOL = {"path": "spool"}
 _RESULTS = Path(".bench/results.json")
@@ -51,6 +52,13 @@ def main() -> None:
     for name, share in sorted(shares.items(), key=lambda item: -item[1]):
         table.add_row(f"share of the pipeline: {name}", f"{share:.1%}")
     console.print(table)
+    compared = list(peers.compare())
+    table = Table(
+        "system", "spans per CPU-second", "relative", "delivered", "MiB", title=f"Python {platform.python_version()}"
+    )
+    for name, rate, share, rss in compared:
+        table.add_row(name, f"{rate:,.0f}", f"{rate / compared[0][1]:.2f}", f"{share:.4f}", f"{rss:.0f}")
+    console.print(table)
     scored = bench_scorers.figures()
     console.print(
         "\nTrajectories scored per second on one core, by number of calls", bench_scorers.table(scored), sep="\n"
@@ -65,6 +73,7 @@ def main() -> None:
                 "latency": delay,
                 "stages": shares,
                 "scorers": scored,
+                "peers": compared,
             },
             indent=2,
         )

@@ -7,7 +7,7 @@ import itertools
 import time
 from collections.abc import Iterator
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 import psutil
@@ -36,40 +36,57 @@ def collector_to(sink: Sink, spool: str | dict[str, Any], rules: str = RULES, **
     return CollectorProcess(rules, exporter, traces={"settle": "1s", "idle_timeout": "10s"}, spool=spool, **more)
 
 
-def _cpu_seconds(collector: CollectorProcess) -> float:
-    times = psutil.Process(collector.pid).cpu_times()
-    return float(times.user + times.system)
+class Target(NamedTuple):
+    """A running collector: its process, and the port of OTLP/gRPC."""
+
+    pid: int
+    grpc: int
 
 
-def rss_mib(collector: CollectorProcess) -> float:
-    """Returns the resident memory of the collector in MiB."""
-    return float(psutil.Process(collector.pid).memory_info().rss) / (1 << 20)
+def _processes(pid: int) -> list[psutil.Process]:
+    process = psutil.Process(pid)
+    return [process, *process.children(recursive=True)]
+
+
+def _cpu_seconds(pid: int) -> float:
+    times = [process.cpu_times() for process in _processes(pid)]
+    return float(sum(one.user + one.system for one in times))
+
+
+def rss_mib(pid: int) -> float:
+    """Returns the resident memory of a collector in MiB."""
+    return float(sum(process.memory_info().rss for process in _processes(pid))) / (1 << 20)
 
 
 def throughput(seconds: float = 20.0, spool: str | dict[str, Any] = "memory") -> dict[str, float]:
-    """Measure a collector at full load: spans per CPU-second and per second, memory idle and after, time to ready."""
+    """Measure a collector at full load as `measure` does, and the time until it was ready."""
     with Sink() as sink, collector_to(sink, spool) as collector:
-        time.sleep(1)
-        idle = rss_mib(collector)
-        stream = endless_requests()
-        _send(collector.grpc, stream, 3.0)  # warm caches and connections
-        time.sleep(3)
-        spans_before, cpu_before = sink.counts()[0], _cpu_seconds(collector)
-        started = time.monotonic()
-        sent = _send(collector.grpc, stream, seconds)
-        sending = time.monotonic() - started
-        time.sleep(4)  # let held spans settle and leave
-        spans, events, _ = sink.counts()
-        cpu = _cpu_seconds(collector) - cpu_before
-        return {
-            "spans_per_cpu_second": (spans - spans_before) / cpu,
-            "spans_per_second": sent / sending,
-            "delivered_share": (spans - spans_before) / sent,
-            "events": events,
-            "idle_rss_mib": idle,
-            "loaded_rss_mib": rss_mib(collector),
-            "ready_seconds": collector.ready_seconds,
-        }
+        measured = measure(sink, Target(collector.pid, collector.grpc), seconds)
+        return {**measured, "ready_seconds": collector.ready_seconds}
+
+
+def measure(sink: Sink, target: Target, seconds: float) -> dict[str, float]:
+    """Measure a collector at full load: spans per CPU-second and per second, share delivered, memory idle and after."""
+    time.sleep(1)
+    idle = rss_mib(target.pid)
+    stream = endless_requests()
+    _send(target.grpc, stream, 3.0)  # warm caches and connections
+    time.sleep(3)
+    spans_before, cpu_before = sink.counts()[0], _cpu_seconds(target.pid)
+    started = time.monotonic()
+    sent = _send(target.grpc, stream, seconds)
+    sending = time.monotonic() - started
+    time.sleep(4)  # let held spans settle and leave
+    spans, events, _ = sink.counts()
+    cpu = _cpu_seconds(target.pid) - cpu_before
+    return {
+        "spans_per_cpu_second": (spans - spans_before) / cpu,
+        "spans_per_second": sent / sending,
+        "delivered_share": (spans - spans_before) / sent,
+        "events": events,
+        "idle_rss_mib": idle,
+        "loaded_rss_mib": rss_mib(target.pid),
+    }
 
 
 def _send(port: int, stream: Iterator[bytes], seconds: float) -> int:

@@ -65,7 +65,7 @@ def _row(collector: CollectorProcess, elapsed: float, is_up: bool) -> None:
     values = {name: float(series.get(key, 0)) for name, key in _COLUMNS.items()}
     values["spool MiB"] /= 1 << 20
     cells = " | ".join(f"{value:,.0f}" for value in values.values())
-    print(f"| {elapsed:.0f} | {'up' if is_up else 'down'} | {rss_mib(collector):.0f} | {cells} |", flush=True)
+    print(f"| {elapsed:.0f} | {'up' if is_up else 'down'} | {rss_mib(collector.pid):.0f} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -185,7 +185,9 @@ def _line(collector: CollectorProcess, senders: list[Sender], elapsed: float, is
     shown = ", ".join(f"{name} {value:,.0f}" for name, value in figures.items())
     sent, refused = sum(s.acknowledged for s in senders), sum(s.refused for s in senders)
     when = f"{elapsed:6.0f} s{' (backend down)' if is_down else ''}"
-    print(f"{when}: RSS {rss_mib(collector):.0f} MiB, acknowledged {sent:,}, refused {refused}, {shown}", flush=True)
+    print(
+        f"{when}: RSS {rss_mib(collector.pid):.0f} MiB, acknowledged {sent:,}, refused {refused}, {shown}", flush=True
+    )
 
 
 if __name__ == "__main__":
