@@ -4,7 +4,7 @@ BIN := .venv/bin
 SETUP := .venv/.installed
 .DEFAULT_GOAL := install
 
-.PHONY: help install all test lint format coverage mutants fuzz truth demo bench wheel lock clean
+.PHONY: help install all test lint format coverage mutants fuzz truth demo bench peers wheel lock clean
 
 help: ## List these targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -50,10 +50,20 @@ truth: $(SETUP) ## Take evidence away from the recorded runs and count confident
 demo: $(SETUP) ## Replay recorded agent runs and watch their scores
 	$(BIN)/rightcall demo
 
-bench: $(SETUP) ## Measure throughput, latency and memory
+bench: $(SETUP) ## Measure throughput, latency and memory, next to the peers of `make peers`
 	$(BIN)/python -m tests.bench
 
-wheel: $(SETUP) ## Build the wheel into dist/
+PEERS := .bench/peers
+
+peers: export RIGHTCALL_COMPILE = 1
+peers: wheel ## Put what `make bench` compares with into .bench/peers: the compiled build, and with Go and network other collectors
+	$(PYTHON) -m venv --clear $(PEERS)/compiled
+	$(PEERS)/compiled/bin/pip install --quiet --constraint requirements.lock dist/*.whl
+	cd tests/bench/otelcol && CGO_ENABLED=0 go build -mod=mod -trimpath -ldflags '-s -w' -o $(CURDIR)/$(PEERS)/otelcol .
+	$(PYTHON) -m venv --clear $(PEERS)/rotel
+	$(PEERS)/rotel/bin/pip install --quiet rotel
+
+wheel: $(SETUP) ## Build the wheel into dist/; with RIGHTCALL_COMPILE=1 its hot modules are compiled (minutes, needs a C compiler)
 	PATH="$$PATH:$(CURDIR)/$(BIN)" VIRTUAL_ENV="$(CURDIR)/.venv" uv build --quiet --wheel --no-build-isolation
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header

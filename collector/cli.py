@@ -18,6 +18,7 @@ from typing import Any, TextIO
 
 from collector import __version__
 from collector.errors import ConfigError, RightcallError
+from collector.otlp import wire
 
 SUCCESS, FAILED, UNUSABLE = 0, 1, 2
 
@@ -65,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="rightcall", description="Scores the tool calls of AI agents from their traces."
     )
-    parser.add_argument("--version", action="version", version=f"rightcall {__version__}")
+    parser.add_argument("--version", action="version", version=f"rightcall {__version__}{_build()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="run the collector; SIGTERM drains and exits, SIGHUP reloads the rules")
@@ -178,6 +179,11 @@ def _kinds(text: str) -> tuple[str, ...]:
     if unknown:
         raise argparse.ArgumentTypeError(f"unknown kind {unknown[0]}; known are {', '.join(KINDS)}, none")
     return kinds
+
+
+def _build() -> str:
+    """Tells whether this is the compiled build (see `make wheel`): its modules have a source, and run without it."""
+    return "" if str(wire.__file__).endswith(".py") else " (compiled)"
 
 
 # Commands import what they need when they run: the process starts fast, stays small, and handles signals meanwhile.

@@ -54,7 +54,7 @@ from scorers.work import Work
 
 NAME = "trajectory"
 VERSION = "trajectory@1"
-OPTIONS: Final = Options
+OPTIONS: Final[type[Options]] = Options
 """In a rule it has none: it scores what the rule expects."""
 
 MAX_CACHED_SHAPES = 256
