@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from collector import dialects, pipeline
+from collector import dialects, trace_pipeline
 from collector.clock import Clock
 from collector.config.exporters import SendingQueueConfig
 from collector.config.model import Config
@@ -33,7 +33,7 @@ _STAGES: tuple[tuple[str, Any, str], ...] = (
     ("split", lazy, "split"),
     ("join", lazy, "join"),
     ("dialects", dialects, "read_span"),
-    ("reconstruct", pipeline, "reconstruct"),
+    ("reconstruct", trace_pipeline, "reconstruct"),
     ("score", Scoring, "verdicts_of"),
     ("annotate", results, "annotate"),
     ("events", results, "evaluation_events"),
