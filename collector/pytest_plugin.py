@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures for agent runs, and a summary of those that `collector.testing.assert_run` looked at.
+"""The pytest plugin: fixtures for agent runs, and a summary of those that `scorers.testing.assert_run` looked at.
 
 - ``agent_runs``: the runs of agents during the test.
 - ``recorded_run``: parametrises the test over the runs in ``@pytest.mark.recordings("traces/")``, or in the folders of the

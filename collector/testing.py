@@ -6,8 +6,8 @@
         agent.run("Please refund order 7")
     assert_run(runs[0], rules="rules/")
 
-The same reader and the same rules as in production, without a collector. It stands in this package and not in `scorers`,
-which reads no spans and no files.
+The same reader and the same rules as in production, without a collector. Its public name is `scorers.testing`; it stands in
+this package because it reads spans and files.
 """
 
 from __future__ import annotations

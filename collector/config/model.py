@@ -105,9 +105,7 @@ class TracesConfig(Section):
     """
 
     settle: Duration = 2.0
-    confirm: Duration = Field(
-        6.0, description="quiet time after which a verdict is given that a late span could change"
-    )
+    confirm: Duration = Field(6.0, description="quiet time after which a fail is given that a late span could change")
     idle_timeout: Duration = Field(30.0, description="quiet time after which any trace is released")
     max_duration: Duration = Field(600.0, description="age at which any trace is released")
     max_open: int = Field(100_000, ge=1, description="traces; the oldest is released beyond it")

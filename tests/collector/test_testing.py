@@ -9,7 +9,8 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
 from collector.errors import ConfigError
-from collector.testing import assert_run, read_runs, record_runs, take_asserted
+from collector.testing import take_asserted
+from scorers.testing import assert_run, read_runs, record_runs
 from tests import otlp_data as data
 
 pytest_plugins = ["pytester"]
@@ -142,7 +143,7 @@ def test_the_plugin_in_a_project(pytester: pytest.Pytester) -> None:
         """
         import pytest
         from agent import run
-        from collector.testing import assert_run
+        from scorers.testing import assert_run
 
         def test_good(agent_runs):
             run(("lookup", '{"id": "ord_7"}'), ("refund", "{}"))
