@@ -86,6 +86,10 @@ class DraftCall:
     run: int = 0
     """Which of several joined runs it belongs to. Turns of one run order nothing in another."""
 
+    def doubt_execution(self, evidence: str) -> None:
+        """Doubt that it ran; ``evidence`` is a clause."""
+        self.doubt, self.evidence = "uncertain_execution", evidence
+
 
 def by_start(span: GenAISpan) -> tuple[int, bytes]:
     """Sort key of spans. Arrival order is not used: exporters send spans as they end, and retries reorder them."""

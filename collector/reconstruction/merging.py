@@ -6,22 +6,21 @@ lack, replace executions in dialects that record none, and yield calls that neve
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
-from collector.payloads.messages import ResultStatus, is_unreadable, may_contain_results, told_calls
+from collector.payloads.messages import is_unreadable, may_contain_results, told_calls
 from collector.payloads.refusals import refuses
 from collector.payloads.values import parse_arguments
+from collector.reconstruction.calls_without_span import calls_without_span
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start, latest_start
+from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.requested_calls import (
     MAX_CANDIDATES,
     MAX_REQUESTED,
-    KnownCalls,
     RequestedCall,
     ToldResults,
     in_causal_order,
@@ -32,7 +31,6 @@ from scorers.trajectory import Status
 
 _CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicTool"})
 """LangChain's classes of tools, by which OpenLLMetry names the span of a tool that failed."""
-_HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 
 
 def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
@@ -55,7 +53,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         if calls and not requested:
             _assign_responses(calls, models)
         checkpoint()
-        calls += _without_span(run, models, requested, told)
+        calls += calls_without_span(run, models, requested, told)
         checkpoint()
         _doubt_pending(calls, run, models)
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or _has_unrecorded_calls(run, models, requested)
@@ -110,7 +108,7 @@ def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[G
     for call in calls if pending else ():
         if call.span_id in pending and call.executed and call.start_ns > models[-1].start_ns:
             call.executed = False
-            _doubt(call, "its span holds no result, and the model was not told one")
+            call.doubt_execution("its span holds no result, and the model was not told one")
 
 
 def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:
@@ -227,9 +225,9 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     refused = refuses(next((span.refusal for span in spans if span.refusal is not None), None), name)
     call.executed = refused != "yes"
     if refused == "maybe":
-        _doubt(call, "its error may be a denial")
+        call.doubt_execution("its error may be a denial")
     if all(span.is_guess for span in spans):
-        _doubt(call, "only its attributes say that its span is the call of a tool")
+        call.doubt_execution("only its attributes say that its span is the call of a tool")
     inner_status: Status = "unset"
     for inner in spans[1:]:
         call.id = call.id or inner.call_id
@@ -314,115 +312,3 @@ def _assign_responses(calls: Iterable[DraftCall], models: Iterable[GenAISpan]) -
         turn = bisect_right(responses, (start_ns, start_ns)) - 1
         if turn >= 0:
             call.response = turn
-
-
-def _without_span(
-    run: RunSpans, models: Sequence[GenAISpan], requests: Iterable[RequestedCall], told: ToldResults
-) -> Iterator[DraftCall]:
-    """Calls that no span shows, each with the evidence for it; and of those that spans show, what never ran."""
-    starts = [model.start_ns for model in models]
-    agents: dict[str | None, deque[GenAISpan]] = {}
-    for child in run.children:
-        if child.anchor is not None and child.started_by is None:
-            agents.setdefault(child.anchor.name, deque()).append(child.anchor)
-    for request in requests:
-        if request.execution is not None:
-            has_failed = request.execution.status == "error"  # why, only the messages may tell
-            _apply_result(request.execution, told.status(request) if has_failed else request.result_status)
-            continue
-        following = bisect_right(starts, request.model.start_ns)
-        answered = not request.is_recorded or following < len(starts)
-        call = DraftCall(
-            request.name, request.id, request.arguments, request.arguments_text, "unset", None,
-            _latest_start(request, models, following), 0, None, True, request.turn, request.position,
-        )  # fmt: skip
-        call.resource = request.model.resource
-        if named := agents.get(request.name):  # an agent given to another as a tool, with no span for the tool
-            agent = named.popleft()
-            call.start_ns, call.status = agent.start_ns, agent.status
-        else:
-            status = told.status(request)
-            if status is None and (told.is_discarded(request) or told.is_unanswered(request)):
-                call.executed, call.known_by = False, "request"
-            else:
-                _weigh(call, run, request, status, answered=answered)
-        yield call
-
-
-def _apply_result(call: DraftCall, told: ResultStatus | None) -> None:
-    """Decide by what the model was told of a call that a span shows whether it ran."""
-    if told == "refused" and call.status != "ok":
-        call.executed = False
-    elif told in ("refused", "unclear") and call.executed:
-        _doubt(call, "the messages tell of a denial or refusal, its span of an execution")
-
-
-def _latest_start(request: RequestedCall, models: Sequence[GenAISpan], following: int) -> int:
-    """Returns when a call began that nobody timed: when the model had answered, at the latest when it was asked again."""
-    if not request.is_recorded:
-        return request.model.start_ns if request.turn >= 0 else 0
-    end_ns = request.model.end_ns
-    return min(end_ns, models[following].start_ns) if following < len(models) else end_ns
-
-
-def _weigh(
-    call: DraftCall, run: RunSpans, request: RequestedCall, told: ResultStatus | None, *, answered: bool
-) -> None:
-    """Decide by what the messages say of this call, not of others, whether it ran."""
-    all_have_spans = run.anchor is not None and run.anchor.tracing == "complete"
-    tools_have_spans = all_have_spans or bool(run.executions)
-    is_handoff = tools_have_spans and _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
-    call.known_by = "request" if told is None or told == "refused" else "result"
-    if told == "refused":
-        call.executed = False
-    elif is_handoff and not all_have_spans:
-        call.executed = False
-        if call.arguments:
-            _doubt(call, "it hands over to another agent, and nothing tells whether a tool does that")
-    elif told == "unclear":
-        _doubt(call, "the messages tell of a failure or of a denial")
-    elif told is not None:
-        call.status = told
-        if told == "error" and tools_have_spans and not _is_lossy(run):
-            _doubt(call, "the messages tell of a failure, and no span shows whether the tool ran")
-    elif answered:
-        _weigh_untold(call, run, request, tools_have_spans=tools_have_spans)
-    elif tools_have_spans:
-        call.executed = "missing_anchor" in run.incomplete
-        is_known = any(spans[0].name == call.name for spans in run.executions)
-        if call.executed or is_handoff or is_known or _may_have_failed_the_run(call, run):
-            _doubt(call, "the model asked for it last, and neither its span nor its result was seen")
-    elif run.anchor is None or run.anchor.status == "error":
-        call.executed = False
-        _doubt(call, "the run was interrupted after the model asked for it")
-    elif request.turn > 0:
-        _doubt(call, "the model asked for it last, and was told no result")
-
-
-def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:
-    """Whether the run ended with an error that may be the call's: not with the refusal of a call that never ran."""
-    anchor = run.anchor
-    return anchor is not None and anchor.status == "error" and refuses(anchor.refusal, call.name) != "yes"
-
-
-def _weigh_untold(call: DraftCall, run: RunSpans, request: RequestedCall, *, tools_have_spans: bool) -> None:
-    """The model was asked again, and nothing readable says what it was told."""
-    if not tools_have_spans:
-        call.status = "ok"
-    elif _is_lossy(run):
-        call.executed = request.result_status == "error" or any(spans[0].name == call.name for spans in run.executions)
-        call.status = "error" if call.executed else "unset"  # that is why there is no span
-        if not call.executed:
-            _doubt(call, "no span shows it, nor any other call of its tool")
-    else:
-        call.executed = False
-        _doubt(call, "its span was not seen, nor its result")
-
-
-def _doubt(call: DraftCall, sentence: str) -> None:
-    call.doubt, call.evidence = "uncertain_execution", sentence
-
-
-def _is_lossy(run: RunSpans) -> bool:
-    """Whether a call that fails leaves no span."""
-    return bool(run.executions) and all(spans[0].tracing == "lossy" for spans in run.executions)

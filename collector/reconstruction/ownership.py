@@ -12,7 +12,7 @@ from typing import Final
 from collector.model.genai_span import GenAISpan
 from collector.reconstruction.drafts import RunSpans, latest_start
 from collector.reconstruction.duplicates import SeenBy, absorb_calls, absorb_models
-from collector.reconstruction.requested_calls import CallIds, Owners
+from collector.reconstruction.known_calls import CallIds, Owners
 from collector.resumable import checkpoint
 
 MAX_OWNERS_COMPARED: Final = 100_000

@@ -17,9 +17,9 @@ from collector.reconstruction.context import ContextSettings, context_of
 from collector.reconstruction.doubts import call_doubts, run_doubts
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.indexing import index_spans
+from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.merging import merge_calls
 from collector.reconstruction.ordering import assign_steps, clock_of, contradicting_clocks
-from collector.reconstruction.requested_calls import KnownCalls
 from collector.reconstruction.runs import group_runs
 from collector.resumable import checkpoint
 from scorers.rules.intents import FoundIntent

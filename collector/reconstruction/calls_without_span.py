@@ -1,0 +1,125 @@
+"""Whether the calls that models requested and no span shows ran: by what the messages tell of each, not of others."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from collector.model.genai_span import GenAISpan
+from collector.payloads.messages import ResultStatus
+from collector.payloads.refusals import refuses
+from collector.reconstruction.drafts import DraftCall, RunSpans
+from collector.reconstruction.requested_calls import RequestedCall, ToldResults
+
+_HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
+
+
+def calls_without_span(
+    run: RunSpans, models: Sequence[GenAISpan], requests: Iterable[RequestedCall], told: ToldResults
+) -> Iterator[DraftCall]:
+    """Yields the calls that no span shows, each with the evidence for it. Of those that spans show, notes which never ran."""
+    starts = [model.start_ns for model in models]
+    agents: dict[str | None, deque[GenAISpan]] = {}
+    for child in run.children:
+        if child.anchor is not None and child.started_by is None:
+            agents.setdefault(child.anchor.name, deque()).append(child.anchor)
+    for request in requests:
+        if request.execution is not None:
+            has_failed = request.execution.status == "error"  # why, only the messages may tell
+            _apply_result(request.execution, told.status(request) if has_failed else request.result_status)
+            continue
+        following = bisect_right(starts, request.model.start_ns)
+        answered = not request.is_recorded or following < len(starts)
+        call = DraftCall(
+            request.name, request.id, request.arguments, request.arguments_text, "unset", None,
+            _latest_start(request, models, following), 0, None, True, request.turn, request.position,
+        )  # fmt: skip
+        call.resource = request.model.resource
+        if named := agents.get(request.name):  # an agent given to another as a tool, with no span for the tool
+            agent = named.popleft()
+            call.start_ns, call.status = agent.start_ns, agent.status
+        else:
+            status = told.status(request)
+            if status is None and (told.is_discarded(request) or told.is_unanswered(request)):
+                call.executed, call.known_by = False, "request"
+            else:
+                _weigh(call, run, request, status, answered=answered)
+        yield call
+
+
+def _apply_result(call: DraftCall, told: ResultStatus | None) -> None:
+    """Decide by what the model was told of a call that a span shows whether it ran."""
+    if told == "refused" and call.status != "ok":
+        call.executed = False
+    elif told in ("refused", "unclear") and call.executed:
+        call.doubt_execution("the messages tell of a denial or refusal, its span of an execution")
+
+
+def _latest_start(request: RequestedCall, models: Sequence[GenAISpan], following: int) -> int:
+    """Returns when a call began that nobody timed: when the model had answered, at the latest when it was asked again."""
+    if not request.is_recorded:
+        return request.model.start_ns if request.turn >= 0 else 0
+    end_ns = request.model.end_ns
+    return min(end_ns, models[following].start_ns) if following < len(models) else end_ns
+
+
+def _weigh(
+    call: DraftCall, run: RunSpans, request: RequestedCall, told: ResultStatus | None, *, answered: bool
+) -> None:
+    """Decide by what the messages say of this call, not of others, whether it ran."""
+    all_have_spans = run.anchor is not None and run.anchor.tracing == "complete"
+    tools_have_spans = all_have_spans or bool(run.executions)
+    is_handoff = tools_have_spans and _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
+    call.known_by = "request" if told is None or told == "refused" else "result"
+    if told == "refused":
+        call.executed = False
+    elif is_handoff and not all_have_spans:
+        call.executed = False
+        if call.arguments:
+            call.doubt_execution("it hands over to another agent, and nothing tells whether a tool does that")
+    elif told == "unclear":
+        call.doubt_execution("the messages tell of a failure or of a denial")
+    elif told is not None:
+        call.status = told
+        if told == "error" and tools_have_spans and not _is_lossy(run):
+            call.doubt_execution("the messages tell of a failure, and no span shows whether the tool ran")
+    elif answered:
+        _weigh_untold(call, run, request, tools_have_spans=tools_have_spans)
+    elif tools_have_spans:
+        call.executed = "missing_anchor" in run.incomplete
+        is_known = any(spans[0].name == call.name for spans in run.executions)
+        if call.executed or is_handoff or is_known or _may_have_failed_the_run(call, run):
+            call.doubt_execution("the model asked for it last, and neither its span nor its result was seen")
+    elif run.anchor is None or run.anchor.status == "error":
+        call.executed = False
+        call.doubt_execution("the run was interrupted after the model asked for it")
+    elif request.turn > 0:
+        call.doubt_execution("the model asked for it last, and was told no result")
+
+
+def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:
+    """Whether the run ended with an error that may be the call's: not with the refusal of a call that never ran."""
+    anchor = run.anchor
+    return anchor is not None and anchor.status == "error" and refuses(anchor.refusal, call.name) != "yes"
+
+
+def _weigh_untold(call: DraftCall, run: RunSpans, request: RequestedCall, *, tools_have_spans: bool) -> None:
+    """The model was asked again, and nothing readable says what it was told."""
+    if not tools_have_spans:
+        call.status = "ok"
+    elif _is_lossy(run):
+        call.executed = request.result_status == "error" or any(spans[0].name == call.name for spans in run.executions)
+        call.status = "error" if call.executed else "unset"  # that is why there is no span
+        if not call.executed:
+            call.doubt_execution("no span shows it, nor any other call of its tool")
+    else:
+        call.executed = False
+        call.doubt_execution("its span was not seen, nor its result")
+
+
+def _is_lossy(run: RunSpans) -> bool:
+    """Whether a call that fails leaves no span."""
+    return bool(run.executions) and all(spans[0].tracing == "lossy" for spans in run.executions)

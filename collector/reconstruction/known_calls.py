@@ -1,0 +1,107 @@
+"""Which runs of a trace know a call: those whose models requested it or were told of it, and those whose spans show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from collector.payloads.messages import may_contain_results, told_calls
+from collector.payloads.values import Arguments, parse_arguments
+from collector.reconstruction.drafts import RunSpans, by_start
+from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall, requested_calls
+from collector.resumable import checkpoint
+
+
+class CallIds:
+    """The ids of the calls that spans requested, executed, and were told of: messages prove by them what belongs together."""
+
+    def __init__(self, *runs: RunSpans) -> None:
+        self.requested: set[str | None] = set()
+        self.known: set[str | None] = set()
+        """Executed, or told of."""
+        for run in runs:
+            self.add(run)
+
+    def add(self, run: RunSpans) -> None:
+        """Add the ids of ``run``."""
+        if run.models:
+            self.requested |= {call.id for call in requested_calls(sorted(run.models, key=by_start))} - {None}
+        self.known |= {execution[0].call_id for execution in run.executions} - {None}
+        for model in run.models:
+            if model.history is not None:
+                self.known |= {call.id for call in told_calls(model.history)} - {None}
+
+    def match(self, other: CallIds) -> bool:
+        """Whether one of the two requested what the other executed or was told of."""
+        return not self.requested.isdisjoint(other.known) or not self.known.isdisjoint(other.requested)
+
+
+class Owners:
+    """Finds, of many runs, those whose messages prove that spans are theirs."""
+
+    def __init__(self, runs: Sequence[RunSpans]) -> None:
+        self._requested: dict[str | None, dict[int, RunSpans]] = {}
+        self._known: dict[str | None, dict[int, RunSpans]] = {}
+        for run in runs:
+            checkpoint()
+            ids = CallIds(run)
+            for by_id, found in ((self._requested, ids.requested), (self._known, ids.known)):
+                for call_id in found:
+                    by_id.setdefault(call_id, {})[id(run)] = run
+
+    def requesters(self, call_id: str | None) -> list[RunSpans]:
+        """Returns the runs that requested the call of this id."""
+        return list(self._requested.get(call_id, {}).values())
+
+    def of(self, ids: CallIds) -> list[RunSpans]:
+        """Returns the runs that requested what is known by these ids, or know what these requested."""
+        found: dict[int, RunSpans] = {}
+        for by_id, wanted in ((self._requested, ids.known), (self._known, ids.requested)):
+            for call_id in wanted:
+                found |= by_id.get(call_id, {})
+        return list(found.values())
+
+
+class KnownCalls:
+    """The calls that the models of a trace's runs requested or its spans show, so far as they identify a call."""
+
+    def __init__(self, runs: Sequence[RunSpans] = ()) -> None:
+        self.runs = runs
+        self.lacking: set[int] = set()
+        """The parents, by ``id``, of runs with calls that may be unrecorded, and nothing tells of which of its runs."""
+        self._ids: dict[str, set[int]] | None = None
+        self._named: dict[str, list[tuple[int, Arguments]]] = {}
+
+    def has(self, request: RequestedCall, run: RunSpans) -> bool:
+        """Whether another run than ``run`` has this call, among the first MAX_CANDIDATES of its name or by its id."""
+        if request.id is not None and not self._by_id().get(request.id, set()) <= {id(run)}:
+            return True
+        return any(
+            owner != id(run) and (arguments is None or arguments == request.arguments)
+            for owner, arguments in self._named.get(request.name, ())[:MAX_CANDIDATES]
+        )
+
+    def note_lacking(self) -> None:
+        """Find runs that were told, by what they began with, of a call that no run has: one before them lacks it."""
+        for run in self.runs[1:]:
+            begun_with = None if run.anchor is None else run.anchor.user_input
+            if begun_with is None or not may_contain_results(begun_with):
+                continue
+            told = {call.id for call in told_calls(begun_with) if call.status is not None} - {None}
+            if not told <= self._by_id().keys():
+                self.lacking.add(id(run.parent))
+
+    def _by_id(self) -> dict[str, set[int]]:
+        if self._ids is None:
+            self._ids = self._read()
+        return self._ids
+
+    def _read(self) -> dict[str, set[int]]:
+        ids: dict[str, set[int]] = {}
+        for run in self.runs:
+            calls = [(call.id, call.name, call.arguments) for call in requested_calls(sorted(run.models, key=by_start))]
+            calls += [(s[0].call_id, s[0].name or "", parse_arguments(s[0].arguments)[0]) for s in run.executions]
+            for call_id, name, arguments in calls:
+                if call_id is not None:
+                    ids.setdefault(call_id, set()).add(id(run))
+                self._named.setdefault(name, []).append((id(run), arguments))
+        return ids
