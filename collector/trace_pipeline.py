@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
@@ -41,6 +42,9 @@ LARGE_BYTES: Final = 256 << 10
 """So is a trace that takes more memory, as the assembler counts it."""
 
 
+_NOTHING_SCORED: Final = Scored([], {})
+
+
 class Rules(NamedTuple):
     """The rules in force, and what follows from them for the evaluation of a trace."""
 
@@ -51,7 +55,8 @@ class Rules(NamedTuple):
     submits: bool
 
 
-class _Evaluation(NamedTuple):
+@dataclass(slots=True)
+class _Evaluation:
     """What was found out of a trace as it was."""
 
     trace: Trace
@@ -64,9 +69,9 @@ class _Evaluation(NamedTuple):
     embedded_in: float = 0.0
     """In how many seconds its texts are embedded, if it waits for that."""
     runs: Sequence[Run] = ()
-    scored: Scored = Scored([], {})
-    spans: EnvelopedItems = []  # noqa: RUF012 - replaced, never filled
-    events: EnvelopedItems = []  # noqa: RUF012
+    scored: Scored = _NOTHING_SCORED
+    spans: EnvelopedItems = field(default_factory=list)
+    events: EnvelopedItems = field(default_factory=list)
     collected: Sequence[ConversationRun] = ()
 
 
@@ -186,27 +191,32 @@ class TracePipeline:
                 return self._with_results(evaluation, *trace.unconfirmed)
             runs = reconstruct(trace.trace_id, list(trace.spans.values()), trace.parents(), rules.settings)
             if due is Due.SETTLED and any(doubt.name in AWAITED for run in runs for doubt in run.trajectory.doubts):
-                return evaluation._replace(wait="incomplete")
+                evaluation.wait = "incomplete"
+                return evaluation
             if not isinstance(due, str) and rules.set.embeds and (seconds := self._wait_for_texts(runs, rules.set)):
-                return evaluation._replace(embedded_in=seconds)
+                evaluation.embedded_in = seconds
+                return evaluation
             scored = rules.scoring.verdicts_of(trace, runs, evaluation.release)
             if due is Due.SETTLED and self._confirms and scored.may_change(rules.set):
-                return evaluation._replace(wait="confirm", unconfirmed=(rules, runs, scored))
+                evaluation.wait, evaluation.unconfirmed = "confirm", (rules, runs, scored)
+                return evaluation
             return self._with_results(evaluation, rules, runs, scored)
         except Exception as error:  # noqa: BLE001 - a bug, or a trace nobody expected, must not end the process
             _log.exception("trace %s could not be scored", trace.trace_id.hex())
             return self._failed(evaluation, runs, error)
 
     def _with_results(self, evaluation: _Evaluation, rules: Rules, runs: Sequence[Run], scored: Scored) -> _Evaluation:
-        trace = evaluation.trace
-        spans, events = self._results.of_trace(trace, scored.verdicts)
-        collected = list(collect(trace, runs, scored.verdicts)) if rules.collects_runs else ()
-        return evaluation._replace(runs=runs, scored=scored, spans=spans, events=events, collected=collected)
+        trace, evaluation.runs, evaluation.scored = evaluation.trace, runs, scored
+        evaluation.spans, evaluation.events = self._results.of_trace(trace, scored.verdicts)
+        if rules.collects_runs:
+            evaluation.collected = list(collect(trace, runs, scored.verdicts))
+        return evaluation
 
     def _failed(self, evaluation: _Evaluation, runs: Sequence[Run], error: Exception) -> _Evaluation:
-        scored = self.rules.scoring.failed(evaluation.trace, runs, evaluation.release, error)
-        spans, events = self._results.of_trace(evaluation.trace, scored.verdicts)
-        return evaluation._replace(runs=runs, scored=scored, spans=spans, events=events)
+        evaluation.wait, evaluation.runs, evaluation.collected = "", runs, ()
+        evaluation.scored = scored = self.rules.scoring.failed(evaluation.trace, runs, evaluation.release, error)
+        evaluation.spans, evaluation.events = self._results.of_trace(evaluation.trace, scored.verdicts)
+        return evaluation
 
     def _wait_for_texts(self, runs: Sequence[Run], rules: RuleSet) -> float:
         """The user's words first: which rule looks at which arguments may depend on the intent they show."""
@@ -224,10 +234,7 @@ class TracePipeline:
             self._assembler.postpone(trace, self._clock.now() + evaluation.embedded_in)
         else:
             export = self._record(trace, evaluation)
-            known_by_results = any(
-                call.known_by == "result" for run in evaluation.runs for call in run.trajectory.calls
-            )
-            if trace.histories and not known_by_results:
+            if trace.histories and not _is_known_by_results(evaluation.runs):
                 self._assembler.drop_histories(trace)  # large, and no evidence that a revision would need
             evicted = self._assembler.close(trace)
             if self._journal is not None:
@@ -266,6 +273,10 @@ class TracePipeline:
 
 
 _MAX_COUNTED: Final = 100  # verdicts counted in one step
+
+
+def _is_known_by_results(runs: Iterable[Run]) -> bool:
+    return any(call.known_by == "result" for run in runs for call in run.trajectory.calls)
 
 
 def _is_large(trace: Trace) -> bool:

@@ -94,7 +94,7 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
     genai_span.name = name
     _read_call(genai_span, span, values)
     has_evidence = genai_span.call_id is not None or genai_span.arguments is not None
-    genai_span.is_guess = not has_evidence or words_of(span.name) != words_of(name)
+    genai_span.tracing = "" if has_evidence and words_of(span.name) == words_of(name) else "guessed"
     return genai_span
 
 

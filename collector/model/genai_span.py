@@ -74,13 +74,12 @@ class GenAISpan:
     """TOOL: as received, parsed when the run is reconstructed."""
     status: Status = "unset"
     error_type: str | None = None
-    tracing: Literal["", "complete", "lossy", "apart"] = ""
+    tracing: Literal["", "complete", "lossy", "apart", "guessed"] = ""
     """AGENT: "complete" if every tool execution leaves a span, "apart" if its run goes on in other traces.
-    TOOL: "lossy" if one that fails leaves none."""
+    TOOL: "lossy" if one that fails leaves none, "guessed" if nothing but its attributes says that the span is a tool's, which a
+    step on the way to the tool may carry as well."""
     refusal: Refusal | None = None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
-    is_guess: bool = False
-    """TOOL: nothing but its attributes says that it is one, which a step on the way to it may carry as well."""
     is_pending: bool = False
     """TOOL: its arguments were recorded and no result, by an instrumentation that records results."""
     agent: str | None = None

@@ -94,12 +94,12 @@ def _named(run: RunSpans) -> Iterator[list[GenAISpan]]:
 
 
 def _has_guesses(run: RunSpans) -> bool:
-    return any(span.is_guess for spans in run.executions for span in spans)
+    return any(span.tracing == "guessed" for spans in run.executions for span in spans)
 
 
 def _is_told(span: GenAISpan) -> bool:
     """Whether more than its tool's name says that the span is a call."""
-    return not span.is_guess or span.call_id is not None or span.arguments is not None
+    return span.tracing != "guessed" or span.call_id is not None or span.arguments is not None
 
 
 def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[GenAISpan]) -> None:
@@ -226,7 +226,7 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     call.executed = refused != "yes"
     if refused == "maybe":
         call.doubt_execution("its error may be a denial")
-    if all(span.is_guess for span in spans):
+    if all(span.tracing == "guessed" for span in spans):
         call.doubt_execution("only its attributes say that its span is the call of a tool")
     inner_status: Status = "unset"
     for inner in spans[1:]:

@@ -101,8 +101,8 @@ def test_once_it_runs_it_stops(number: signal.Signals) -> None:
 
 
 def config() -> Config:
-    anywhere = {"endpoint": "127.0.0.1:0"}
+    anywhere, nobody = {"endpoint": "127.0.0.1:0"}, {"endpoint": "127.0.0.1:1"}
     return Config.model_validate({
         "receivers": {"otlp": {"protocols": {"grpc": anywhere, "http": anywhere}}}, "admin": anywhere, "spool": "memory",
-        "exporters": {"prometheus": anywhere, "otlp": anywhere},
+        "exporters": {"prometheus": anywhere, "otlp": nobody},
     })  # fmt: skip
