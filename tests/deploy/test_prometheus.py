@@ -116,7 +116,7 @@ def post(collector: CollectorProcess, body: bytes) -> None:
 
 
 def odd_traffic(collector: CollectorProcess, number: int) -> None:
-    """What makes the rarer metrics move: no rule, twice, late, unreadable, refused, too many labels, wrong rules."""
+    """What makes the rarer metrics move: no rule, twice, late, unreadable, unknown, refused, too many labels, wrong rules."""
     trace = bytes([number]) * 16
     talk: dict[str, Any] = {"gen_ai__conversation__id": f"c-{number}"}
     words = '[{"role": "user", "parts": [{"type": "text", "content": "I want my money back"}]}]'
@@ -131,7 +131,9 @@ def odd_traffic(collector: CollectorProcess, number: int) -> None:
     wait_for(lambda: collector.metric(series) > scored)
     post(collector, data.traces(data.tool(3, 1, "search", trace_id=trace)).SerializeToString())
     judged_traffic(collector, number)
-    post(collector, data.traces(data.span(9, 1, trace_id=trace, gen_ai__odd="?"), scope="new-sdk").SerializeToString())
+    unread = data.span(9, 1, trace_id=trace, gen_ai__odd="?")
+    by_shape = data.span(10, 1, "tool:search", trace_id=trace, step__tool__name="search", step__tool__input="{}")
+    post(collector, data.traces(unread, by_shape, scope="new-sdk").SerializeToString())
     labelled = [
         data.agent(index + 1, trace_id=bytes([number, index]) * 8, rightcall__route=f"/{index}")
         for index in range(3, 253)
