@@ -62,7 +62,7 @@ def test_a_score_is_bounded_deterministic_and_complete(compiled: CompiledRule, t
     assert not (score.label == "pass" and score.value < 1.0)
 
 
-COSTS = re.compile(r"\((\d+)\)")
+COSTS = re.compile(r"\(cost (\d+)\)")
 FORMULA = re.compile(r"^score (\d\.\d{3}) = 1 - (\d+)/\((\d+(?: \+ \d+)+)\): ")
 
 

@@ -78,5 +78,5 @@ def test_without_an_expectation_creation_raises(options: dict[str, Any]) -> None
 
 
 def test_options_have_the_names_of_the_original() -> None:
-    with pytest.raises(ValueError, match=r"mastra_code option 'expectedToolOrder\.1': Input should be a valid string"):
+    with pytest.raises(ValueError, match=r"mastra_code option 'expectedToolOrder\.1' must be text, not 5"):
         mastra_code.create(expectedToolOrder=["a", 5])
