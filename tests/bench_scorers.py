@@ -39,6 +39,7 @@ def actual_calls(expected: Sequence[Call], run: int) -> list[Call]:
 
 def options(system: str, expected: Sequence[Call]) -> dict[str, Any]:
     """Options with which each system does its usual work."""
+    first, tools = expected[0]["tool"], list(dict.fromkeys(call["tool"] for call in expected))
     judged = [{"toolCalled": call["tool"], "wasAppropriate": True, "reasoning": "asked for"} for call in expected]
     usual: dict[str, dict[str, Any]] = {
         "adk": {"match_type": "IN_ORDER"},
@@ -46,8 +47,13 @@ def options(system: str, expected: Sequence[Call]) -> dict[str, Any]:
         "axion": {"check_parameters": True, "parameter_matching_strategy": "subset"},
         "azure_tne": {"matching_mode": "in_order_match", "with_params": True},
         "deepeval": {"check_args": True, "should_consider_ordering": True},
-        "mastra_code": {"expectedToolOrder": list(dict.fromkeys(call["tool"] for call in expected))},
+        "deepeval_permission": {"allowed_tools": tools},
+        "mastra_checks": {"check": "calledTool", "arg": first},
+        "mastra_code": {"expectedToolOrder": tools},
         "mastra_llm": {"judge": {"evaluations": judged}},
+        "promptfoo": {"assertion": "tool-used", "value": first},
+        "pydantic_evals": {"evaluator": "TrajectoryMatch"},
+        "strands_scorers": {"scorer": "exact"},
         "vertex": {"metric": "in_order_match"},
     }
     return usual.get(system, {})

@@ -25,7 +25,7 @@ from collector.config.model import Config
 from collector.offline.score import score_files
 from collector.otlp import lazy
 from collector.otlp.structure import Envelope
-from collector.receivers.otlp_file import read_file, trace_sets
+from collector.receivers.otlp_file import read_set, trace_sets
 from collector.reconstruction.reconstruct import Run
 from collector.scoring.verdict import Verdict
 from collector.service.service import Service
@@ -148,8 +148,8 @@ def body_of(pieces: Iterable[Piece]) -> bytes:
 
 
 def pieces_of(folder: Path) -> Iterator[Piece]:
-    for file in chain.from_iterable(trace_sets(folder)):
-        for signal, request in read_file(file):
+    for files in trace_sets(folder):
+        for _, signal, request in read_set(files):
             for envelope, items in lazy.iter_scopes(request):
                 yield from ((signal, envelope, raw) for raw in items)
 
