@@ -6,7 +6,7 @@ one piece of work runs at any time, on the thread that resumes it: what it share
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
@@ -61,8 +61,12 @@ def checkpoint() -> None:
         _resumed[-1].parent.switch()  # type: ignore[union-attr]  # it is resumed by its parent
 
 
-def in_parts(items: Iterable[_T]) -> Iterator[list[_T]]:
-    """Yields the items in lists of some hundreds, each after a checkpoint: for loops that do little for each item."""
+def in_parts(items: Collection[_T]) -> Iterable[Collection[_T]]:
+    """Returns the items in parts of some hundreds, each after a checkpoint: for loops that do little for each item."""
+    return (items,) if len(items) <= _PART else _parts(items)
+
+
+def _parts(items: Iterable[_T]) -> Iterator[list[_T]]:
     rest = iter(items)
     while part := list(islice(rest, _PART)):
         checkpoint()

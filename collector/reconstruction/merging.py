@@ -62,7 +62,8 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
 
 def _recorded_calls(run: RunSpans) -> list[DraftCall]:
     """Returns the calls that spans show: the run's own, and those that may be its own or another's."""
-    calls = [_merge_execution(spans) for spans in _named(run)]
+    executions = run.executions if all(map(_is_usual, run.executions)) else _named(run)
+    calls = [_merge_execution(spans) for spans in executions]
     for disputed in run.disputed:
         disputed_calls = merge_calls(disputed, KnownCalls())
         run.has_unrecorded_calls |= disputed.has_unrecorded_calls
@@ -80,6 +81,11 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
         for call in calls:
             call.enclosing_id = run.enclosing.get(call.span_id or b"")
     return calls
+
+
+def _is_usual(spans: Sequence[GenAISpan]) -> bool:
+    """Whether one span recorded the execution, which names the tool and is the tool's for sure."""
+    return len(spans) == 1 and spans[0].name is not None and spans[0].tracing != "guessed"
 
 
 def _named(run: RunSpans) -> Iterator[list[GenAISpan]]:
@@ -216,7 +222,7 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     """Returns one call from the spans that record it, outermost first: an inner one supplies what the outer one lacks."""
     outer = spans[0]
     arguments, text = parse_arguments(outer.arguments)
-    name = next((span.name for span in spans if span.name is not None), "")
+    name = outer.name if outer.name is not None else next((span.name for span in spans if span.name is not None), "")
     call = DraftCall(
         name, outer.call_id, arguments, text, outer.status, outer.error_type,
         outer.start_ns, outer.end_ns, outer.span_id,
@@ -226,7 +232,7 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     call.executed = refused != "yes"
     if refused == "maybe":
         call.doubt_execution("its error may be a denial")
-    if all(span.tracing == "guessed" for span in spans):
+    if outer.tracing == "guessed" and all(span.tracing == "guessed" for span in spans):
         call.doubt_execution("only its attributes say that its span is the call of a tool")
     inner_status: Status = "unset"
     for inner in spans[1:]:

@@ -79,6 +79,8 @@ def _scores(verdict: Verdict) -> Iterator[tuple[str, AttributeValue]]:
 
 def extra_tools(verdict: Verdict) -> tuple[str, ...]:
     """The names of calls that the rule does not allow."""
+    if _EXTRA.isdisjoint(verdict.outcomes):
+        return ()
     calls = verdict.run.trajectory.calls
     return tuple([c.name for c, outcome in zip(calls, verdict.outcomes, strict=True) if outcome in _EXTRA])
 
