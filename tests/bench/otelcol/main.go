@@ -33,7 +33,7 @@ func factories() (otelcol.Factories, error) {
 }
 
 func main() {
-	files := confmap.ResolverSettings{ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()}}
+	files := confmap.ResolverSettings{ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()}, DefaultScheme: "file"}
 	command := otelcol.NewCommand(otelcol.CollectorSettings{
 		Factories:              factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: files},
