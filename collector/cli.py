@@ -78,9 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         "rightcall score --rules rules/ traces/",
         "rightcall score --rules rules/ --format junit --min-accuracy 0.9 --fail-on forbidden,error,no_rule traces/",
     )  # fmt: skip
-    score.add_argument(
-        "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"
-    )
+    _add_rules(score)
     score.add_argument("--format", choices=["table", "jsonl", "junit", "markdown"], default="table")
     score.add_argument(
         "--fail-on", type=_kinds, default=("forbidden",), metavar="KINDS",
@@ -100,9 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         "rightcall explain --rules rules/ TRACE_ID traces/",
     )  # fmt: skip
     explain.add_argument("trace_id", metavar="TRACE_ID", help="its hexadecimal id, or the beginning of it")
-    explain.add_argument(
-        "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"
-    )
+    _add_rules(explain)
     explain.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     explain.set_defaults(command=_explain)
 
@@ -153,6 +149,12 @@ def _add(commands: Any, name: str, summary: str, *examples: str) -> argparse.Arg
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     return parser
+
+
+def _add_rules(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"
+    )
 
 
 KINDS = ("fail", "forbidden", "error", "ambiguous", "incomplete", "no_rule")
