@@ -14,13 +14,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
 
 from collector import __version__
+from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, diff, write_lines
 from collector.errors import ConfigError, RightcallError
 from collector.otlp import wire
-
-SUCCESS, FAILED, UNUSABLE = 0, 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,18 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _exit_on_signals():
             return int(options.command(options))
     except RightcallError as error:
-        _print(str(error), sys.stderr)
+        write_lines(str(error), sys.stderr)
         return UNUSABLE
     except BrokenPipeError:  # the reader, such as `head`, is done
         sys.stderr.close()
         return SUCCESS
-
-
-def _print(text: str, stream: TextIO) -> None:
-    """Print lines that may quote files and traces."""
-    from scorers.quoting import printable  # noqa: PLC0415 - with it comes the whole package
-
-    print("\n".join(map(printable, text.split("\n"))), file=stream)
 
 
 @contextmanager
@@ -73,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--config", type=Path, required=True, metavar="FILE")
     run.set_defaults(command=_run)
 
-    score = _add(
+    score = add_command(
         commands, "score", "score recorded traces from files or folders",
         "rightcall score --rules rules/ traces/",
         "rightcall score --rules rules/ --format junit --min-accuracy 0.9 --fail-on forbidden,error,no_rule traces/",
@@ -93,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     score.set_defaults(command=_score)
 
-    explain = _add(
+    explain = add_command(
         commands, "explain", "show one recorded trace: its calls, doubts, rules, and what differs",
         "rightcall explain --rules rules/ TRACE_ID traces/",
     )  # fmt: skip
@@ -102,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     explain.set_defaults(command=_explain)
 
-    init = _add(
+    init = add_command(
         commands, "init", "write a first rule file with a test, and a configuration",
         "rightcall init first/",
         "rightcall init --from traces/ learned/",
@@ -114,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     init.set_defaults(command=_init)
 
-    check = _add(
+    check = add_command(
         commands, "check", "validate rule files and run their own tests; exit 1 on failure",
         "rightcall check rules/",
         "rightcall check --config collector.yaml",
@@ -126,6 +117,8 @@ def _parser() -> argparse.ArgumentParser:
         "--systems", action="store_true", help="list the scorers that a rule may name, and their options"
     )
     check.set_defaults(command=_check)
+
+    diff.add(commands)
 
     record = commands.add_parser("record", help="run a command and keep the telemetry it sends, for score")
     record.add_argument("-o", "--output", type=Path, default=Path("traces"), metavar="DIR", help="default: traces")
@@ -139,15 +132,6 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="replay recorded agent traffic into a collector and show its scores")
     demo.add_argument("--seconds", type=float, metavar="N", help="stop after N seconds; without it, at Ctrl-C")
     demo.set_defaults(command=_demo)
-    return parser
-
-
-def _add(commands: Any, name: str, summary: str, *examples: str) -> argparse.ArgumentParser:
-    """Add a command whose help ends with examples."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=summary, description=summary, epilog="\n  ".join(["examples:", *examples]),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
     return parser
 
 
@@ -221,15 +205,15 @@ def _score(options: argparse.Namespace) -> int:
     rules = load_rules(rule_paths(options.rules))
     for remark in rules.remarks:
         if remark.is_mistake:
-            _print(f"warning: {remark.text}", sys.stderr)
+            write_lines(f"warning: {remark.text}", sys.stderr)
     rows = [row_of(verdict) for verdict in score_files(options.paths, rules)]
     gate = Gate(options.fail_on, options.min_runs, options.min_accuracy, options.fail_under, bool(options.rules))
     objections = gate.objections(tally(rows))
     sys.stdout.write(report.FORMATS[options.format](rows, objections))
     for rule, scorer in rules.judges({row["rule"] for row in rows}):
-        _print(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has", sys.stderr)
+        write_lines(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has", sys.stderr)
     for objection in objections:
-        _print(f"rightcall score: not met: {objection}", sys.stderr)
+        write_lines(f"rightcall score: not met: {objection}", sys.stderr)
     return FAILED if objections else SUCCESS
 
 
@@ -240,7 +224,7 @@ def _explain(options: argparse.Namespace) -> int:
     from collector.scoring.rule_files import load_rules  # noqa: PLC0415
 
     rules = load_rules(rule_paths(options.rules))
-    _print(explain(options.trace_id, score_files(options.paths, rules), rules), sys.stdout)
+    write_lines(explain(options.trace_id, score_files(options.paths, rules), rules), sys.stdout)
     return SUCCESS
 
 
@@ -252,16 +236,16 @@ def _init(options: argparse.Namespace) -> int:
     try:
         written = init(options.folder, [verdict.run for verdict in score_files(options.recordings, load_rules([]))])
     except OSError as error:
-        _print(f"{error.filename}: cannot be written: {error.strerror}", sys.stderr)
+        write_lines(f"{error.filename}: cannot be written: {error.strerror}", sys.stderr)
         return UNUSABLE
     rules, config = written
     recordings = " ".join(map(str, options.recordings)) or "traces/"
-    _print("\n".join([*(f"wrote {path}" for path in written), "next:"]), sys.stdout)
-    _print(
+    write_lines("\n".join([*(f"wrote {path}" for path in written), "next:"]), sys.stdout)
+    write_lines(
         f"  rightcall check {rules.parent}                        # validate the rules and run their tests", sys.stdout
     )
-    _print(f"  rightcall score --rules {rules.parent} {recordings}    # score recorded runs", sys.stdout)
-    _print(f"  rightcall run --config {config}             # score what your agents send", sys.stdout)
+    write_lines(f"  rightcall score --rules {rules.parent} {recordings}    # score recorded runs", sys.stdout)
+    write_lines(f"  rightcall run --config {config}             # score what your agents send", sys.stdout)
     return SUCCESS
 
 
@@ -280,11 +264,11 @@ def _check(options: argparse.Namespace) -> int:
         paths = rule_paths([*options.rules, *(config.rules if config else ())])
         report, passed = check_rules(paths)
     except ConfigError as error:
-        _print(str(error), sys.stderr)
+        write_lines(str(error), sys.stderr)
         return FAILED
     for place, doubt in config.exporters.doubts() if config else ():
-        _print(f"warning: {options.config}: {place}: {doubt}", sys.stderr)
-    _print(report, sys.stdout)
+        write_lines(f"warning: {options.config}: {place}: {doubt}", sys.stderr)
+    write_lines(report, sys.stdout)
     return SUCCESS if passed else FAILED
 
 

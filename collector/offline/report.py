@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.etree import ElementTree
 
 from collector.offline.gate import tally
@@ -64,15 +64,15 @@ def markdown(rows: Sequence[Row], objections: Sequence[str] = ()) -> str:
         for evaluation in row["evaluations"] or [None]:
             why = evaluation["explanation"] if evaluation else row.get("unscored_reason", "")
             cells = [row["trace_id"], row["agent"] or "", _rule(row) or "no rule", calls, *_cells(evaluation), why]
-            lines.append("| " + " | ".join(map(_markdown_text, cells)) + " |")
-    lines += ["", _markdown_text(tally(rows).sentence())]
-    lines += [f"\n**Not met**: {_markdown_text(objection)}" for objection in objections]
+            lines.append("| " + " | ".join(map(markdown_text, cells)) + " |")
+    lines += ["", markdown_text(tally(rows).sentence())]
+    lines += [f"\n**Not met**: {markdown_text(objection)}" for objection in objections]
     groups = groups_of(rows)
     for group in groups[:MAX_GROUPS]:
         # No line of the block can end it: each begins with spaces and a symbol, or is indented by four.
         lines += [
             "",
-            f"- {_markdown_text(group.sentence)}",
+            f"- {markdown_text(group.sentence)}",
             "",
             "```text",
             *(f"    {line}" for line in group.lines),
@@ -87,35 +87,41 @@ _MARKDOWN = re.compile(r"[&<>@]|[\\`*|~$\[\]]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "@&#8203;"}  # a zero-width space ends a mention
 
 
-def _markdown_text(text: str) -> str:
+def markdown_text(text: str) -> str:
     """Returns the text as Markdown that shows it and does nothing else."""
     return _MARKDOWN.sub(lambda found: _ENTITIES.get(found[0]) or f"\\{found[0]}", printable(text))
 
 
 def table(rows: Sequence[Row], _: Sequence[str] = ()) -> str:
     """A table for a terminal, why runs failed, by reason, and the figures."""
+    heading = ("trace", "agent", "rule", "calls", "scorer", "score", "label")
+    return render_table(heading, _table_rows(rows)) + "".join(f"{line}\n" for line in _ending(rows))
+
+
+def _table_rows(rows: Sequence[Row]) -> Iterator[Sequence[str | Sequence[str]]]:
+    for row in rows:
+        run = (row["trace_id"], row["agent"] or "", _rule(row) or "-", [_sketch(call) for call in row["tool_calls"]])
+        for evaluation in row["evaluations"] or [None]:
+            name, score, label = _cells(evaluation)
+            yield *run, name, score, label or row.get("unscored_reason", "")
+
+
+def render_table(heading: Sequence[str], rows: Iterable[Sequence[str | Sequence[str]]]) -> str:
+    """A table for a terminal. A cell is a line, or a sequence of them; what a terminal obeys or hides is escaped."""
     from rich.console import Console  # noqa: PLC0415 - a collector never needs it
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    def cell(*lines: str) -> Text:  # not a str, in which rich reads markup
-        return Text("\n".join(map(printable, lines)))
-
-    shown = Table("trace", "agent", "rule", "calls", "scorer", "score", "label", title=None)
+    shown = Table(*heading, title=None)
     shown.columns[0].overflow = "fold"
     for row in rows:
-        run, calls = [cell(row["trace_id"]), cell(row["agent"] or "")], cell(*map(_sketch, row["tool_calls"]))
-        for evaluation in row["evaluations"] or [None]:
-            name, score, label = _cells(evaluation)
-            label = label or row.get("unscored_reason", "")
-            shown.add_row(*run, cell(_rule(row) or "-"), calls, *map(cell, (name, score, label)))
+        cells = ([cell] if isinstance(cell, str) else cell for cell in row)
+        shown.add_row(*(Text("\n".join(map(printable, lines))) for lines in cells))  # in a str rich reads markup
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console = Console(width=_WIDTH)
     with console.capture() as captured:
         console.print(shown)
-        for line in _ending(rows):
-            console.print(Text(line), soft_wrap=True)
     return captured.get()
 
 

@@ -61,14 +61,20 @@ def row_of(verdict: Verdict) -> Row:
 
 def _why(verdict: Verdict) -> Row:
     """The difference from what the rule expects, and in a few words what stands against a pass."""
-    difference = verdict.difference()
-    reasons: list[str] = list(difference.reasons)
+    return {"reasons": reasons_of(verdict), "difference": verdict.difference().data(values=True)}
+
+
+def reasons_of(verdict: Verdict) -> list[str]:
+    """Returns what stands against a pass, in a few words without values; nothing for a pass and where no rule scored it."""
+    if verdict.label in ("", "pass"):
+        return []
     primary = next(evaluation.score for evaluation in verdict.evaluations if evaluation.primary)
+    reasons: list[str] = list(verdict.difference().reasons)
     if primary.label == "error":
         reasons = [str(primary.details.get("error.type", "error"))]
     elif primary.label != "fail":
         reasons = list(verdict.doubts)
-    return {"reasons": reasons or [primary.explanation], "difference": difference.data(values=True)}
+    return reasons or [primary.explanation]
 
 
 def _forbidden(verdict: Verdict) -> bool:

@@ -1,0 +1,28 @@
+"""Commands that `collector.cli` adds to ``rightcall``, one module each, and what all commands share.
+
+A module has ``add``, which declares arguments and imports nothing heavy: the rest is imported when the command runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, TextIO
+
+SUCCESS, FAILED, UNUSABLE = 0, 1, 2
+"""Exit codes: success, a check failed, wrong usage or unreadable input."""
+
+
+def add_command(commands: Any, name: str, summary: str, *examples: str) -> argparse.ArgumentParser:
+    """Add a command whose help ends with examples."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=summary, epilog="\n  ".join(["examples:", *examples]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    return parser
+
+
+def write_lines(text: str, stream: TextIO) -> None:
+    """Print lines that may quote files and traces."""
+    from scorers.quoting import printable  # noqa: PLC0415 - with it comes the whole package
+
+    print("\n".join(map(printable, text.split("\n"))), file=stream)
