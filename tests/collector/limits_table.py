@@ -161,6 +161,11 @@ CONSTANTS = {
         "collector/otlp/test_structure.py::test_what_is_beyond_a_limit_is_refused",
     "collector.service.turns._MAX_WAITING":
         "collector/service/test_turns.py::test_more_work_than_senders_wait_for_is_refused_and_counts_until_it_is_done",
+    "collector.span_processor.MAX_QUEUED_BYTES":
+        "collector/test_span_processor.py::test_large_spans_fill_the_queue_as_well",
+    "collector.span_processor.MAX_QUEUED_SPANS":
+        "collector/test_span_processor.py::"
+        "test_a_stuck_exporter_holds_up_no_agent_and_a_full_queue_makes_no_wrong_verdicts",
     "collector.transport.backoff.MAX_RETRY_AFTER":
         "collector/exporters/test_otlp_faults.py::test_http_waits_as_long_as_the_backend_asks",
     "collector.transport.credentials.MAX_FILE_BYTES":

@@ -1,0 +1,275 @@
+"""Agent runs scored in their own process: the events that come out, and that the agent never notices."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from opentelemetry import trace
+from opentelemetry._logs import Logger, LogRecord
+from opentelemetry.sdk._logs import LoggerProvider, ReadableLogRecord
+from opentelemetry.sdk._logs.export import (
+    InMemoryLogRecordExporter,
+    LogRecordExporter,
+    LogRecordExportResult,
+    SimpleLogRecordProcessor,
+)
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import Tracer
+
+from collector import span_processor
+from collector.errors import ConfigError
+from scorers.opentelemetry import ScoringSpanProcessor
+from tests.waiting import wait_for
+
+RULES = """
+rules:
+  - name: orders
+    match: {agent: shop-*}
+    expect: {sequence: [{tool: lookup, arguments: {id: {regex: "^ord_"}}}, refund]}
+"""
+AGENT = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "shop-helper"}
+
+
+class Process:
+    """The providers of a process, with a processor that scores."""
+
+    def __init__(self, rules: Path, exporter: LogRecordExporter) -> None:
+        self.logs = LoggerProvider(shutdown_on_exit=False)
+        self.logs.add_log_record_processor(SimpleLogRecordProcessor(exporter))
+        self.processor = ScoringSpanProcessor(rules, logger_provider=self.logs)
+        self.traces = TracerProvider(shutdown_on_exit=False)
+        self.traces.add_span_processor(self.processor)
+        self.tracer = self.traces.get_tracer("agent")
+
+    def shutdown(self) -> None:
+        self.traces.shutdown()
+        self.logs.shutdown()
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    return tmp_path
+
+
+@pytest.fixture
+def exported() -> InMemoryLogRecordExporter:
+    return InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
+
+
+@pytest.fixture
+def process(rules: Path, exported: InMemoryLogRecordExporter) -> Iterator[Process]:
+    process = Process(rules, exported)
+    yield process
+    process.shutdown()
+
+
+def call(tracer: Tracer, name: str, arguments: str = "{}") -> None:
+    said = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.arguments": arguments}
+    with tracer.start_as_current_span(name, attributes=said):
+        pass
+
+
+def run_agent(tracer: Tracer, *tools: str, order: str = "ord_7") -> str:
+    with tracer.start_as_current_span("invoke", attributes=AGENT) as span:
+        for name in tools:
+            call(tracer, name, f'{{"id": "{order}"}}')
+    return format(span.get_span_context().trace_id, "032x")
+
+
+def labels(exported: InMemoryLogRecordExporter) -> list[tuple[str, object]]:
+    """Trace id and label of each event."""
+    records = [record.log_record for record in exported.get_finished_logs()]
+    return [
+        (format(record.trace_id or 0, "032x"), (record.attributes or {})["gen_ai.evaluation.score.label"])
+        for record in records
+    ]
+
+
+def test_a_run_that_ended_is_an_event_after_a_flush(process: Process, exported: InMemoryLogRecordExporter) -> None:
+    good = run_agent(process.tracer, "lookup", "refund")
+    bad = run_agent(process.tracer, "lookup", "delete_order", order="7")
+    assert process.traces.force_flush()
+    assert sorted(labels(exported)) == sorted([(good, "pass"), (bad, "fail")])
+    (record,) = [
+        one.log_record for one in exported.get_finished_logs() if format(one.log_record.trace_id or 0, "032x") == bad
+    ]
+    assert record.event_name == "gen_ai.evaluation.result"
+    attributes = record.attributes or {}
+    assert attributes["rightcall.rule"] == "orders"
+    assert attributes["rightcall.missing_tools"] == ("refund",)
+    assert "lookup.id does not match ^ord_" in str(record.body)
+    assert '"7"' not in str(record.body)
+
+
+def test_it_needs_no_flush(process: Process, exported: InMemoryLogRecordExporter) -> None:
+    good = run_agent(process.tracer, "lookup", "refund")
+    wait_for(lambda: labels(exported) == [(good, "pass")])
+
+
+def test_a_run_waits_for_the_spans_above_it(process: Process, exported: InMemoryLogRecordExporter) -> None:
+    with process.tracer.start_as_current_span("POST /chat"):
+        run_agent(process.tracer, "lookup", "refund")
+        assert process.traces.force_flush()
+        assert labels(exported) == []
+    assert process.traces.force_flush()
+    assert [label for _, label in labels(exported)] == ["pass"]
+
+
+def test_shutdown_scores_what_is_left_as_it_is_and_ends_the_thread(
+    process: Process, exported: InMemoryLogRecordExporter
+) -> None:
+    with trace.use_span(process.tracer.start_span("POST /chat")):
+        run_agent(process.tracer, "lookup")
+    process.processor.shutdown()
+    assert [label for _, label in labels(exported)] == ["fail"]
+    assert "rightcall" not in [thread.name for thread in threading.enumerate()]
+    run_agent(process.tracer, "lookup", "refund")
+    assert process.processor.force_flush()
+    process.processor.shutdown()
+    assert len(labels(exported)) == 1
+
+
+class _Stuck(LogRecordExporter):
+    """A backend that takes nothing until it is released."""
+
+    def __init__(self) -> None:
+        self.entered, self.release = threading.Event(), threading.Event()
+        self.exported: list[ReadableLogRecord] = []
+
+    def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
+        self.entered.set()
+        self.release.wait()
+        self.exported += batch
+        return LogRecordExportResult.SUCCESS
+
+    def shutdown(self) -> None:
+        pass
+
+    def force_flush(self, timeout_millis: int = 0) -> bool:
+        return True
+
+
+@pytest.fixture
+def stuck(rules: Path) -> Iterator[tuple[Process, _Stuck]]:
+    exporter = _Stuck()
+    process = Process(rules, exporter)
+    run_agent(process.tracer, "lookup", "refund")
+    exporter.entered.wait()
+    yield process, exporter
+    exporter.release.set()
+    process.shutdown()
+
+
+def test_a_stuck_exporter_holds_up_no_agent_and_a_full_queue_makes_no_wrong_verdicts(
+    stuck: tuple[Process, _Stuck], caplog: pytest.LogCaptureFixture
+) -> None:
+    process, exporter = stuck
+    whole = run_agent(process.tracer, "lookup", "refund")
+    with process.tracer.start_as_current_span("invoke", attributes=AGENT):
+        for _ in range(span_processor.MAX_QUEUED_SPANS):
+            call(process.tracer, "lookup", '{"id": "ord_7"}')
+        call(process.tracer, "refund")
+    assert not process.processor.force_flush(timeout_millis=1)
+    exporter.release.set()
+    assert process.processor.force_flush()
+    traces = [format(record.log_record.trace_id or 0, "032x") for record in exporter.exported]
+    assert traces[1:] == [whole]  # the other lacks spans: whatever its rule says would be wrong
+    assert "5 spans ended faster than they were scored" in caplog.text
+
+
+def test_large_spans_fill_the_queue_as_well(stuck: tuple[Process, _Stuck], caplog: pytest.LogCaptureFixture) -> None:
+    process, exporter = stuck
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "lookup", "input": "x" * (1 << 20)}
+    fit = span_processor.MAX_QUEUED_BYTES >> 20
+    for _ in range(fit + 3):
+        process.tracer.start_span("tool", attributes=attributes).end()
+    exporter.release.set()
+    assert process.processor.force_flush()
+    assert "4 spans ended faster" in caplog.text
+
+
+class _Broken(LoggerProvider):
+    """Of somebody else, with a bug."""
+
+    def get_logger(self, *_: object, **__: object) -> Logger:
+        return _BrokenLogger("", "")
+
+
+class _BrokenLogger(Logger):
+    def enabled(self, *_: object, **__: object) -> bool:
+        return True
+
+    def emit(self, record: LogRecord | None = None, **_: object) -> None:
+        raise ValueError("no disk")
+
+
+def test_an_error_is_logged_and_the_agent_goes_on(rules: Path, caplog: pytest.LogCaptureFixture) -> None:
+    processor = ScoringSpanProcessor(rules, logger_provider=_Broken(shutdown_on_exit=False))
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(processor)
+    for _ in range(2):
+        run_agent(provider.get_tracer("agent"), "lookup")
+        assert processor.force_flush()
+    processor.on_end(None)  # type: ignore[arg-type]
+    provider.shutdown()
+    assert caplog.text.count("ValueError: no disk") == 2
+    assert "a span could not be queued" in caplog.text
+
+
+def test_invalid_rules_are_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text("rules: [{nam: x}]")
+    with pytest.raises(ConfigError, match="did you mean name"):
+        ScoringSpanProcessor(tmp_path)
+
+
+SCRIPT = """
+import os, sys
+from opentelemetry import _logs
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import ConsoleLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.trace import TracerProvider
+from scorers.opentelemetry import ScoringSpanProcessor
+
+def start():
+    provider = TracerProvider()
+    provider.add_span_processor(ScoringSpanProcessor(sys.argv[1]))
+    return provider
+
+def run(provider, agent):
+    said = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent}
+    with provider.get_tracer("a").start_as_current_span("invoke", attributes=said):
+        pass
+
+silent = start()
+run(silent, "shop-0")
+silent.shutdown()
+
+logs = LoggerProvider()
+logs.add_log_record_processor(SimpleLogRecordProcessor(ConsoleLogRecordExporter(
+    formatter=lambda record: record.log_record.attributes["gen_ai.agent.name"] + chr(10))))
+_logs.set_logger_provider(logs)
+provider = start()
+run(provider, "shop-parent")
+child = os.fork()
+if not child:
+    run(provider, "shop-child")
+    provider.shutdown()
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+def test_a_fork_scores_its_own_runs_and_exit_flushes_and_events_that_go_nowhere_are_told(rules: Path) -> None:
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore::DeprecationWarning"}  # of fork beside threads
+    command = [sys.executable, "-c", SCRIPT, str(rules)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.split() == ["shop-child", "shop-parent"]
+    (said,) = done.stderr.splitlines()
+    assert said.startswith("evaluation events go nowhere: set a logger provider")
