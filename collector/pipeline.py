@@ -225,6 +225,10 @@ class Pipeline:
             _log.error("%d rows of the spool are lost", lost)
             self._telemetry.child(self._telemetry.dropped_spans, "spool", "unreadable").inc(lost)
 
+    def ready(self) -> None:
+        """Note that from now on spans arrive as they are made: runs that began earlier may have begun unseen."""
+        self._assembler.ready(self._clock.wall_ns(), self._clock.now())
+
     @property
     def open_traces(self) -> int:
         """How many traces wait for their verdict."""

@@ -13,6 +13,7 @@ unrecorded_calls        more calls    a model asked for tools, and nothing tells
 nothing_recorded        more calls    neither tool spans nor readable messages: nothing tells what was called
 truncated               more calls    a limit was reached, and spans were left out
 other_traces            more calls    the agent goes on in other traces of its conversation, which alone is whole
+torn_trace              more calls    it began before the process could see it: its first spans may be elsewhere
 uncertain_execution     the opposite  nothing tells for sure whether these calls ran
 uncertain_owner         not these     calls below a missing span: of this run or of another
 uncertain_duplicate     not these     calls that may be other calls of the run, recorded a second time
@@ -39,7 +40,7 @@ from scorers.work import Work
 MAX_ALTERNATIVES: Final = 128
 """How many trajectories are tried for one run; where the evidence allows more, nothing is decided."""
 MORE_CALLS: Final = frozenset({
-    "missing_span", "missing_anchor", "unrecorded_calls", "nothing_recorded", "truncated", "other_traces",
+    "missing_span", "missing_anchor", "unrecorded_calls", "nothing_recorded", "truncated", "other_traces", "torn_trace",
 })  # fmt: skip
 """Doubts that allow any number of further calls."""
 _EITHER_WAY: Final = frozenset({"uncertain_execution", "uncertain_owner", "uncertain_duplicate"})

@@ -47,6 +47,7 @@ DoubtName = Literal[
     "nothing_recorded",
     "truncated",
     "other_traces",
+    "torn_trace",
     "uncertain_execution",
     "uncertain_owner",
     "uncertain_duplicate",

@@ -20,6 +20,7 @@ from typing import Literal
 from collector.assembly.deadlines import Deadlines
 from collector.assembly.finished import FinishedTraces
 from collector.assembly.held_spans import HeldSpans
+from collector.assembly.seen_from import SeenFrom
 from collector.assembly.sizes import KNOWN_SPAN, SCORED_SPAN, SHORT, SPAN, TRACE, envelope_bytes, span_bytes
 from collector.assembly.trace import Trace, TraceEvent, TraceState
 from collector.assembly.unclaimed import UnclaimedTraces
@@ -97,10 +98,16 @@ class Assembler:
         self._max_links = 16 * 10 * config.max_spans
         self._scored = _ScoredRuns(_SCORED_PER_REMEMBERED * config.remember)
         self._leaving = 0
+        self._seen_from: SeenFrom | None = None
         self.held = HeldSpans(budget.open_traces)
 
     def __len__(self) -> int:
         return len(self._open)
+
+    def ready(self, wall_ns: int, now: float) -> None:
+        """From now on, note which traces may have begun before this process could see them: none that is known by now."""
+        self._seen_from = SeenFrom(wall_ns, now, self._config.max_duration)
+        self._unclaimed.mark_known()
 
     def link(self, links: dict[bytes, list[bytes]], now: float) -> None:
         """Remember parent links: for each trace the ids of span, parent, span, parent, ..."""
@@ -294,6 +301,9 @@ class Assembler:
     def _begin(self, trace_id: bytes, now: float) -> Trace:
         known = self._unclaimed.claim(trace_id)
         trace = self._open[trace_id] = Trace(trace_id, now, now, known.links)
+        if self._seen_from is not None and not known.before_ready:
+            self._seen_from.joined(now)
+            trace.seen_from = self._seen_from
         trace.spans.update((root.span_id, root) for root in known.roots)
         self._count(trace, TRACE + known.size)
         self._deadlines.schedule(trace_id, self._deadline(trace))

@@ -11,8 +11,9 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, cast
 
+from collector.assembly.seen_from import SeenFrom
 from collector.assembly.sizes import KNOWN_SPAN, TRACE, VERDICT
-from collector.model.genai_span import GenAISpan
+from collector.model.genai_span import GenAISpan, Role
 from collector.model.span import Resource
 from collector.otlp.lazy import Envelope, parent_links
 
@@ -49,6 +50,8 @@ def _empty() -> MutableMapping[Any, Any]:
 _EMPTY: Final = cast("MutableMapping[Any, Any]", MappingProxyType({}))
 
 
+_RECORDED: Final = (Role.TOOL, Role.MODEL)
+"""What an agent does, as opposed to what encloses that."""
 _BEGINNING: Final = 512
 """Characters of a model's input by which conversations are told apart."""
 
@@ -102,6 +105,8 @@ class Trace:
     links_read: int = 0
     evaluating: bool = False
     """It is large: its verdict is being made in slices, or waits for that. It is not due meanwhile."""
+    seen_from: SeenFrom | None = None
+    """Tells what of it may have begun unseen; None if all of it is seen, as after a restart with a spool that has it."""
     leaving: int = 0
     """Its bytes, if it is evicted once that is done: it counts to no limit any more."""
 
@@ -186,6 +191,18 @@ class Trace:
             self.state = TRANSITIONS[self.state][event]
         except KeyError:
             raise ValueError(f"{event.name} cannot happen to a trace that is {self.state.name}") from None
+
+    def may_miss_beginning(self, anchor: bytes) -> bool:
+        """Whether the run with this anchor may have begun before this process could see it; b"" means all of the trace."""
+        if self.seen_from is None or (anchor and anchor not in self.spans):
+            return False
+        spans = self.spans.values()
+        start = self.spans[anchor].start_ns if anchor else min([span.start_ns for span in spans], default=0)
+        if start >= self.seen_from.latest_ns:
+            return False
+        end = self.spans[anchor].end_ns if anchor else max([span.end_ns for span in spans], default=0)
+        recorded = [span.start_ns for span in spans if span.start_ns >= start and span.role in _RECORDED]
+        return self.seen_from.may_miss_beginning(start, end, min(recorded, default=end))
 
     def parents(self) -> dict[bytes, bytes]:
         """Span id to parent id of every span of the trace, GenAI or not."""

@@ -17,6 +17,8 @@ class Unclaimed:
     links: bytearray = field(default_factory=bytearray)
     roots: list[GenAISpan] = field(default_factory=list)
     size: int = _ENTRY
+    before_ready: bool = False
+    """It was known when the process became ready."""
 
 
 class UnclaimedTraces:
@@ -56,6 +58,11 @@ class UnclaimedTraces:
             self._bytes -= known.size
             return known
         return self._old.pop(trace_id) if trace_id in self._old else Unclaimed()
+
+    def mark_known(self) -> None:
+        """Note that the process becomes ready, with what is known so far from its spool."""
+        for known in (*self._young.values(), *self._old.values()):
+            known.before_ready = True
 
     def _get(self, trace_id: bytes, now: float) -> Unclaimed:
         if now - self._since > self._lifetime or len(self._young) >= self._limit or self._bytes > self._max_bytes:

@@ -45,7 +45,7 @@ async def _demo(seconds: float | None) -> int:
             except BrokenPipeError:  # the reader, such as `head`, is done
                 service.stop()
 
-    service = Service(_config(), on_verdict=on_verdict)
+    service = Service(_config(), on_verdict=on_verdict, live=False)
     await start(service)
     metrics, admin = service.prometheus.port, service.admin.port
     scoreboard.addresses = (f"metrics: http://127.0.0.1:{metrics}/metrics", f"admin: http://127.0.0.1:{admin}/readyz")

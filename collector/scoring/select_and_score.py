@@ -21,6 +21,7 @@ from scorers import CompiledRule, Doubt, RuleContext, RuleSet
 
 TENANT_ATTRIBUTES = ("rightcall.tenant", "tenant.id")
 _WHOLE_TRACE = b""  # in place of an anchor: the verdict on a whole trace
+_TORN = Doubt("torn_trace", sentence="it may have begun before this process could see it: other spans may be elsewhere")
 
 
 class Scored(NamedTuple):
@@ -60,10 +61,15 @@ class Scoring:
             checkpoint()
             if trace.truncated:
                 _add_doubt(run, Doubt("truncated", sentence="the trace has more spans than traces.max_spans"))
+            if trace.may_miss_beginning(run.span_id):
+                _add_doubt(run, _TORN)
             _find_intent(run, self.rules)
             self._score_once(scored, trace, run.span_id, run, "run", release)
         if runs and self.rules.has_scope("trace") and not trace.seen:  # else part of the trace was lost in a restart
-            self._score_once(scored, trace, _WHOLE_TRACE, _join(runs, self.skew_ns), "trace", release)
+            joined = _join(runs, self.skew_ns)
+            if trace.may_miss_beginning(_WHOLE_TRACE):
+                _add_doubt(joined, _TORN)
+            self._score_once(scored, trace, _WHOLE_TRACE, joined, "trace", release)
         return scored
 
     def failed(self, trace: Trace, runs: Sequence[Run], release: str, error: Exception) -> Scored:

@@ -51,9 +51,14 @@ _MAX_SETTLE = 5.0  # seconds that open traces get to settle at shutdown
 class Service:
     """One collector. ``start``, then ``run`` until ``stop`` is called, then ``shutdown``."""
 
-    def __init__(self, config: Config, on_verdict: Callable[[Verdict], None] | None = None) -> None:
-        """Raises ConfigError where rules or configuration are wrong."""
-        self._config = config
+    def __init__(
+        self, config: Config, on_verdict: Callable[[Verdict], None] | None = None, *, live: bool = True
+    ) -> None:
+        """Unless ``live``, recordings are replayed to it, with times at which it may not have run.
+
+        Raises ConfigError where rules or configuration are wrong.
+        """
+        self._config, self._live = config, live
         self._tracing = SelfTracing(enabled=config.service.telemetry.traces is not None)
         self.telemetry = Telemetry(config.exporters.prometheus.max_label_values)
         self._rules = RuleReload(config, self.telemetry, self._tracing)
@@ -167,6 +172,8 @@ class Service:
         except BaseException:
             await self.shutdown()
             raise
+        if self._live:
+            self.pipeline.ready()
         self._intake.recovering = False
         self.health.running = True
 

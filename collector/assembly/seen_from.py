@@ -1,0 +1,47 @@
+"""From when on a process sees the spans of its traces: what began before may have sent its first spans elsewhere.
+
+That is so after a restart without a spool, and whenever a process joins others behind a balancer that routes by trace id: the
+traces that it takes over have begun at another. Nothing in such a trace tells of the spans that are not here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_JOINING: Final = 60_000_000_000  # ns after the start in which a balancer learns of the process
+_LAST_BALANCER: Final = 5_000_000_000  # ns after the first span in which other balancers learn of it too
+_UNSEEN: Final = 100_000_000  # ns at the beginning of a run in which nothing was recorded
+
+
+class SeenFrom:
+    """Tells which runs may have begun unseen by a process that is ready since ``ready_ns``, at ``now`` on its own clock.
+
+    A run that ended more than ``horizon`` seconds earlier is a recording that is replayed: nothing of it went elsewhere.
+    """
+
+    def __init__(self, ready_ns: int, now: float, horizon: float) -> None:
+        self._ready_ns, self._now = ready_ns, now
+        self._replayed_ns = ready_ns - int(horizon * 1e9)
+        self.joined_ns = 0
+        """What began later was seen from its beginning. 0 until the first trace arrives."""
+
+    @property
+    def latest_ns(self) -> int:
+        """No run that began later is in doubt."""
+        return max(self._ready_ns, self.joined_ns)
+
+    def joined(self, now: float) -> None:
+        """Note that the first trace arrives."""
+        if not self.joined_ns:
+            first_ns = self._ready_ns + int((now - self._now) * 1e9)
+            self.joined_ns = min(first_ns + _LAST_BALANCER, self._ready_ns + _JOINING)
+
+    def may_miss_beginning(self, start_ns: int, end_ns: int, recorded_ns: int) -> bool:
+        """Whether a run may have begun unseen. ``recorded_ns`` is the start of the first thing that was recorded of it.
+
+        It may if it began before the process was ready; or soon after, and nothing is known of how it began: a balancer
+        learns of a process only after that is ready.
+        """
+        if end_ns < self._replayed_ns:
+            return False
+        return start_ns < self._ready_ns or (start_ns < self.joined_ns and recorded_ns - start_ns > _UNSEEN)

@@ -1,0 +1,138 @@
+"""A run that may have begun before this process could see it is never scored as if it were whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from tests import otlp_data as data
+from tests.collector_process import CollectorProcess, send
+from tests.harness import WEATHER_RULES, Bench, Life
+from tests.sinks import OtlpSink
+from tests.waiting import wait_for
+
+READY = 1000.0
+"""What the clock of a bench says when it is ready: seconds after the epoch of the spans."""
+
+
+def run(at: float, *, first_call: float = 0.05, lasting: float = 3.0) -> tuple[Span, Span, Span]:
+    """A right run that begins ``at`` seconds: two calls and, last to arrive, the agent."""
+    anchor = data.agent(1, at=at)
+    anchor.end_time_unix_nano = anchor.start_time_unix_nano + int(lasting * 1e9)
+    later = max(at + first_call, at + lasting - 0.5)
+    return data.tool(2, 1, "get_weather", at + first_call), data.tool(3, 1, "send_email", later), anchor
+
+
+def scored(bench: Bench) -> tuple[str, bool, tuple[str, ...]]:
+    bench.wait(40)
+    (verdict,) = bench.verdicts
+    return verdict.label, verdict.complete, verdict.doubts
+
+
+WHOLE, TORN = ("pass", True, ()), ("incomplete", False, ("torn_trace",))
+
+
+@pytest.mark.parametrize(
+    ("begins", "lasting", "expected"),
+    [
+        pytest.param(READY + 0.1, 3, WHOLE, id="it began after the process was ready"),
+        pytest.param(READY - 0.001, 3, TORN, id="it began just before"),
+        pytest.param(READY - 7200, 7203, TORN, id="it began long before and went on"),
+        pytest.param(READY - 605, 6, TORN, id="it ended within max_duration before"),
+        pytest.param(READY - 610, 6, WHOLE, id="it ended earlier: a recording"),
+    ],
+)
+def test_a_run_that_began_before_the_process_was_ready_is_incomplete(
+    tmp_path: Path, begins: float, lasting: float, expected: Any
+) -> None:
+    bench = Bench(tmp_path)
+    bench.pipeline.ready()
+    bench.send(*run(begins, lasting=lasting))
+    assert scored(bench) == expected
+
+
+def test_nothing_is_in_doubt_where_recordings_are_read(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.send(*run(READY - 1))
+    assert scored(bench) == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("begins", "first_call", "expected"),
+    [
+        pytest.param(2.0, 0.05, WHOLE, id="its beginning was recorded"),
+        pytest.param(2.0, 0.15, TORN, id="nothing of its beginning was recorded"),
+        pytest.param(7.9, 0.15, TORN, id="it began before the last balancer learned of the process"),
+        pytest.param(8.1, 0.15, WHOLE, id="it began after that"),
+    ],
+)
+def test_a_run_that_moves_to_a_process_that_joined_a_ring_is_incomplete(
+    tmp_path: Path, begins: float, first_call: float, expected: Any
+) -> None:
+    bench = Bench(tmp_path)
+    bench.pipeline.ready()
+    bench.wait(3)  # until the balancer sends the first trace: a run of another agent
+    bench.send(data.agent(9, name="other", at=READY + 2.9, trace_id=b"o" * 16))
+    bench.send(*run(READY + begins, first_call=first_call))
+    bench.wait(40)
+    assert [(v.label, v.complete, v.doubts) for v in bench.verdicts if v.rule] == [expected]
+
+
+def test_long_after_the_start_a_first_run_is_taken_as_it_is(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.pipeline.ready()
+    bench.wait(100)
+    bench.send(*run(READY + 90, first_call=1))
+    assert scored(bench) == WHOLE
+
+
+@pytest.mark.parametrize(
+    "known", [data.tool(2, 1, "get_weather", 1.0), data.span(4, 1, at=1.0)], ids=["agent's", "other"]
+)
+def test_a_trace_that_the_spool_has_goes_on_after_a_restart(known: Span, tmp_path: Path) -> None:
+    with contextlib.closing(Life(tmp_path)) as life:
+        life.send(known)
+        life.write()
+        life.crash()
+        life.pipeline.ready()
+        life.send(*run(1.0))
+        life.wait(40)
+        labels = {"rule": "weather", "route": "", "intent": "", "scorer": "trajectory"}
+        value = life.telemetry.registry.get_sample_value("rightcall_evaluations_total", {**labels, "label": "pass"})
+    assert value == 1
+
+
+def live(trace_id: bytes) -> tuple[Span, Span, Span]:
+    """A run of the last three seconds."""
+    now = time.time() - data.EPOCH_NS / 1e9
+    spans = run(now - 3, lasting=3)
+    for span in spans:
+        span.trace_id = trace_id
+    return spans
+
+
+@pytest.mark.parametrize("in_spool", [False, True])
+def test_a_restart_in_the_middle_of_a_run(in_spool: bool, tmp_path: Path) -> None:
+    spool: Any = {"path": str(tmp_path)} if in_spool else "memory"
+    trace_id = os.urandom(16)
+    with OtlpSink() as sink:
+        backend = {"endpoint": sink.endpoint, "tls": {"insecure": True}}
+        traces = {"settle": "100ms", "confirm": "100ms"}
+        with CollectorProcess(WEATHER_RULES, backend, traces=traces, spool=spool) as process:
+            first, *rest = live(trace_id)
+            assert send(process, first) is grpc.StatusCode.OK
+            process.kill()
+            process.start()
+            assert send(process, *rest) is grpc.StatusCode.OK
+            wait_for(sink.records)
+            (event,) = sink.records()
+    values = {item.key: item.value for item in event.attributes}
+    assert values["rightcall.complete"].bool_value is in_spool
+    assert values["gen_ai.evaluation.score.label"].string_value == ("pass" if in_spool else "incomplete")
