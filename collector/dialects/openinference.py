@@ -97,7 +97,7 @@ def _read_tool(span: Span) -> GenAISpan:
 
 def _read_agent(span: Span) -> GenAISpan:
     genai_span = _read_context(span)
-    genai_span.role = Role.AGENT
+    genai_span.role, genai_span.output = Role.AGENT, _tool_calls(span.attributes)
     genai_span.name = name_of(span.attributes.get(_AGENT_NAME)) or genai_span.agent
     if genai_span.name is None:
         bracketed = _BRACKETED.match(span.name)

@@ -1,6 +1,7 @@
 """VoltAgent (@voltagent/core 1.x, 2.x): spans typed by ``span.type``, all of them named after the agent they serve.
 
-One model span covers all requests of a run and holds no tool calls: what a tool's schema rejected leaves no trace.
+One model span covers all requests of a run and holds no tool calls. What the run's memory is given after each step does: the
+answer so far, with every call and its result.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, set_input
 from collector.model.span import Span
 from collector.payloads.values import name_of
 
@@ -21,6 +22,7 @@ _ENTITY: Final = "entity.type"
 _AGENT_NAME: Final = "entity.name"
 _TOOL_NAME: Final = "tool.name"
 _CALL_ID: Final = "tool.call.id"
+_MEMORY_OPERATION: Final = "memory.operation"
 _INPUT: Final = "input"
 _OUTPUT: Final = "output"
 _CONVERSATION: Final = "conversation.id"
@@ -31,6 +33,8 @@ def read_span(span: Span) -> GenAISpan | None:
     kind = span.attributes.get(_TYPE)
     if kind == "tool":
         return _read_tool(span)
+    if kind == "memory" and span.attributes.get(_MEMORY_OPERATION) == "write":
+        return _read_message(span)
     if kind in (None, "agent") and span.attributes.get(_ENTITY) == "agent":
         return _read_agent(span)
     return IGNORED
@@ -47,6 +51,13 @@ def _read_tool(span: Span) -> GenAISpan:
     return genai_span
 
 
+def _read_message(span: Span) -> GenAISpan:
+    genai_span = genai_span_of(span, Role.MODEL, NAME)
+    genai_span.tracing = "memory"
+    set_input(genai_span, span.attributes.get(_INPUT))
+    return genai_span if genai_span.history is not None else IGNORED
+
+
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT), name_of(get(_CONVERSATION)))
@@ -61,7 +72,7 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"entity.type",),
     attributes=frozenset({
-        _TYPE, _ENTITY, _AGENT_NAME, _TOOL_NAME, _CALL_ID, _INPUT, _CONVERSATION, semconv.ERROR_TYPE,
+        _TYPE, _ENTITY, _AGENT_NAME, _TOOL_NAME, _CALL_ID, _MEMORY_OPERATION, _INPUT, _CONVERSATION, semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),
 )  # fmt: skip

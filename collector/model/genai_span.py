@@ -74,10 +74,11 @@ class GenAISpan:
     """TOOL: as received, parsed when the run is reconstructed."""
     status: Status = "unset"
     error_type: str | None = None
-    tracing: Literal["", "complete", "lossy", "apart", "guessed"] = ""
+    tracing: Literal["", "complete", "lossy", "apart", "guessed", "memory"] = ""
     """AGENT: "complete" if every tool execution leaves a span, "apart" if its run goes on in other traces.
     TOOL: "lossy" if one that fails leaves none, "guessed" if nothing but its attributes says that the span is a tool's, which a
-    step on the way to the tool may carry as well."""
+    step on the way to the tool may carry as well.
+    MODEL: "memory" if it is no request, but stores the conversation so far."""
     refusal: Refusal | None = None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool = False
@@ -87,7 +88,8 @@ class GenAISpan:
     conversation_id: str | None = None
     response_id: str | None = None
     output: Any = None
-    """MODEL: its output, as received; None if it cannot contain a tool call."""
+    """MODEL: its output, as received; None if it cannot contain a tool call.
+    AGENT: the calls that its models requested, if its span holds them instead of spans of its models."""
     tool_results: tuple[ToolResult, ...] | None = None
     """MODEL: the results in its input of the calls requested last, if any of them failed."""
     history: Any = None

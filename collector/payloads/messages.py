@@ -43,14 +43,8 @@ _CALL_TYPES: Final = frozenset({
 })  # fmt: skip
 _CALL_LISTS: Final = frozenset({"tool_calls", "toolCalls", "invalid_tool_calls"})
 _CALL_WRAPPERS: Final = (
-    "function",
-    "toolUse",
-    "functionCall",
-    "function_call",
-    "toolRequest",
-    "tool_call",
-    "server_tool_call",
-)
+    "function", "toolUse", "functionCall", "function_call", "toolRequest", "tool_call", "server_tool_call",
+)  # fmt: skip
 _CALL_ID_KEYS: Final = ("call_id", "id", "toolCallId", "tool_call_id", "toolUseId", "ref")
 _CALL_NAME_KEYS: Final = ("name", "toolName", "tool_name")
 _CALL_ARGUMENT_KEYS: Final = ("arguments", "args", "input", "toolInput")
@@ -150,9 +144,18 @@ def _call_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
         return None
     name = name_of(first_value(inner, _CALL_NAME_KEYS)) or name_of(first_value(node, _CALL_NAME_KEYS))
     if name is None:
+        name = _name_in_type(node)
+    if name is None:
         return None
+    name = name.strip() or name
     call_id = name_of(first_value(node, _CALL_ID_KEYS)) or name_of(first_value(inner, _CALL_ID_KEYS))
     return ToolCallPart(call_id, name, first_value(inner, _CALL_ARGUMENT_KEYS))
+
+
+def _name_in_type(node: Mapping[Any, Any]) -> str | None:
+    """The tool's name in a part of a message as the Vercel AI SDK shows it to users, whose type is `tool-<name>`."""
+    kind = node.get("type")
+    return name_of(kind[5:]) if type(kind) is str and kind.startswith("tool-") and "state" in node else None
 
 
 # --- tool results ----------------------------------------------------------------------------------------------------
@@ -231,7 +234,7 @@ class ToldCall:
     name: str
     arguments: Any
     turn: int = 0
-    """Calls of one turn are told before the results of any of them."""
+    """Calls of one turn are told before the results of any of them. -1 where nothing tells the turn."""
     status: ResultStatus | None = None
     """None if the input holds no result."""
 
@@ -253,7 +256,7 @@ def told_calls(messages: object) -> list[ToldCall]:
             if result is not None:
                 _settle(calls, result)
             elif (request := _call_in(node, listed)) is not None:
-                _add(calls, request)
+                _add(calls, request, node)
             else:
                 if name_of(node.get("role")) in _USER_ROLES and not _contains_results(node):
                     calls.clear()
@@ -273,13 +276,30 @@ def told_calls(messages: object) -> list[ToldCall]:
     return calls
 
 
-def _add(calls: list[ToldCall], request: ToolCallPart) -> None:
+def _add(calls: list[ToldCall], request: ToolCallPart, part: Mapping[Any, Any]) -> None:
+    if "state" in part and "toolCallId" in part:
+        _add_shown(calls, request, part)
+        return
     turn = calls[-1].turn if calls else 0
     newest = list(takewhile(lambda call: call.turn == turn, reversed(calls)))
     if request.id is not None and any(call.id == request.id and call.status is None for call in newest):
         return
     turn += any(call.status is not None for call in newest)
     calls.append(ToldCall(request.id, request.name, request.arguments, turn))
+
+
+def _add_shown(calls: list[ToldCall], request: ToolCallPart, part: Mapping[Any, Any]) -> None:
+    """Add the call in a part of a message as the Vercel AI SDK shows it to users: with its result, and without its turn."""
+    if any(call.id == request.id for call in calls):
+        return
+    state, status = part["state"], None
+    if state == "output-available":
+        status = result_status(part.get("output"), request.name)
+    elif state == "output-error":
+        status = result_status({"is_error": True, "text": part.get("errorText")}, request.name)
+    elif state == "output-denied":
+        status = "refused"
+    calls.append(ToldCall(request.id, request.name, request.arguments, -1, status))
 
 
 def _may_nest_exchange(value: object) -> bool:
@@ -356,12 +376,8 @@ def _contains_results(message: Mapping[Any, Any]) -> bool:
 
 _USER_MARKERS: Final = ('"user"', '"human"', '"HumanMessage"', "USER: 'user'", "MessageRole.USER")
 _MODEL_MARKERS: Final = (
-    '"assistant"',
-    '"AIMessage"',
-    '"function_call"',
-    "ASSISTANT: 'assistant'",
-    "MessageRole.ASSISTANT",
-)
+    '"assistant"', '"AIMessage"', '"function_call"', "ASSISTANT: 'assistant'", "MessageRole.ASSISTANT",
+)  # fmt: skip
 _OTHER_MARKERS: Final = (
     '"assistant"', '"AIMessage"', '"tool"', '"ToolMessage"', '"tool_result"', '"tool_call_response"', '"toolResult"',
     '"function_call_output"', '"functionResponse"', '"function_response"', "ASSISTANT: 'assistant'", "TOOL: 'tool'",

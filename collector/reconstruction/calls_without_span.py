@@ -50,6 +50,16 @@ def calls_without_span(
         yield call
 
 
+def requested_in_transcript(request: RequestedCall) -> DraftCall:
+    """Returns a call that only the agent's own span tells of."""
+    call = DraftCall(
+        request.name, request.id, request.arguments, request.arguments_text, "unset", None, 0, 0, None,
+        resource=request.model.resource, known_by="request",
+    )  # fmt: skip
+    call.doubt_execution("the agent's span holds the request, and neither its span nor its result was seen")
+    return call
+
+
 def _apply_result(call: DraftCall, told: ResultStatus | None) -> None:
     """Decide by what the model was told of a call that a span shows whether it ran."""
     if told == "refused" and call.status != "ok":

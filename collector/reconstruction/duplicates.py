@@ -44,16 +44,18 @@ def is_same_tool(one: GenAISpan, other: GenAISpan) -> bool:
     name, other_name = one.name.strip(), other.name.strip()
     return (
         name == other_name
-        or (_is_mcp(other) and _is_prefixed(name, other_name))
-        or (_is_mcp(one) and _is_prefixed(other_name, name))
+        or (is_mcp(other) and is_prefixed(name, other_name))
+        or (is_mcp(one) and is_prefixed(other_name, name))
     )
 
 
-def _is_mcp(span: GenAISpan) -> bool:
+def is_mcp(span: GenAISpan) -> bool:
+    """Whether a library for MCP recorded the span: it knows a tool by the name that its server gives it."""
     return span.dialect == "mcp" or "mcp" in span.scope
 
 
-def _is_prefixed(long: str, short: str) -> bool:
+def is_prefixed(long: str, short: str) -> bool:
+    """Whether ``long`` is the name ``short`` of an MCP tool with something before it, as of its server."""
     return len(long) > len(short) + 1 and long.endswith(short) and long[: -len(short)].endswith(_SEPARATORS)
 
 
@@ -72,17 +74,23 @@ def merge_repeated_calls(run: RunSpans) -> None:
             if one and other and _is_alike_but_for_time(one, other) and not _ids(one).isdisjoint(_ids(other)):
                 _merge(one, other)
     run.executions = [call for call in calls if call]
-    run.repeated = {other[0].span_id for _, other in _best_pairs(run.executions, _doubtful, lambda call: call[0])}
-    if not run.repeated and len(run.executions) <= MAX_COMPARED:
-        pairs = combinations(run.executions, 2)
-        run.repeated = {other[0].span_id for one, other in pairs if _is_alike_but_for_time(one, other)}
+    pairs: Iterable[tuple[list[GenAISpan], list[GenAISpan]]]
+    pairs = _best_pairs(run.executions, _doubtful, lambda call: call[0])
+    if not pairs and len(run.executions) <= MAX_COMPARED:
+        pairs = [pair for pair in combinations(run.executions, 2) if _is_alike_but_for_time(*pair)]
+    run.repeated = {_outer_first(one, other)[1][0].span_id for one, other in pairs}
 
 
 def _merge(one: list[GenAISpan], other: list[GenAISpan]) -> None:
-    """Make the spans of ``other`` spans of ``one``, those of an MCP library last: frameworks know more of a call."""
-    first, second = (other, one) if _is_mcp(one[0]) and not _is_mcp(other[0]) else (one, other)
+    """Make the spans of ``other`` spans of ``one``."""
+    first, second = _outer_first(one, other)
     one[:] = first + second
     other.clear()
+
+
+def _outer_first(one: list[GenAISpan], other: list[GenAISpan]) -> tuple[list[GenAISpan], list[GenAISpan]]:
+    """Returns two records of one call, that of an MCP library last: frameworks know more of a call."""
+    return (other, one) if is_mcp(one[0]) and not is_mcp(other[0]) else (one, other)
 
 
 def _is_alike_but_for_time(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> bool:

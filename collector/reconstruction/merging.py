@@ -6,17 +6,19 @@ lack, replace executions in dialects that record none, and yield calls that neve
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from collector.model.genai_span import GenAISpan
+from collector.model.genai_span import GenAISpan, Role
 from collector.payloads.messages import is_unreadable, may_contain_results, told_calls
 from collector.payloads.refusals import refuses
 from collector.payloads.values import parse_arguments
-from collector.reconstruction.calls_without_span import calls_without_span
+from collector.reconstruction.calls_without_span import calls_without_span, requested_in_transcript
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start, latest_start
+from collector.reconstruction.duplicates import is_mcp, is_prefixed
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.requested_calls import (
     MAX_CANDIDATES,
@@ -31,6 +33,7 @@ from scorers.trajectory import Status
 
 _CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicTool"})
 """LangChain's classes of tools, by which OpenLLMetry names the span of a tool that failed."""
+_UNUSABLE: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
@@ -45,7 +48,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         requested = requested_calls(models)
         checkpoint()
         if calls and requested:
-            _match(calls, requested)
+            _match(calls, requested, run)
         checkpoint()
         told = ToldResults(models, requested, is_ordered=run.turns_are_ordered)
         if _may_lack_requests(run, models, requested):
@@ -57,7 +60,20 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         checkpoint()
         _doubt_pending(calls, run, models)
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or _has_unrecorded_calls(run, models, requested)
+    elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is Role.AGENT:
+        calls += _calls_of_transcript(run, calls, run.anchor)
     return calls
+
+
+def _calls_of_transcript(run: RunSpans, calls: Sequence[DraftCall], anchor: GenAISpan) -> Iterator[DraftCall]:
+    """Yields the calls that no span shows and the agent's own span holds, which tells neither turns nor results."""
+    requested = requested_calls([anchor])
+    for request in requested:
+        request.turn = -1
+    _match(calls, requested, run)
+    for request in requested:
+        if request.execution is None:
+            yield requested_in_transcript(request)
 
 
 def _recorded_calls(run: RunSpans) -> list[DraftCall]:
@@ -142,7 +158,7 @@ def _unrequested(
     for call in calls if found else ():
         if id(call) in matched:
             call.turn = matched[id(call)].turn
-    _match([call for call in calls if id(call) not in matched], found)
+    _match([call for call in calls if id(call) not in matched], found, run)
     found = [one for one in found if one.execution is not None or not known.has(one, run)]
     return _of_this_run(found, run, known)
 
@@ -180,6 +196,7 @@ def _has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested:
     }
     if not unreadable and models[-1].finish != "tool_calls" and all(model.output is not None for model in models[:-1]):
         return False
+    models = [model for model in models if model.tracing != "memory"]
     telling = {request.model.span_id for request in requested if not request.is_recorded}
     told = {request.model.span_id: request.model for request in requested if request.is_recorded}
     told |= {model.span_id: model for model, later in pairwise(models) if later.span_id in telling}
@@ -223,6 +240,7 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     outer = spans[0]
     arguments, text = parse_arguments(outer.arguments)
     name = outer.name if outer.name is not None else next((span.name for span in spans if span.name is not None), "")
+    name = name.strip() or name
     call = DraftCall(
         name, outer.call_id, arguments, text, outer.status, outer.error_type,
         outer.start_ns, outer.end_ns, outer.span_id,
@@ -270,7 +288,7 @@ _AGREEMENTS: Final[tuple[Callable[[DraftCall, RequestedCall], bool], ...]] = (
 )
 
 
-def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall]) -> None:
+def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: RunSpans) -> None:
     """Match executions with the requests they fulfil, and let each supply what the other lacks."""
     unmatched_requests: dict[str, list[RequestedCall]] = {}
     for request in requested:
@@ -287,17 +305,33 @@ def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall]) -> No
                 unmatched_requests[call.name].remove(fitting)
                 _unite(call, fitting)
         unmatched_calls = remaining
-    for call in unmatched_calls:
-        if call.name in _CLASSES:
-            _match_by_arguments(call, [one for listed in unmatched_requests.values() for one in listed])
+    left = [one for listed in unmatched_requests.values() for one in listed][:MAX_CANDIDATES] if unmatched_calls else ()
+    if left:
+        spans = {execution[0].span_id: execution[0] for execution in run.executions}
+        for call in unmatched_calls:
+            fitting = _renamed(call, spans.get(call.span_id or b""), [one for one in left if one.execution is None])
+            if fitting is not None:
+                call.name = fitting.name
+                _unite(call, fitting)
 
 
-def _match_by_arguments(call: DraftCall, requested: Sequence[RequestedCall]) -> None:
-    """Name a call, of which only the class of its tool is known, after the one request with its arguments."""
-    fitting = [one for one in requested[:MAX_CANDIDATES] if one.execution is None and _covers(call, one)]
-    if len({one.name for one in fitting}) == 1:
-        call.name = fitting[0].name
-        _unite(call, fitting[0])
+def _renamed(call: DraftCall, span: GenAISpan | None, requested: Sequence[RequestedCall]) -> RequestedCall | None:
+    """Returns the request of a call whose span names the tool otherwise than the model did."""
+    if call.name in _CLASSES:
+        fitting = [one for one in requested if _covers(call, one)]
+        return fitting[0] if len({one.name for one in fitting}) == 1 else None
+    names = [
+        one for one in requested if _is_other_name(call.name, one.name, of_server=span is not None and is_mcp(span))
+    ]
+    return next((one for agree in _AGREEMENTS for one in names if agree(call, one)), None)
+
+
+def _is_other_name(name: str, asked: str, *, of_server: bool) -> bool:
+    """Whether a tool of this name may be offered to a model as ``asked``.
+
+    Providers take no name with other characters than these, and frameworks put the server's name before an MCP tool's.
+    """
+    return _UNUSABLE.sub("_", name) == asked or (of_server and is_prefixed(asked, name))
 
 
 def _unite(call: DraftCall, request: RequestedCall) -> None:

@@ -109,7 +109,10 @@ def _is_later(call: RequestedCall, known: RequestedCall) -> bool:
         return False  # by the clock it did not follow, or nothing tells whether it did
     if model.history is not None:
         return before.history is None or len(model.history) > len(before.history)
-    return model.tool_results is not None and model.tool_results != before.tool_results
+    if model.tool_results is not None and model.tool_results != before.tool_results:
+        return True
+    is_other_answer = None not in (ids := {model.response_id, before.response_id}) and len(ids) == 2
+    return is_other_answer and model.finish == "tool_calls" and before.status != "error"
 
 
 def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[RequestedCall]) -> None:
@@ -146,6 +149,13 @@ def in_causal_order(models: Sequence[GenAISpan]) -> tuple[list[GenAISpan], bool]
     return ordered, len(set(told.values())) == len(models)
 
 
+def _have_same_input(model: GenAISpan, other: GenAISpan) -> bool:
+    """Whether two models were asked the same; of requests that tell of no calls only the user's words are kept."""
+    if model.history is None and other.history is None:
+        return model.user_input is not None and bool(model.user_input == other.user_input)
+    return bool(model.history == other.history)
+
+
 class ToldResults:
     """What the inputs of a run's models, which are sorted by start, tell of its calls; parsed only if asked for.
 
@@ -170,8 +180,8 @@ class ToldResults:
     def is_discarded(self, request: RequestedCall) -> bool:
         """Whether the model was asked the same again, and this answer was never used."""
         after = self._index[request.model.span_id] + 1
-        is_repeated = any(model.history == request.model.history for model in self._models[after : after + 1])
-        return is_repeated and request.model.history is not None and bool(self._read())
+        is_repeated = any(_have_same_input(model, request.model) for model in self._models[after : after + 1])
+        return is_repeated and bool(self._read())
 
     def is_unanswered(self, request: RequestedCall) -> bool:
         """Whether a later input holds the call without a result, and goes on to the results of others: it never ran."""
@@ -255,7 +265,7 @@ class ToldResults:
         for at, call in enumerate(told):
             following = next((index for index in known[at:] if index is not None), self._index[model.span_id])
             is_unsure = any(previous < index < following for index in foreign)
-            places.append(_ANYWHERE if is_unsure else (following, 0, call.turn))
+            places.append(_ANYWHERE if is_unsure or call.turn < 0 else (following, 0, call.turn))
             if (index := known[at]) is not None:
                 previous = index
         return places

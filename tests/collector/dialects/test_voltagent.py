@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import read_tool, run_of, span
+from tests.builders import called, doubts, read_tool, run_of, span
 
 
 def volt(name: str, number: int, parent: int, **attributes: Any) -> Span:
@@ -36,3 +39,46 @@ def test_a_run() -> None:
 def test_memory_and_model_spans_carry_the_agents_name_too() -> None:
     assert dialects.read_span(volt("memory.read", 2, 1, **{"span.type": "memory"})) is IGNORED
     assert dialects.read_span(volt("llm:generateText", 2, 1, **{"span.type": "llm"})) is IGNORED
+
+
+def remembered(number: int, *parts: dict[str, Any], role: str = "assistant") -> Span:
+    message = {"userId": "u", "conversationId": "c", "message": {"role": role, "parts": list(parts)}}
+    memory = {"span.type": "memory", "memory.operation": "write", "input": json.dumps(message)}
+    return volt("memory.write", number, 1, **memory)
+
+
+def shown(name: str, call_id: str, state: str = "output-available", **more: Any) -> dict[str, Any]:
+    return {"type": f"tool-{name}", "toolCallId": call_id, "state": state, "input": {"order": 7}, **more}
+
+
+@pytest.mark.parametrize(
+    ("part", "found"),
+    [
+        (shown("mail", "c2", output={"type": "text", "value": "sent"}), ["mail", "pay"]),
+        (shown("mail", "c2", "output-error", errorText="Error: no server"), ["mail", "pay"]),
+        (shown("mail", "c2", output={"type": "error-text", "value": "Model tried to call unavailable tool 'mail'."}),
+         ["(mail)", "pay"]),
+        (shown("mail", "c2", "output-denied"), ["(mail)", "pay"]),
+        (shown("mail", "c2", "input-available"), ["pay"]),
+    ],
+)  # fmt: skip
+def test_what_a_run_remembers_tells_of_calls_without_a_span(part: dict[str, Any], found: list[str]) -> None:
+    paid = shown("pay", "c1", output={"type": "text", "value": "paid"})
+    run = run_of(
+        volt("Travel", 1, 0, input="pay order 7"), volt("tool.execution:pay", 2, 1, **TOOL), remembered(3, paid, part)
+    )
+    assert sorted(called(run)) == found
+
+
+def test_the_users_message_that_a_run_remembers_tells_of_no_call() -> None:
+    spans = [volt("Travel", 1, 0, input="use a tool"), remembered(3, {"type": "text", "text": "a tool"}, role="user")]
+    assert (called(run_of(*spans)), doubts(run_of(*spans))) == ([], [])
+
+
+def test_a_run_whose_memory_tells_no_more_than_its_spans_is_in_no_doubt() -> None:
+    paid = shown("pay", "c1", output={"type": "text", "value": "paid"})
+    run = run_of(
+        volt("Travel", 1, 0, input="pay order 7"), volt("tool.execution:pay", 2, 1, **TOOL),
+        remembered(3, paid), remembered(4, paid, {"type": "text", "text": "Done."}),
+    )  # fmt: skip
+    assert (called(run), doubts(run)) == (["pay"], [])

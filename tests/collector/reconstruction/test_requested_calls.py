@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from collector.reconstruction.drafts import by_start
 from collector.reconstruction.requested_calls import RequestedCall, requested_calls
-from tests.builders import genai_spans, model_span, result
+from tests.builders import agent_span, called, genai_spans, model_span, result, run_of, user
+
+ASKS = {"gen_ai.response.finish_reasons": ["tool_calls"]}
 
 
 def requested(*models: Any) -> list[RequestedCall]:
     return requested_calls(sorted(genai_spans(models), key=by_start))
+
+
+def asked(call_id: str, name: str) -> dict[str, Any]:
+    return {"role": "assistant", "parts": [{"type": "tool_call", "id": call_id, "name": name, "arguments": {}}]}
 
 
 def test_turns_and_positions() -> None:
@@ -60,3 +68,33 @@ def test_equal_requests_without_an_end_are_two() -> None:
     for model in models:
         model.end_ns = 0
     assert len(requested(*models)) == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "count"),
+    [
+        ({"gen_ai.response.id": "r1"}, {"gen_ai.response.id": "r2", **ASKS}, 2),
+        ({"gen_ai.response.id": "r1"}, {"gen_ai.response.id": "r2"}, 1),  # it only repeats what was said before
+        ({"gen_ai.response.id": "r1"}, {"gen_ai.response.id": "r1", **ASKS}, 1),
+        ({}, {"gen_ai.response.id": "r2", **ASKS}, 1),
+        ({"gen_ai.response.id": "r1", "error.type": "timeout"}, {"gen_ai.response.id": "r2", **ASKS}, 1),
+    ],
+)
+def test_an_id_that_a_provider_uses_again_in_another_answer_is_of_another_call(
+    first: dict[str, Any], second: dict[str, Any], count: int
+) -> None:
+    calls = [("call_0", "poll", {"n": 1})]
+    found = requested(model_span(calls, 2, at=1, attributes=first), model_span(calls, 3, at=20, attributes=second))
+    assert len(found) == count
+
+
+@pytest.mark.parametrize(("again", "names"), [("go", ["(pay)", "pay"]), ("something else", ["pay", "pay"])])
+def test_a_request_sent_again_with_the_same_words_discards_the_first_answer(again: str, names: list[str]) -> None:
+    told = [user("go"), asked("c2", "pay"), result("c2", "paid")]
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "pay", {})], 2, at=10, input_messages=[user("go")]),
+        model_span([("c2", "pay", {})], 3, at=30, input_messages=[user(again)]),
+        model_span((), 4, at=50, input_messages=told),
+    )
+    assert called(run) == names

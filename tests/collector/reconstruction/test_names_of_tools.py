@@ -1,0 +1,83 @@
+"""One tool under several names: as the model asked for it, as its span names it, and as the server of an MCP tool does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import agent_span, called, doubts, model_span, run_of, span, tool_span
+
+
+def mcp_span(name: str, number: int, at: float, **more: Any) -> Span:
+    attributes = {"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+    return span(f"tools/call {name}", number, 1, at, attributes=attributes, scope="mcp", **more)
+
+
+def test_a_call_that_only_its_mcp_client_records_has_the_name_that_the_model_asked_for() -> None:
+    run = run_of(agent_span(), model_span([("c1", "mcp__github__search", {"q": 1})], at=0), mcp_span("search", 3, 20))
+    assert (called(run), run.trajectory.calls[0].id) == (["mcp__github__search"], "c1")
+
+
+def test_a_tool_of_another_server_is_another_tool() -> None:
+    request = model_span([("c1", "mcp__github__research", {})], 2, at=0)
+    run = run_of(agent_span(), request, mcp_span("search", 3, 20))
+    assert sorted(call.name for call in run.trajectory.calls) == ["mcp__github__research", "search"]
+
+
+def test_a_suffix_is_no_name_of_a_tool_without_a_server() -> None:
+    run = run_of(agent_span(), model_span([("c1", "web_search", {})], 2, at=0), tool_span("search", {}, 3, at=20))
+    assert sorted(call.name for call in run.trajectory.calls) == ["search", "web_search"]
+
+
+@pytest.mark.parametrize("call_id", ["c1", ""])
+def test_a_display_name_is_the_name_that_a_provider_accepts_instead(call_id: str) -> None:
+    spans = [
+        model_span([("c1", "Web_Search", {"q": 1})], 2, at=0),
+        tool_span("Web Search", {"q": 1}, 3, at=20, call_id=call_id),
+    ]
+    assert called(run_of(agent_span(), *spans)) == ["Web_Search"]
+
+
+def test_calls_of_like_names_that_disagree_in_everything_else_are_two() -> None:
+    tool = tool_span("Web Search", {"q": 2}, 3, at=5, call_id="c2")
+    run = run_of(agent_span(), model_span([("c1", "Web_Search", {"q": 1})], 2, at=20), tool)
+    assert sorted(call.name for call in run.trajectory.calls) == ["Web Search", "Web_Search"]
+
+
+def test_white_space_around_a_name_is_none_of_it() -> None:
+    run = run_of(agent_span(), model_span([("c1", "search ", {})], 2, at=0), tool_span(" search", {}, 3, at=20))
+    assert called(run) == ["search"]
+
+
+def test_of_two_records_that_may_be_one_call_that_of_the_mcp_library_is_in_doubt() -> None:
+    framework = tool_span("mcp__github__search", {}, 3, at=200, lasting=20)
+    run = run_of(agent_span(), mcp_span("search", 2, 20), framework)
+    assert [(d.name, [run.trajectory.calls[at].name for at in d.calls]) for d in run.trajectory.doubts] == [
+        ("uncertain_duplicate", ["search"])
+    ]
+
+
+def transcript(*calls: tuple[str, str]) -> dict[str, str]:
+    place = "llm.output_messages.{}.message.tool_calls.0.tool_call.{}"
+    found = {"openinference.span.kind": "AGENT", "agent.name": "bot"}
+    for number, (call_id, name) in enumerate(calls):
+        found[place.format(number, "id")] = call_id
+        found[place.format(number, "function.name")] = name
+        found[place.format(number, "function.arguments")] = "{}"
+    return found
+
+
+def test_a_call_that_only_the_agents_own_span_requests_is_in_doubt() -> None:
+    agent = span("bot", 1, attributes=transcript(("c1", "find"), ("c2", "pay")), lasting=1000)
+    run = run_of(agent, tool_span("find", {}, 2, at=20, call_id="c1"))
+    assert sorted(called(run)) == ["find", "pay"]
+    assert "uncertain_execution" in doubts(run)
+
+
+def test_calls_that_spans_show_are_ordered_by_them_not_by_the_agents_own_span() -> None:
+    agent = span("bot", 1, attributes=transcript(("c1", "find"), ("c2", "pay")), lasting=1000)
+    run = run_of(agent, tool_span("find", {}, 2, at=20, call_id="c1"), tool_span("pay", {}, 3, at=60, call_id="c2"))
+    assert [(call.name, call.step) for call in run.trajectory.calls] == [("find", 0), ("pay", 1)]
+    assert doubts(run) == []
