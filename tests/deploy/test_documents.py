@@ -1,4 +1,4 @@
-"""Every block of README.md and of the documents under deploy/ and helm/ is run, loaded or, where it cannot be, resolved.
+"""Every block of the documents for users is run, loaded or, where it cannot be, resolved.
 
 ``sh`` blocks: a command is run, or, where running it would start a server, tests or write files, its arguments are
 parsed. A block whose first line is ``# needs Docker`` (or Kubernetes, ...) is checked for syntax and for its files.
@@ -23,10 +23,18 @@ import yaml
 from collector.config.model import load_config
 from collector.config.yaml_documents import rule_paths
 from collector.scoring.rule_files import check_rules
+from tests.deploy import readme_result
 from tests.deploy.programs import DEPLOY, ROOT
 from tests.waiting import PATIENCE
 
-DOCUMENTS = [ROOT / "README.md", *sorted(DEPLOY.rglob("*.md")), *sorted((ROOT / "helm" / "rightcall").glob("*.md"))]
+COLLECTOR = ROOT / "collector"
+DOCUMENTS = [
+    ROOT / "README.md",
+    COLLECTOR / "README.md",
+    COLLECTOR / "offline" / "README.md",
+    *sorted(DEPLOY.rglob("*.md")),
+    *sorted((ROOT / "helm" / "rightcall").glob("*.md")),
+]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RECORDINGS = ROOT / "collector" / "demo" / "recordings"
 
@@ -84,7 +92,7 @@ def run_rightcall(words: list[str], desk: Path) -> None:
         run([sys.executable, "-m", "collector", "demo", "--help"], desk)
     else:
         # The recordings at hand may not meet what a gate asks for; that is exit code 1, where usage errors are 2.
-        allowed = (0, 1) if words[1] == "score" else (0,)
+        allowed = (0, 1) if words[1] in ("score", "diff") else (0,)
         run([sys.executable, "-m", "collector", *(word for word in words[1:] if word != "...")], desk, allowed)
 
 
@@ -142,7 +150,7 @@ def test_yaml_loads(block: Block, tmp_path: Path, desk: Path) -> None:
     data = yaml.safe_load(block.text)
     file = (desk if isinstance(data, dict) and "receivers" in data else tmp_path) / f"block-{block.line}.yaml"
     file.write_text(block.text)
-    if "receivers" in data or "exporters" in data:
+    if data.keys() & {"receivers", "exporters", "service"}:
         load_config(file)
     else:
         assert isinstance(data["rules"], list)
@@ -153,6 +161,10 @@ def test_yaml_loads(block: Block, tmp_path: Path, desk: Path) -> None:
 def test_python_runs(desk: Path) -> None:
     for block in blocks("python"):
         run([sys.executable, "-c", block.text], desk)
+
+
+def test_the_result_in_the_readme_is_current() -> None:
+    assert (ROOT / "README.md").read_text("utf-8") == readme_result.readme(), "python -m tests.deploy.readme_result"
 
 
 def test_every_block_has_a_language_that_is_checked() -> None:
