@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +24,7 @@ from scorers.rules.arguments import Embed
 from scorers.rules.intents import MAX_INTENT_TEXT, FoundIntent, build_classifier
 from scorers.rules.model import Intent, Rule, RuleFile, ScorerRef
 from scorers.rules.parsing import Problem, RuleError, nearest, parse_rules
-from scorers.rules.selection import RuleContext, RuleIndex
+from scorers.rules.selection import CompiledMatch, RuleContext, RuleIndex
 from scorers.rules.semantic_texts import SemanticTexts
 from scorers.score import Score, error_score, reaches
 from scorers.trajectory import Trajectory
@@ -76,6 +77,7 @@ class CompiledRule:
     def __init__(self, rule: Rule, embed: Embed | None = None) -> None:
         self.rule = rule
         self.digest = digest(rule)
+        self.match = CompiledMatch(rule.match)
         self._native = _build_native(rule, embed)
         self.semantic_texts = SemanticTexts(rule)
         self._systems: dict[str, _System] = {}
@@ -225,8 +227,8 @@ class RuleSet:
     ) -> None:
         self.rules = tuple(rules)
         self.intents = tuple(intents)
-        names = [rule.rule.name for rule in self.rules]
-        duplicates = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        named = Counter(rule.rule.name for rule in self.rules)
+        duplicates = [name for name, count in named.items() if count > 1]
         if duplicates:
             raise RuleError([Problem((), f"two rules are named {name}") for name in duplicates])
         self.digest = sha256("".join(rule.digest for rule in self.rules).encode()).hexdigest()[:12]

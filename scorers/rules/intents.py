@@ -6,10 +6,12 @@ matches are the examples compared; the most similar one wins, if it reaches its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import mul
-from typing import Literal
+from typing import Any, Final, Literal
 
 from scorers.rules.arguments import Embed
 from scorers.rules.model import Intent
@@ -38,16 +40,15 @@ def build_classifier(intents: Sequence[Intent], embed: Embed | None = None) -> C
 
     The examples are embedded now, so that a problem with them or with the model shows when rules are loaded.
     """
-    expressions = [(compile_regex(regex), found) for intent in intents for regex, found in _expressions(intent)]
+    expressions = Expressions(intents)
     examples = [
         (intent, text, tuple(embed(text))) for intent in intents for text in (intent.examples if embed else ()) if embed
     ]
 
     def classify(text: str) -> FoundIntent:
         text = text[:MAX_INTENT_TEXT]
-        for expression, found in expressions:
-            if is_match(expression, text):
-                return found(text)
+        if (found := expressions.find(text)) is not None:
+            return found
         if embed is None or not examples or not text.strip():
             return _NOTHING
         vector = embed(text)
@@ -61,21 +62,67 @@ def build_classifier(intents: Sequence[Intent], embed: Embed | None = None) -> C
     return classify
 
 
-def _expressions(intent: Intent) -> Iterator[tuple[str, Classifier]]:
-    """The expressions of an intent, each with a function from a text it matches to what was found."""
-    keywords = [word for keyword in intent.keywords if (word := keyword.strip())]
-    if keywords:
-        # One expression for all keywords. Which keyword it was is determined only after a match.
-        single = {keyword: compile_regex(f"(?i){_whole_word(keyword)}") for keyword in keywords}
+class Expressions:
+    """The keywords and regexes of intents, in order.
 
-        def by_keyword(text: str) -> FoundIntent:
-            keyword = next(keyword for keyword in keywords if is_match(single[keyword], text))
-            return FoundIntent(intent.name, "keyword", f"keyword {keyword!r}")
+    Few keywords are looked for at once, and many only in texts that have their rarest word, so that thousands of them cost
+    no more than the text has words. Keywords without a word, and regexes, are tried one after the other.
+    """
 
-        yield f"(?i)(?:{'|'.join(map(_whole_word, keywords))})", by_keyword
-    if intent.regex:
-        by_regex = FoundIntent(intent.name, "regex", f"regex {intent.regex}")
-        yield intent.regex, lambda _: by_regex
+    def __init__(self, intents: Sequence[Intent]) -> None:
+        self._expressions: list[tuple[Any, FoundIntent]] = []
+        self._by_word: dict[str, list[int]] = {}
+        self._always: list[int] = []
+        uses = Counter(word for intent in intents for keyword in intent.keywords for word in _words(_folded(keyword)))
+        few = []
+        for intent in intents:
+            for keyword in filter(None, map(str.strip, intent.keywords)):
+                found = FoundIntent(intent.name, "keyword", f"keyword {keyword!r}")
+                rarest = min(_words(_folded(keyword)), key=uses.__getitem__, default="")
+                self._add(f"(?i){_whole_word(_folded(keyword))}", found, rarest)
+                few += [_whole_word(_folded(keyword))] if rarest else []
+            if intent.regex:
+                self._add(intent.regex, FoundIntent(intent.name, "regex", f"regex {intent.regex}"))
+        self._any_of_few = compile_regex(f"(?i)(?:{'|'.join(few)})") if 0 < len(few) <= _FEW else None
+
+    def find(self, text: str) -> FoundIntent | None:
+        """Returns the first that matches the text; None if none does."""
+        text = _folded(text)
+        encoded = text.encode("utf-8", "replace")
+        for at in self.candidates(text):
+            expression, found = self._expressions[at]
+            if expression.search(encoded) is not None:
+                return found
+        return None
+
+    def candidates(self, text: str) -> list[int]:
+        """Returns the positions of those that are tried, in order."""
+        found = list(self._always)
+        if self._by_word and (self._any_of_few is None or is_match(self._any_of_few, text)):
+            for word in _words(text):
+                found += self._by_word.get(word, ())
+            found.sort()
+        return found
+
+    def _add(self, expression: str, found: FoundIntent, word: str = "") -> None:
+        (self._by_word.setdefault(word, []) if word else self._always).append(len(self._expressions))
+        self._expressions.append((compile_regex(expression), found))
+
+
+def _words(text: str) -> set[str]:
+    """Returns the words of a text, as the engine delimits them, in lower case."""
+    return {word.lower() for word in _WORD.findall(text)}
+
+
+_FEW: Final = 100  # keywords that one expression may look for
+_WORD: Final = re.compile(r"\w+", re.ASCII)
+
+
+def _folded(text: str) -> str:
+    """Returns the text with plain letters for the two others that the engine takes for the same in another case."""
+    return (
+        text if text.isascii() else text.replace("\N{KELVIN SIGN}", "k").replace("\N{LATIN SMALL LETTER LONG S}", "s")
+    )
 
 
 def _whole_word(word: str) -> str:

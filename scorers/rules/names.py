@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from scorers.rules.matchers import Name
-from scorers.rules.regexes import compile_regex, escape, is_match, search_cost
+from scorers.rules.regexes import common_beginning, compile_regex, escape, is_match, search_cost
 
 GLOB_CHARACTERS = frozenset("*?[")
 MAX_LENGTH = 256
@@ -57,6 +57,14 @@ def compile_name(name: Name) -> Callable[[str], bool]:
             return lambda text: text.startswith(prefix)
     expression = _expression(name)
     return lambda text: is_match(expression, text)
+
+
+def beginning_of(name: Name) -> str:
+    """Returns a text that every name it matches begins with: that before the first wildcard, or of an anchored regex."""
+    if isinstance(name, str):
+        at = min((name.index(character) for character in GLOB_CHARACTERS if character in name), default=len(name))
+        return name[:at]
+    return common_beginning(name.regex)
 
 
 def _is_prefix(glob: str) -> bool:

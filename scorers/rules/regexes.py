@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any, Final
 
 import re2
@@ -32,6 +33,23 @@ def compile_regex(text: str) -> Any:
 def is_match(expression: Any, text: str) -> bool:
     """Whether the expression matches anywhere in the text. Surrogates, which UTF-8 cannot encode, are read as ``?``."""
     return expression.search(text.encode("utf-8", "replace")) is not None
+
+
+def common_beginning(text: str) -> str:
+    """Returns what every text that the expression matches begins with, as far as the engine tells; "" if it is not anchored."""
+    anchor = next((anchor for anchor in ("^", r"\A") if text.startswith(anchor)), None)
+    if anchor is None or "|" in text or text[len(anchor) :].startswith(("*", "?", "+", "{")):
+        return ""
+    try:
+        lowest, highest = compile_regex(text).possiblematchrange(_MAX_BEGINNING)
+    except re2.error:  # it matches any text
+        return ""
+    shared = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(lowest, highest, strict=False)))
+    beginning: bytes = lowest[:shared]
+    return beginning.decode("utf-8", "ignore")
+
+
+_MAX_BEGINNING: Final = 100
 
 
 def search_cost(expression: Any, length: int) -> int:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from scorers.rules.intents import build_classifier
+from scorers.rules.intents import Expressions, build_classifier
 from scorers.rules.model import Intent
+from scorers.rules.regexes import compile_regex, escape, is_match
 
 INTENTS = [
     Intent(name="refund", keywords=["refund", "money back", "C++"], regex=r"\bcharge(d)? twice\b"),
@@ -46,6 +50,43 @@ def test_the_first_intent_that_matches(words: str, intent: str | None) -> None:
 def test_the_reason_quotes_the_rule_file(words: str, by: str, reason: str) -> None:
     found = build_classifier(INTENTS)(words)
     assert (found.by, found.reason) == (by, reason)
+
+
+MANY = [
+    Intent(name=f"intent {at}", keywords=[f"keyword{at}", f"order number {at}", f"über{at}"]) for at in range(1_000)
+]
+
+
+@pytest.mark.parametrize("words", ["my Order Number 7, please", "KEYWORD7 now", "ÜBER7"])
+def test_few_of_many_keywords_are_looked_for(words: str) -> None:
+    expressions = Expressions(MANY)
+
+    found = expressions.find(words)
+
+    assert found is not None
+    assert found.name == "intent 7"
+    assert len(expressions.candidates(words)) <= 2
+    assert expressions.candidates("none of these words " * 1_000) == []
+
+
+words = st.text("aKksİé_1+ ", min_size=1, max_size=6).filter(str.strip)
+
+
+@given(st.lists(words, max_size=4), words)
+def test_the_same_keyword_is_found_as_by_looking_for_each(keywords: list[str], text: str) -> None:
+    def is_in_text(keyword: str) -> bool:
+        first, last = (r"\b" if re.match(r"\w", end, re.ASCII) else "" for end in (keyword[0], keyword[-1]))
+        return is_match(compile_regex(f"(?i){first}{escape(keyword)}{last}"), text)
+
+    found = Expressions([Intent(name=keyword, keywords=[keyword]) for keyword in keywords]).find(text)
+
+    assert (found.name if found else None) == next((one for one in keywords if is_in_text(one.strip())), None)
+
+
+def test_letters_that_are_the_same_in_another_case_are_plain_ones() -> None:
+    expressions = Expressions([Intent(name="book", keywords=["boo\N{KELVIN SIGN}ing\N{LATIN SMALL LETTER LONG S}"])])
+    assert expressions.find("my bookings") is not None
+    assert expressions.find("MY BOO\N{KELVIN SIGN}INGS") is not None
 
 
 # --- examples: a stand-in for a model whose vectors are known -------------------------------------------------------

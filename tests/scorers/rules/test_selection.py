@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorers.rules.model import Rule
-from scorers.rules.selection import MAX_ATTRIBUTE, RuleContext, RuleIndex, select
+from scorers.rules.selection import MAX_ATTRIBUTE, CompiledMatch, RuleContext, RuleIndex, select
 
 
 class Holder:
     """The least a `RuleIndex` asks for."""
 
     def __init__(self, rule: Rule) -> None:
-        self.rule = rule
+        self.rule, self.match = rule, CompiledMatch(rule.match)
 
 
 def rules(*matches: dict[str, Any]) -> list[Rule]:
@@ -60,12 +61,26 @@ def test_the_first_match_wins() -> None:
     assert select([special, general, last], RuleContext(route="/other")) is last
 
 
-values = st.sampled_from(["a", "b", "ab", None])
-patterns = st.sampled_from(["a", "b", "ab", "a*", {"regex": "b"}])
-matches = st.dictionaries(st.sampled_from(["route", "intent", "agent", "service", "tenant"]), patterns, max_size=3)
+texts = ["a", "b", "ab", "abc", "ba", "", "é1", "x|y"]
+values = st.sampled_from([*texts, None])
+patterns = st.sampled_from([
+    *texts[:5], "é1", "a*", "ab*c", "?b", "[ab]*", "*", {"regex": "b"}, {"regex": "^a"}, {"regex": "^ab$"}, {"regex": r"\Aab?"},
+    {"regex": "^*ba"}, {"regex": "^a|b"}, {"regex": "^(ab|ba)$"}, {"regex": "^é1"}, {"regex": "(?i)^A"}, {"regex": "^(?i)A"},
+    {"regex": "^"}, {"regex": "^a{0}b"}, {"regex": r"^x\|y"},
+])  # fmt: skip
+keys = st.sampled_from(["route", "intent", "agent", "service", "tenant"])
+attributes = st.dictionaries(st.sampled_from(["x", "y"]), patterns, max_size=2)
+matches = st.builds(
+    lambda match, attributes: {**match, **({"attributes": attributes} if attributes else {})},
+    st.dictionaries(keys, patterns, max_size=3),
+    attributes,
+)
+contexts = st.builds(
+    RuleContext, *[values] * 5, st.dictionaries(st.sampled_from(["x", "y", "z"]), st.sampled_from([*texts, 1, True]))
+)
 
 
-@given(st.lists(matches, max_size=8), st.builds(RuleContext, values, values, values, values, values))
+@given(st.lists(matches, max_size=8), contexts)
 def test_the_index_selects_the_same_rule_as_a_linear_scan(written: list[dict[str, Any]], context: RuleContext) -> None:
     all_rules = rules(*written)
     index = RuleIndex([Holder(rule) for rule in all_rules])
@@ -82,3 +97,28 @@ def test_only_the_beginning_of_a_long_attribute_is_matched(text: str, *, matches
     made = rules({"attributes": {"x": {"regex": "b"}}})
 
     assert (select(made, RuleContext(attributes={"x": text})) is not None) is matches
+
+
+MANY = 1_000
+
+
+@pytest.mark.parametrize(
+    ("match", "context"),
+    [
+        (lambda at: {"route": f"/r{at}"}, RuleContext(route="/r7")),
+        (lambda at: {"route": f"/r{at}/*"}, RuleContext(route="/r7/x")),
+        (lambda at: {"route": f"/r{at}/*/end"}, RuleContext(route="/r7/x/end")),
+        (lambda at: {"route": "/chat", "agent": f"a{at}"}, RuleContext(route="/chat", agent="a7")),
+        (lambda at: {"route": "/chat", "agent": f"a{at}-*"}, RuleContext(route="/chat", agent="a7-x")),
+        (lambda at: {"attributes": {"team": f"t{at}"}}, RuleContext(attributes={"team": "t7"})),
+        (lambda at: {"attributes": {"team": {"regex": f"^t{at}$"}}}, RuleContext(attributes={"team": "t7"})),
+        (lambda at: {"attributes": {f"k{at}": "x"}}, RuleContext(attributes={"k7": "x"})),
+    ],
+    ids=["route", "glob", "inner glob", "agent of a route", "agents of a route", "attribute", "regex", "key"],
+)
+def test_a_lookup_tests_few_of_many_rules(match: Callable[[int], dict[str, Any]], context: RuleContext) -> None:
+    index = RuleIndex([Holder(rule) for rule in rules(*(match(at) for at in range(MANY)))])
+
+    tested = index.candidates(context)
+
+    assert tested == [7]
