@@ -55,7 +55,6 @@ bench: $(SETUP) ## Measure throughput, latency and memory, next to the peers of 
 
 PEERS := .bench/peers
 
-peers: export RIGHTCALL_COMPILE = 1
 peers: wheel ## Put what `make bench` compares with into .bench/peers: the compiled build, and with Go and network other collectors
 	$(PYTHON) -m venv --clear $(PEERS)/compiled
 	$(PEERS)/compiled/bin/pip install --quiet --constraint requirements.lock dist/*.whl
@@ -63,7 +62,8 @@ peers: wheel ## Put what `make bench` compares with into .bench/peers: the compi
 	$(PYTHON) -m venv --clear $(PEERS)/rotel
 	$(PEERS)/rotel/bin/pip install --quiet rotel
 
-wheel: $(SETUP) ## Build the wheel into dist/; with RIGHTCALL_COMPILE=1 its hot modules are compiled (minutes, needs a C compiler)
+wheel: export RIGHTCALL_COMPILE ?= $(if $(shell command -v cc),1,0)
+wheel: $(SETUP) ## Build the wheel into dist/, its hot modules compiled (minutes) if there is a C compiler; RIGHTCALL_COMPILE=0: not
 	PATH="$$PATH:$(CURDIR)/$(BIN)" VIRTUAL_ENV="$(CURDIR)/.venv" uv build --quiet --wheel --no-build-isolation
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header

@@ -133,6 +133,12 @@ def test_the_image_has_bytecode_of_all_it_imports() -> None:
     assert all("--compile-bytecode" in line for line in re.findall(r"uv pip install ([^&\n]*)", text))
 
 
+def test_the_image_has_the_compiled_build() -> None:
+    text = (DEPLOY / "Dockerfile").read_text("utf-8")
+    assert "RIGHTCALL_COMPILE=1 uv build" in text
+    assert " gcc " in text.split("uv build")[0]
+
+
 def test_the_image_has_only_packages_whose_hashes_are_in_a_lock() -> None:
     text = (DEPLOY / "Dockerfile").read_text("utf-8").replace("\\\n", "")
     installs = re.findall(r"pip install ([^&\n]*)", text)
@@ -143,7 +149,7 @@ def test_the_image_has_only_packages_whose_hashes_are_in_a_lock() -> None:
         dict(re.findall(r"^([\w-]+)==(\S+) \\\n    --hash=sha256:", (DEPLOY / name).read_text("utf-8"), re.MULTILINE))
         for name in ("build.lock", "../requirements.lock")
     ]
-    assert {"hatchling", "uv"} <= pins.keys()
+    assert {"hatchling", "mypy", "setuptools", "uv"} <= pins.keys()
     assert {name: version for name, version in pins.items() if name in locked}.items() <= locked.items()
 
 
