@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from collector import __version__
-from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, diff, write_lines
+from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, diff, explain, write_lines
 from collector.errors import ConfigError, RightcallError
 from collector.otlp import wire
 
@@ -84,14 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     score.set_defaults(command=_score)
 
-    explain = add_command(
-        commands, "explain", "show one recorded trace: its calls, doubts, rules, and what differs",
-        "rightcall explain --rules rules/ TRACE_ID traces/",
-    )  # fmt: skip
-    explain.add_argument("trace_id", metavar="TRACE_ID", help="its hexadecimal id, or the beginning of it")
-    _add_rules(explain)
-    explain.add_argument("paths", type=Path, nargs="+", metavar="PATH")
-    explain.set_defaults(command=_explain)
+    explain.add(commands)
 
     init = add_command(
         commands, "init", "write a first rule file with a test, and a configuration",
@@ -195,8 +188,8 @@ def _score(options: argparse.Namespace) -> int:
     from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
     from collector.offline import report  # noqa: PLC0415
     from collector.offline.gate import Gate, tally  # noqa: PLC0415
-    from collector.offline.rows import row_of  # noqa: PLC0415
     from collector.offline.score import score_files  # noqa: PLC0415
+    from collector.runs.rows import row_of  # noqa: PLC0415
     from collector.scoring.rule_files import load_rules  # noqa: PLC0415
     from collector.service.log_config import RepeatLimit  # noqa: PLC0415
 
@@ -215,17 +208,6 @@ def _score(options: argparse.Namespace) -> int:
     for objection in objections:
         write_lines(f"rightcall score: not met: {objection}", sys.stderr)
     return FAILED if objections else SUCCESS
-
-
-def _explain(options: argparse.Namespace) -> int:
-    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
-    from collector.offline.explain import explain  # noqa: PLC0415
-    from collector.offline.score import score_files  # noqa: PLC0415
-    from collector.scoring.rule_files import load_rules  # noqa: PLC0415
-
-    rules = load_rules(rule_paths(options.rules))
-    write_lines(explain(options.trace_id, score_files(options.paths, rules), rules), sys.stdout)
-    return SUCCESS
 
 
 def _init(options: argparse.Namespace) -> int:

@@ -24,9 +24,9 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 
 from collector.config.yaml_documents import rule_paths
-from collector.offline.explain import rules_tried
 from collector.offline.score import score_files, score_requests
 from collector.reconstruction.reconstruct import Run
+from collector.runs.explained import explained, tried_lines
 from collector.scoring.rule_files import LoadedRules, load_rules
 from collector.scoring.select_and_score import verdict_of_run
 from collector.scoring.verdict import Verdict
@@ -139,7 +139,9 @@ def _load(files: tuple[tuple[Path, int], ...]) -> LoadedRules:
 
 def _why(verdict: Verdict, rules: LoadedRules) -> str:
     if not verdict.evaluations:
-        return "\n".join([f"the run is not scored: {verdict.unscored_reason}", *rules_tried(verdict, rules.set.rules)])
+        return "\n".join(
+            [f"the run is not scored: {verdict.unscored_reason}", *tried_lines(explained(verdict, rules.set.rules))]
+        )
     primary = next((one for one in verdict.evaluations if one.primary), verdict.evaluations[0])
     return verdict.explain(primary, values=True)
 

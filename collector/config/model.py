@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     Field,
@@ -163,6 +164,47 @@ def _also_memory(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"const": "memory"}, *(kind for kind in schema["anyOf"] if kind.get("type") != "null")]
 
 
+class RunsConfig(Section):
+    """The scored runs that the console and ``explain --collector`` show. Wrong and undecided ones are kept the longest.
+
+    All are counted; where there are many, a fair sample is stored. A store in memory takes at most 32 MiB.
+    """
+
+    path: LocalPath | None = Field(None, description="a folder; by default that of the spool, else runs are in memory")
+    max_size_mib: int = Field(256, ge=8, description="beyond it the oldest runs go, those that passed first")
+    keep: Duration = Field(604_800.0, gt=0, description="age at which a run is deleted")
+
+
+def _runs(value: Any) -> Any:
+    if value is False or value == "off":  # YAML reads off as false
+        return None
+    if not isinstance(value, (dict, RunsConfig)):
+        raise ValueError(f"{value!r} is not a store of runs: use off or {{path: FOLDER}}")
+    return value
+
+
+def _also_off(schema: dict[str, Any]) -> None:
+    schema["anyOf"] = [{"const": "off"}, *(kind for kind in schema["anyOf"] if kind.get("type") != "null")]
+
+
+def _http_url(value: str) -> str:
+    if not value.startswith(("http://", "https://")) or any(map(str.isspace, value)):
+        raise ValueError(f"{value!r} is not a URL such as https://rightcall.example.com")
+    return value
+
+
+Url = Annotated[str, AfterValidator(_http_url)]
+
+
+class ConsoleConfig(Section):
+    """The pages at /console of the admin listener. Off loopback they need ``admin.auth``. ``{trace_id}`` is filled in."""
+
+    enabled: bool = True
+    public_url: Url | None = Field(None, description="where people reach the console, for links in alerts and events")
+    trace_url: Url | None = Field(None, examples=["https://tempo.example.com/trace/{trace_id}"])
+    log_url: Url | None = Field(None, examples=["https://loki.example.com/explore?q={trace_id}"])
+
+
 def _four_fifths() -> int:
     return max(64, (memory_bytes() >> 20) * 4 // 5)
 
@@ -213,9 +255,13 @@ class ExplainConfig(Section):
 
 
 class AdminConfig(Section):
-    """/livez, /readyz and /config, on loopback unless configured."""
+    """/livez, /readyz and /config, on loopback unless configured; with /console and /runs, which ``auth`` protects.
+
+    Browsers send the token as password, under any user name.
+    """
 
     endpoint: Listen = "127.0.0.1:13133"
+    auth: BearerAuthConfig | None = None
     allowed_hosts: list[str] = Field(
         ["*.svc", "*.svc.cluster.local"],
         description="Host headers that are answered besides IP addresses and names without a dot; probes always are",
@@ -257,12 +303,14 @@ class Config(Section):
     conversations: ConversationsConfig = ConversationsConfig()
     context: ContextConfig = ContextConfig()
     spool: Annotated[SpoolConfig | None, BeforeValidator(_spool)] = Field(SpoolConfig(), json_schema_extra=_also_memory)
+    runs: Annotated[RunsConfig | None, BeforeValidator(_runs)] = Field(RunsConfig(), json_schema_extra=_also_off)
     memory_limiter: MemoryLimiterConfig = Field(default_factory=MemoryLimiterConfig)
     redact: RedactionConfig = RedactionConfig()
     explain: ExplainConfig = ExplainConfig()
     judge: JudgeConfig | None = None
     exporters: ExportersConfig = ExportersConfig()
     admin: AdminConfig = AdminConfig()
+    console: ConsoleConfig = ConsoleConfig()
     service: ServiceConfig = ServiceConfig()
 
 

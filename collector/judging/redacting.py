@@ -17,7 +17,7 @@ from scorers.trajectory import ToolCall
 MAX_DEPTH = 32
 """Values nested more deeply are left out of what a judge sees."""
 # Where dialects find each of these. A glob that hides one name hides the content, whichever attribute recorded it.
-_INPUTS = (
+INPUTS = (
     "gen_ai.input.messages", "gen_ai.prompt", "gen_ai.prompt.0.content", "gen_ai.event.content", "input.value", "input",
     "llm.input_messages", "llm.input_messages.0.message.content", "traceloop.entity.input", "ai.prompt",
     "ai.prompt.messages", "mlflow.spanInputs", "langfuse.observation.input", "lmnr.span.input", "genkit:input",
@@ -31,7 +31,7 @@ _RESPONSES = (
     "gcp.vertex.agent.llm_response", "pydantic_ai.all_messages", "all_messages_events", "llm.openai.choices",
     "final_result", "content", "message",
 )  # fmt: skip
-_ARGUMENTS = (
+ARGUMENTS = (
     "gen_ai.tool.call.arguments", "gen_ai.tool.input", "gen_ai.output.messages", "input.value", "traceloop.entity.input",
     "ai.toolCall.args", "ai.response.toolCalls", "tool_arguments", "tool.arguments", "tool.input", "tool.parameters",
     "arguments", "function.args", "function.kwargs", "gcp.vertex.agent.tool_call_args", "mlflow.spanInputs",
@@ -46,7 +46,7 @@ class JudgeRedaction:
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
         self._no_input, self._no_response, self._no_arguments, self._no_tools = (
-            any(redaction.hides(name) for name in names) for names in (_INPUTS, _RESPONSES, _ARGUMENTS, _TOOLS)
+            any(redaction.hides(name) for name in names) for names in (INPUTS, _RESPONSES, ARGUMENTS, _TOOLS)
         )
 
     def run(self, run: JudgedRun) -> JudgedRun:

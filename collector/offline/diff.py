@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from collector.offline.rows import reasons_of
 from collector.offline.score import score_requests
 from collector.receivers.otlp_file import read_set, trace_sets
+from collector.runs.rows import reasons_of
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import quote
 
 from collector.errors import RightcallError
-from collector.reconstruction.reconstruct import Run
+from collector.runs.explained import explained, tried_lines
+from collector.runs.rows import Row
 from collector.scoring.rule_files import LoadedRules
-from collector.scoring.select_and_score import context_of
 from collector.scoring.verdict import Verdict
-from scorers import CompiledRule, ToolCall
-from scorers.conformance.difference import Difference
+from scorers.conformance.difference import columns
 from scorers.quoting import json_line, printable, shorten
-from scorers.rules.selection import mismatches
 
 _BAR = 24  # characters of the time line
-_MAX_RULES = 30
 _MAX_TEXT = 200
+_TIMEOUT = 10.0  # seconds
 _KNOWN_BY = {"span": "its span", "result": "its result in a later request", "request": "a model's request only"}
 
 
 class NoSuchTraceError(RightcallError):
     """The trace is not among those that were read, or the id stands for more than one."""
+
+
+class CollectorAnswerError(RightcallError):
+    """A collector gave no answer, or one that is none."""
 
 
 def explain(trace_id: str, verdicts: Iterable[Verdict], rules: LoadedRules) -> str:
@@ -35,123 +38,115 @@ def explain(trace_id: str, verdicts: Iterable[Verdict], rules: LoadedRules) -> s
         raise NoSuchTraceError(f"no run of a trace {shorten(trace_id)} is in the input, which has {len(ids)} traces")
     if len(found) > 1:
         raise NoSuchTraceError(f"{len(found)} traces begin with {wanted}: {', '.join(found[:5])}")
-    lines: list[str] = [f"trace {found[0]}"]
-    for verdict in verdicts:
-        if verdict.run.trace_id.hex() == found[0]:
-            lines += ["", *map(printable, _of_verdict(verdict, rules))]
+    of_trace = (verdict for verdict in verdicts if verdict.run.trace_id.hex() == found[0])
+    return printed(found[0], [explained(verdict, rules.set.rules) for verdict in of_trace])
+
+
+def explain_stored(trace_id: str, url: str, token: str | None) -> str:
+    """Returns the same of a trace in a running collector's store of runs; ``url`` is that of its admin listener.
+
+    Raises NoSuchTraceError and CollectorAnswerError.
+    """
+    import httpx  # noqa: PLC0415 - takes as long to import as all else takes
+
+    wanted = quote(trace_id.lower().replace("-", ""), safe="")
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    try:
+        answer = httpx.get(f"{url.rstrip('/')}/runs/{wanted}", headers=headers, timeout=_TIMEOUT)
+        found: Row = (
+            answer.json() if "json" in answer.headers.get("content-type", "") else {"error": answer.text.strip()}
+        )
+        if answer.status_code == 404 and "error" in found:
+            raise NoSuchTraceError(f"{shorten(url)}: {found['error']}")
+        if answer.status_code != 200:
+            raise CollectorAnswerError(f"{shorten(url)}: {answer.status_code}: {found.get('error', '')}")
+        return printed(found["trace_id"], found["runs"])
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise CollectorAnswerError(f"{shorten(url)} gives no answer: {error}") from None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise CollectorAnswerError(f"{shorten(url)}: that is not a collector's admin listener") from None
+
+
+def printed(trace_id: str, rows: Iterable[Row]) -> str:
+    """Returns the explained rows of a trace in lines for people."""
+    lines = [f"trace {shorten(trace_id)}"]
+    for row in rows:
+        lines += ["", *map(printable, _of_row(row))]
     return "\n".join(lines)
 
 
-def _of_verdict(verdict: Verdict, rules: LoadedRules) -> Iterator[str]:
-    run = verdict.run
-    about = "run" if verdict.scope == "run" else verdict.scope
-    yield f"{about} of agent {shorten(run.agent or '(unnamed)')}, span {run.span_id.hex()}"
-    facts = {"route": run.route, "intent": run.intent, "service": run.service, "conversation": run.conversation_id}
+def _of_row(row: Row) -> Iterator[str]:
+    yield f"{row['scope']} of agent {shorten(row['agent'] or '(unnamed)')}, span {row['span_id']}"
+    facts = {name.partition("_")[0]: row[name] for name in ("route", "intent", "service", "conversation_id")}
     yield f"  {', '.join(f'{name} {_text(value)}' for name, value in facts.items())}"
-    if run.user_input:
-        yield f"  asked: {_text(run.user_input)}"
-    yield f"  read as {run.dialect or 'nothing known'}, released by {verdict.release}"
+    if row["user_input"]:
+        yield f"  asked: {_text(row['user_input'])}"
+    yield f"  read as {row['dialect'] or 'nothing known'}, released by {row['release']}"
     yield "calls"
-    yield from _time_line(run)
-    if run.trajectory.doubts:
+    yield from _time_line(row["tool_calls"])
+    if row["settled_by"]:
         yield "doubts"
-        yield from (f"  {doubt.name}: {doubt.sentence or 'nothing settles it'}" for doubt in run.trajectory.doubts)
+        yield from (f"  {doubt['name']}: {doubt['sentence'] or 'nothing settles it'}" for doubt in row["settled_by"])
     yield "rules"
-    yield from rules_tried(verdict, rules.set.rules)
+    yield from tried_lines(row)
     yield "verdict"
-    yield from _result(verdict)
+    yield from _result(row)
 
 
 def _text(value: str | None) -> str:
     return "unknown" if value is None else shorten(" ".join(value.split()), _MAX_TEXT)
 
 
-def _time_line(run: Run) -> Iterator[str]:
-    calls = run.trajectory.calls
+def _time_line(calls: Sequence[Row]) -> Iterator[str]:
     if not calls:
         yield "  none"
         return
-    timed = [call for call in calls if call.start_ns]
-    begin = min((call.start_ns for call in timed), default=0)
-    length = max((max(call.end_ns, call.start_ns) for call in timed), default=0) - begin
-    together = Counter(call.step for call in calls)
+    timed = [call for call in calls if call["start_ns"]]
+    begin = min((call["start_ns"] for call in timed), default=0)
+    length = max((max(call["end_ns"], call["start_ns"]) for call in timed), default=0) - begin
+    together = Counter(call["step"] for call in calls)
     for call in calls:
-        concurrent = f", at once with {together[call.step] - 1} more" if together[call.step] > 1 else ""
-        state = "did not run" if not call.executed else "failed" if call.status == "error" else ""
-        if call.error_type:
-            state += f" ({shorten(call.error_type)})"
-        arguments = "arguments not captured" if call.arguments is None else shorten(json_line(call.arguments), 100)
+        concurrent = f", at once with {together[call['step']] - 1} more" if together[call["step"]] > 1 else ""
+        state = "did not run" if not call["executed"] else "failed" if call["status"] == "error" else ""
+        if call["error_type"]:
+            state += f" ({shorten(call['error_type'])})"
+        given = call["arguments"]
+        arguments = "arguments not captured" if given is None else shorten(json_line(given), 100)
         yield (
-            f"  {call.step + 1:3} {_bar(call, begin, length)} {_when(call, begin):>20}  {shorten(call.name)} {arguments}"
-            f"{', ' + state if state else ''}{concurrent}; known by {_KNOWN_BY[call.known_by]}"
+            f"  {call['step'] + 1:3} {_bar(call, begin, length)} {_when(call, begin):>20}  {shorten(call['name'])} "
+            f"{arguments}{', ' + state if state else ''}{concurrent}; known by {_KNOWN_BY[call['known_by']]}"
         )
 
 
-def _bar(call: ToolCall, begin: int, length: int) -> str:
-    if not call.start_ns:
+def _bar(call: Row, begin: int, length: int) -> str:
+    start, end = int(call["start_ns"]), int(call["end_ns"])
+    if not start:
         return "?" + " " * (_BAR - 1)
-    first = (call.start_ns - begin) * (_BAR - 1) // max(length, 1)
-    last = (max(call.end_ns, call.start_ns) - begin) * (_BAR - 1) // max(length, 1)
+    first = (start - begin) * (_BAR - 1) // max(length, 1)
+    last = (max(end, start) - begin) * (_BAR - 1) // max(length, 1)
     return ("·" * first + "█" * (last - first + 1)).ljust(_BAR, "·")
 
 
-def _when(call: ToolCall, begin: int) -> str:
-    if not call.start_ns:
+def _when(call: Row, begin: int) -> str:
+    start, end = call["start_ns"], call["end_ns"]
+    if not start:
         return "time unknown"
-    return f"+{(call.start_ns - begin) / 1e6:.1f} ms, {max(call.end_ns - call.start_ns, 0) / 1e6:.1f} ms"
+    return f"+{(start - begin) / 1e6:.1f} ms, {max(end - start, 0) / 1e6:.1f} ms"
 
 
-def rules_tried(verdict: Verdict, rules: Sequence[CompiledRule]) -> Iterator[str]:
-    """Which rules of this scope were tried, in order, and why those before the one in force do not match."""
-    context = context_of(verdict.run)
-    tried = [rule for rule in rules if (rule.rule.scope, rule.rule.shadow) == (verdict.scope, verdict.shadow)]
-    if not tried:
-        yield f"  there are none of scope {verdict.scope}"
-    if verdict.is_rule_unknown:
-        yield "  none is chosen: a missing span may carry the route or tenant that chooses it"
+def _result(row: Row) -> Iterator[str]:
+    if not row["evaluations"]:
+        yield f"  not scored: {row.get('unscored_reason')}"
         return
-    for rule in tried[:_MAX_RULES]:
-        name = shorten(rule.rule.name)
-        if rule.rule.name == verdict.rule:
-            yield f"  {name}: matches, and scores it"
-            return
-        yield f"  {name}: {'; '.join(mismatches(rule.rule.match, context))}"
-    if len(tried) > _MAX_RULES:
-        yield f"  ... and {len(tried) - _MAX_RULES} more"
-
-
-def _result(verdict: Verdict) -> Iterator[str]:
-    if not verdict.evaluations:
-        yield f"  not scored: {verdict.unscored_reason}"
+    by = f" by rule {shorten(row['rule'])}" if row["rule"] is not None else ""
+    for one in row["evaluations"]:
+        what = "" if one["name"] == row["primary"] else f" ({shorten(one['name'])})"
+        yield f"  {one['label']}{by}{what}: {printable(one['explanation'])}"
+    yield from (f"  {line}" for line in columns(row["difference"]))
+    if row["label"] == "pass" or row["pass_at"] is None:
         return
-    for evaluation in verdict.evaluations:
-        yield f"  {verdict.headline(evaluation)}"
-    if verdict.compiled_rule is None:
-        return
-    difference = verdict.difference()
-    yield from (f"  {line}" for line in difference.lines(values=True))
-    if verdict.label == "pass":
-        return
-    primary = next((evaluation.score for evaluation in verdict.evaluations if evaluation.primary), None)
+    primary = next((one for one in row["evaluations"] if one["name"] == row["primary"]), None)
     yield "to pass"
-    if primary is not None and primary.value is not None:
-        yield f"  the score must be at least {verdict.compiled_rule.rule.pass_:g}; it is {primary.value:.3f}"
-    yield from dict.fromkeys(f"  {step}" for step in _steps(difference))
-
-
-def _steps(difference: Difference) -> Iterator[str]:
-    """What would have to be different, one step for each difference."""
-    for row in difference.rows:
-        name = shorten(row.name)
-        if row.outcome == "missing":
-            yield f"call {row.expected}"
-        elif row.outcome == "out_of_order":
-            yield f"call {name} where the rule expects it"
-        elif row.mismatches:
-            yield from (f"{name}.{one.sentence(values=True)}" for one in row.mismatches)
-        elif row.outcome == "extra":
-            yield f"do not call {name}, or name it in allow_extra"
-        elif row.outcome == "forbidden":
-            yield f"do not call {name}: as long as it is called, no score passes"
-        elif row.outcome == "broken":
-            yield f"keep to {row.expected}: as long as it is broken, no score passes"
+    if primary is not None and primary["value"] is not None:
+        yield f"  the score must be at least {row['pass_at']:g}; it is {primary['value']:.3f}"
+    yield from (f"  {step}" for step in row["to_pass"])

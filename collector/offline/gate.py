@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from collector.offline.rows import Row, is_of_run
+from collector.runs.rows import Row, is_of_run
 
 
 @dataclass(frozen=True, slots=True)

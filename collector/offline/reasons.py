@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from collector.offline.rows import Row
+from collector.runs.rows import Row
 from scorers.conformance.difference import columns
 from scorers.quoting import printable, shorten
 

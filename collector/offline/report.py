@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from collector.offline.gate import tally
 from collector.offline.reasons import MAX_GROUPS, groups_of
-from collector.offline.rows import Row, is_of_run
+from collector.runs.rows import Row, is_of_run
 from scorers.conformance.difference import columns
 from scorers.quoting import json_line, printable, shorten
 

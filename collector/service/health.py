@@ -9,6 +9,7 @@ from typing import Any
 
 from collector.config.memory import memory_budget
 from collector.config.model import Config
+from collector.console.app import Console
 from collector.service.admin_hosts import is_own_host
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 
@@ -29,14 +30,14 @@ class Health:
 
 
 class AdminServer(HttpServer):
-    """Serves /livez, /readyz and /config, the latter without what may be a secret.
+    """Serves /livez, /readyz, /config without what may be a secret, and the console with its JSON.
 
     Probes are answered whatever name they ask for; everything else only under a name of our own.
     """
 
-    def __init__(self, config: Config, health: Health) -> None:
+    def __init__(self, config: Config, health: Health, console: Console) -> None:
         super().__init__(config.admin.endpoint)
-        self._config, self._health = config, health
+        self._config, self._health, self._console = config, health, console
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -49,8 +50,10 @@ class AdminServer(HttpServer):
             await respond(send, 403, b"unknown Host; add it to admin.allowed_hosts\n", "text/plain")
         elif path == "/config":
             await respond(send, 200, _shown(self._config), "application/json")
+        elif self._console.owns(path):
+            await self._console.handle(scope, receive, send)
         else:
-            await respond(send, 404, b"see /livez, /readyz and /config\n", "text/plain")
+            await respond(send, 404, b"see /livez, /readyz, /config and /console\n", "text/plain")
 
 
 def _host(scope: Scope) -> str:

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from collector.clock import SYSTEM_CLOCK
 from collector.component import SIGNALS, Component
 from collector.config.exporters import SendingQueueConfig
 from collector.config.memory import MemoryBudget, memory_budget
 from collector.config.model import Config
+from collector.console.app import Console
 from collector.delivery.outbox import Outbox, Outlet
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError
@@ -27,6 +28,7 @@ from collector.pipeline import Pipeline
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.results.redaction import Redaction
+from collector.runs.store import build_store
 from collector.scoring.embedding_queue import EmbeddingQueue
 from collector.scoring.embeddings import installed
 from collector.scoring.rule_files import LoadedRules
@@ -80,9 +82,13 @@ class Service:
         queue = self._queue = self._build_outbox(budget)
         self.judge_queue = self._build_judge_queue(budget)
         self._embedding = EmbeddingQueue(found) if (found := installed()) is not None else None
+        self._runs = store = build_store(config, self.telemetry, SYSTEM_CLOCK)
+        if store is not None:
+            store.rules = rules.set.rules
+        listeners = [seen for seen in (store.offer if store is not None else None, on_verdict) if seen is not None]
         self.pipeline = Pipeline(
-            config, rules, self.telemetry, queue, SYSTEM_CLOCK, on_verdict, spool=self._spool, judge_queue=self.judge_queue,
-            embed_ahead=self._embedding.ahead if self._embedding is not None else None,
+            config, rules, self.telemetry, queue, SYSTEM_CLOCK, _to_all(listeners), spool=self._spool,
+            judge_queue=self.judge_queue, embed_ahead=self._embedding.ahead if self._embedding is not None else None,
         )  # fmt: skip
         self._memory = MemoryLimiter(config.memory_limiter, time.monotonic)
         intake = Admission(self.pipeline, queue, self._spool, self._memory, InFlight(budget.requests))
@@ -95,13 +101,13 @@ class Service:
         self.grpc = OtlpGrpcReceiver(protocols.grpc, intake) if protocols.grpc else None
         self.http = OtlpHttpReceiver(protocols.http, intake) if protocols.http else None
         self.prometheus = PrometheusExporter(config.exporters.prometheus, self.telemetry)
-        self.admin = AdminServer(config, self.health)
+        self.admin = AdminServer(config, self.health, Console(config, store))
         for listener, server in (("otlp_http", self.http), ("prometheus", self.prometheus), ("admin", self.admin)):
             if server is not None:
                 server.on_accept_failure = self.telemetry.child(self.telemetry.accept_failures, listener).inc
         # Upstream first; the admin listener last, so that it answers for as long as anything else does.
         self._receivers: list[Component] = [part for part in (self.grpc, self.http) if part is not None]
-        self._stores: list[Component] = [part for part in (self._spool, self._embedding) if part is not None]
+        self._stores: list[Component] = [part for part in (self._spool, self._embedding, store) if part is not None]
         self._servers: list[Component] = [
             *self_telemetry(config, self.telemetry, self._tracing),
             self.prometheus,
@@ -155,7 +161,8 @@ class Service:
             found.append(f"OTLP/HTTP at {scheme}://{_address(protocols.http.endpoint, self.http.port)}")
         metrics = _address(config.exporters.prometheus.endpoint, self.prometheus.port)
         admin = _address(config.admin.endpoint, self.admin.port)
-        return [*found, f"metrics at http://{metrics}/metrics", f"health at http://{admin}/readyz"]
+        found += [f"metrics at http://{metrics}/metrics", f"health at http://{admin}/readyz"]
+        return [*found, f"console at http://{admin}/console"] if config.console.enabled else found
 
     async def start(self) -> None:
         """Start downstream first, then recover. Where a part fails, or on cancellation, what was started is stopped again.
@@ -195,9 +202,11 @@ class Service:
 
     async def run(self) -> None:
         """Release traces as they fall due, until ``stop``."""
-        watcher = asyncio.create_task(self._rules.watch(self.pipeline.set_rules))
+        watcher = asyncio.create_task(self._rules.watch(self._use))
         while not self._stopping.is_set():
             pause = min(self.pipeline.advance(), _MAX_PAUSE)
+            if self._runs is not None:
+                self._runs.advance()
             freeze_survivors()
             if self._memory.short() and self.grpc is not None:
                 self.grpc.give_up_unfinished()
@@ -207,6 +216,11 @@ class Service:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause) if pause else await asyncio.sleep(0)
         watcher.cancel()
+
+    def _use(self, rules: LoadedRules) -> None:
+        self.pipeline.set_rules(rules)
+        if self._runs is not None:
+            self._runs.rules = rules.set.rules
 
     def stop(self) -> None:
         """Make ``run`` return."""
@@ -249,6 +263,18 @@ class Service:
         while True:
             pause = min(self.pipeline.advance(), _MAX_PAUSE)
             await asyncio.sleep(pause)
+
+
+def _to_all(listeners: Sequence[Callable[[Verdict], None]]) -> Callable[[Verdict], None] | None:
+    """Returns one listener that hands a verdict to all of them."""
+    if len(listeners) < 2:
+        return listeners[0] if listeners else None
+
+    def hand_over(verdict: Verdict) -> None:
+        for listener in listeners:
+            listener(verdict)
+
+    return hand_over
 
 
 def _address(endpoint: str, port: int) -> str:

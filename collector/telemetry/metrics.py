@@ -135,6 +135,9 @@ class Telemetry:
             "spool_failures",
             "Failed writes of the spool, damaged or incomplete spools found at start, and files deleted while in use.",
         )
+        self.runs_not_stored = self._counter(
+            "runs_not_stored", "Scored runs that were to be stored for the console and were not, by reason.", "reason"
+        )
         self.judge_requests = self._counter(
             "judge_requests", "Requests to the judge, every attempt, by outcome.", "rule", "outcome"
         )

@@ -300,6 +300,9 @@ HEALTH: Sequence[Panel] = (
         "rightcall_spool_capacity_bytes",
         "Share in use; at 1 senders are told to slow down. Empty with spool: memory.",
     ),
+    counter_panel(
+        "rightcall_runs_not_stored_total", "reason", "cps", "Runs not stored", "Missing in the console, by reason."
+    ),
     counter_panel("rightcall_spool_failures_total", "instance", "cps", "Spool failures", "Writes that failed."),
     Panel(
         "Open traces",

@@ -70,6 +70,9 @@ SETTINGS = {
         "collector/assembly/test_conversations.py::test_only_as_many_bytes_are_freed_as_are_short",
     "conversations.remember": "collector/assembly/test_conversations.py::test_no_more_are_remembered_than_asked_for",
     "spool.max_size_mib": "collector/storage/test_spool.py::test_beyond_its_size_senders_are_asked_to_slow_down",
+    "runs.max_size_mib":
+        "collector/runs/test_store.py::test_wrong_runs_outlive_right_ones_and_the_size_is_kept",
+    "runs.keep": "collector/runs/test_store.py::test_wrong_runs_outlive_right_ones_and_the_size_is_kept",
     "memory_limiter.limit_mib": "collector/service/test_memory_limiter.py::test_soft_and_hard_limit",
     "memory_limiter.spike_limit_mib": "collector/service/test_memory_limiter.py::test_soft_and_hard_limit",
     "judge.timeout": "collector/judging/clients/test_openai.py::test_an_endpoint_that_hangs_times_out",
@@ -149,6 +152,14 @@ CONSTANTS = {
         "collector/receivers/test_otlp_grpc_limits.py::test_too_many_headers_are_refused_and_the_next_call_works",
     "collector.request_pipeline._MAX_LOG_RECORD":
         "collector/test_request_pipeline.py::test_a_log_record_that_is_too_large_is_forwarded_unread",
+    "collector.runs.record.MAX_CALLS": "collector/runs/test_store.py::test_a_huge_run_is_cut_before_it_waits",
+    "collector.runs.record.MAX_TEXT": "collector/runs/test_store.py::test_a_huge_run_is_cut_before_it_waits",
+    "collector.runs.store.MAX_WAITING":
+        "collector/runs/test_store.py::test_a_store_that_writes_nothing_takes_only_so_many",
+    "collector.runs.tally.MAX_SERIES":
+        "collector/runs/test_store.py::test_series_beyond_the_limit_are_counted_together",
+    "collector.console.request.MAX_QUERY": "console/test_api.py::test_a_query_that_means_nothing_is_refused",
+    "collector.runs.queries.MAX_PAGE": "console/test_api.py::test_a_query_that_means_nothing_is_refused",
     "collector.service.admission._MAX_DESCRIPTION":
         "collector/otlp/test_structure.py::test_a_resource_with_too_much_to_say_is_refused",
     "collector.service.admission._MAX_ITEMS":

@@ -146,7 +146,8 @@ def test_the_examples_of_the_help_work(
     for example in examples:
         words = shlex.split(example.replace("TRACE_ID", data.TRACE.hex()))
         assert words[:2] == ["rightcall", command]
-        assert main(words[1:]) == 0
+        if "--collector" not in words:  # tests/console/test_api.py has one that runs
+            assert main(words[1:]) == 0
 
 
 def test_wrong_usage_is_code_2() -> None:

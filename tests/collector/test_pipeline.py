@@ -20,11 +20,11 @@ from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError, DecodeError
 from collector.offline import report
-from collector.offline.rows import row_of
 from collector.otlp import lazy
 from collector.otlp.structure import Envelope
 from collector.pipeline import Pipeline
 from collector.results.results import Results
+from collector.runs.rows import row_of
 from collector.scoring import embeddings
 from collector.scoring.rule_files import load_rules
 from collector.scoring.select_and_score import Scored, Scoring

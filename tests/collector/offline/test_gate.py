@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collector.offline.gate import Gate, tally
-from collector.offline.rows import Row, row_of
+from collector.runs.rows import Row, row_of
 from scorers import Trajectory, load_rules
 from scorers.trajectory import ToolCall
 from tests.collector.verdicts import verdict_of

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from collector.offline import report
-from collector.offline.rows import Row
-from collector.offline.rows import row_of as row_of_verdict
+from collector.runs.rows import Row
+from collector.runs.rows import row_of as row_of_verdict
 from scorers import ToolCall, Trajectory
 from scorers.quoting import printable
 from tests.collector.verdicts import evaluation, verdict_of

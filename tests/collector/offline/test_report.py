@@ -11,7 +11,7 @@ import pytest
 from collector.offline import report
 from collector.offline.gate import Gate, tally
 from collector.offline.reasons import MAX_GROUPS, groups_of
-from collector.offline.rows import Row, row_of
+from collector.runs.rows import Row, row_of
 from scorers import FoundIntent, ToolCall, Trajectory, load_rules
 from tests.collector.verdicts import evaluation, verdict_of
 from tests.otlp_data import TRACE

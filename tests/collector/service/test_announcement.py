@@ -26,7 +26,8 @@ def test_a_collector_says_where_it_listens_what_it_scores_by_and_where_it_sends(
         (line,) = [line for line in map(json.loads, process.log.splitlines()) if line["message"].startswith("ready")]
     assert line["message"] == (
         f"ready: OTLP/gRPC at 127.0.0.1:{process.grpc}, OTLP/HTTP at http://127.0.0.1:{process.http}, "
-        f"metrics at http://127.0.0.1:{process.metrics_port}/metrics, health at http://127.0.0.1:{process.admin}/readyz; "
+        f"metrics at http://127.0.0.1:{process.metrics_port}/metrics, health at http://127.0.0.1:{process.admin}/readyz, "
+        f"console at http://127.0.0.1:{process.admin}/console; "
         "2 rules from rules.yaml; traces, metrics to http://127.0.0.1:9; logs off"
     )
 

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from collector.config.model import Config
+from collector.console.app import Console
 from collector.service.health import AdminServer, Health
 
 LOCAL = ["localhost", "LOCALHOST:13133", "127.0.0.1", "10.1.2.3:13133", "[::1]:13133", "[fe80::1]", "rightcall:13133",
@@ -35,7 +36,7 @@ SECRETS: dict[str, Any] = {
 def ask(path: str, health: Health, host: str = "localhost", **config: Any) -> httpx.Response:
     async def run() -> httpx.Response:
         settings = Config.model_validate({"admin": {"endpoint": "127.0.0.1:0"}, **config})
-        server = AdminServer(settings, health)
+        server = AdminServer(settings, health, Console(settings, None))
         await server.start()
         async with httpx.AsyncClient(trust_env=False) as client:
             answer = await client.get(f"http://127.0.0.1:{server.port}{path}", headers={"host": host})

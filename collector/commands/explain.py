@@ -1,0 +1,71 @@
+"""``rightcall explain``: one trace in full, from recordings or from a running collector."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from collector.commands import SUCCESS, UNUSABLE, add_command, write_lines
+
+TOKEN = "RIGHTCALL_ADMIN_TOKEN"  # noqa: S105 - the name of a variable
+"""The environment variable with the token of ``admin.auth``."""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    explain = add_command(
+        commands, "explain", "show one trace: its calls, doubts, rules, and what differs",
+        "rightcall explain --rules rules/ TRACE_ID traces/",
+        "rightcall explain --collector http://127.0.0.1:13133 TRACE_ID",
+    )  # fmt: skip
+    explain.add_argument("trace_id", metavar="TRACE_ID", help="its hexadecimal id, or the beginning of it")
+    explain.add_argument(
+        "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"
+    )
+    paths = explain.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="recorded traces", default=[])
+    explain.add_argument(
+        "--collector", metavar="URL", action=_InsteadOf, paths=paths,
+        help=f"the admin listener of a running collector, instead of PATHs; its token, if it has one, in {TOKEN}",
+    )  # fmt: skip
+    explain.set_defaults(command=_explain)
+
+
+class _InsteadOf(argparse.Action):
+    """An option in whose presence the paths may be left out: as optional from the start, argparse takes none after it."""
+
+    def __init__(self, *arguments: Any, paths: argparse.Action, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._paths = paths
+
+    def __call__(self, _: Any, options: argparse.Namespace, value: Any, __: Any = None) -> None:
+        self._paths.nargs, self._paths.required = "*", False
+        setattr(options, self.dest, value)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
+    from collector.offline.explain import explain, explain_stored  # noqa: PLC0415
+    from collector.offline.score import score_files  # noqa: PLC0415
+    from collector.scoring.rule_files import load_rules  # noqa: PLC0415
+
+    if mistake := _mistake(options):
+        write_lines(f"rightcall explain: {mistake}", sys.stderr)
+        return UNUSABLE
+    if options.collector:
+        text = explain_stored(options.trace_id, options.collector, os.environ.get(TOKEN))
+    else:
+        rules = load_rules(rule_paths(options.rules))
+        text = explain(options.trace_id, score_files(options.paths, rules), rules)
+    write_lines(text, sys.stdout)
+    return SUCCESS
+
+
+def _mistake(options: argparse.Namespace) -> str:
+    if bool(options.collector) == bool(options.paths):
+        return "name recorded traces, or a collector with --collector URL"
+    if options.collector and options.rules:
+        return "a collector explains by its own rules, so --rules goes with PATHs"
+    return ""

@@ -1,0 +1,1 @@
+"""The console: pages and JSON about scored runs, on the admin listener."""

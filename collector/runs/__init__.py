@@ -1,0 +1,1 @@
+"""Scored runs as plain data, and the store of them that the console and `explain --collector` read."""

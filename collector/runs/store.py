@@ -1,0 +1,192 @@
+"""Keeps scored runs for the console. Verdicts are only handed over: a thread of its own explains, redacts and stores them.
+
+Whatever goes wrong here (a slow or full disk, a damaged file, more runs than can be stored) is counted and delays nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Final, NamedTuple
+
+from collector.clock import Clock
+from collector.config.model import Config
+from collector.results.redaction import Redaction
+from collector.runs.database import RunsDatabase
+from collector.runs.record import Recorder, Submitted, bounded
+from collector.runs.rows import Row
+from collector.runs.sampling import RateSample
+from collector.runs.tally import Series, Tally
+from collector.scoring.verdict import Verdict
+from collector.telemetry.metrics import Telemetry
+from scorers import CompiledRule
+
+_log = logging.getLogger(__name__)
+
+MAX_WAITING: Final = 200
+"""Verdicts that wait to be stored; further ones are not stored."""
+MAX_MEMORY_MIB: Final = 32
+"""Size of a store in memory, whatever ``runs.max_size_mib`` says."""
+USUAL_PER_SECOND: Final = 10.0
+"""Runs stored a second, on average, of those that passed or have no rule: a fair sample of them."""
+UNUSUAL_PER_SECOND: Final = 50.0
+"""The same of those that failed or are undecided."""
+_FLUSH: Final = 0.5  # seconds between counts
+_PRUNE: Final = 60.0
+_BATCH: Final = 50
+_WARN: Final = 60.0
+_CORRUPT: Final = (11, 26)  # SQLITE_CORRUPT, SQLITE_NOTADB
+
+
+class _Counts(NamedTuple):
+    at: int
+    counts: Mapping[Series, int]
+
+
+class RunStore:
+    """A component. ``offer`` takes every verdict, ``advance`` is to be called often; both on the event loop."""
+
+    def __init__(
+        self, database: RunsDatabase, keep: float, redaction: Redaction, telemetry: Telemetry, clock: Clock
+    ) -> None:
+        self.database, self._keep, self._clock = database, keep, clock
+        self._recorder, self._tally = Recorder(redaction), Tally()
+        self._usual, self._unusual = RateSample(USUAL_PER_SECOND), RateSample(UNUSUAL_PER_SECOND)
+        self._dropped = {
+            reason: telemetry.child(telemetry.runs_not_stored, reason)
+            for reason in ("queue_full", "not_writable", "internal")
+        }
+        self._waiting: SimpleQueue[Submitted | _Counts | None] = SimpleQueue()
+        self._next_flush = self._pruned = self._warned = 0.0
+        self._thread: threading.Thread | None = None
+        self.rules: Sequence[CompiledRule] = ()
+        """Those in force, in order."""
+        self.generation = 0
+        """Grows whenever something was stored."""
+
+    # ---- on the event loop
+
+    def offer(self, verdict: Verdict) -> None:
+        """Count a verdict and, if it is in the sample, hand it over to be stored."""
+        now = self._clock.now()
+        if not verdict.revision:
+            self._tally.add(verdict)
+        sample = self._usual if verdict.label == "pass" or not verdict.evaluations else self._unusual
+        if not sample.takes(verdict.run.trace_id, now):
+            return
+        if self._waiting.qsize() >= MAX_WAITING:
+            self._dropped["queue_full"].inc()
+            return
+        kept, cut = bounded(verdict)
+        self._waiting.put(Submitted(kept, self._clock.wall_ns() / 1e9, sample.weight, cut))
+
+    def advance(self) -> None:
+        """Hand over the counts, if it is time to."""
+        now = self._clock.now()
+        if now >= self._next_flush:
+            self._next_flush = now + _FLUSH
+            self._hand_over_counts()
+
+    def _hand_over_counts(self) -> None:
+        if counts := self._tally.take():
+            self._waiting.put(_Counts(self._clock.wall_ns() // 1_000_000_000, counts))
+
+    async def start(self) -> None:
+        """Begin to store. Raises ConfigError where that is not possible."""
+        await asyncio.to_thread(self.database.open)
+        self._thread = threading.Thread(target=self._work, name="runs", daemon=True)
+        self._thread.start()
+
+    async def shutdown(self) -> None:
+        """Store what waits, and close the database."""
+        await self.stored()
+        self.database.close()
+
+    async def stored(self) -> None:
+        """Store what waits, and end the thread."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._hand_over_counts()
+            self._waiting.put(None)
+            await asyncio.to_thread(thread.join)
+
+    # ---- on the thread
+
+    def _work(self) -> None:
+        going = True
+        while going:
+            batch: list[Submitted | _Counts] = []
+            item = self._waiting.get()
+            try:
+                while item is not None and len(batch) < _BATCH:
+                    batch.append(item)
+                    item = self._waiting.get_nowait()
+            except Empty:
+                pass
+            else:
+                going = item is not None
+                batch += [item] if item is not None else []
+            if batch:
+                self._store(batch)
+
+    def _store(self, batch: Sequence[Submitted | _Counts]) -> None:
+        rows, counts = [], dict[Series, int]()
+        at = self._clock.wall_ns() // 1_000_000_000
+        for item in batch:
+            if isinstance(item, _Counts):
+                at = item.at
+                for series, count in item.counts.items():
+                    counts[series] = counts.get(series, 0) + count
+            elif (row := self._row(item)) is not None:
+                rows.append(row)
+        self._try(lambda: self.database.write(rows, counts, at), len(rows))
+        now = self._clock.wall_ns() / 1e9
+        if now - self._pruned >= _PRUNE:
+            self._pruned = now
+            self._try(lambda: self.database.prune(now, self._keep), 0)
+        self.generation += 1
+
+    def _row(self, submitted: Submitted) -> Row | None:
+        try:
+            return self._recorder.row(submitted, self.rules)
+        except Exception:  # noqa: BLE001 - a run nobody expected must not end the thread
+            self._dropped["internal"].inc()
+            _log.exception("a run of trace %s could not be stored", submitted.verdict.run.trace_id.hex())
+            return None
+
+    def _try(self, change: Callable[[], None], rows: int) -> None:
+        """Make room and try again where that fails; begin anew where the database is damaged."""
+        try:
+            change()
+        except sqlite3.Error as error:
+            try:
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF in _CORRUPT:
+                    _log.warning("runs: the store is damaged (%s) and is begun anew", error)
+                    self.database.begin_anew()
+                else:
+                    self.database.prune(self._clock.wall_ns() / 1e9, self._keep)
+                change()
+            except (sqlite3.Error, OSError) as still:
+                self._dropped["not_writable"].inc(rows)
+                self._warn(still)
+
+    def _warn(self, error: Exception) -> None:
+        now = self._clock.wall_ns() / 1e9
+        if now - self._warned >= _WARN:
+            self._warned = now
+            _log.warning("runs: what the console shows cannot be stored: %s", error)
+
+
+def build_store(config: Config, telemetry: Telemetry, clock: Clock) -> RunStore | None:
+    """Returns the store that the configuration asks for; None where it is off. Raises ConfigError."""
+    runs = config.runs
+    if runs is None:
+        return None
+    folder: Path | None = runs.path or (config.spool.path if config.spool is not None else None)
+    size = runs.max_size_mib if folder is not None else min(runs.max_size_mib, MAX_MEMORY_MIB)
+    return RunStore(RunsDatabase(folder, size << 20), runs.keep, Redaction(config.redact), telemetry, clock)

@@ -1,0 +1,297 @@
+"""The store of runs: what it keeps, what it must not keep, and that nothing wrong with it reaches a verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.config.model import Config
+from collector.runs import store as stores
+from collector.runs.database import NAME, RunsDatabase
+from collector.runs.queries import Counted, Filter, counted_by, of_trace, page_of, reasons
+from collector.runs.record import MAX_CALLS, MAX_TEXT, bounded
+from collector.runs.sampling import RateSample
+from collector.runs.store import RunStore, build_store
+from collector.runs.tally import MAX_SERIES, OTHER, Tally
+from collector.scoring.verdict import Verdict
+from collector.telemetry.metrics import Telemetry
+from scorers import ToolCall, Trajectory
+from tests.collector.verdicts import run_of, verdict_of
+from tests.sinks import ManualClock
+from tests.waiting import until
+
+
+def numbered(number: int) -> bytes:
+    """A trace id as random as the sampling needs."""
+    return (number * 0x9E3779B97F4A7C15F39CC0605CEDC834 % (1 << 128)).to_bytes(16, "big")
+
+
+def verdicts(count: int, label: str = "pass", first: int = 0, **fields: Any) -> Iterable[Verdict]:
+    for number in range(first, first + count):
+        run = {"trace_id": numbered(number), **fields.pop("run", {})}
+        yield verdict_of("look", "act", label=label, value=1.0 if label == "pass" else 0.0, run=run, **fields)
+
+
+def store_of(clock: ManualClock, telemetry: Telemetry | None = None, **config: Any) -> RunStore:
+    settings = Config.model_validate({"spool": "memory", **config})
+    found = build_store(settings, telemetry or Telemetry(), clock)
+    assert found is not None
+    return found
+
+
+def stored(offered: Iterable[Verdict], look: Callable[[RunStore], Any], **config: Any) -> Any:
+    """What ``look`` finds once these verdicts are stored."""
+
+    async def run() -> Any:
+        clock = ManualClock()
+        clock.seconds = 1_000_000.0
+        store = store_of(clock, **config)
+        await store.start()
+        try:
+            for verdict in offered:
+                store.offer(verdict)
+                clock.seconds += 0.2
+                if store._waiting.qsize() > 100:
+                    await until(lambda: store._waiting.qsize() < 10)
+            clock.seconds += 1
+            before = store.generation
+            store.advance()
+            await until(lambda: store.generation > before and not store._waiting.qsize())
+            return look(store)
+        finally:
+            await store.shutdown()
+
+    return asyncio.run(run())
+
+
+def metric(telemetry: Telemetry, reason: str) -> float:
+    return float(telemetry.child(telemetry.runs_not_stored, reason)._value.get())
+
+
+def test_a_run_is_found_by_everything_it_is_filtered_by() -> None:
+    run = {"route": "/pay", "intent": "refund", "agent": "support", "attributes": {"service.version": "2.1"},
+           "user_input": "My Card was charged twice"}  # fmt: skip
+    offered = [*verdicts(1, "fail", run=run, doubts=["missing_span"]), *verdicts(2, first=1)]
+
+    def look(store: RunStore) -> list[int]:
+        def count(text: str = "", dimensions: dict[str, str] | None = None, **properties: str) -> int:
+            return len(page_of(store.database, Filter(properties, dimensions or {}, text)).runs)
+
+        return [
+            count(route="/pay"), count(intent="refund"), count(agent="support"), count(label="fail"), count(label="wrong"),
+            count(tool="look"), count(tool="loo"), count(doubt="missing_span"), count(rule="weather"), count("card was"),
+            count(dimensions={"service.version": "2.1"}), count(dimensions={"service.version": "2"}), count("nothing"),
+        ]  # fmt: skip
+
+    assert stored(offered, look) == [1, 1, 1, 1, 1, 3, 0, 1, 3, 1, 1, 0, 0]
+
+
+def test_pages_of_runs_have_each_run_once() -> None:
+    def look(store: RunStore) -> list[str]:
+        found, after = [], None
+        while True:
+            page = page_of(store.database, Filter(), after, 3)
+            found += [run["trace"] for run in page.runs]
+            if (after := page.next) is None:
+                return found
+
+    assert stored(verdicts(8), look) == [numbered(number).hex() for number in reversed(range(8))]
+
+
+def test_all_runs_are_counted_and_a_fair_sample_of_many_is_stored() -> None:
+    async def run() -> tuple[Any, list[dict[str, Any]]]:
+        clock = ManualClock()
+        store = store_of(clock)
+        await store.start()
+        for second in range(5):
+            for verdict in verdicts(400, first=400 * second):
+                store.offer(verdict)
+                clock.seconds += 1 / 400
+                if store._waiting.qsize() > 50:
+                    await until(lambda: not store._waiting.qsize())
+        await store.stored()
+        found = counted_by(store.database, ["rule"], Filter()), page_of(store.database, Filter(), size=500).runs
+        store.database.close()
+        return found
+
+    counts, runs = asyncio.run(run())
+    assert counts == {("weather",): Counted(passed=2000)}
+    sampled = [one for one in runs if one["weight"] > 1]
+    assert 10 < len(sampled) < 200
+    assert sum(one["weight"] for one in runs) == pytest.approx(2000, rel=0.35)
+
+
+def test_a_sample_takes_all_runs_of_a_trace_or_none() -> None:
+    sample = RateSample(5)
+    for number in range(1000):
+        sample.takes(numbered(number), number / 500)
+    assert sample.weight > 10
+    taken = {number: sample.takes(numbered(number), 2.0) for number in range(200)}
+    assert taken == {number: sample.takes(numbered(number), 2.0) for number in range(200)}
+    assert 0 < sum(taken.values()) < 40
+
+
+def test_wrong_runs_outlive_right_ones_and_the_size_is_kept(tmp_path: Path) -> None:
+    database = RunsDatabase(tmp_path, 2 << 20)
+    database.open()
+    row = stored(verdicts(1, "fail"), lambda store: of_trace(store.database, numbered(0).hex()))[0]
+    for batch in range(60):
+        rows = []
+        for number in range(100):
+            label = "fail" if number < 10 else "pass"
+            padding = {"noise": numbered(batch * 100 + number).hex() * 20}
+            rows.append(
+                {**row, **padding, "label": label, "trace_id": numbered(batch * 100 + number).hex(), "at": batch + 1.0}
+            )
+        database.write(rows, {}, batch)
+        database.prune(batch + 1.0, 1e9)
+        assert database.used() <= 2 << 20
+    kept = dict(database.read("SELECT label, count(*) FROM runs GROUP BY label"))
+    assert kept["fail"] == 600, "none of them has to go yet"
+    assert 0 < kept["pass"] < 5400
+    assert database.read("SELECT min(at) FROM runs WHERE label = 'fail'") == [(1.0,)]
+    assert database.read("SELECT count(*) FROM bodies") == database.read("SELECT count(*) FROM runs")
+    database.prune(100.0, 50.0)
+    assert database.read("SELECT count(*) FROM runs WHERE at < 50") == [(0,)]
+    database.close()
+
+
+def test_old_counts_are_gathered_by_the_hour(tmp_path: Path) -> None:
+    tally = Tally()
+    for verdict in verdicts(3):
+        tally.add(verdict)
+    counts = tally.take()
+    database = RunsDatabase(None, 8 << 20)
+    database.open()
+    for minute in range(600):
+        database.write([], counts, minute * 60)
+    before = counted_by(database, ["rule"], Filter(), 3600)
+    database.prune(600 * 60, 1e9)
+    assert database.read("SELECT count(*) FROM counts")[0][0] < 300
+    database.prune(600 * 60, 1e9)
+    assert counted_by(database, ["rule"], Filter(), 3600) == before
+    assert before[0, "weather"] == Counted(passed=180)
+    database.close()
+
+
+def test_series_beyond_the_limit_are_counted_together() -> None:
+    tally = Tally()
+    for number in range(MAX_SERIES + 5):
+        tally.add(verdict_of("look", run={"agent": f"agent {number}"}))
+    counts = tally.take()
+    assert len(counts) == MAX_SERIES + 1
+    assert sum(count for series, count in counts.items() if series.agent == OTHER) == 5
+
+
+def test_what_redact_hides_is_in_no_byte_of_the_store(tmp_path: Path) -> None:
+    calls = [ToolCall("pay", {"card": "4111111111111111", "to": ["s3cret-one"]}, step=0)]
+    run = run_of(trace_id=numbered(1), trajectory=Trajectory(calls), user_input="card 4111111111111111 please",
+                 attributes={"user.email": "s3cret@x"}, call_span_ids=(None,))  # fmt: skip
+    config = {
+        "redact": {"patterns": [r"\b[0-9]{16}\b", "s3cret-[a-z]+"], "attributes": ["user.*"]},
+        "runs": {"path": str(tmp_path)},
+    }
+    (row,) = stored([Verdict(run, "root")], lambda store: of_trace(store.database, numbered(1).hex()), **config)
+    assert "4111" not in json.dumps(row)
+    assert "s3cret" not in json.dumps(row)
+    assert row["tool_calls"][0]["arguments"] is not None
+    assert row["trace_id"] == numbered(1).hex()
+    files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"4111" not in files
+    assert b"s3cret" not in files
+
+
+def test_hidden_arguments_and_inputs_are_left_out() -> None:
+    run = run_of(trajectory=Trajectory([ToolCall("pay", {"card": "1"})]), user_input="hello", call_span_ids=(None,))
+    config = {"redact": {"attributes": ["gen_ai.tool.call.arguments", "gen_ai.input.messages"]}}
+    (row,) = stored([Verdict(run, "root")], lambda store: of_trace(store.database, run.trace_id.hex()), **config)
+    assert (row["tool_calls"][0]["arguments"], row["user_input"]) == (None, None)
+
+
+def test_a_huge_run_is_cut_before_it_waits() -> None:
+    calls = [ToolCall("call", {"text": "x" * 1000, "deep": [[[1]]]}, step=at) for at in range(MAX_CALLS + 50)]
+    verdict = verdict_of(run={"trajectory": Trajectory(calls), "call_span_ids": (), "user_input": "y" * 100_000})
+    kept, cut = bounded(verdict)
+    shown = [call for call in kept.run.trajectory.calls if call.arguments is not None]
+    assert cut
+    assert len(kept.run.trajectory.calls) == len(kept.outcomes) == MAX_CALLS
+    assert 30 < len(shown) <= MAX_TEXT // 1000
+    assert len(kept.run.user_input or "") == 2000
+    wide = verdict_of(
+        run={"trajectory": Trajectory([ToolCall("wide", {"all": list(range(100_000))})]), "call_span_ids": (None,)}
+    )
+    assert bounded(wide)[0].run.trajectory.calls[0].arguments is None
+    assert not bounded(verdict_of("look"))[1]
+
+
+@pytest.mark.parametrize("damage", ["no database", "torn", "older"])
+def test_a_damaged_store_is_begun_anew(tmp_path: Path, damage: str) -> None:
+    path, config = tmp_path / NAME, {"runs": {"path": str(tmp_path)}}
+    stored(verdicts(200, "fail"), lambda store: None, **config)
+    if damage == "no database":
+        path.write_bytes(b"not SQLite at all" * 1000)
+    elif damage == "torn":
+        content = path.read_bytes()
+        path.write_bytes(content[:8192] + b"\xff" * (len(content) - 8192))
+    else:
+        connection = sqlite3.connect(path)
+        connection.execute("PRAGMA user_version = 99")
+        connection.close()
+    found = stored(verdicts(1), lambda store: len(page_of(store.database, Filter()).runs), **config)
+    assert found == 1
+
+
+def test_runs_survive_a_restart_and_only_their_owner_reads_them(tmp_path: Path) -> None:
+    config = {"runs": {"path": str(tmp_path / "new")}}
+    stored(verdicts(2, "fail"), lambda store: None, **config)
+    assert (tmp_path / "new" / NAME).stat().st_mode & 0o077 == 0
+    assert stored(verdicts(1, first=9), lambda store: len(page_of(store.database, Filter()).runs), **config) == 3
+
+
+def test_a_full_disk_is_counted_and_delays_nobody(tmp_path: Path) -> None:
+    async def run() -> Telemetry:
+        clock, telemetry = ManualClock(), Telemetry()
+        store = store_of(clock, telemetry, runs={"path": str(tmp_path)})
+        await store.start()
+        store.database._connection.execute("PRAGMA max_page_count = 20")
+        for verdict in verdicts(150, "fail", run={"user_input": "x" * 2000}):
+            store.offer(verdict)
+        await until(lambda: metric(telemetry, "not_writable") > 0)
+        await store.shutdown()
+        return telemetry
+
+    assert metric(asyncio.run(run()), "not_writable") > 0
+
+
+def test_a_store_that_writes_nothing_takes_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    telemetry = Telemetry()
+    store = store_of(ManualClock(), telemetry)  # its thread is never started
+    for verdict in verdicts(stores.MAX_WAITING + 7, "fail"):
+        store.offer(verdict)
+    assert (store._waiting.qsize(), metric(telemetry, "queue_full")) == (stores.MAX_WAITING, 7)
+
+
+def test_reasons_group_what_failed_alike() -> None:
+    offered = [
+        *verdicts(3, "fail"),
+        *verdicts(2, "incomplete", first=3, doubts=["missing_span"]),
+        *verdicts(4, first=5),
+    ]
+    groups = stored(offered, lambda store: reasons(store.database, Filter(), 10))
+    assert [(group.label, round(group.runs)) for group in groups] == [("fail", 3), ("incomplete", 2)]
+
+
+def test_a_revised_verdict_replaces_the_earlier_one_and_is_counted_once() -> None:
+    first, second = verdict_of("look", label="pass"), verdict_of("look", "act", label="fail", value=0.0, revision=1)
+
+    def look(store: RunStore) -> Any:
+        runs = page_of(store.database, Filter()).runs
+        return [run["label"] for run in runs], counted_by(store.database, ["rule"], Filter())
+
+    assert stored([first, second], look) == (["fail"], {("weather",): Counted(passed=1)})
