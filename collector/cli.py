@@ -237,9 +237,10 @@ def _check(options: argparse.Namespace) -> int:
     from collector.scoring.rule_files import check_rules  # noqa: PLC0415
 
     if options.systems:
-        from scorers.system_options import lines  # noqa: PLC0415
+        from collector.scoring import plugins  # noqa: PLC0415
+        from scorers import system_options  # noqa: PLC0415
 
-        print("\n".join(lines()))
+        write_lines("\n".join([*system_options.lines(), *plugins.lines()]), sys.stdout)
         return SUCCESS
     try:
         config = load_config(options.config) if options.config else None
@@ -270,8 +271,10 @@ def _schema(options: argparse.Namespace) -> int:
     import json  # noqa: PLC0415
 
     from collector.config.model import Config  # noqa: PLC0415
+    from collector.scoring.plugins import find_plugins  # noqa: PLC0415
     from scorers.rule_schema import rule_schema  # noqa: PLC0415
 
+    find_plugins()
     print(json.dumps(rule_schema() if options.what == "rules" else Config.model_json_schema(), indent=2))
     return SUCCESS
 

@@ -4,7 +4,10 @@ Parse rules (`parse_rules`, `load_rules`), compile them (`CompiledRule`), and ev
 scorer of a rule returns an `Evaluation`. ``SCORERS[name](**options)`` is a single scorer of plain lists of calls.
 """
 
+from scorers.calls import Call
 from scorers.evaluation import CompiledRule, Evaluation, RuleSet, compile_rules, digest, load_rules, score_rule
+from scorers.options import Options
+from scorers.plugins import MatcherPlugin, PluginError, ScorerPlugin
 from scorers.registry import SCORERS
 from scorers.rules.intents import FoundIntent
 from scorers.rules.model import Expect, Intent, Match, Rule, RuleFile, RuleTest
@@ -15,6 +18,7 @@ from scorers.trajectory import Doubt, ToolCall, Trajectory
 
 __all__ = [
     "SCORERS",
+    "Call",
     "CompiledRule",
     "Doubt",
     "Evaluation",
@@ -23,7 +27,10 @@ __all__ = [
     "Intent",
     "Label",
     "Match",
+    "MatcherPlugin",
+    "Options",
     "Outcome",
+    "PluginError",
     "Problem",
     "Rule",
     "RuleContext",
@@ -32,6 +39,7 @@ __all__ = [
     "RuleSet",
     "RuleTest",
     "Score",
+    "ScorerPlugin",
     "ToolCall",
     "Trajectory",
     "compile_rules",

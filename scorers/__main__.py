@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from scorers.registry import SCORERS
-from scorers.rules.parsing import nearest
+from scorers.wording import nearest
 
 
 def answer(line: str) -> str:

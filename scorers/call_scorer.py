@@ -1,4 +1,4 @@
-"""What the published scorers share: typed options, a scoring function, a label.
+"""What the published scorers share: a scoring function with typed options, a label.
 
 A module defines its options (a subclass of `Options`) and a function ``(options, expected, actual) -> Score``.
 `make_scorer` turns them into a `Scorer`, which parses the calls and refuses arguments that are nested too deep.
@@ -6,16 +6,13 @@ A module defines its options (a subclass of `Options`) and a function ``(options
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
-
-from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, ErrorDetails
+from typing import Any, Generic, Protocol, TypeAlias
 
 from scorers.calls import Call, parse_calls
-from scorers.rules.parsing import nearest, plain_words
+from scorers.options import OptionsT
+from scorers.plugins import Installed, ScorerPlugin, score_of
 from scorers.score import Outcome, Score
 from scorers.work import Work
 
@@ -28,41 +25,6 @@ class OriginalError(ValueError):
     """The original raises on this input, so there is no score."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """The values that an option has where the original takes any text: ``mode: Annotated[str, Choices("a", "b")]``.
-
-    A rule with another value is refused when it is loaded; a scorer made without a rule does what the original does.
-    """
-
-    values: tuple[str, ...]
-
-    def __init__(self, *values: str) -> None:
-        object.__setattr__(self, "values", values)
-
-    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(core_schema), "enum": list(self.values)}
-
-    def mistake(self, value: object) -> str | None:
-        """Returns what is wrong with a value, with the nearest of those there are; None if it is one of them."""
-        if value is None or value in self.values:
-            return None
-        return f"must be one of {', '.join(self.values)}, not {value!r:.100}{nearest(str(value), self.values)}"
-
-
-class Options(BaseModel):
-    """Options of a system, under the names the original uses. Unknown options and wrong types are refused."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, allow_inf_nan=False)
-
-    def mistakes(self) -> Iterator[tuple[str, str]]:
-        """Yield option and message for each value that the original takes without an effect that anyone can want."""
-        for name, field in type(self).model_fields.items():
-            for choices in field.metadata:
-                if isinstance(choices, Choices) and (mistake := choices.mistake(getattr(self, name))) is not None:
-                    yield field.alias or name, mistake
-
-
 class Scorer(Protocol):
     """A scorer of plain calls ``{"tool", "args"?, ...}``. It raises where there is no score."""
 
@@ -70,24 +32,6 @@ class Scorer(Protocol):
         self, *, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]], work: Work | None = None
     ) -> Score:
         """Score the actual calls against the expected ones. Where ``work`` is given, it is not exceeded: WorkLimitError."""
-
-
-OptionsT = TypeVar("OptionsT", bound=Options)
-
-
-def parse_options(name: str, model: type[OptionsT], options: Mapping[str, Any]) -> OptionsT:
-    """Validate the options of system ``name``. Raises `ValueError` naming every invalid option."""
-    try:
-        return model.model_validate(dict(options))
-    except ValidationError as error:
-        raise ValueError("; ".join(_option_error(name, model, details) for details in error.errors())) from None
-
-
-def check_options(name: str, model: type[OptionsT], options: Mapping[str, Any]) -> None:
-    """Raise `ValueError` naming every option that a rule cannot mean, which may be more than the original refuses."""
-    mistakes = list(parse_options(name, model, options).mistakes())
-    if mistakes:
-        raise ValueError("; ".join(f"{name} option {option!r} {message}" for option, message in mistakes))
 
 
 Spend: TypeAlias = Callable[[OptionsT, list[Call], list[Call], Work], None]
@@ -116,6 +60,21 @@ class CallScorer(Generic[OptionsT]):
             return self.score(self.options, wanted, made)
         except RecursionError:
             raise ValueError("the arguments are nested too deep to compare") from None
+
+
+class PluginScorer:
+    """The scorer of an installed package with these options. Raises ValueError naming every mistake in them, PluginError."""
+
+    def __init__(self, installed: Installed[ScorerPlugin[Any]], options: Mapping[str, Any]) -> None:
+        self._installed, self._options = installed, installed.parse(options)
+        self.reads_expected = installed.plugin.reads_expected
+
+    def __call__(
+        self, *, expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str, Any]], work: Work | None = None
+    ) -> Score:
+        """Score the actual calls against the expected ones. Raises PluginError where it raises, WorkLimitError."""
+        calls = [parse_calls(expected, "expected"), parse_calls(actual, "actual")]
+        return score_of(self._installed, self._options, calls, work or Work())
 
 
 def make_scorer(
@@ -176,17 +135,3 @@ def labelled_score(
     if passed is None:
         passed = value == 1.0
     return Score(value, "pass" if passed else "fail", explanation, outcomes, missing, details)
-
-
-def _option_error(name: str, model: type[Options], error: ErrorDetails) -> str:
-    """One of pydantic's errors as a clause: the system, the option and what is wrong with it."""
-    path = ".".join(str(part) for part in error["loc"]) or "options"
-    if error["type"] == "extra_forbidden":
-        known = sorted(field.alias or key for key, field in model.model_fields.items())
-        return f"{name} has no option {path!r}; it has {', '.join(known) or 'none'}{nearest(path, known)}"
-    if error["type"] == "missing" and len(error["loc"]) == 1:
-        description = next(
-            (field.description for key, field in model.model_fields.items() if path in (key, field.alias)), ""
-        )
-        return f"{name} needs the option {path!r}" + (f": {description}" if description else "")
-    return f"{name} option {path!r} {plain_words(error)}"

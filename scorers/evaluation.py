@@ -13,21 +13,26 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel
 
 from scorers import registry
-from scorers.call_scorer import CallScorer, Scorer, check_options
+from scorers.call_scorer import CallScorer, PluginScorer, Scorer
 from scorers.conformance import scorer as trajectory_scorer
 from scorers.conformance.difference import Difference
 from scorers.conformance.flattening import actual_calls, check_flattening, expected_calls
 from scorers.conformance.scorer import TrajectoryScorer
 from scorers.doubts import decide
 from scorers.judged.judge import JudgeScorer
+from scorers.options import check_options
+from scorers.plugins import SCORERS as PLUGINS
+from scorers.plugins import PluginError
 from scorers.rules.arguments import Embed
 from scorers.rules.intents import MAX_INTENT_TEXT, FoundIntent, build_classifier
+from scorers.rules.matchers import plugged_matchers
 from scorers.rules.model import Intent, Rule, RuleFile, ScorerRef
-from scorers.rules.parsing import Problem, RuleError, nearest, parse_rules
+from scorers.rules.parsing import Problem, RuleError, parse_rules
 from scorers.rules.selection import CompiledMatch, RuleContext, RuleIndex
 from scorers.rules.semantic_texts import SemanticTexts
 from scorers.score import Score, error_score, reaches
 from scorers.trajectory import Trajectory
+from scorers.wording import nearest
 from scorers.work import Work, WorkLimitError
 
 DEFAULT_SAMPLE_RATE = 0.01
@@ -124,20 +129,21 @@ class CompiledRule:
         """Returns what differs between the run and the rule's expectation; nothing where that takes too much work."""
         try:
             return self._native.difference(trajectory)
-        except WorkLimitError:  # the score says so
+        except (WorkLimitError, PluginError):  # the score says so
             return Difference(())
 
     def _add(self, ref: ScorerRef, *, primary: bool) -> None:
         name = ref.name or ref.system
-        version = registry.VERSIONS.get(ref.system, ref.system)
+        plugin = None if ref.system in registry.OPTIONS else PLUGINS.get(ref.system)
+        version = plugin.package if plugin else registry.VERSIONS.get(ref.system, ref.system)
         if ref.system in registry.OPTIONS and ref.system != trajectory_scorer.NAME:
             check_options(ref.system, registry.OPTIONS[ref.system], ref.options)
         if (create := registry.JUDGES.get(ref.system)) is not None:
             rate = DEFAULT_SAMPLE_RATE if ref.sample_rate is None else ref.sample_rate
             self._judges.append(RuleJudge(name, create(**ref.options), version, primary, rate, self.rule.pass_))
             return
-        if ref.system not in registry.SCORERS:
-            known = sorted({*registry.SCORERS, *registry.JUDGES})
+        if plugin is None and ref.system not in registry.SCORERS:
+            known = sorted({*registry.SCORERS, *registry.JUDGES, *PLUGINS})
             raise ValueError(f"unknown scorer {ref.system}{nearest(ref.system, known)}")
         if ref.sample_rate is not None:
             raise ValueError(f"{ref.system} asks no model and scores every run: it has no sample_rate")
@@ -146,8 +152,8 @@ class CompiledRule:
             if ref.options:
                 raise ValueError(f"{ref.system} has no options in a rule: it scores what the rule expects")
             return
-        scorer = registry.SCORERS[ref.system](**ref.options)
-        reads_expected = not isinstance(scorer, CallScorer) or scorer.reads_expected
+        scorer = PluginScorer(plugin, ref.options) if plugin else registry.SCORERS[ref.system](**ref.options)
+        reads_expected = not isinstance(scorer, CallScorer | PluginScorer) or scorer.reads_expected
         if reads_expected:
             check_flattening(self._native.pattern)
         self._systems[name] = _System(scorer, version, reads_expected)
@@ -303,4 +309,5 @@ def digest(rule: Rule) -> str:
     # Without defaults, so that a key added in a later version does not change the digest of rules that do not use it.
     plain = rule.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"description"})
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    text += "".join(matcher.package for matcher in plugged_matchers(rule))  # another version may match otherwise
     return sha256(text.encode()).hexdigest()[:12]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scorers.call_scorer import Options, Scorer
+from scorers.call_scorer import Scorer
 from scorers.conformance import scorer as trajectory_scorer
 from scorers.judged import tool_choice
 from scorers.judged.judge import JudgeScorer
+from scorers.options import Options
 from scorers.systems import (
     adk,
     agentevals_cli,

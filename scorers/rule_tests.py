@@ -15,10 +15,10 @@ from typing import Any
 from scorers.conformance.difference import columns
 from scorers.evaluation import CompiledRule, RuleSet
 from scorers.rules.model import RuleFile, RuleTest, RuleTestCall
-from scorers.rules.parsing import nearest
 from scorers.rules.selection import MATCH_KEYS, RuleContext
 from scorers.score import Score
 from scorers.trajectory import ToolCall, Trajectory
+from scorers.wording import nearest
 
 SCORE_TOLERANCE = 0.001
 

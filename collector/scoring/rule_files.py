@@ -9,9 +9,13 @@ from typing import NamedTuple
 
 from collector.config.yaml_documents import Document, Where, load_yaml
 from collector.errors import ConfigError
-from collector.scoring import embeddings
+from collector.scoring import embeddings, plugins
 from scorers import CompiledRule, Match, Problem, RuleError, RuleFile, RuleSet, compile_rules, parse_rules
+from scorers.conformance.scorer import NAME as DEFAULT_SCORER
+from scorers.plugins import SCORERS as PLUGINS
 from scorers.quoting import shorten
+from scorers.registry import VERSIONS
+from scorers.rules.matchers import plugged_matchers
 
 
 class Remark(NamedTuple):
@@ -47,6 +51,7 @@ def load_rules(paths: Iterable[Path]) -> LoadedRules:
 
     The error lists every mistake in every file.
     """
+    plugins.find_plugins()
     mistakes, compiled, intents, files = [], [], [], []
     read: list[tuple[Document, RuleFile]] = []
     place_of: dict[str, str] = {}
@@ -91,6 +96,7 @@ def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
         passed = passed and not failures
         lines.append(f"{path}: {len(file.rules)} rules, {len(results) - len(failures)} of {len(results)} tests pass")
         lines += [f"{path}: {failure.text}" for failure in failures]
+        lines += [f"{path}: {name} is {origin}" for name, origin in _origins(file)]
         lines += [
             f"{path}: {scorer} of rule {rule} needs a judge, which only `rightcall run` has: not tested"
             for rule, scorer in rules.judges({rule.name for rule in file.rules})
@@ -105,6 +111,16 @@ def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
         if embeddings.installed() is None and any(intent.examples for intent in file.intents):
             lines.append(f"{path}: the examples of its intents are ignored: {embeddings.MISSING}")
     return "\n".join(lines) or "no rule files", passed
+
+
+def _origins(file: RuleFile) -> list[tuple[str, str]]:
+    """Scorers that the rules name, matchers of other packages, and where each comes from; none where all use the default."""
+    named = {ref.system for rule in file.rules for ref in rule.scorers}
+    found = {
+        (name, f"a scorer of {PLUGINS[name].package}" if name in PLUGINS else f"a built-in scorer: {VERSIONS[name]}")
+        for name in (named if len(named) > 1 else named - {DEFAULT_SCORER})
+    }
+    return sorted(found | {(one.name, f"a matcher of {one.package}") for one in plugged_matchers(file.rules)})
 
 
 def _remarks(read: Iterable[tuple[Document, RuleFile]]) -> Iterator[Remark]:

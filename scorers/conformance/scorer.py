@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from scorers.call_scorer import Options, Scorer
+from scorers.call_scorer import Scorer
 from scorers.calls import Call, optional_arguments, parse_calls
 from scorers.conformance.constraints import ORDERED, CompiledConstraint, constraint_details
 from scorers.conformance.diagnosis import Diagnosis, diagnose, without_retries
@@ -42,6 +42,7 @@ from scorers.conformance.expectation import compile_expectation
 from scorers.conformance.explanation import Edit, explain
 from scorers.conformance.observation import MAX_NAME, Observer, Token
 from scorers.conformance.pattern import Pattern, PatternError, number_of
+from scorers.options import Options
 from scorers.rules.arguments import Embed
 from scorers.rules.mismatches import FindMismatches, Mismatch, compile_mismatches
 from scorers.rules.model import Element, Expect, Rule

@@ -24,9 +24,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, StringConstraints
 
-from scorers.call_scorer import Options, parse_options
 from scorers.judged.judge import JudgedRun, JudgeRequests, ToolDefinition, parse_answer
 from scorers.judged.tool_choice_prompt import MAX_DEFINITION, MAX_NAME, MAX_TOOLS, build_request, is_recorded
+from scorers.options import Options, parse_options
 from scorers.quoting import shorten
 from scorers.score import Outcome, Score
 from scorers.trajectory import ToolCall

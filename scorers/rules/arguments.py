@@ -2,7 +2,8 @@
 
 Literals are equal as JSON values: ``1`` equals ``1.0``, but not ``true`` and not ``"1"``; the order of keys does not matter,
 the order of a list does. A text matcher reads a number or a boolean as its JSON text, and never matches null, lists or
-mappings. Arguments are untrusted: any value, however large or deep, gives True or False and never an exception.
+mappings. Arguments are untrusted: any value, however large or deep, gives True or False and never an exception, but for
+matchers of other packages: PluginError.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
+from scorers.plugins import MATCHERS
 from scorers.rules.json_schema import compile_schema
 from scorers.rules.matchers import (
     Approx,
@@ -22,6 +24,7 @@ from scorers.rules.matchers import (
     Fuzzy,
     Ignore,
     OneOfValues,
+    Plugged,
     Present,
     Range,
     Regex,
@@ -282,6 +285,16 @@ def _schema(pattern: Schema, _: Embed | None) -> Predicate:
     return lambda value, work: value is not MISSING and valid(value, work)
 
 
+def _plugged(pattern: Plugged, _: Embed | None) -> Predicate:
+    installed = MATCHERS[pattern.name]
+    matches, options = installed.plugin.matches, installed.parse(pattern.options)
+
+    def accepts(value: Any, work: Work) -> bool:
+        return value is not MISSING and installed.call(lambda: bool(matches(options, value)), work)
+
+    return accepts
+
+
 _BUILDERS: Mapping[type, Callable[[Any, Embed | None], Predicate]] = {
     Regex: _regex,
     Fuzzy: _fuzzy,
@@ -291,6 +304,7 @@ _BUILDERS: Mapping[type, Callable[[Any, Embed | None], Predicate]] = {
     OneOfValues: _one_of,
     Subset: _subset,
     Schema: _schema,
+    Plugged: _plugged,
     Present: lambda pattern, _: lambda value, __: (value is not MISSING) == pattern.present,
     Ignore: lambda _, __: lambda _value, _work: True,
     Exact: lambda pattern, _: lambda value, __: equal(pattern.exact, value),

@@ -6,6 +6,7 @@ A mapping is always a matcher: an unknown key is an error, never silently a lite
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -21,9 +22,11 @@ from pydantic import (
     StrictStr,
     StringConstraints,
     Tag,
+    model_serializer,
     model_validator,
 )
 
+from scorers.plugins import MATCHERS
 from scorers.rules.json_schema import compile_schema
 from scorers.rules.regexes import compile_regex
 
@@ -130,6 +133,32 @@ class Exact(Strict):
     exact: JsonValue
 
 
+class Plugged(Strict):
+    """``{iban: {country: DE}}``: a matcher of an installed package with its options; ``{iban: true}`` where it needs none."""
+
+    name: str
+    options: dict[str, JsonValue]
+    package: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_key(cls, data: Any) -> Any:
+        if isinstance(data, Plugged):
+            return data
+        (name, *others) = data
+        if others:
+            raise ValueError(f"{name} is a matcher of its own: {others[0]} does not go with it")
+        options = {} if data[name] is True else data[name]
+        if not isinstance(options, dict):
+            raise ValueError(f"{name} takes a mapping of options, or true")
+        MATCHERS[name].parse(options)
+        return {"name": name, "options": options, "package": MATCHERS[name].package}
+
+    @model_serializer
+    def _as_written(self) -> dict[str, JsonValue]:
+        return {self.name: self.options or True}
+
+
 MATCHER_MODELS: dict[str, type[Strict]] = {
     "regex": Regex,
     "fuzzy": Fuzzy,
@@ -152,9 +181,12 @@ def _matcher_tag(value: Any) -> str | None:
         return f"<{type(value).__name__}>"
     if not isinstance(value, dict):
         return "<literal>"
-    return next(
-        (f"<{MATCHER_MODELS[key].__name__}>" for key in value if isinstance(key, str) and key in MATCHER_MODELS), None
-    )
+    for key in value:
+        if isinstance(key, str) and key in MATCHER_MODELS:
+            return f"<{MATCHER_MODELS[key].__name__}>"
+        if isinstance(key, str) and key in MATCHERS:
+            return "<Plugged>"
+    return None
 
 
 ArgumentPattern = Annotated[
@@ -169,7 +201,8 @@ ArgumentPattern = Annotated[
     | Annotated[Ignore, Tag("<Ignore>")]
     | Annotated[Schema, Tag("<Schema>")]
     | Annotated[Subset, Tag("<Subset>")]
-    | Annotated[Exact, Tag("<Exact>")],
+    | Annotated[Exact, Tag("<Exact>")]
+    | Annotated[Plugged, Tag("<Plugged>")],
     Discriminator(
         _matcher_tag,
         custom_error_type="unknown_matcher",
@@ -190,6 +223,19 @@ Name = Annotated[
     Discriminator(_name_tag),
 ]
 """A name: exact, a glob if it contains ``*``, ``?`` or ``[``, or ``{regex: ...}``."""
+
+
+def plugged_matchers(value: Any) -> Iterator[Plugged]:
+    """Yield the matchers of other packages in a rule or several, at any depth."""
+    if isinstance(value, Plugged):
+        yield value
+    elif isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from plugged_matchers(getattr(value, name))
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from plugged_matchers(item)
+
 
 OneOfValues.model_rebuild()
 Subset.model_rebuild()

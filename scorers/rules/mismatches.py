@@ -14,6 +14,7 @@ from scorers.rules.matchers import (
     Fuzzy,
     Ignore,
     OneOfValues,
+    Plugged,
     Present,
     Range,
     Regex,
@@ -111,6 +112,8 @@ def _failure(pattern: ArgumentPattern) -> str:
             return f"is not similar to {show_value(text)} (under {threshold:g})"
         case Subset():
             return "is not an object"
+        case Plugged(name=name):
+            return f"is not accepted by the matcher {name}"
     return f"is not {_wanted(pattern)}"
 
 
@@ -129,6 +132,8 @@ def _requirement(pattern: ArgumentPattern) -> str:
             return f"must be similar to {show_value(text)}"
         case Subset():
             return "must be an object"
+        case Plugged(name=name):
+            return f"must be accepted by the matcher {name}"
     return f"must be {_wanted(pattern)}"
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from scorers.plugins import MATCHERS
 from scorers.rules import matchers
 from scorers.rules import model as rules
 from scorers.rules.model import RuleFile
+from scorers.wording import nearest, plain_words
 
 MAX_DEPTH = 64
 MAX_PROBLEMS = 100
@@ -57,12 +58,6 @@ def parse_rules(data: object) -> RuleFile:
         raise RuleError(list(dict.fromkeys(found))) from None
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
-    """Returns ``; did you mean X?`` for the known word closest to this one, or an empty string."""
-    close = difflib.get_close_matches(word[:100], known, n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else ""
-
-
 def _too_deep(data: object) -> bool:
     # Level by level, since recursion would fail on the very data that must be refused.
     level: list[object] = [data]
@@ -102,46 +97,6 @@ _MODELS: dict[str, type[BaseModel]] = {
 }
 
 
-_PLAIN_WORDS = {
-    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "must be a mapping"),
-    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
-    "string_type": "must be text",
-    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
-    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
-    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
-    "finite_number": "must be a finite number",
-    "string_too_short": "must not be empty",
-    "string_too_long": "must have at most {max_length} characters",
-    "string_pattern_mismatch": "must not be empty or hold control characters such as line breaks",
-    "too_short": "must not be empty",
-    "too_long": "must have at most {max_length} entries, has {actual_length}",
-    "greater_than": "must be greater than {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than": "must be less than {lt}",
-    "less_than_equal": "must be at most {le}",
-    "literal_error": "must be {expected}",
-    "missing": "is missing",
-}
-
-
-def plain_words(error: ErrorDetails) -> str:
-    """Returns one of pydantic's errors in the words of these rules, with what was given where that is short."""
-    context, given = error.get("ctx", {}), error["input"]
-    plain = _PLAIN_WORDS.get(error["type"])
-    if plain is None:
-        message = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
-        return message[:1].lower() + message[1:]
-    message = plain.format_map(context)
-    if isinstance(given, str | int | float) and error["type"] not in ("string_too_long", "string_pattern_mismatch"):
-        message += f", not {given!r}" if len(repr(given)) <= _MAX_GIVEN else ""
-    if error["type"] == "literal_error":
-        message += nearest(str(given), context["expected"].replace("'", "").replace(" or ", ", ").split(", "))
-    return message
-
-
-_MAX_GIVEN = 60
-
-
 def _known_keys(loc: tuple[str | int, ...]) -> list[str]:
     owner = next((part for part in reversed(loc) if isinstance(part, str)), None)
     model = RuleFile if owner is None else _MODELS.get(owner)
@@ -162,7 +117,7 @@ def _problem(details: ErrorDetails, data: object) -> Problem:
         return Problem((clash["list"], clash["index"], "name"), message, (clash["list"], clash["first"], "name"))
     message = plain_words(details)
     if kind in {"unknown_element", "unknown_matcher"} and isinstance(given, Mapping):
-        known = list(rules.ELEMENT_MODELS) if kind == "unknown_element" else list(matchers.MATCHER_KEYS)
+        known = list(rules.ELEMENT_MODELS) if kind == "unknown_element" else [*matchers.MATCHER_KEYS, *MATCHERS]
         message += next((hint for key in given if (hint := nearest(str(key), known))), "")
     return Problem(path, message)
 

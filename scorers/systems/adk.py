@@ -17,11 +17,12 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import OriginalError, Scorer, labelled_score, make_scorer
 from scorers.calls import Call, optional_arguments
-from scorers.rules.parsing import nearest
+from scorers.options import Options, parse_options
 from scorers.score import Score
 from scorers.systems.pairing import first_fit, in_order_fit, outcomes
+from scorers.wording import nearest
 
 NAME = "adk"
 VERSION = "google-adk@2.13.0"

@@ -16,8 +16,9 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from scorers.call_scorer import Options, OriginalError, Scorer, make_scorer, parse_options
+from scorers.call_scorer import OriginalError, Scorer, make_scorer
 from scorers.calls import ABSENT, Call, names
+from scorers.options import Options, parse_options
 from scorers.score import Score
 from scorers.systems import adk
 

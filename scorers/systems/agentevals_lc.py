@@ -28,8 +28,9 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal
 
-from scorers.call_scorer import Choices, Options, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import Scorer, labelled_score, make_scorer
 from scorers.calls import Call, arguments
+from scorers.options import Choices, Options, parse_options
 from scorers.score import Score
 from scorers.systems.pairing import first_fit, outcomes
 

@@ -27,8 +27,9 @@ from collections.abc import Mapping
 from difflib import SequenceMatcher
 from typing import Annotated, Any, Final, Literal
 
-from scorers.call_scorer import Choices, Options, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import Scorer, labelled_score, make_scorer
 from scorers.calls import Call, arguments, names
+from scorers.options import Choices, Options, parse_options
 from scorers.score import Score
 from scorers.systems.formulas import f1_score, share
 from scorers.systems.pairing import first_fit, outcomes

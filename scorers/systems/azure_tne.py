@@ -25,8 +25,9 @@ from collections.abc import Callable, Hashable, Mapping
 from operator import eq
 from typing import Any, Final, Literal
 
-from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import OriginalError, Scorer, labelled_score, make_scorer
 from scorers.calls import Call, arguments
+from scorers.options import Options, parse_options
 from scorers.score import Score
 from scorers.systems.formulas import f1_score, share
 from scorers.systems.pairing import in_order_fit

@@ -24,16 +24,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from scorers.call_scorer import (
-    Options,
-    OriginalError,
-    Scorer,
-    labelled_score,
-    make_scorer,
-    parse_options,
-    spend_on_comparisons,
-)
+from scorers.call_scorer import OriginalError, Scorer, labelled_score, make_scorer, spend_on_comparisons
 from scorers.calls import Call, optional_arguments
+from scorers.options import Options, parse_options
 from scorers.score import Score
 from scorers.systems.pairing import outcomes
 from scorers.work import Work

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import OriginalError, Scorer, labelled_score, make_scorer
 from scorers.calls import Call
+from scorers.options import Options, parse_options
 from scorers.score import Outcome, Score
 
 NAME = "deepeval_permission"

@@ -29,8 +29,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from scorers.call_scorer import Choices, Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import OriginalError, Scorer, labelled_score, make_scorer
 from scorers.calls import ABSENT, Call, names
+from scorers.options import Choices, Options, parse_options
 from scorers.score import Outcome, Score
 from scorers.systems.equality import deep_equal, stable_key
 

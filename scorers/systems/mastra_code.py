@@ -24,8 +24,9 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import OriginalError, Scorer, labelled_score, make_scorer
 from scorers.calls import Call
+from scorers.options import Options, parse_options
 from scorers.score import Score
 
 NAME = "mastra_code"

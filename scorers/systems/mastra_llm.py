@@ -29,9 +29,10 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import OriginalError, Scorer, labelled_score, make_scorer
 from scorers.calls import Call
 from scorers.judged.judge import AnswerError, JudgedRun, JudgeRequest, JudgeRequests, ToolDefinition, parse_answer
+from scorers.options import Options, parse_options
 from scorers.quoting import quote, truncate
 from scorers.score import Score
 from scorers.systems.formulas import round_to_cents

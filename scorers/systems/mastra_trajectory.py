@@ -30,8 +30,9 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import Scorer, labelled_score, make_scorer
 from scorers.calls import Call
+from scorers.options import Options, parse_options
 from scorers.score import Score
 from scorers.systems import mastra_steps
 from scorers.systems.formulas import round_half_up

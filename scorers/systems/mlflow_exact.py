@@ -18,8 +18,9 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import OriginalError, Scorer, labelled_score, make_scorer
 from scorers.calls import Call, arguments, names, optional_arguments
+from scorers.options import Options, parse_options
 from scorers.score import Score
 
 NAME = "mlflow_exact"

@@ -26,8 +26,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 
-from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import Scorer, labelled_score, make_scorer
 from scorers.calls import ABSENT, Call
+from scorers.options import Options, parse_options
 from scorers.rules.regexes import compile_regex, escape
 from scorers.score import Score
 from scorers.systems.equality import kind, number

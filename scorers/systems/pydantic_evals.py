@@ -22,8 +22,9 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import Scorer, labelled_score, make_scorer
 from scorers.calls import ABSENT, Call, failed, names
+from scorers.options import Options, parse_options
 from scorers.score import Score
 from scorers.systems.formulas import f1_score, share
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
-from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import Scorer, labelled_score, make_scorer
 from scorers.calls import Call, arguments
+from scorers.options import Options, parse_options
 from scorers.score import Score
 from scorers.systems.formulas import f1_score, share
 from scorers.systems.pairing import outcomes

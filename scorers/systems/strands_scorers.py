@@ -20,8 +20,9 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import OriginalError, Scorer, labelled_score, make_scorer
 from scorers.calls import Call, names
+from scorers.options import Options, parse_options
 from scorers.score import Score
 from scorers.systems.pairing import in_order_fit, outcomes
 

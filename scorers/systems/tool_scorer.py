@@ -31,8 +31,9 @@ from typing import Any, Final, Literal
 from pydantic import Field
 from rapidfuzz.distance import Levenshtein
 
-from scorers.call_scorer import Options, OriginalError, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import OriginalError, Scorer, labelled_score, make_scorer
 from scorers.calls import Call, arguments, failed, names, optional_arguments
+from scorers.options import Options, parse_options
 from scorers.score import Score, reaches
 from scorers.systems.formulas import f1_score, share
 from scorers.systems.pairing import first_fit, heaviest_pairs

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from scorers.call_scorer import Options, Scorer, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import Scorer, labelled_score, make_scorer
 from scorers.calls import Call, arguments, names
+from scorers.options import Options, parse_options
 from scorers.score import Score
 from scorers.systems.equality import deep_equal
 from scorers.systems.formulas import share

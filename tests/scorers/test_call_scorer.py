@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import pytest
 
 from scorers import RuleError, load_rules
-from scorers.call_scorer import Choices, Options, check_options, labelled_score, make_scorer, parse_options
+from scorers.call_scorer import labelled_score, make_scorer
 from scorers.calls import Call
+from scorers.options import Choices, Options, check_options, parse_options
 from scorers.score import Score
 from tests.scorers.systems.cases import SYSTEMS, calls, run
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorers.rules.parsing import Problem, RuleError, format_path, nearest, parse_rules
+from scorers.rules.parsing import Problem, RuleError, format_path, parse_rules
+from scorers.wording import nearest
 from tests.scorers.examples import refund_file
 
 

@@ -1,0 +1,54 @@
+"""Mistakes in rules and options, in plain words."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from pydantic_core import ErrorDetails
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Returns ``; did you mean X?`` for the known word closest to this one, or an empty string."""
+    close = difflib.get_close_matches(word[:100], known, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+_PLAIN_WORDS = {
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "must be a mapping"),
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
+    "string_type": "must be text",
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    "finite_number": "must be a finite number",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_pattern_mismatch": "must not be empty or hold control characters such as line breaks",
+    "too_short": "must not be empty",
+    "too_long": "must have at most {max_length} entries, has {actual_length}",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be {expected}",
+    "missing": "is missing",
+}
+
+
+def plain_words(error: ErrorDetails) -> str:
+    """Returns one of pydantic's errors in the words of these rules, with what was given where that is short."""
+    context, given = error.get("ctx", {}), error["input"]
+    plain = _PLAIN_WORDS.get(error["type"])
+    if plain is None:
+        message = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
+        return message[:1].lower() + message[1:]
+    message = plain.format_map(context)
+    if isinstance(given, str | int | float) and error["type"] not in ("string_too_long", "string_pattern_mismatch"):
+        message += f", not {given!r}" if len(repr(given)) <= _MAX_GIVEN else ""
+    if error["type"] == "literal_error":
+        message += nearest(str(given), context["expected"].replace("'", "").replace(" or ", ", ").split(", "))
+    return message
+
+
+_MAX_GIVEN = 60
