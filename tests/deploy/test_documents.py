@@ -2,7 +2,8 @@
 
 ``sh`` blocks: a command is run, or, where running it would start a server, tests or write files, its arguments are
 parsed. A block whose first line is ``# needs Docker`` (or Kubernetes, ...) is checked for syntax and for its files.
-``yaml`` blocks are rule files, whose tests are run, or configurations of the collector. ``python`` blocks are run.
+``yaml`` blocks are rule files, whose tests are run, configurations of the collector,
+or workflows. ``python`` blocks are run.
 They see the repository, with ``rules/``, ``traces/`` and ``collector.yaml`` beside it, as a reader would have them.
 """
 
@@ -150,7 +151,11 @@ def test_yaml_loads(block: Block, tmp_path: Path, desk: Path) -> None:
     data = yaml.safe_load(block.text)
     file = (desk if isinstance(data, dict) and "receivers" in data else tmp_path) / f"block-{block.line}.yaml"
     file.write_text(block.text)
-    if data.keys() & {"receivers", "exporters", "service"}:
+    if "jobs" in data:
+        steps = [step for job in data["jobs"].values() for step in job["steps"] if "rightcall" in step["uses"]]
+        action = yaml.safe_load((DEPLOY / "github-action" / "action.yml").read_text("utf-8"))
+        assert [step["with"].keys() <= action["inputs"].keys() for step in steps] == [True]
+    elif data.keys() & {"receivers", "exporters", "service"}:
         load_config(file)
     else:
         assert isinstance(data["rules"], list)
