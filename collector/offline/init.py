@@ -14,7 +14,7 @@ from pathlib import Path
 from collector.errors import RightcallError
 from collector.reconstruction.reconstruct import Run
 from scorers.quoting import shorten
-from scorers.rules.regexes import escape
+from scorers.rules.names import exactly
 
 MAX_AGENTS = 50
 """Agents that get a rule, those with the most runs first."""
@@ -118,10 +118,7 @@ def _element(tool: str) -> str:
 
 
 def _name(text: str) -> str:
-    """A name as a rule file has it, so that it matches nothing else: JSON is YAML."""
-    if any(character in text for character in "*?["):
-        return f"{{regex: {json.dumps(f'^{escape(text)}$')}}}"
-    return json.dumps(text)
+    return json.dumps(exactly(text))  # JSON is YAML
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from collector.clock import Clock
@@ -11,9 +11,11 @@ from collector.config.model import Config, ConversationsConfig, TracesConfig
 from collector.errors import CollectorError
 from collector.pipeline import Pipeline
 from collector.receivers.otlp_file import InputError, read_set, trace_sets
+from collector.reconstruction.reconstruct import Run
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
+from scorers import RuleSet
 
 _LIMITS = TracesConfig(max_open=10_000_000, max_spans=1_000_000, max_held_mib=1 << 20, remember=0)
 _CONVERSATIONS = ConversationsConfig(
@@ -33,16 +35,29 @@ def score_files(paths: Iterable[Path], rules: LoadedRules) -> list[Verdict]:
     return verdicts
 
 
+def read_runs(paths: Iterable[Path], on_run: Callable[[Run], None]) -> None:
+    """Call ``on_run`` with every agent run in the files, without keeping one. Raises InputError."""
+    for path in paths:
+        for files in trace_sets(path):
+            _feed(read_set(files), LoadedRules(RuleSet()), lambda verdict: on_run(verdict.run))
+
+
 def score_requests(requests: Iterable[tuple[Path | str, Signal, bytes]], rules: LoadedRules) -> list[Verdict]:
     """The verdicts on one set of traces: OTLP requests as protobuf, each with its place for messages. Raises InputError."""
     verdicts: list[Verdict] = []
+    _feed(requests, rules, verdicts.append)
+    return verdicts
+
+
+def _feed(
+    requests: Iterable[tuple[Path | str, Signal, bytes]], rules: LoadedRules, on_verdict: Callable[[Verdict], None]
+) -> None:
     clock = Clock(now=lambda: 0.0, wall_ns=lambda: 0)
     config = Config(traces=_LIMITS, conversations=_CONVERSATIONS)
-    pipeline = Pipeline(config, rules, Telemetry(), None, clock, verdicts.append, user_input=True)
+    pipeline = Pipeline(config, rules, Telemetry(), None, clock, on_verdict, user_input=True)
     for place, signal, request in requests:
         try:
             pipeline.receive(signal, request, "file")
         except CollectorError as error:
             raise InputError(f"{place}: {error}") from None
     pipeline.drain("end_of_input")
-    return verdicts

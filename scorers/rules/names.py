@@ -42,6 +42,11 @@ def is_exact(name: Name) -> bool:
     return isinstance(name, str) and GLOB_CHARACTERS.isdisjoint(name)
 
 
+def exactly(text: str) -> str | dict[str, str]:
+    """Returns a name as rule files have it that matches this text and nothing else."""
+    return text if is_exact(text) else {"regex": f"^{escape(text)}$"}
+
+
 def format_name(name: Name) -> str:
     """Returns the name as messages show it: a regex between slashes."""
     return name if isinstance(name, str) else f"/{name.regex}/"

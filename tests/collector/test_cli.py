@@ -129,7 +129,7 @@ def test_unreadable_input_is_code_2(folder: Path, capsys: pytest.CaptureFixture[
     assert main(["score", str(folder / "none")]) == 2
 
 
-@pytest.mark.parametrize("command", ["score", "explain", "init", "check", "diff"])
+@pytest.mark.parametrize("command", ["score", "explain", "init", "check", "diff", "learn"])
 def test_the_examples_of_the_help_work(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
@@ -137,6 +137,11 @@ def test_the_examples_of_the_help_work(
         (folder / name).mkdir()
     (folder / "rules.yaml").rename(folder / "rules" / "rules.yaml")
     (folder / "good.pb").rename(folder / "traces" / "good.pb")
+    for number in range(1, 12):  # enough to learn from
+        trace = bytes([number]) * 16
+        spans = data.tool(2, 1, "get_weather", at=0.1, trace_id=trace), data.tool(3, 1, "send_email", 0.2, trace)
+        request = data.traces(*spans, data.agent(1, trace_id=trace))
+        (folder / "traces" / f"{number}.pb").write_bytes(request.SerializeToString())
     (folder / "collector.yaml").write_text("rules: [rules/]\n")
     monkeypatch.chdir(folder)
     with pytest.raises(SystemExit):

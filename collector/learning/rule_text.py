@@ -1,0 +1,212 @@
+"""Candidate rules as the text of a rule file, with what they rest on as comments.
+
+Names and values in it are as they were received: hostile. All of them are written as JSON, or escaped in a comment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from collector.learning.groups import Group, Key, Observations
+from collector.learning.rules import (
+    FEW_RUNS,
+    MIN_RUNS,
+    Candidate,
+    NotLearntError,
+    learn_rule,
+    match_of,
+    repeated,
+    variants_in_words,
+)
+from collector.learning.structure import Node
+from collector.learning.values import Constraint
+from collector.learning.variants import least_support
+from scorers.quoting import json_line, printable, shorten
+from scorers.rules.names import exactly
+
+MAX_VARIANTS_SHOWN = 10
+"""Variants that are listed for each rule."""
+_MAX_NAME = 90
+_MAX_SHOWN = 12
+_MAX_COMMENT = 1_000
+
+_HEAD = """\
+# Candidates, learnt by `rightcall learn` from {runs} runs: what most of them did, right or wrong.
+# Read each before it decides anything. What fewer than {noise:.0%} of the runs of a kind did is taken
+# for a mistake. `n of m` is how many runs, or calls, something holds of.
+"""
+
+
+def rule_file(observations: Observations, noise: float) -> tuple[str, int]:
+    """Returns the text of a rule file, and how many rules are in it."""
+    total = sum(group.runs for group in observations.groups.values())
+    lines = [_HEAD.format(runs=total, noise=noise).rstrip()]
+    lines += [f"# {count} runs {shorten(reason)}: not learnt from." for reason, count in observations.left_out.items()]
+    rules, tests, refused = [], [], []
+    names = _Names()
+    everything = observations.tools()
+    for key in sorted(observations.groups, key=_by_precision):
+        group = observations.groups[key]
+        try:
+            if not any(key) and len(observations.groups) > 1:
+                raise NotLearntError("a rule without route, intent and agent would match all others, too")
+            candidate = learn_rule(key, group, noise)
+        except NotLearntError as reason:
+            refused += [f"# No rule for {_kind(key)}: {reason}.", *(_variants(group) if group.runs >= MIN_RUNS else ())]
+            continue
+        name = names.of(key)
+        rules += [
+            "",
+            *(f"  {line}" for line in (*_evidence(candidate, group, everything, noise), *_rule(name, candidate))),
+        ]
+        tests += [f"  {line}" for line in _tests(name, candidate)]
+    body = ["", "rules:", *rules, "", "tests:", *tests] if names.count else []
+    return "\n".join([*lines, *body, *(["", *refused] if refused else []), ""]), names.count
+
+
+def _by_precision(key: Key) -> tuple[int, str]:
+    return -sum(value is not None for value in key), _kind(key)
+
+
+def _kind(key: Key) -> str:
+    told = [f"{name} {shorten(printable(value))}" for name, value in key._asdict().items() if value is not None]
+    return ", ".join(told) or "runs without route, intent and agent"
+
+
+class _Names:
+    """Names of rules, each given once."""
+
+    def __init__(self) -> None:
+        self._given: set[str] = set()
+
+    @property
+    def count(self) -> int:
+        return len(self._given)
+
+    def of(self, key: Key) -> str:
+        base = shorten(printable(" / ".join(value for value in key if value is not None) or "all runs"), _MAX_NAME)
+        number, name = 1, base
+        while name in self._given:
+            number += 1
+            name = f"{base} {number}"
+        self._given.add(name)
+        return name
+
+
+_SURROGATES = re.compile(r"\\\\|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
+
+
+def _yaml(value: Any) -> str:
+    """Returns the value as YAML on one line: JSON, but for characters that JSON escapes as two."""
+    return _SURROGATES.sub(_as_one, json_line(value))
+
+
+def _as_one(escaped: re.Match[str]) -> str:
+    if escaped[1] is None:
+        return escaped[0]
+    return f"\\U{0x10000 + ((int(escaped[1], 16) & 0x3FF) << 10) + (int(escaped[2], 16) & 0x3FF):08x}"
+
+
+def _comment(text: str) -> str:
+    return f"# {shorten(printable(text), _MAX_COMMENT)}"
+
+
+def _evidence(candidate: Candidate, group: Group, everything: Mapping[Key, set[str]], noise: float) -> Iterator[str]:
+    low, high = candidate.interval
+    share = candidate.matching / candidate.runs
+    yield _comment(
+        f"{candidate.matching} of {candidate.runs} runs match ({share:.1%}, 95 % interval {low:.1%} to {high:.1%})"
+    )
+    if candidate.runs < FEW_RUNS:
+        yield _comment(f"A small sample: under {FEW_RUNS} runs, what is rare was not seen, and limits are too narrow.")
+    yield from _variants(group)
+    tools = everything[candidate.key]
+    if rare := sorted(tools - set(_tools_of(candidate.pattern))):
+        yield _comment(f"In fewer than {least_support(group.runs, noise)} runs: {_list(rare)}")
+    elsewhere = set().union(*everything.values()) - tools
+    if elsewhere:
+        yield _comment(f"Never called here, only by others. If it must not be: forbid: [{_list(sorted(elsewhere))}]")
+    for key, (source, times, calls) in candidate.copied.items():
+        copied, of = f"{shorten(key.tool)}.{shorten(key.name)}", f"{shorten(source.tool)}.{shorten(source.name)}"
+        yield _comment(f"{copied} repeats {of} in {times} of {calls} calls; rules cannot say that yet")
+
+
+def _variants(group: Group) -> Iterator[str]:
+    most = group.variants[False].most_common(MAX_VARIANTS_SHOWN)
+    number = len(group.variants[False])
+    yield _comment(
+        f"{number} variant{'s'[: number > 1]}" + (f", the {len(most)} most frequent:" if number > len(most) else ":")
+    )
+    yield from (_comment(f"{runs:6}  {calls}") for runs, calls in variants_in_words(most))
+    if group.unlike:
+        yield _comment(f"{group.unlike:6}  of further variants, which were not kept")
+
+
+def _list(names: Sequence[str]) -> str:
+    shown = ", ".join(_yaml(shorten(name)) for name in names[:_MAX_SHOWN])
+    return shown + (f", and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else "")
+
+
+def _tools_of(node: Node) -> Iterator[str]:
+    if node.tool:
+        yield node.tool
+    for child in node.children:
+        yield from _tools_of(child)
+
+
+def _rule(name: str, candidate: Candidate) -> Iterator[str]:
+    yield f"- name: {_yaml(name)}"
+    yield f"  match: {_yaml(match_of(candidate.key))}"
+    yield "  expect:"
+    pattern = candidate.pattern
+    lines = (_tool_lines if pattern.kind == "tool" else _lines)(pattern, candidate.arguments)
+    yield from (f"    {line}" for line in lines)
+    if candidate.collapse:
+        yield "    retries: collapse"
+
+
+def _lines(node: Node, arguments: Mapping[str, Mapping[str, Constraint]]) -> list[str]:
+    """Returns an element in lines of YAML: one for a tool alone, else a mapping."""
+    support = f"  # {node.runs} of {node.total} runs"
+    if node.kind == "tool":
+        lines = _tool_lines(node, arguments)
+        return [lines[0].removeprefix("tool: ")] if len(lines) == 1 and isinstance(exactly(node.tool), str) else lines
+    if node.kind == "optional":
+        return _nested("optional", _lines(node.children[0], arguments), support)
+    if node.kind == "repeat":
+        limits = [f"min: {node.low}"] if node.high is None else [f"min: {node.low}", f"max: {node.high}"]
+        return [*_nested("repeat", _lines(repeated(node), arguments), support), *limits]
+    items = [_item(_lines(child, arguments)) for child in node.children]
+    return [f"{node.kind}:{support}", *(f"  {line}" for item in items for line in item)]
+
+
+def _tool_lines(node: Node, arguments: Mapping[str, Mapping[str, Constraint]]) -> list[str]:
+    given = arguments.get(node.tool)
+    constrained = ["arguments:", *(f"  {line}" for line in _argument_lines(given))] if given else []
+    return [f"tool: {_yaml(exactly(node.tool))}  # {node.runs} of {node.total} runs", *constrained]
+
+
+def _nested(key: str, lines: Sequence[str], support: str) -> list[str]:
+    if len(lines) == 1 and lines[0].startswith('"'):
+        return [f"{key}: {lines[0]}"]
+    return [f"{key}:{support}", *(f"  {line}" for line in lines)]
+
+
+def _item(lines: Sequence[str]) -> list[str]:
+    return [f"- {lines[0]}", *(f"  {line}" for line in lines[1:])]
+
+
+def _argument_lines(constraints: Mapping[str, Constraint]) -> Iterator[str]:
+    for name, constraint in constraints.items():
+        support = f"{constraint.kind}, {constraint.hits} of {constraint.calls} calls"
+        yield f"{_yaml(name)}: {_yaml(constraint.matcher)}  # {support}"
+
+
+def _tests(rule: str, candidate: Candidate) -> Iterable[str]:
+    for number, test in enumerate(candidate.tests, 1):
+        yield f"# {test.runs} run{'s'[: test.runs > 1]} with these calls"
+        name = _yaml(f"{'passes' if test.passes else 'fails'} {number}")
+        passes = _yaml(test.passes)
+        yield f"- {{name: {name}, rule: {_yaml(rule)}, passes: {passes}, calls: {_yaml(list[Any](test.calls))}}}"

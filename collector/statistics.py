@@ -1,0 +1,56 @@
+"""The statistics that comparing and learning share: intervals and tests that hold for small samples."""
+
+from __future__ import annotations
+
+from math import exp, lgamma, sqrt
+from statistics import NormalDist
+from typing import NamedTuple
+
+
+class Interval(NamedTuple):
+    """A confidence interval."""
+
+    low: float
+    high: float
+
+
+def share_interval(hits: int, total: int, confidence: float = 0.95) -> Interval:
+    """Returns Wilson's interval of a share: close to its level even at 0 or all of a few."""
+    if not total:
+        return Interval(0.0, 1.0)
+    z, share = _z(confidence), hits / total
+    center, spread = share + z * z / (2 * total), z * sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    scale = 1 + z * z / total
+    return Interval(max(0.0, (center - spread) / scale), min(1.0, (center + spread) / scale))
+
+
+def difference_interval(hits_a: int, total_a: int, hits_b: int, total_b: int, confidence: float = 0.95) -> Interval:
+    """Returns Newcombe's interval of the difference of two shares, b - a, from Wilson's interval of each."""
+    if not total_a or not total_b:
+        return Interval(-1.0, 1.0)
+    a, b = hits_a / total_a, hits_b / total_b
+    of_a, of_b = share_interval(hits_a, total_a, confidence), share_interval(hits_b, total_b, confidence)
+    below = sqrt((b - of_b.low) ** 2 + (of_a.high - a) ** 2)
+    above = sqrt((of_b.high - b) ** 2 + (a - of_a.low) ** 2)
+    return Interval(max(-1.0, b - a - below), min(1.0, b - a + above))
+
+
+def chance_of_at_most(together: int, first: int, second: int, total: int) -> float:
+    """Returns how probable it is that two independent events that occur so often occur together at most that often.
+
+    This is the lower tail of the hypergeometric distribution: Fisher's exact test of "they exclude each other".
+    """
+    least = max(0, first + second - total)
+    return min(1.0, sum(exp(_log_hypergeometric(k, first, second, total)) for k in range(least, together + 1)))
+
+
+def _log_hypergeometric(k: int, first: int, second: int, total: int) -> float:
+    return _log_choose(first, k) + _log_choose(total - first, second - k) - _log_choose(total, second)
+
+
+def _log_choose(n: int, k: int) -> float:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+
+def _z(confidence: float) -> float:
+    return NormalDist().inv_cdf((1 + confidence) / 2)
