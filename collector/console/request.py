@@ -13,7 +13,7 @@ from collector.errors import RightcallError
 from collector.runs.queries import FILTERS, MAX_PAGE, PAGE, Filter
 from collector.runs.tally import DIMENSIONS
 from scorers.quoting import shorten
-from scorers.rules.parsing import nearest
+from scorers.wording import nearest
 
 RANGES: Final = {"1h": 3600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}
 """Periods that end now, in seconds."""
