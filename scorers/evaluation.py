@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -280,12 +280,24 @@ class RuleSet:
         return text[:MAX_INTENT_TEXT]
 
 
-def compile_rules(file: RuleFile, *, embed: Embed | None = None) -> list[CompiledRule]:
-    """Compile the rules of one file. Raises RuleError with every problem's path in the file."""
+def compile_rules(
+    file: RuleFile,
+    *,
+    embed: Embed | None = None,
+    known: Iterable[CompiledRule] = (),
+    pause: Callable[[], None] | None = None,
+) -> list[CompiledRule]:
+    """Compile the rules of one file. Raises RuleError with every problem's path in the file.
+
+    What ``known`` compiled from the very same rules is taken as it is. ``pause`` is called for each rule.
+    """
     compiled, problems = [], []
+    compiled_before = {id(one.rule): one for one in known}
     for index, rule in enumerate(file.rules):
+        if pause is not None:
+            pause()
         try:
-            compiled.append(CompiledRule(rule, embed))
+            compiled.append(compiled_before.get(id(rule)) or CompiledRule(rule, embed))
         except RuleError as error:
             problems += [Problem(("rules", index, *problem.path), problem.message) for problem in error.problems]
     if problems:

@@ -69,6 +69,9 @@ def load_yaml(
         root = _compose(content.decode("utf-8"), pause)
         reader = _Reader(path, environment, pause)
         data = reader.read(root, ()) if root else {}
+        if isinstance(root, yaml.MappingNode):
+            for _, value in root.value:
+                let_go(value.value, pause)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except yaml.YAMLError as error:
@@ -78,6 +81,13 @@ def load_yaml(
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply") from None
     return Document(path, data, reader.lines, sha256(content).hexdigest()[:12], reader.booleans)
+
+
+def let_go(large: object, pause: Callable[[], None] | None) -> None:
+    """Empty a list or a dict piece by piece where others are to go on: to free all of it at once may take long."""
+    while pause is not None and isinstance(large, list | dict) and large:
+        pause()
+        _ = large.popitem() if isinstance(large, dict) else large.pop()
 
 
 class _PausingComposer(Composer):

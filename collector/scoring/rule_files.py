@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from collector.config.yaml_documents import Document, Where, load_yaml
+from collector.config.yaml_documents import Document, Where, let_go, load_yaml
 from collector.errors import ConfigError
 from collector.scoring import embeddings, plugins
-from scorers import CompiledRule, Match, Problem, RuleError, RuleFile, RuleSet, compile_rules, parse_rules
+from scorers import CompiledRule, Match, Problem, Rule, RuleError, RuleFile, RuleSet, compile_rules, parse_rules
 from scorers.conformance.scorer import NAME as DEFAULT_SCORER
 from scorers.plugins import SCORERS as PLUGINS
 from scorers.quoting import shorten
@@ -33,6 +34,8 @@ class LoadedRules:
     files: Sequence[tuple[str, str]] = ()
     remarks: Sequence[Remark] = ()
     """What is accepted and hardly meant."""
+    written: Mapping[bytes, CompiledRule] = field(default_factory=dict)
+    """The rules by a digest of what is written of each."""
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -46,23 +49,45 @@ class LoadedRules:
                 yield from ((rule.rule.name, judge.name) for judge in rule.judges)
 
 
-def load_rules(paths: Iterable[Path]) -> LoadedRules:
+_Read = list[tuple[Document, RuleFile]]
+
+
+def load_rules(
+    paths: Iterable[Path], before: LoadedRules | None = None, pause: Callable[[], None] | None = None
+) -> LoadedRules:
     """Load rule files. Rules are matched in the order of the paths; the first match wins. Raises ConfigError.
 
-    The error lists every mistake in every file.
+    The error lists every mistake in every file. Rules that are written as they were ``before`` are not compiled again.
+    ``pause`` is called about once a millisecond or more, so that others can go on meanwhile.
     """
+    rules, read = _load(paths, before, pause)
+    for document, _ in read:
+        let_go(document.lines, pause)
+    return rules
+
+
+def _load(
+    paths: Iterable[Path], before: LoadedRules | None = None, pause: Callable[[], None] | None = None
+) -> tuple[LoadedRules, _Read]:
     plugins.find_plugins()
     mistakes, compiled, intents, files = [], [], [], []
-    read: list[tuple[Document, RuleFile]] = []
+    read: _Read = []
     place_of: dict[str, str] = {}
+    known = before.written if before is not None else {}
+    written: dict[bytes, CompiledRule] = {}
     for path in paths:
         try:
-            document = load_yaml(path)
-            file = _parse(document)
-            compiled += _compile(document, file)
+            document = load_yaml(path, pause=pause)
+            digests = _digests(document)
+            file = _parse(
+                document, {at: known[digest].rule for at, digest in digests.items() if digest in known}, pause
+            )
+            found = _compile(document, file, known.values(), pause)
         except ConfigError as error:
             mistakes.append(str(error))
             continue
+        compiled += found
+        written |= {digest: found[at] for at, digest in digests.items()}
         for index, rule in enumerate(file.rules):
             place = document.place(("rules", index))
             if rule.name in place_of:
@@ -74,9 +99,18 @@ def load_rules(paths: Iterable[Path]) -> LoadedRules:
     if mistakes:
         raise ConfigError("\n".join(mistakes))
     try:
-        return LoadedRules(RuleSet(compiled, intents, embeddings.installed()), files, list(_remarks(read)))
+        rules = RuleSet(compiled, intents, embeddings.installed())
+        return LoadedRules(rules, files, list(_remarks(read, pause)), written), read
     except (RuleError, OSError) as error:
         raise ConfigError(f"{', '.join(name for name, _ in files)}: {error}") from None
+
+
+def _digests(document: Document) -> dict[int, bytes]:
+    """Returns digests of what is written of each rule, by position."""
+    rules = document.data.get("rules") if isinstance(document.data, dict) else None
+    if not isinstance(rules, list):
+        return {}
+    return {at: sha256(repr(rule).encode("utf-8", "surrogatepass")).digest() for at, rule in enumerate(rules)}
 
 
 def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
@@ -84,13 +118,12 @@ def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
     from scorers.rule_tests import run_tests  # noqa: PLC0415 - a running collector does not need these
     from scorers.worst_case import CALLS, exceeded_limit  # noqa: PLC0415
 
-    paths = list(paths)
-    rules = load_rules(paths)
+    rules, read = _load(paths)
     lines = [remark.text for remark in rules.remarks]
     passed = not any(remark.is_mistake for remark in rules.remarks)
-    for path in paths:
-        document = load_yaml(path)
-        file = _parse(document)
+    compiled = {rule.rule.name: rule for rule in rules.set.rules}
+    for document, file in read:
+        path = document.path
         results = run_tests(file, rules.set)
         failures = [result for result in results if not result.passed]
         passed = passed and not failures
@@ -101,7 +134,6 @@ def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
             f"{path}: {scorer} of rule {rule} needs a judge, which only `rightcall run` has: not tested"
             for rule, scorer in rules.judges({rule.name for rule in file.rules})
         ]
-        compiled = {rule.rule.name: rule for rule in rules.set.rules}
         for index, rule in enumerate(file.rules):
             if (exceeded := exceeded_limit(compiled[rule.name])) is not None:
                 place = document.place(("rules", index, *exceeded.path))
@@ -123,23 +155,28 @@ def _origins(file: RuleFile) -> list[tuple[str, str]]:
     return sorted(found | {(one.name, f"a matcher of {one.package}") for one in plugged_matchers(file.rules)})
 
 
-def _remarks(read: Iterable[tuple[Document, RuleFile]]) -> Iterator[Remark]:
+def _remarks(read: _Read, pause: Callable[[], None] | None) -> Iterator[Remark]:
     before: dict[tuple[str, bool, str], str] = {}
     for document, file in read:
         if not (file.rules or file.intents or file.tests):
             yield Remark(f"{document.path}: there are no rules, intents or tests in this file", is_mistake=True)
         for index, rule in enumerate(file.rules):
+            if pause is not None:
+                pause()
             place = document.place(("rules", index))
             if "match" not in rule.model_fields_set:
                 message = "it has no `match` and scores every run; write `match: {}` if that is meant"
                 yield Remark(f"{place}: warning: rule {rule.name}: {message}", is_mistake=False)
-            keys = [(rule.scope, rule.shadow, match.model_dump_json()) for match in (Match(), rule.match)]
+            keys = [(rule.scope, rule.shadow, match) for match in (_ANY, rule.match.model_dump_json())]
             other = next((before[key] for key in keys if key in before), None)
             if other is not None:
                 message = f"is never used: {other} before it scores the same runs; narrow that one, or move it down"
                 yield Remark(f"{place}: rule {rule.name} {message}", is_mistake=True)
             before.setdefault(keys[1], f"rule {rule.name} ({place})")
         yield from _booleans(document)
+
+
+_ANY = Match().model_dump_json()
 
 
 def _booleans(document: Document) -> Iterator[Remark]:
@@ -179,20 +216,26 @@ def _path(document: Document, where: Where) -> str:
 _KINDS: Mapping[str | int, str] = {"rules": "rule", "tests": "test", "intents": "intent"}
 
 
-def _parse(document: Document) -> RuleFile:
+def _parse(document: Document, known: Mapping[int, Rule], pause: Callable[[], None] | None) -> RuleFile:
+    """Parse all but the ``known`` rules, by position."""
+    data = document.data
+    if known:
+        data = {**data, "rules": [known.get(at, rule) for at, rule in enumerate(data["rules"])]}
     try:
-        return parse_rules(document.data)
+        return parse_rules(data, pause)
     except RuleError as error:
         raise _error(document, error.problems) from None
 
 
-def _compile(document: Document, file: RuleFile) -> list[CompiledRule]:
+def _compile(
+    document: Document, file: RuleFile, known: Iterable[CompiledRule], pause: Callable[[], None] | None
+) -> list[CompiledRule]:
     embed = embeddings.installed()
     only_examples = [index for index, i in enumerate(file.intents) if i.examples and not (i.keywords or i.regex)]
     if embed is None and only_examples:
         message = f"this intent has only examples, and {embeddings.MISSING}"
         raise _error(document, [Problem(("intents", index, "examples"), message) for index in only_examples])
     try:
-        return compile_rules(file, embed=embed)
+        return compile_rules(file, embed=embed, known=known, pause=pause)
     except RuleError as error:
         raise _error(document, error.problems) from None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from collector.config.model import Config
-from collector.config.yaml_documents import rule_paths
+from collector.config.yaml_documents import let_go, rule_paths
 from collector.errors import ConfigError
 from collector.scoring.rule_files import LoadedRules, load_rules
 from collector.telemetry.metrics import Telemetry
@@ -27,10 +28,12 @@ class RuleReload:
         self._config, self._telemetry, self._tracing = config, telemetry, tracing
         self._versions = _versions(config.rules)
         self._asked = asyncio.Event()
+        self._rules: LoadedRules | None = None
 
     def load(self) -> LoadedRules:
         """Load the rules. Raises ConfigError."""
-        return self._published(self._read())
+        rules = self._rules = self._published(self._read())
+        return rules
 
     def ask(self) -> None:
         """Make ``watch`` load the rules again, whether or not a file changed."""
@@ -55,15 +58,19 @@ class RuleReload:
     async def _reload(self, use: Callable[[LoadedRules], None]) -> None:
         try:
             with self._tracing.span("reload rules"):
-                use(self._published(await asyncio.to_thread(self._read)))
+                rules = self._published(await asyncio.to_thread(self._read, _GiveWay()))
+                use(rules)
+                replaced = list(self._rules.set.rules) if self._rules is not None else []
+                self._rules = rules
+                await asyncio.to_thread(let_go, replaced, _GiveWay())
         except ConfigError as error:
             self._telemetry.rules_reload_failures.inc()
             _log.error("the new rules are invalid, keeping the old ones:\n%s", error)
         else:
             _log.info("rules reloaded")
 
-    def _read(self) -> LoadedRules:
-        return load_rules(rule_paths(self._config.rules))
+    def _read(self, pause: Callable[[], None] | None = None) -> LoadedRules:
+        return load_rules(rule_paths(self._config.rules), self._rules, pause)
 
     def _published(self, rules: LoadedRules) -> LoadedRules:
         if rules.set.has_judges() and self._config.judge is None:
@@ -74,6 +81,22 @@ class RuleReload:
         for file, digest in rules.files:
             self._telemetry.rules_info.labels(printable(file), digest).set(1)
         return rules
+
+
+class _GiveWay:
+    """Called often on a thread, it lets the event loop go on each millisecond: the interpreter itself would every five."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def __call__(self) -> None:
+        if time.monotonic() >= self._next:
+            time.sleep(_PAUSE)
+            self._next = time.monotonic() + _WORK
+
+
+_WORK = 0.001  # seconds
+_PAUSE = 0.0001
 
 
 def _versions(paths: list[Path]) -> list[tuple[str, int, int]]:

@@ -363,8 +363,9 @@ class RuleFile(Strict):
     @model_validator(mode="after")
     def _distinct_names(self) -> RuleFile:
         for kind, names in (("rules", [r.name for r in self.rules]), ("intents", [i.name for i in self.intents])):
+            before: dict[str, int] = {}
             for index, name in enumerate(names):
-                if (first := names.index(name)) != index:
+                if (first := before.setdefault(name, index)) != index:
                     clash = {"list": kind, "name": name, "index": index, "first": first}
                     raise PydanticCustomError("duplicate_name", "two {list} are named {name}", clash)
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from scorers.plugins import MATCHERS
 from scorers.rules import matchers
 from scorers.rules import model as rules
-from scorers.rules.model import RuleFile
+from scorers.rules.model import MAX_RULES, RuleFile
 from scorers.wording import nearest, plain_words
 
 MAX_DEPTH = 64
@@ -45,17 +45,43 @@ def format_path(path: Sequence[str | int]) -> str:
     return shown.lstrip(".") or "the document"
 
 
-def parse_rules(data: object) -> RuleFile:
-    """Parse a rule file. An empty document is a file without rules. Raises RuleError."""
+def parse_rules(data: object, pause: Callable[[], None] | None = None) -> RuleFile:
+    """Parse a rule file. An empty document is a file without rules. Raises RuleError.
+
+    A `Rule` in the place of a rule's data is taken as it is. ``pause`` is called for each rule, intent and test.
+    """
     if data is None:
         return RuleFile()
     if _too_deep(data):
         raise RuleError([Problem((), f"nested deeper than {MAX_DEPTH} levels")])
     try:
-        return RuleFile.model_validate(data)
+        return RuleFile.model_validate(_entry_by_entry(data, pause) if pause is not None else data)
     except ValidationError as error:
         found = [_problem(details, data) for details in error.errors(include_url=False)[:MAX_PROBLEMS]]
         raise RuleError(list(dict.fromkeys(found))) from None
+
+
+def _entry_by_entry(data: object, pause: Callable[[], None]) -> object:
+    """Returns the data with parsed entries for those that can be parsed: the whole file at once may take seconds."""
+    if not isinstance(data, Mapping):
+        return data
+    return {
+        key: [_parsed(_ENTRIES[key], entry, pause) for entry in value[:MAX_RULES]] + value[MAX_RULES:]
+        if key in _ENTRIES and isinstance(value, list)
+        else value
+        for key, value in data.items()
+    }
+
+
+def _parsed(model: type[BaseModel], entry: object, pause: Callable[[], None]) -> object:
+    pause()
+    try:
+        return model.model_validate(entry)
+    except ValidationError:
+        return entry  # refused once more with the file, which says where it is
+
+
+_ENTRIES: Mapping[object, type[BaseModel]] = {"rules": rules.Rule, "intents": rules.Intent, "tests": rules.RuleTest}
 
 
 def _too_deep(data: object) -> bool:

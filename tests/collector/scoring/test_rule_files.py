@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -231,3 +232,65 @@ def test_examples_beside_keywords_are_ignored_and_the_check_reports_it(tmp_path:
 def test_examples_are_used_if_the_extra_is_installed(tmp_path: Path) -> None:
     found = load_rules(write(tmp_path, a=ONLY_EXAMPLES)).set.find_intent("please give me my money back")
     assert (found.name, found.by) == ("refund", "example")
+
+
+def many_rules(folder: Path, count: int, changed: int = -1) -> list[Path]:
+    lines = [f"  - {{name: r{at}, match: {{route: /r{at}}}, expect: {{sequence: [a, b]}}}}" for at in range(count)]
+    if changed >= 0:
+        lines[changed] = lines[changed].replace("[a, b]", "[b, a]")
+    return write(folder, a="\n".join(["rules:", *lines]))
+
+
+def test_only_rules_that_changed_are_compiled_again(tmp_path: Path) -> None:
+    before = load_rules(many_rules(tmp_path, 20))
+
+    after = load_rules(many_rules(tmp_path, 20, changed=3), before)
+
+    again = [at for at in range(20) if after.set.rules[at] is not before.set.rules[at]]
+    assert again == [3]
+    assert after.set.rules[3].digest != before.set.rules[3].digest
+    moved = load_rules(write(tmp_path, a="# a line more\n" + (tmp_path / "a.yaml").read_text()), after)
+    assert moved.set.rules == after.set.rules
+
+
+def test_true_is_not_taken_for_the_number_it_equals(tmp_path: Path) -> None:
+    text = "rules: [{name: r, match: {}, expect: {tool: a, arguments: {x: %s}}}]"
+    first = load_rules(write(tmp_path, a=text % "1"))
+    assert load_rules(write(tmp_path, a=text % "true"), first).set.rules[0].digest != first.set.rules[0].digest
+
+
+def test_a_mistake_in_a_rule_that_changed_is_refused_with_its_line(tmp_path: Path) -> None:
+    before = load_rules(many_rules(tmp_path, 3))
+    (path,) = many_rules(tmp_path, 3)
+    path.write_text(path.read_text().replace("name: r1, match", "name: r1, mach"))
+    with pytest.raises(ConfigError, match=r"a.yaml:3: rule r1: mach: unknown key mach; did you mean match"):
+        load_rules([path], before, lambda: None)
+
+
+def test_loading_rules_takes_linear_work_in_small_pieces(tmp_path: Path) -> None:
+    def work(count: int) -> tuple[int, int]:
+        """Returns how many calls are made, and how often others may go on meanwhile."""
+        calls = pauses = 0
+
+        def pause() -> None:
+            nonlocal pauses
+            pauses += 1
+
+        def count_call(*_: object) -> None:
+            nonlocal calls
+            calls += 1
+
+        paths = many_rules(tmp_path, count)
+        sys.setprofile(count_call)
+        try:
+            load_rules(paths, pause=pause)
+        finally:
+            sys.setprofile(None)
+        return calls, pauses
+
+    work(1)
+    few_calls, few_pauses = work(100)
+    many_calls, many_pauses = work(400)
+    assert many_calls < 4.2 * few_calls
+    assert many_pauses > 3.9 * few_pauses
+    assert few_calls < 100 * few_pauses
