@@ -16,6 +16,7 @@ from collector.payloads.values import name_of
 NAME: Final = "mcp"
 
 _CALL: Final = "tools/call"
+_ARGUMENTS: Final = (semconv.TOOL_CALL_ARGUMENTS, "mcp.tool.arguments", "mcp.request.arguments")  # as servers name them
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -26,7 +27,7 @@ def read_span(span: Span) -> GenAISpan | None:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(_CALL)[2].strip())
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
-    genai_span.arguments = get(semconv.TOOL_CALL_ARGUMENTS)
+    genai_span.arguments = next((get(key) for key in _ARGUMENTS if key in span.attributes), None)
     return genai_span
 
 
@@ -35,5 +36,5 @@ DIALECT: Final = Dialect(
     keys=(semconv.MCP_METHOD_NAME,),
     read_span=read_span,
     markers=(b"mcp.method.name",),
-    attributes=frozenset({semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS, semconv.ERROR_TYPE}),
+    attributes=frozenset({semconv.TOOL_NAME, semconv.TOOL_CALL_ID, *_ARGUMENTS, semconv.ERROR_TYPE}),
 )

@@ -49,6 +49,9 @@ _CALL_KEY: Final = re.compile(
 )
 _OUTPUT_PREFIXES: Final = ("llm.output_messages.", "message.tool_calls.")
 _CALL_FIELDS: Final = {"id": "id", "function.name": "name", "function.arguments": "arguments"}
+_EVENT: Final = "target"
+_EVENT_OF_BEEAI: Final = re.compile(r"^(?:agent|tool)\..+\.(?:start|update|partial_update|success|finish|error|retry)$")
+"""Older instrumentors of BeeAI record each event of its emitter as a span: several of one call, under other names."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 
 
@@ -56,6 +59,9 @@ def read_span(span: Span) -> GenAISpan | None:
     """Classifies the span by its ``openinference.span.kind``."""
     attributes = span.attributes
     kind = attributes.get(_KIND)
+    event = attributes.get(_EVENT)
+    if type(event) is str and _EVENT_OF_BEEAI.match(event):
+        return _read_event(span)
     if kind == "TOOL" or (
         kind == "AGENT" and _TOOL_NAME in attributes
     ):  # a tool named `ask_policy_agent` gets kind AGENT
@@ -92,6 +98,15 @@ def _read_tool(span: Span) -> GenAISpan:
     )
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
+    return genai_span
+
+
+def _read_event(span: Span) -> GenAISpan:
+    """Reads an event of an agent that tells a tool: which of these events are one call, nothing says."""
+    if _TOOL_NAME not in span.attributes:
+        return IGNORED
+    genai_span = _read_tool(span)
+    genai_span.tracing = "guessed"
     return genai_span
 
 
@@ -156,7 +171,7 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"openinference.span.kind",),
     attributes=frozenset({
-        _TOOL_NAME, _TOOL_PARAMETERS, *_CALL_IDS, _AGENT_NAME, _INPUT, _OUTPUT, _METADATA, _CREW, _CREW_TASKS,
+        _TOOL_NAME, _TOOL_PARAMETERS, *_CALL_IDS, _AGENT_NAME, _INPUT, _OUTPUT, _METADATA, _CREW, _CREW_TASKS, _EVENT,
         semconv.SESSION_ID, semconv.ERROR_TYPE,
     }),
     prefixes=_OUTPUT_PREFIXES,

@@ -24,6 +24,7 @@ from collector.model.genai_span import (
 from collector.model.span import LogRecord, Span, SpanEvent
 from collector.payloads.messages import tool_result
 from collector.payloads.refusals import find_refusal
+from collector.payloads.tool_arguments import is_schema, tool_arguments
 from collector.payloads.values import first_name, name_of, parse_any
 
 NAME: Final = "otel_genai"
@@ -31,6 +32,10 @@ NAME: Final = "otel_genai"
 _TOOL_NAME: Final = "tool.name"  # OpenCode
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _STRANDS_STATUS: Final = "gen_ai.tool.status"  # the span's own status stays OK if the tool is unknown
+_ARGUMENTS: Final = tuple(
+    f"gen_ai.tool.{key}"
+    for key in ("args", "arguments", "input", "parameters", "call.args", "call.input", "call.parameters")
+)  # of tracers that follow the conventions but for this name
 _PARAMETER: Final = "code.function.parameters."
 _VALUE: Final = ".value"
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
@@ -71,7 +76,7 @@ def _read_tool(span: Span) -> GenAISpan:
     if genai_span.arguments is None and span.events:
         genai_span.arguments = _event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
     if genai_span.arguments is None:
-        genai_span.arguments = _parameters(span.attributes)
+        genai_span.arguments = _other_arguments(span.attributes)
     genai_span.agent = name_of(get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
     if get(_STRANDS_STATUS) == "error":
@@ -82,8 +87,13 @@ def _read_tool(span: Span) -> GenAISpan:
     return genai_span
 
 
-def _parameters(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the arguments that google-genai's instrumentation records one by one, each with its type."""
+def _other_arguments(attributes: Mapping[str, Any]) -> object:
+    """Returns the arguments under a name that is not the conventions', or as google-genai's instrumentation records them: one
+    by one, each with its type.
+    """
+    for key in _ARGUMENTS:
+        if key in attributes and not is_schema(attributes[key]):
+            return tool_arguments(attributes[key])
     found: dict[str, Any] = {}
     for key, value in attributes.items():
         if key.startswith(_PARAMETER) and key.endswith(_VALUE):
@@ -215,6 +225,7 @@ DIALECT: Final = Dialect(
         semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID,
         semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.WORKFLOW_NAME,
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, _STRANDS_STATUS, _TOOL_NAME,
+        *_ARGUMENTS,
     }),
     prefixes=(_PARAMETER,),
     read_log=read_log,

@@ -32,6 +32,7 @@ CALL = {"mcp.method.name": "tools/call"}
             {**CALL, "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay"},
             ("pay", None, None, "unset"),
         ),
+        ("tools/call pay", {**CALL, "mcp.tool.arguments": '{"n": 1}'}, ("pay", None, {"n": 1}, "unset")),
     ],
 )
 def test_a_call(name: str, attributes: dict[str, str], expected: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import agent_span, called, read_tool, run_of, runs_of, span, tool_span
+from tests.builders import agent_span, called, doubts, read_tool, run_of, runs_of, span, tool_span
 
 KIND = "openinference.span.kind"
 
@@ -229,3 +229,17 @@ def test_a_function_of_a_graph_with_agent_in_its_name_is_no_run() -> None:
         span("pay", 3, 1, 30, attributes={"openinference.span.kind": "TOOL", "tool.name": "pay"}, scope=scope),
     ]
     assert [run.agent for run in runs_of(*spans)] == ["graph"]
+
+
+def test_events_of_an_emitter_recorded_as_spans_are_no_runs_and_leave_open_how_many_calls_they_are() -> None:
+    told = {"tool.name": "Wikipedia", "tool.parameters": "{'query': 'Barcelona'}"}
+    run = run_of(
+        oi("AGENT", "framework-main", 1),
+        oi("AGENT", "agent.react.start-4", 2, 1, 1, 1, attributes={"target": "agent.react.start"}),
+        oi("AGENT", "agent.react.update-5", 3, 1, 2, 1, attributes={"target": "agent.react.update", **told}),
+        oi("TOOL", "tool.search.wikipedia.start-6", 4, 3, 2, 1, attributes={"target": "tool.search.wikipedia.start"}),
+        oi("AGENT", "agent.react.update-7", 5, 1, 4, 1, attributes={"target": "agent.react.update", **told}),
+    )
+
+    assert set(called(run)) == {"Wikipedia"}
+    assert "uncertain_execution" in doubts(run)

@@ -190,3 +190,18 @@ def test_arguments_one_by_one() -> None:
 
 def test_a_span_for_merged_results_is_no_call() -> None:
     assert dialects.read_span(tool_span("(merged tools)")) is IGNORED
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "arguments"),
+    [
+        ("gen_ai.tool.args", '{"order": 7}', {"order": 7}),
+        ("gen_ai.tool.input", {"order": 7}, {"order": 7}),
+        ("gen_ai.tool.call.parameters", '{"order": 7}', {"order": 7}),
+        ("gen_ai.tool.parameters", '{"type": "object", "properties": {"order": {"type": "integer"}}}', None),
+    ],
+)
+def test_arguments_under_a_name_that_is_nearly_the_conventions(key: str, value: Any, arguments: Any) -> None:
+    assert read_tool(tool_span("pay", attributes={key: value}))[2] == arguments
+    both = {key: value, "gen_ai.tool.call.arguments": '{"order": 8}'}
+    assert read_tool(tool_span("pay", attributes=both))[2] == {"order": 8}
