@@ -11,7 +11,7 @@ With a spool, what one step accepts and produces is recorded in one transaction,
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from collector import dialects
 from collector.assembly.assembler import Assembler
@@ -26,6 +26,8 @@ from collector.delivery.sending_queue import Outgoing
 from collector.errors import CollectorError
 from collector.judging import recorded_content
 from collector.judging.queue import JudgeQueue
+from collector.model.genai_span import GenAISpan, Role
+from collector.model.span import Span
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
 from collector.otlp.structure import Structure
@@ -46,6 +48,7 @@ from collector.verdict_output import VerdictOutput
 
 _log = logging.getLogger(__name__)
 _RECEIVER = "otlp"
+_ReadSpan = Callable[[Span], GenAISpan | None]
 
 
 class Pipeline:
@@ -72,11 +75,14 @@ class Pipeline:
     ) -> None:
         self._telemetry, self._queue, self._clock, self._embed_ahead = telemetry, queue, clock, embed_ahead
         self._context, self._user_input = config.context, user_input
+        self._dimensions = tuple(config.exporters.prometheus.dimensions)
         self._judge_queue, budget = judge_queue, memory_budget(config)
         self._assembler = assembler = Assembler(config.traces, budget)
         self._journal = Journal(spool, assembler.is_open, config.traces.idle_timeout) if spool is not None else None
         self._redaction = Redaction(config.redact)
-        self._results = Results(self._redaction, clock.wall_ns, values=config.explain.values)
+        self._results = Results(
+            self._redaction, clock.wall_ns, values=config.explain.values, dimensions=self._dimensions
+        )
         hold = config.judge.hold if config.judge is not None else 0.0
         self._hold_queue = HoldQueue(queue, self._journal, self._redaction, assembler.held, hold)
         self._output = VerdictOutput(telemetry, self._results, self._hold_queue, clock, judge_queue, on_verdict)
@@ -106,17 +112,20 @@ class Pipeline:
         skew_ns = round(self._context.clock_skew * 1e9)
         self._traces.rules = Rules(
             rules.set,
-            ContextSettings(route, intent, skew_ns, user_input=user_input, content=judged),
+            ContextSettings(route, intent, skew_ns, user_input=user_input, content=judged, dimensions=self._dimensions),
             Scoring(rules.set, skew_ns, self._assembler.was_scored),
             collects_runs=rules.set.has_scope("conversation"),
             submits=self._judge_queue is not None and rules.set.has_judges(),
         )
-        attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes)
+        attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes, self._dimensions)
         prefixes = dialects.ATTRIBUTE_PREFIXES
-        read_span, read_log = dialects.read_span, dialects.read_log
+        read_span: _ReadSpan = dialects.read_span
+        read_log = dialects.read_log
         if judged:  # costly, and used by nothing else
             read_span, read_log = recorded_content.read_span, recorded_content.read_log
             attributes, prefixes = attributes | recorded_content.ATTRIBUTES, (*prefixes, *recorded_content.PREFIXES)
+        if self._dimensions:
+            read_span = _with_attributes(self._dimensions, read_span)
         self._requests.reader = Reader(
             Decoder(attributes, prefixes, dialects.SCOPES, dialects.SHAPE_MARKERS), read_span, read_log
         )
@@ -256,3 +265,15 @@ class Pipeline:
             self._traces.evict(trace)
             yield
         self._output.flush(now)
+
+
+def _with_attributes(names: Sequence[str], read_span: _ReadSpan) -> _ReadSpan:
+    """Returns a reader that leaves these attributes on a model's requests, of which others are not needed."""
+
+    def read(span: Span) -> GenAISpan | None:
+        genai_span = read_span(span)
+        if genai_span is not None and genai_span.role is Role.MODEL:
+            genai_span.attributes = {name: span.attributes[name] for name in names if name in span.attributes}
+        return genai_span
+
+    return read

@@ -53,11 +53,12 @@ class Bench:
     ) -> None:
         path = folder / "rules.yaml"
         path.write_text(rules)
-        self.clock, self.telemetry = ManualClock(), Telemetry()
-        self.queue = SendingQueue(SendingQueueConfig())
-        self.verdicts: list[Verdict] = []
         config["traces"] = {**GIVEN_AT_ONCE, **config.get("traces", {})}
         settings = Config.model_validate(config)
+        prometheus = settings.exporters.prometheus
+        self.clock, self.telemetry = ManualClock(), Telemetry(prometheus.max_label_values, prometheus.dimensions)
+        self.queue = SendingQueue(SendingQueueConfig())
+        self.verdicts: list[Verdict] = []
         self.rules = load_rules([path])
         self.pipeline = Pipeline(
             settings, self.rules, self.telemetry, self.queue, self.clock, self.verdicts.append,

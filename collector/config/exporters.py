@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
+    StringConstraints,
     ValidatorFunctionWrapHandler,
     WrapSerializer,
     WrapValidator,
+    field_validator,
     model_validator,
 )
 
@@ -125,11 +128,42 @@ class OtlpExportersConfig(OtlpSettings):
                 yield Destination(f"otlp/{signal}", f"exporters.otlp.{signal}", own, (signal,))
 
 
+AttributeName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][\w./-]*$", max_length=100)]
+_OWN_LABELS: Final = frozenset({
+    "rule", "route", "intent", "scorer", "label", "tool", "outcome", "le", "trace_id", "job", "instance",
+})  # fmt: skip
+
+
+def label_name(attribute: str) -> str:
+    """Returns the name of an attribute as a label of Prometheus: ``service_version``."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", attribute)
+
+
 class PrometheusExporterConfig(Section):
-    """The /metrics listener. Each label keeps ``max_label_values`` values; further ones become ``__other__``."""
+    """The /metrics listener. Each label keeps ``max_label_values`` values; further ones become ``__other__``.
+
+    ``dimensions`` are attributes of the run, of its resource or else of its model requests that become labels of evaluations,
+    scores and tool calls, and attributes of events: ``service.version`` is the label ``service_version``.
+    """
 
     endpoint: Listen = "127.0.0.1:9464"
-    max_label_values: int = Field(200, ge=1, description="per label; further values are counted under `__other__`")
+    max_label_values: int = Field(
+        200, ge=1, description="per label, and combinations of dimensions; further ones are counted under `__other__`"
+    )
+    dimensions: list[AttributeName] = Field([], max_length=8, examples=[["service.version", "gen_ai.request.model"]])
+
+    @field_validator("dimensions")
+    @classmethod
+    def _are_new_labels(cls, names: list[str]) -> list[str]:
+        labels: dict[str, str] = {}
+        for name in names:
+            label = label_name(name)
+            if label in _OWN_LABELS:
+                raise ValueError(f"{name} is the label {label}, which the metrics have already")
+            if label in labels:
+                raise ValueError(f"{name} and {labels[label]} are both the label {label}")
+            labels[label] = name
+        return names
 
 
 class RotationConfig(Section):

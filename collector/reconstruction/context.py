@@ -31,6 +31,8 @@ class ContextSettings:
     """Whether the user's text is needed: extracting it costs as much as the rest of the run."""
     content: bool = False
     """Whether the agent's outputs and tool definitions are needed."""
+    dimensions: Sequence[str] = ()
+    """Attributes that are taken from a run's model requests where neither its anchor nor its resource has them."""
 
 
 @dataclass(slots=True)
@@ -69,7 +71,7 @@ def context_of(run: RunSpans, ancestry: Ancestry, settings: ContextSettings) -> 
         _user_input(own, run, above) if settings.user_input else None,
         source.resource.service,
         source.dialect or _first_known("dialect", members) or "",
-        _merged_attributes(source.resource, own),
+        _merged_attributes(source.resource, own, run.models, settings.dimensions),
         _contents(own, run, above) if settings.content else (),
     )
 
@@ -114,8 +116,13 @@ def _user_input(own: Iterable[GenAISpan], run: RunSpans, above: Iterable[GenAISp
     return None
 
 
-def _merged_attributes(resource: Resource, own: Sequence[GenAISpan]) -> Mapping[str, Any]:
+def _merged_attributes(
+    resource: Resource, own: Sequence[GenAISpan], models: Sequence[GenAISpan], dimensions: Sequence[str]
+) -> Mapping[str, Any]:
     merged = dict(resource.attributes)
     for span in reversed(own):
         merged.update(span.attributes)
+    for name in dimensions:
+        if name not in merged:
+            merged.update((name, model.attributes[name]) for model in reversed(models) if name in model.attributes)
     return merged

@@ -6,21 +6,25 @@ Semantic conventions 1.41, event ``gen_ai.evaluation.result``; attributes under 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 from collector.model import semconv
 from collector.otlp.annotate import AttributeValue, log_record, record_attributes
 from collector.otlp.byte_cache import ByteCache
 from collector.results.span_attributes import extra_tools
 from collector.scoring.verdict import Verdict
+from collector.telemetry.metrics import dimension_text
 from scorers import Evaluation
 from scorers.conformance.scorer import MAX_SHAPE_CALLS
 
 
-def evaluation_events(verdict: Verdict, now_ns: int, *, values: bool = False) -> Iterator[bytes]:
+def evaluation_events(
+    verdict: Verdict, now_ns: int, *, values: bool = False, dimensions: Sequence[str] = ()
+) -> Iterator[bytes]:
     """The verdict's evaluations as serialised log records.
 
-    The body of each that is not a pass says why, with values of arguments only if ``values``.
+    The body of each that is not a pass says why, with values of arguments only if ``values``. ``dimensions`` are
+    attributes of the run that its events have too.
     """
     run, calls_without_span = verdict.run, _calls_without_span(verdict)
     for evaluation in verdict.evaluations:
@@ -29,6 +33,9 @@ def evaluation_events(verdict: Verdict, now_ns: int, *, values: bool = False) ->
             own[semconv.CONVERSATION_ID] = run.conversation_id
         if run.response_id is not None:
             own[semconv.RESPONSE_ID] = run.response_id
+        for name in dimensions:
+            if (text := dimension_text(run.attributes.get(name))) is not None:
+                own[name] = text
         score = evaluation.score
         extra = extra_tools(verdict) if evaluation.primary else ()
         usual = _encoded((

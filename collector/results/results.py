@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from collector import __version__
 from collector.assembly.trace import Trace
@@ -30,11 +30,18 @@ def resource_of(trace: Trace, verdict: Verdict) -> bytes:
 class Results:
     """Serialises and redacts results. ``wall_ns`` returns the time in Unix nanoseconds.
 
-    With ``values``, the bodies of events quote arguments, unless these are redacted.
+    With ``values``, the bodies of events quote arguments, unless these are redacted. Events have the run's ``dimensions``.
     """
 
-    def __init__(self, redaction: Redaction, wall_ns: Callable[[], int], *, values: bool = False) -> None:
-        self._redaction, self._wall_ns = redaction, wall_ns
+    def __init__(
+        self,
+        redaction: Redaction,
+        wall_ns: Callable[[], int],
+        *,
+        values: bool = False,
+        dimensions: Sequence[str] = (),
+    ) -> None:
+        self._redaction, self._wall_ns, self._dimensions = redaction, wall_ns, tuple(dimensions)
         self._values = values and not redaction.hides(semconv.TOOL_CALL_ARGUMENTS)
 
     def of_trace(self, trace: Trace, verdicts: list[Verdict]) -> tuple[EnvelopedItems, EnvelopedItems]:
@@ -57,5 +64,5 @@ class Results:
         return [
             (envelope, self._redaction.log_record(event))
             for verdict in verdicts
-            for event in evaluation_events(verdict, self._wall_ns(), values=self._values)
+            for event in evaluation_events(verdict, self._wall_ns(), values=self._values, dimensions=self._dimensions)
         ]

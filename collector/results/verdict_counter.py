@@ -52,9 +52,10 @@ class VerdictCounter:
         if run.found_intent is not None:
             self._add(telemetry.intents, (run.found_intent.by,))
         if verdict.rule is not None and verdict.label in _COUNTED:
+            dimensions = self._dimensions_of(verdict)
             for call, outcome in zip(run.trajectory.calls, verdict.outcomes, strict=True):
-                labels = (verdict.rule, telemetry.label("tool", call.name), outcome)
-                self._add(telemetry.tool_calls, labels, run.trace_id)
+                series = (verdict.rule, telemetry.label("tool", call.name), outcome, *dimensions)
+                self._add(telemetry.tool_calls, series, run.trace_id)
 
     def flush(self) -> None:
         """Bring what was gathered to /metrics, with the latest trace of each series as its exemplar."""
@@ -78,23 +79,28 @@ class VerdictCounter:
         if exemplar:
             self._exemplars[key] = exemplar
 
-    def _begin(self, series: tuple[str, ...]) -> None:
+    def _dimensions_of(self, verdict: Verdict) -> tuple[str, ...]:
+        return self._telemetry.dimension_values(verdict.run.attributes) if self._telemetry.dimensions else ()
+
+    def _begin(self, series: tuple[str, ...], dimensions: tuple[str, ...]) -> None:
         """Show both counters from the start, at 0: a rate cannot see a series born at 1."""
-        self._begun.add(series)
+        self._begun.add((*series, *dimensions))
         for counted in _COUNTED:
-            self._telemetry.child(self._telemetry.evaluations, *series, counted)
+            self._telemetry.child(self._telemetry.evaluations, *series, counted, *dimensions)
 
     def _count_evaluations(self, verdict: Verdict, label: str) -> None:
         """``label`` is the label, with ``{}`` for the score's own; empty for the score's own as it is."""
         telemetry, run = self._telemetry, verdict.run
         route, intent = telemetry.label("route", run.route), telemetry.label("intent", run.intent)
+        dimensions = self._dimensions_of(verdict)
         for evaluation in verdict.evaluations:
             score = evaluation.score
             series = (verdict.rule or "", route, intent, evaluation.name)
-            if series not in self._begun:
-                self._begin(series)
-            labels = (*series, label.format(score.label) if label else score.label)
+            if (*series, *dimensions) not in self._begun:
+                self._begin(series, dimensions)
+            labels = (*series, label.format(score.label) if label else score.label, *dimensions)
             self._add(telemetry.evaluations, labels, run.trace_id)
             if score.value is not None and score.label in _COUNTED and not label:
-                before = self._scores.get((series, score.value))
-                self._scores[series, score.value] = (1 + (before[0] if before else 0), run.trace_id)
+                scored = ((*series, *dimensions), score.value)
+                before = self._scores.get(scored)
+                self._scores[scored] = (1 + (before[0] if before else 0), run.trace_id)

@@ -62,7 +62,8 @@ class Service:
         """
         self._config, self._live = config, live
         self._tracing = SelfTracing(enabled=config.service.telemetry.traces is not None)
-        self.telemetry = Telemetry(config.exporters.prometheus.max_label_values)
+        prometheus = config.exporters.prometheus
+        self.telemetry = Telemetry(prometheus.max_label_values, prometheus.dimensions)
         self._rules = RuleReload(config, self.telemetry, self._tracing)
         rules = self.rules = self._rules.load()
         """Those of the start."""

@@ -11,18 +11,20 @@ exporter, whenever no request is being processed,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
+from collector.config.exporters import label_name
 from scorers.quoting import printable
 
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 OVERFLOW = "__other__"
 MAX_LABEL_LENGTH = 128
+_COMBINATIONS = ""  # of dimensions: no attribute has this name
 _SCORE_BUCKETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _SECONDS_BUCKETS = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _REQUEST_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0)
@@ -40,10 +42,11 @@ class MetricInfo(NamedTuple):
 class Telemetry:
     """The metrics of one collector, on a registry of its own.
 
-    Each metric is an attribute of its name. ``max_label_values`` bounds each label whose values senders choose.
+    Each metric is an attribute of its name. ``max_label_values`` bounds each label whose values senders choose, and the
+    combinations of ``dimensions``: attributes that become labels of what is counted of runs.
     """
 
-    def __init__(self, max_label_values: int = 200) -> None:
+    def __init__(self, max_label_values: int = 200, dimensions: Sequence[str] = ()) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self.registry)
         self.table: list[MetricInfo] = []
@@ -55,6 +58,7 @@ class Telemetry:
             "intent",
             "scorer",
             "label",
+            *map(label_name, dimensions),
         )
         self.evaluation_score = self._histogram(
             "evaluation_score",
@@ -63,10 +67,16 @@ class Telemetry:
             "route",
             "intent",
             "scorer",
+            *map(label_name, dimensions),
             buckets=_SCORE_BUCKETS,
         )
         self.tool_calls = self._counter(
-            "tool_calls", "Tool calls of scored runs, by outcome.", "rule", "tool", "outcome"
+            "tool_calls",
+            "Tool calls of scored runs, by outcome.",
+            "rule",
+            "tool",
+            "outcome",
+            *map(label_name, dimensions),
         )
         self.runs = self._counter("runs", "Agent runs released from assembly, by reason.", "release")
         self.runs_unscored = self._counter(
@@ -188,13 +198,14 @@ class Telemetry:
         self.scoring_seconds = self._histogram(
             "scoring_seconds", "Time to reconstruct and score one trace.", buckets=_SECONDS_BUCKETS
         )
-        self._max_label_values = max_label_values
+        self._max_label_values, self.dimensions = max_label_values, tuple(dimensions)
         self._label_values: dict[str, set[str]] = {
             "route": set(),
             "agent": set(),
             "intent": set(),
             "tool": set(),
             "scope": set(),
+            **{name: set() for name in (*dimensions, _COMBINATIONS)},
         }
         self._children: dict[tuple[Any, ...], Any] = {}
 
@@ -239,3 +250,24 @@ class Telemetry:
             return text
         self.child(self.label_overflow, name).inc()
         return OVERFLOW
+
+    def dimension_values(self, attributes: Mapping[str, Any]) -> tuple[str, ...]:
+        """Returns the label values of the dimensions of a run with these attributes, "" for those that it lacks.
+
+        They are bounded one by one and together: once there are too many combinations, each value is ``__other__``.
+        """
+        values = tuple([self.label(name, dimension_text(attributes.get(name))) for name in self.dimensions])
+        known, combination = self._label_values[_COMBINATIONS], "\0".join(values)
+        if combination not in known:
+            if len(known) >= self._max_label_values:
+                self.child(self.label_overflow, "dimensions").inc()
+                return (OVERFLOW,) * len(values)
+            known.add(combination)
+        return values
+
+
+def dimension_text(value: object) -> str | None:
+    """Returns the value of a dimension as text; None for one that is missing or no single value."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | float) or (isinstance(value, int) and abs(value) < 1 << 63) else None

@@ -48,14 +48,14 @@ def test_an_event_names_the_tools_that_are_missing_and_those_that_should_not_be_
     assert "rightcall.extra_tools" not in other
 
 
-def body_of(calls: list[ToolCall], **options: bool) -> str:
+def body_of(calls: list[ToolCall], *, values: bool = False) -> str:
     """The body of the event on a run of a rule that looks orders up by their id."""
     expect = {"sequence": [{"tool": "lookup", "arguments": {"id": {"regex": "^ord_"}}}]}
     (rule,) = load_rules({"rules": [{"name": "refund", "match": {}, "expect": expect}]}).rules
     run = {"trajectory": Trajectory(calls), "call_span_ids": (None,) * len(calls)}
     evaluations = rule.evaluate(Trajectory(calls))
     verdict = verdict_of(rule="refund", evaluations=evaluations, compiled_rule=rule, run=run)
-    (raw,) = evaluation_events(verdict, 1, **options)
+    (raw,) = evaluation_events(verdict, 1, values=values)
     return LogRecord.FromString(raw).body.string_value
 
 
