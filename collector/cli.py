@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from collector import __version__
-from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, diff, explain, learn, write_lines
+from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, compare, diff, explain, learn, write_lines
 from collector.errors import ConfigError, RightcallError
 from collector.otlp import wire
 
@@ -113,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
 
     diff.add(commands)
     learn.add(commands)
+    compare.add(commands)
 
     record = commands.add_parser("record", help="run a command and keep the telemetry it sends, for score")
     record.add_argument("-o", "--output", type=Path, default=Path("traces"), metavar="DIR", help="default: traces")

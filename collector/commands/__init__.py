@@ -26,3 +26,16 @@ def write_lines(text: str, stream: TextIO) -> None:
     from scorers.quoting import printable  # noqa: PLC0415 - with it comes the whole package
 
     print("\n".join(map(printable, text.split("\n"))), file=stream)
+
+
+class InsteadOf(argparse.Action):
+    """An option in whose presence the paths may be left out: as optional from the start, argparse takes none after it."""
+
+    def __init__(self, *arguments: Any, paths: argparse.Action, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._paths = paths
+
+    def __call__(self, _: Any, options: argparse.Namespace, value: Any, __: Any = None) -> None:
+        """Take the value, and require no paths."""
+        self._paths.nargs, self._paths.required = "*", False
+        setattr(options, self.dest, value)

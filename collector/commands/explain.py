@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import SUCCESS, UNUSABLE, add_command, write_lines
+from collector.commands import SUCCESS, UNUSABLE, InsteadOf, add_command, write_lines
 
 TOKEN = "RIGHTCALL_ADMIN_TOKEN"  # noqa: S105 - the name of a variable
 """The environment variable with the token of ``admin.auth``."""
@@ -27,22 +27,10 @@ def add(commands: Any) -> None:
     )
     paths = explain.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="recorded traces", default=[])
     explain.add_argument(
-        "--collector", metavar="URL", action=_InsteadOf, paths=paths,
+        "--collector", metavar="URL", action=InsteadOf, paths=paths,
         help=f"the admin listener of a running collector, instead of PATHs; its token, if it has one, in {TOKEN}",
     )  # fmt: skip
     explain.set_defaults(command=_explain)
-
-
-class _InsteadOf(argparse.Action):
-    """An option in whose presence the paths may be left out: as optional from the start, argparse takes none after it."""
-
-    def __init__(self, *arguments: Any, paths: argparse.Action, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self._paths = paths
-
-    def __call__(self, _: Any, options: argparse.Namespace, value: Any, __: Any = None) -> None:
-        self._paths.nargs, self._paths.required = "*", False
-        setattr(options, self.dest, value)
 
 
 def _explain(options: argparse.Namespace) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from collector.clock import Clock
 from collector.component import Signal
+from collector.config.exporters import ExportersConfig, PrometheusExporterConfig
 from collector.config.model import Config, ConversationsConfig, TracesConfig
 from collector.errors import CollectorError
 from collector.pipeline import Pipeline
@@ -23,15 +24,15 @@ _CONVERSATIONS = ConversationsConfig(
 )
 
 
-def score_files(paths: Iterable[Path], rules: LoadedRules) -> list[Verdict]:
+def score_files(paths: Iterable[Path], rules: LoadedRules, dimensions: Sequence[str] = ()) -> list[Verdict]:
     """The verdicts of every agent run in the files, then of their conversations. Raises InputError.
 
-    Each folder is one set of traces.
+    Each folder is one set of traces. Attributes of runs are taken from their model requests too if they are ``dimensions``.
     """
     verdicts: list[Verdict] = []
     for path in paths:
         for files in trace_sets(path):
-            verdicts += score_requests(read_set(files), rules)
+            _feed(read_set(files), rules, verdicts.append, dimensions)
     return verdicts
 
 
@@ -50,10 +51,14 @@ def score_requests(requests: Iterable[tuple[Path | str, Signal, bytes]], rules: 
 
 
 def _feed(
-    requests: Iterable[tuple[Path | str, Signal, bytes]], rules: LoadedRules, on_verdict: Callable[[Verdict], None]
+    requests: Iterable[tuple[Path | str, Signal, bytes]],
+    rules: LoadedRules,
+    on_verdict: Callable[[Verdict], None],
+    dimensions: Sequence[str] = (),
 ) -> None:
     clock = Clock(now=lambda: 0.0, wall_ns=lambda: 0)
-    config = Config(traces=_LIMITS, conversations=_CONVERSATIONS)
+    exporters = ExportersConfig(prometheus=PrometheusExporterConfig(dimensions=list(dimensions)))
+    config = Config(traces=_LIMITS, conversations=_CONVERSATIONS, exporters=exporters)
     pipeline = Pipeline(config, rules, Telemetry(), None, clock, on_verdict, user_input=True)
     for place, signal, request in requests:
         try:

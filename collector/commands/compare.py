@@ -1,0 +1,90 @@
+"""``rightcall compare``: whether one version of an agent is worse than another."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from collector.commands import FAILED, SUCCESS, UNUSABLE, InsteadOf, add_command, write_lines
+
+WAIT = 3
+"""Exit code: there are too few runs to decide."""
+_CODES = {"no worse": SUCCESS, "worse": FAILED, "wait": WAIT}
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    compare = add_command(
+        commands, "compare", "tell whether version B is worse than A: exit 0 if it is not, 1 if it is, 3 to wait for more runs",
+        "rightcall compare --rules rules/ 1.4.0 1.5.0 traces/",
+        "rightcall compare --prometheus http://prometheus:9090 --window 30m 1.4.0 1.5.0",
+    )  # fmt: skip
+    compare.add_argument("a", metavar="A", help="the version in use")
+    compare.add_argument("b", metavar="B", help="the version on trial")
+    compare.add_argument(
+        "--by", type=_attribute, default="service.version", metavar="ATTRIBUTE",
+        help="the attribute that A and B are values of (default: service.version)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"
+    )
+    compare.add_argument(
+        "--tolerance", type=_share, default=0.05, metavar="X", help="accuracy that B may lose (default: 0.05)"
+    )
+    compare.add_argument(
+        "--confidence", type=_share, default=0.95, metavar="X", help="of all intervals (default: 0.95)"
+    )
+    compare.add_argument(
+        "--min-runs", type=int, default=20, metavar="N", help="of each version before a rule decides (default: 20)"
+    )
+    compare.add_argument("--window", type=_window, default="1h", metavar="TIME", help="with --prometheus (default: 1h)")
+    compare.add_argument("--format", choices=["table", "markdown"], default="table")
+    paths = compare.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="recorded traces", default=[])
+    compare.add_argument(
+        "--prometheus", metavar="URL", action=InsteadOf, paths=paths,
+        help="the counters of running collectors, which have ATTRIBUTE among exporters.prometheus.dimensions, instead of PATHs",
+    )  # fmt: skip
+    compare.set_defaults(command=_compare)
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1")
+    return value
+
+
+def _window(text: str) -> str:
+    if not re.fullmatch(r"[1-9][0-9]*[smhdw]", text):
+        raise argparse.ArgumentTypeError(f"{text} is not a number and one of s, m, h, d, w")
+    return text
+
+
+def _attribute(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z][\w./-]{0,99}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text} is not the name of an attribute")
+    return text
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
+    from collector.offline import compare  # noqa: PLC0415
+    from collector.offline.score import score_files  # noqa: PLC0415
+    from collector.scoring.rule_files import load_rules  # noqa: PLC0415
+
+    sides = (options.a, options.b)
+    if options.prometheus:
+        if options.paths or options.rules:
+            write_lines("rightcall compare: --prometheus takes the place of PATHs and --rules", sys.stderr)
+            return UNUSABLE
+        a, b = (compare.query_counts(options.prometheus, options.by, side, options.window) for side in sides)
+    else:
+        verdicts = score_files(options.paths, load_rules(rule_paths(options.rules)), [options.by])
+        a, b = (compare.counts_of(verdicts, options.by, side) for side in sides)
+    criteria = compare.Criteria(options.tolerance, options.confidence, options.min_runs)
+    comparison = compare.compare(a, b, criteria)
+    sys.stdout.write(compare.FORMATS[options.format](comparison, *sides))
+    return _CODES[comparison.decision]

@@ -1,0 +1,193 @@
+"""Whether one version of an agent is worse than another: a test of two proportions with an interval, rule by rule.
+
+The counts are of verdicts that are pass or fail: from recordings, or from the counters that a Prometheus has scraped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from collector.config.exporters import label_name
+from collector.errors import RightcallError
+from collector.offline.report import markdown_text, render_table
+from collector.scoring.verdict import Verdict
+from collector.statistics import Interval, difference_interval
+from collector.telemetry.metrics import dimension_text
+from scorers.quoting import printable, shorten
+
+Decision = Literal["worse", "no worse", "wait"]
+_TIMEOUT = 30.0  # seconds
+_MAX_ANSWER = 16 << 20
+_HEADING = ("rule", "scorer", "passed of A", "passed of B", "difference", "interval", "decision")
+
+
+class PrometheusError(RightcallError):
+    """The Prometheus did not answer, or not what was asked for."""
+
+
+class RuleScorer(NamedTuple):
+    """What is compared: a scorer of a rule."""
+
+    rule: str
+    scorer: str
+
+
+class Passed(NamedTuple):
+    """Evaluations that are pass, of those that are pass or fail."""
+
+    passed: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        """The accuracy; 0 where nothing is known."""
+        return self.passed / self.total if self.total else 0.0
+
+
+Counts = Mapping[RuleScorer, Passed]
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """When B is worse: all of the interval of B - A is below 0, and part of it below ``-tolerance``."""
+
+    tolerance: float = 0.05
+    """How much lower B's accuracy may be."""
+    confidence: float = 0.95
+    """Of all intervals together."""
+    min_runs: int = 20
+    """Evaluations of each version before a rule decides."""
+
+
+class Row(NamedTuple):
+    """The comparison for one scorer of a rule."""
+
+    tested: RuleScorer
+    a: Passed
+    b: Passed
+    interval: Interval
+    decision: Decision
+    is_enough: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The rows, and what follows from them."""
+
+    rows: Sequence[Row]
+
+    @property
+    def decision(self) -> Decision:
+        """``worse`` if a rule is; ``wait`` if one with enough runs is not decided yet, or none has enough."""
+        decisions = [row.decision for row in self.rows if row.is_enough]
+        if "worse" in decisions:
+            return "worse"
+        return "no worse" if decisions and "wait" not in decisions else "wait"
+
+
+def compare(a: Counts, b: Counts, criteria: Criteria) -> Comparison:
+    """Compare two versions. The confidence is that of all rules together: each interval is wider the more there are."""
+    tested = sorted({*a, *b})
+    each = 1 - (1 - criteria.confidence) / max(1, len(tested))
+    return Comparison([_row(one, a.get(one, Passed(0, 0)), b.get(one, Passed(0, 0)), each, criteria) for one in tested])
+
+
+def _row(tested: RuleScorer, a: Passed, b: Passed, confidence: float, criteria: Criteria) -> Row:
+    interval = difference_interval(a.passed, a.total, b.passed, b.total, confidence)
+    is_enough = min(a.total, b.total) >= criteria.min_runs
+    decision: Decision = "wait"
+    if is_enough and interval.low >= -criteria.tolerance:
+        decision = "no worse"
+    elif is_enough and interval.high < 0:
+        decision = "worse"
+    return Row(tested, a, b, interval, decision, is_enough)
+
+
+def counts_of(verdicts: Iterable[Verdict], attribute: str, value: str) -> Counts:
+    """Returns the counts of the verdicts on runs with this value of an attribute, without those of shadow rules."""
+    passed: Counter[RuleScorer] = Counter()
+    total: Counter[RuleScorer] = Counter()
+    for verdict in verdicts:
+        if verdict.shadow or dimension_text(verdict.run.attributes.get(attribute)) != value:
+            continue
+        for evaluation in verdict.evaluations:
+            if evaluation.score.label in ("pass", "fail"):
+                tested = RuleScorer(verdict.rule or "", evaluation.name)
+                total[tested] += 1
+                passed[tested] += evaluation.score.label == "pass"
+    return {tested: Passed(passed[tested], runs) for tested, runs in total.items()}
+
+
+def query_counts(url: str, attribute: str, value: str, window: str) -> Counts:
+    """Returns the counts of the last ``window`` that a Prometheus has of one version. Raises PrometheusError.
+
+    The collector must have the attribute among ``exporters.prometheus.dimensions``.
+    """
+    labels = f'{label_name(attribute)}={json.dumps(value, ensure_ascii=False)}, label=~"pass|fail"'
+    query = f"sum by (rule, scorer, label) (increase(rightcall_evaluations_total{{{labels}}}[{window}]))"
+    counts: dict[RuleScorer, dict[str, int]] = {}
+    for series in _query(url, query):
+        labelled, (_, number) = series["metric"], series["value"]
+        tested = RuleScorer(str(labelled.get("rule", "")), str(labelled.get("scorer", "")))
+        counts.setdefault(tested, {})[str(labelled.get("label"))] = round(float(number))
+    return {
+        tested: Passed(labels.get("pass", 0), labels.get("pass", 0) + labels.get("fail", 0))
+        for tested, labels in counts.items()
+    }
+
+
+def _query(url: str, query: str) -> list[Any]:
+    import httpx  # noqa: PLC0415 - takes as long to import as all else takes
+
+    try:
+        answer = httpx.post(f"{url.rstrip('/')}/api/v1/query", data={"query": query}, timeout=_TIMEOUT)
+        if len(answer.content) > _MAX_ANSWER:
+            raise PrometheusError(f"{url}: the answer is longer than {_MAX_ANSWER >> 20} MiB")
+        said = answer.json()
+        if said["status"] != "success":
+            raise PrometheusError(f"{url}: {said.get('error', answer.status_code)}")
+        found: list[Any] = said["data"]["result"]
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise PrometheusError(f"{url}: {error}") from None
+    except (ValueError, KeyError, TypeError):
+        raise PrometheusError(f"{url}: this is not the API of a Prometheus") from None
+    return found
+
+
+def table(comparison: Comparison, a: str, b: str) -> str:
+    """A table for a terminal under a sentence."""
+    return f"{sentence(comparison, a, b)}\n" + (
+        render_table(_HEADING, map(_cells, comparison.rows)) if comparison.rows else ""
+    )
+
+
+def markdown(comparison: Comparison, a: str, b: str) -> str:
+    """The same for a pull request."""
+    lines = [f"**{markdown_text(sentence(comparison, a, b))}**"]
+    if comparison.rows:
+        lines += ["", f"| {' | '.join(_HEADING)} |", "|---|---|--:|--:|--:|---|---|"]
+        lines += [f"| {' | '.join(map(markdown_text, _cells(row)))} |" for row in comparison.rows]
+    return "\n".join([*lines, ""])
+
+
+FORMATS = {"table": table, "markdown": markdown}
+
+
+def sentence(comparison: Comparison, a: str, b: str) -> str:
+    """The decision in a sentence."""
+    decision = comparison.decision
+    if decision == "wait":
+        return f"{b} cannot be told from {a} yet: too few runs"
+    worse = ", ".join(shorten(printable(row.tested.rule)) for row in comparison.rows if row.decision == "worse")
+    return f"{b} is worse than {a}: {worse}" if decision == "worse" else f"{b} is no worse than {a}"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    counts = [f"{side.passed} of {side.total} ({side.share:.1%})" for side in (row.a, row.b)]
+    interval = f"{row.interval.low:+.1%} to {row.interval.high:+.1%}"
+    decision = row.decision if row.is_enough else "too few runs"
+    return (*row.tested, *counts, f"{row.b.share - row.a.share:+.1%}", interval, decision)
