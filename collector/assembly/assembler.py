@@ -302,7 +302,7 @@ class Assembler:
         known = self._unclaimed.claim(trace_id)
         trace = self._open[trace_id] = Trace(trace_id, now, now, known.links)
         if self._seen_from is not None and not known.before_ready:
-            self._seen_from.joined(now)
+            self._seen_from.trace_arrived(now)
             trace.seen_from = self._seen_from
         trace.spans.update((root.span_id, root) for root in known.roots)
         self._count(trace, TRACE + known.size)

@@ -11,6 +11,7 @@ from typing import Final
 _JOINING: Final = 60_000_000_000  # ns after the start in which a balancer learns of the process
 _LAST_BALANCER: Final = 5_000_000_000  # ns after the first span in which other balancers learn of it too
 _UNSEEN: Final = 100_000_000  # ns at the beginning of a run in which nothing was recorded
+_FLOWING: Final = 5  # traces in that time: who joins others takes over a share of theirs; one agent at its start is not that
 
 
 class SeenFrom:
@@ -22,19 +23,21 @@ class SeenFrom:
     def __init__(self, ready_ns: int, now: float, horizon: float) -> None:
         self._ready_ns, self._now = ready_ns, now
         self._replayed_ns = ready_ns - int(horizon * 1e9)
-        self.joined_ns = 0
-        """What began later was seen from its beginning. 0 until the first trace arrives."""
+        self._joined_ns = 0  # what began later was seen from its beginning; 0 until the first trace arrives
+        self._joining = 0  # traces that arrived until then
 
     @property
     def latest_ns(self) -> int:
         """No run that began later is in doubt."""
-        return max(self._ready_ns, self.joined_ns)
+        return max(self._ready_ns, self._joined_ns) if self._joining >= _FLOWING else self._ready_ns
 
-    def joined(self, now: float) -> None:
-        """Note that the first trace arrives."""
-        if not self.joined_ns:
-            first_ns = self._ready_ns + int((now - self._now) * 1e9)
-            self.joined_ns = min(first_ns + _LAST_BALANCER, self._ready_ns + _JOINING)
+    def trace_arrived(self, now: float) -> None:
+        """Note that the first spans of a trace arrive."""
+        now_ns = self._ready_ns + int((now - self._now) * 1e9)
+        if not self._joined_ns:
+            self._joined_ns = min(now_ns + _LAST_BALANCER, self._ready_ns + _JOINING)
+        if now_ns <= self._joined_ns:
+            self._joining += 1
 
     def may_miss_beginning(self, start_ns: int, end_ns: int, recorded_ns: int) -> bool:
         """Whether a run may have begun unseen. ``recorded_ns`` is the start of the first thing that was recorded of it.
@@ -44,4 +47,4 @@ class SeenFrom:
         """
         if end_ns < self._replayed_ns:
             return False
-        return start_ns < self._ready_ns or (start_ns < self.joined_ns and recorded_ns - start_ns > _UNSEEN)
+        return start_ns < self._ready_ns or (start_ns < self.latest_ns and recorded_ns - start_ns > _UNSEEN)

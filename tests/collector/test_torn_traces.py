@@ -78,11 +78,18 @@ def test_a_run_that_moves_to_a_process_that_joined_a_ring_is_incomplete(
 ) -> None:
     bench = Bench(tmp_path)
     bench.pipeline.ready()
-    bench.wait(3)  # until the balancer sends the first trace: a run of another agent
-    bench.send(data.agent(9, name="other", at=READY + 2.9, trace_id=b"o" * 16))
+    bench.wait(3)  # until the balancer sends the first traces: runs of another agent
+    bench.send(*(data.agent(9, name="other", at=READY + 2.9, trace_id=bytes([at]) * 16) for at in range(1, 5)))
     bench.send(*run(READY + begins, first_call=first_call))
     bench.wait(40)
     assert [(v.label, v.complete, v.doubts) for v in bench.verdicts if v.rule] == [expected]
+
+
+def test_a_single_agent_that_starts_after_the_process_is_no_balanced_traffic(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.pipeline.ready()
+    bench.send(*run(READY + 2, first_call=1))
+    assert scored(bench) == WHOLE
 
 
 def test_long_after_the_start_a_first_run_is_taken_as_it_is(tmp_path: Path) -> None:
