@@ -142,6 +142,8 @@ def label_name(attribute: str) -> str:
 class PrometheusExporterConfig(Section):
     """The /metrics listener. Each label keeps ``max_label_values`` values; further ones become ``__other__``.
 
+    So do combinations of values beyond ten times as many.
+
     ``dimensions`` are attributes of the run, of its resource or else of its model requests that become labels of evaluations,
     scores and tool calls, and attributes of events: ``service.version`` is the label ``service_version``.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import Counter
 
 from collector.scoring.verdict import Verdict
-from collector.telemetry.metrics import Telemetry
+from collector.telemetry.metrics import OVERFLOW, Telemetry
 
 _COUNTED = ("pass", "fail")
 
@@ -47,15 +47,19 @@ class VerdictCounter:
         telemetry, run = self._telemetry, verdict.run
         self._add(telemetry.runs, (verdict.release,), run.trace_id)
         if reason := verdict.unscored_reason:
-            labels = (reason, telemetry.label("route", run.route), telemetry.label("agent", run.agent))
-            self._add(telemetry.runs_unscored, labels, run.trace_id)
+            route, agent = telemetry.label("route", run.route), telemetry.label("agent", run.agent)
+            if not telemetry.is_within("route_agent", route, agent):
+                route = agent = OVERFLOW
+            self._add(telemetry.runs_unscored, (reason, route, agent), run.trace_id)
         if run.found_intent is not None:
             self._add(telemetry.intents, (run.found_intent.by,))
         if verdict.rule is not None and verdict.label in _COUNTED:
             dimensions = self._dimensions_of(verdict)
             for call, outcome in zip(run.trajectory.calls, verdict.outcomes, strict=True):
-                series = (verdict.rule, telemetry.label("tool", call.name), outcome, *dimensions)
-                self._add(telemetry.tool_calls, series, run.trace_id)
+                tool, others = telemetry.label("tool", call.name), dimensions
+                if not telemetry.is_within("rule_tool", verdict.rule, tool, *dimensions):
+                    tool, others = OVERFLOW, (OVERFLOW,) * len(dimensions)
+                self._add(telemetry.tool_calls, (verdict.rule, tool, outcome, *others), run.trace_id)
 
     def flush(self) -> None:
         """Bring what was gathered to /metrics, with the latest trace of each series as its exemplar."""
@@ -93,9 +97,12 @@ class VerdictCounter:
         telemetry, run = self._telemetry, verdict.run
         route, intent = telemetry.label("route", run.route), telemetry.label("intent", run.intent)
         dimensions = self._dimensions_of(verdict)
+        rule = verdict.rule or ""
+        if verdict.evaluations and not telemetry.is_within("route_intent", rule, route, intent, *dimensions):
+            route, intent, dimensions = OVERFLOW, OVERFLOW, (OVERFLOW,) * len(dimensions)
         for evaluation in verdict.evaluations:
             score = evaluation.score
-            series = (verdict.rule or "", route, intent, evaluation.name)
+            series = (rule, route, intent, evaluation.name)
             if (*series, *dimensions) not in self._begun:
                 self._begin(series, dimensions)
             labels = (*series, label.format(score.label) if label else score.label, *dimensions)

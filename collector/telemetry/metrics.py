@@ -11,6 +11,7 @@ exporter, whenever no request is being processed,
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,8 @@ prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 OVERFLOW = "__other__"
 MAX_LABEL_LENGTH = 128
+MAX_COMBINATIONS = 10
+"""How many combinations of label values are kept for each value that one label may have; further ones are ``__other__``."""
 _COMBINATIONS = ""  # of dimensions: no attribute has this name
 _SCORE_BUCKETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _SECONDS_BUCKETS = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -190,7 +193,9 @@ class Telemetry:
         self.shape_spans = self._counter(
             "shape_spans", "Spans of no known dialect, read by the words of their attributes and name.", "scope"
         )
-        self.label_overflow = self._counter("label_overflow", "Label values replaced by __other__.", "label")
+        self.label_overflow = self._counter(
+            "label_overflow", "Label values, or combinations of them (route_intent), replaced by __other__.", "label"
+        )
         self.rules_info = self._gauge("rules_info", "Rule files in use; always 1.", "file", "digest")
         self.rules_reload_failures = self._counter(
             "rules_reload_failures", "Rule files refused at a reload; the previous rules stay in use."
@@ -199,14 +204,7 @@ class Telemetry:
             "scoring_seconds", "Time to reconstruct and score one trace.", buckets=_SECONDS_BUCKETS
         )
         self._max_label_values, self.dimensions = max_label_values, tuple(dimensions)
-        self._label_values: dict[str, set[str]] = {
-            "route": set(),
-            "agent": set(),
-            "intent": set(),
-            "tool": set(),
-            "scope": set(),
-            **{name: set() for name in (*dimensions, _COMBINATIONS)},
-        }
+        self._kept: defaultdict[str, set[str | tuple[str, ...]]] = defaultdict(set)
         self._children: dict[tuple[Any, ...], Any] = {}
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
@@ -224,7 +222,8 @@ class Telemetry:
     def child(self, metric: Counter | Gauge | Histogram, *values: str) -> Any:
         """Returns the metric's series for these label values, cached: a lookup costs more than an increment.
 
-        The cache is bounded, because every value comes from a closed set, a rule file or ``label``. What a terminal obeys or
+        The cache is bounded, because every value comes from a closed set, a rule file or ``label``, and combinations of
+        the latter from ``is_within``. What a terminal obeys or
         no encoding can carry is escaped: one such value would make every scrape fail.
         """
         key = (metric, *values)
@@ -239,7 +238,7 @@ class Telemetry:
         White space becomes ``_``, so that a line of the text format is two words to ``awk`` and ``cut``.
         """
         text = (value or "")[:MAX_LABEL_LENGTH]
-        known = self._label_values[name]
+        known = self._kept[name]
         if text in known:
             return text
         text = "_".join(text.split())
@@ -251,13 +250,27 @@ class Telemetry:
         self.child(self.label_overflow, name).inc()
         return OVERFLOW
 
+    def is_within(self, name: str, *values: str) -> bool:
+        """Whether these label values may be on one series: those of senders are bounded one by one, their product is not.
+
+        Beyond `MAX_COMBINATIONS` times as many combinations as values it is counted as an overflow of ``name``.
+        """
+        known = self._kept[name]
+        if values in known:
+            return True
+        if len(known) < MAX_COMBINATIONS * self._max_label_values:
+            known.add(values)
+            return True
+        self.child(self.label_overflow, name).inc()
+        return False
+
     def dimension_values(self, attributes: Mapping[str, Any]) -> tuple[str, ...]:
         """Returns the label values of the dimensions of a run with these attributes, "" for those that it lacks.
 
         They are bounded one by one and together: once there are too many combinations, each value is ``__other__``.
         """
         values = tuple([self.label(name, dimension_text(attributes.get(name))) for name in self.dimensions])
-        known, combination = self._label_values[_COMBINATIONS], "\0".join(values)
+        known, combination = self._kept[_COMBINATIONS], "\0".join(values)
         if combination not in known:
             if len(known) >= self._max_label_values:
                 self.child(self.label_overflow, "dimensions").inc()

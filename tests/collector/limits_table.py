@@ -110,6 +110,8 @@ SETTINGS = {
 """Each setting that is a limit, and the test below tests/ that fails without it."""
 
 CONSTANTS = {
+    "collector.telemetry.metrics.MAX_COMBINATIONS":
+        "collector/exporters/test_prometheus.py::test_combinations_of_labels_are_bounded_and_no_sample_is_lost",
     "collector.config.yaml_documents.MAX_BYTES":
         "collector/config/test_yaml_documents.py::test_a_file_over_the_limit_is_refused",
     "collector.config.yaml_documents._MAX_NODES":

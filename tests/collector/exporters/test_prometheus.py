@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from collector.config.exporters import PrometheusExporterConfig
 from collector.exporters.prometheus import PrometheusExporter
 from collector.results.verdict_counter import VerdictCounter
-from collector.telemetry.metrics import Telemetry
+from collector.telemetry.metrics import MAX_COMBINATIONS, OVERFLOW, Telemetry
 from scorers import FoundIntent
 from tests.collector.verdicts import evaluation, verdict_of
 from tests.strategies import hostile_text
@@ -150,6 +150,35 @@ def test_agents_that_strangers_name_are_bounded() -> None:
         counter.count(verdict_of(label="ambiguous", run={"agent": f"agent-{number}"}))
     counter.flush()
     assert {agent for _, _, agent in unscored_runs(telemetry)} == {"agent-0", "agent-1", "__other__"}
+
+
+def test_combinations_of_labels_are_bounded_and_no_sample_is_lost() -> None:
+    telemetry, of_each = Telemetry(max_label_values=8), range(8)
+    counter = VerdictCounter(telemetry)
+    runs = [{"route": f"/{route}", "agent": f"a{agent}"} for route in of_each for agent in of_each]
+    for number, run in enumerate(runs):
+        for rule in ("r", "s"):
+            counter.count(verdict_of(f"t{number % 8}", rule=f"{rule}{number}", run=run))
+    counter.flush()
+
+    families = {family.name: family.samples for family in telemetry.registry.collect()}
+    evaluations, calls = families["rightcall_evaluations"], families["rightcall_tool_calls"]
+    kept, limit = {(one.labels["rule"], one.labels["route"]) for one in evaluations}, MAX_COMBINATIONS * 8
+    assert len([one for one in kept if OVERFLOW not in one]) == limit
+    assert sum(one.value for one in evaluations if one.name.endswith("_total")) == 2 * len(runs)
+    assert len({one.labels["rule"] for one in calls if one.labels["tool"] != OVERFLOW}) == limit
+    assert value(telemetry, "label_overflow_total", label="route_intent") == 2 * len(runs) - limit
+    assert value(telemetry, "label_overflow_total", label="rule_tool") == 2 * len(runs) - limit
+
+
+def test_combinations_of_unscored_runs_are_bounded() -> None:
+    telemetry = Telemetry(max_label_values=12)
+    counter = VerdictCounter(telemetry)
+    for number in range(144):
+        run = {"route": f"/{number // 12}", "agent": f"a{number % 12}"}
+        counter.count(verdict_of(label="ambiguous", run=run))
+    counter.flush()
+    assert len([one for one in unscored_runs(telemetry) if OVERFLOW not in one]) == MAX_COMBINATIONS * 12
 
 
 def test_the_listener_speaks_both_formats_and_knows_one_path() -> None:
