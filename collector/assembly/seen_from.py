@@ -11,7 +11,7 @@ from typing import Final
 _JOINING: Final = 60_000_000_000  # ns after the start in which a balancer learns of the process
 _LAST_BALANCER: Final = 5_000_000_000  # ns after the first span in which other balancers learn of it too
 _UNSEEN: Final = 100_000_000  # ns at the beginning of a run in which nothing was recorded
-_FLOWING: Final = 5  # traces in that time: who joins others takes over a share of theirs; one agent at its start is not that
+_FLOWING: Final = 5  # traces in that time: a process that joins others takes over a share of their traffic
 
 
 class SeenFrom:
