@@ -97,6 +97,8 @@ class ExportRequest:
     attempts: int = 0
     first_attempt_ns: int = 0
     """When it was sent first, in Unix nanoseconds."""
+    number: int = 0
+    """Its place in the order of all requests of its queue."""
 
     @property
     def spans(self) -> int:

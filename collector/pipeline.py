@@ -39,6 +39,7 @@ from collector.scoring.rule_files import LoadedRules
 from collector.scoring.select_and_score import TENANT_ATTRIBUTES, Scoring
 from collector.scoring.verdict import Verdict
 from collector.storage.journal import Journal
+from collector.storage.offsets import Offsets, Origin, Partition
 from collector.storage.records import SpoolRecord
 from collector.storage.recovery import Recovery
 from collector.storage.spool import Spool
@@ -47,7 +48,6 @@ from collector.trace_pipeline import Rules, TracePipeline
 from collector.verdict_output import VerdictOutput
 
 _log = logging.getLogger(__name__)
-_RECEIVER = "otlp"
 _ReadSpan = Callable[[Span], GenAISpan | None]
 
 
@@ -84,7 +84,10 @@ class Pipeline:
             self._redaction, clock.wall_ns, values=config.explain.values, dimensions=self._dimensions
         )
         hold = config.judge.hold if config.judge is not None else 0.0
-        self._hold_queue = HoldQueue(queue, self._journal, self._redaction, assembler.held, hold)
+        self.offsets = (
+            Offsets(assembler.is_open, assembler.is_closed, clock.now) if config.receivers.kafka is not None else None
+        )
+        self._hold_queue = HoldQueue(queue, self._journal or self.offsets, self._redaction, assembler.held, hold)
         self._output = VerdictOutput(telemetry, self._results, self._hold_queue, clock, judge_queue, on_verdict)
         self._conversations = Conversations(config.conversations, budget.conversations)
         self._conversation_pipeline = ConversationPipeline(
@@ -96,14 +99,17 @@ class Pipeline:
             clock, wait_for=self._wait_for, confirms=config.traces.confirm > config.traces.settle,
         )  # fmt: skip
         self._requests = RequestPipeline(
-            assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._enforce_limits
-        )
+            assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._enforce_limits,
+            self.offsets,
+        )  # fmt: skip
         telemetry.traces_open.set_function(lambda: len(assembler))
         telemetry.held_spans.set_function(lambda: self._hold_queue.held_spans)
         self.set_rules(rules)
 
     def set_rules(self, rules: LoadedRules) -> None:
         """Score by these rules from now on, open traces too."""
+        if self.offsets is not None and rules.set.has_scope("conversation"):
+            _log.warning("rules with scope: conversation do nothing here: receivers.kafka reads topics keyed by trace")
         self._conversation_pipeline.rules = rules.set
         # Without a queue the runs are for whoever reads them from the verdicts, with all that a judge would be told.
         judged = rules.set.has_judges() and (self._judge_queue is None or self._judge_queue.has_judge)
@@ -114,7 +120,7 @@ class Pipeline:
             rules.set,
             ContextSettings(route, intent, skew_ns, user_input=user_input, content=judged, dimensions=self._dimensions),
             Scoring(rules.set, skew_ns, self._assembler.was_scored),
-            collects_runs=rules.set.has_scope("conversation"),
+            collects_runs=rules.set.has_scope("conversation") and self.offsets is None,
             submits=self._judge_queue is not None and rules.set.has_judges(),
         )
         attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes, self._dimensions)
@@ -142,14 +148,27 @@ class Pipeline:
                 rejected: Rejected = done.value
                 return rejected
 
-    def receive_in_steps(self, signal: Signal, request: Structure, transport: str) -> Steps:
+    def receive_in_steps(
+        self, signal: Signal, request: Structure, transport: str, origin: Origin | None = None
+    ) -> Steps:
         """Returns the steps of accepting one request, whether there is room or not. A step may raise DecodeError."""
-        return self._requests.take(signal, request, transport)
+        return self._requests.take(signal, request, transport, origin)
+
+    def leave(self, partition: Partition) -> None:
+        """Drop the open traces of a partition, unfinished: another consumer reads them again."""
+        spans = traces = 0
+        for trace_id in partition.unfinished():
+            if (trace := self._assembler.get(trace_id)) is not None:
+                spans, traces = spans + len(trace.held), traces + 1
+                self._traces.drop(trace)
+        self._telemetry.child(self._telemetry.dropped_spans, "assembly", "moved").inc(spans)
+        self._telemetry.kafka_moved_traces.inc(traces)
 
     def refuse(self, transport: str, error: CollectorError) -> None:
         """Count a request that was not accepted."""
         metric = self._telemetry.receiver_refused_spans
-        self._telemetry.child(metric, _RECEIVER, transport, error.reason).inc()
+        receiver = "kafka" if transport == "kafka" else "otlp"
+        self._telemetry.child(metric, receiver, transport, error.reason).inc()
 
     # ---- over time: called by the service
 

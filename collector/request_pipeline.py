@@ -25,9 +25,9 @@ from collector.otlp.decode import Decoder
 from collector.otlp.structure import Envelope, Structure
 from collector.results.redaction import Redaction
 from collector.storage.journal import Journal, JournaledScope
+from collector.storage.offsets import Offsets, Origin
 from collector.telemetry.metrics import Telemetry
 
-_RECEIVER = "otlp"
 _MAX_LOG_RECORD = 1 << 20  # bytes; a larger one is forwarded unread
 _SPAN_FILTER = lazy.SpanFilter(dialects.MARKERS, dialects.SCOPES)
 _TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; nothing can be joined by them
@@ -77,14 +77,18 @@ class RequestPipeline:
         telemetry: Telemetry,
         clock: Clock,
         settle: Callable[[float], Iterator[None]],
+        offsets: Offsets | None = None,
     ) -> None:
-        self._assembler, self._hold_queue, self._journal = assembler, hold_queue, journal
+        self._assembler, self._hold_queue, self._journal, self._offsets = assembler, hold_queue, journal, offsets
         self._redaction, self._telemetry, self._clock, self._settle = redaction, telemetry, clock, settle
 
-    def take(self, signal: Signal, request: Structure, transport: str) -> Steps:
-        """Take one request in, whether there is room or not. Raises DecodeError if nothing of it could be taken."""
+    def take(self, signal: Signal, request: Structure, transport: str, origin: Origin | None = None) -> Steps:
+        """Take one request in, whether there is room or not. Raises DecodeError if nothing of it could be taken.
+
+        A message of a topic has an ``origin``.
+        """
         if signal == "traces":
-            return (yield from self._take_traces(request, transport))
+            return (yield from self._take_traces(request, transport, origin))
         if signal == "logs":
             yield from self._take_logs(request)
         else:
@@ -93,8 +97,8 @@ class RequestPipeline:
 
     # ---- spans
 
-    def _take_traces(self, request: Structure, transport: str) -> Steps:
-        undecodable = 0
+    def _take_traces(self, request: Structure, transport: str, origin: Origin | None) -> Steps:
+        undecodable, receiver = 0, "otlp" if origin is None else "kafka"
         for groups in request.slices():
             received = lazy.split(groups, _SPAN_FILTER)
             yield
@@ -103,8 +107,11 @@ class RequestPipeline:
             rejected = sum(len(read.undecodable) for read in scopes)
             if rejected < received.span_count:
                 whole = request.raw if received.span_count == request.items else b""
-                self._take_slice(received, scopes, whole, now)
-                accepted = self._telemetry.child(self._telemetry.receiver_accepted_spans, _RECEIVER, transport)
+                if origin is None:
+                    self._take_slice(received, scopes, whole, now)
+                else:
+                    self._take_slice_of(origin, received, scopes, whole, now)
+                accepted = self._telemetry.child(self._telemetry.receiver_accepted_spans, receiver, transport)
                 accepted.inc(received.span_count - rejected)
             undecodable += rejected
             yield from self._settle(now)
@@ -153,6 +160,22 @@ class RequestPipeline:
             yield
         read.found.sort(key=_context_last)
         return read
+
+    def _take_slice_of(
+        self, origin: Origin, received: lazy.Split, scopes: list[_ReadScope], whole: bytes, now: float
+    ) -> None:
+        """Take a slice of a message. Traces that were finished before it was read again are only forwarded."""
+        partition = origin.partition
+        for read in scopes if partition.finished else ():
+            read.found = [item for item in read.found if item[1] not in partition.finished]
+        links = {trace_id: ids for trace_id, ids in received.links.items() if trace_id not in partition.finished}
+        seen_from, self._assembler.seen_from = self._assembler.seen_from, partition.seen_from
+        try:
+            self._take_slice(lazy.Split(received.scopes, links, received.span_count), scopes, whole, now)
+        finally:
+            self._assembler.seen_from = seen_from
+        if self._offsets is not None:
+            self._offsets.read(origin, received.links, now)
 
     def _take_slice(self, received: lazy.Split, scopes: Iterable[_ReadScope], whole: bytes, now: float) -> None:
         """Hold some of the spans, forward the rest; ``whole`` is the request if the slice is all of it."""

@@ -132,6 +132,12 @@ class TracePipeline:
         """Release a trace as it is, for ``release``, however long it takes."""
         self._conclude(trace, self._evaluate(trace, release))
 
+    def drop(self, trace: Trace) -> None:
+        """Forget a trace, which is read again elsewhere."""
+        if self._in_slices is not None and self._in_slices.trace is trace:
+            self._in_slices = None
+        self._assembler.drop(trace)
+
     @property
     def busy(self) -> bool:
         """Whether ``resume`` has something to do."""

@@ -98,7 +98,7 @@ class Assembler:
         self._max_links = 16 * 10 * config.max_spans
         self._scored = _ScoredRuns(_SCORED_PER_REMEMBERED * config.remember)
         self._leaving = 0
-        self._seen_from: SeenFrom | None = None
+        self.seen_from: SeenFrom | None = None
         self.held = HeldSpans(budget.open_traces)
 
     def __len__(self) -> int:
@@ -106,7 +106,7 @@ class Assembler:
 
     def ready(self, wall_ns: int, now: float) -> None:
         """From now on, note which traces may have begun before this process could see them: none that is known by now."""
-        self._seen_from = SeenFrom(wall_ns, now, self._config.max_duration)
+        self.seen_from = SeenFrom(wall_ns, now, self._config.max_duration)
         self._unclaimed.mark_known()
 
     def link(self, links: dict[bytes, list[bytes]], now: float) -> None:
@@ -245,6 +245,10 @@ class Assembler:
         """Returns when ``due`` may next yield something, None for never."""
         return self._deadlines.next()
 
+    def get(self, trace_id: bytes) -> Trace | None:
+        """Returns an open trace."""
+        return self._open.get(trace_id)
+
     def open_traces(self, count: int | None = None) -> list[Trace]:
         """The ``count`` oldest open traces, or all of them, oldest first."""
         return list(islice(self._open.values(), count))
@@ -272,6 +276,15 @@ class Assembler:
         for old in evicted:
             self._scored.add(old)
         return evicted
+
+    def drop(self, trace: Trace) -> None:
+        """Forget an open trace, which is read again elsewhere."""
+        trace.evaluating = False
+        self._stay(trace)
+        self._resume(trace)
+        del self._open[trace.trace_id]
+        self.held.count -= len(trace.held)
+        self.held.bytes -= sum(map(len, trace.held.values())) + trace.size
 
     def close_snapshot(self, trace: Trace, snapshot: Trace, now: float) -> None:
         """Close the trace as it was in ``snapshot``. The spans it has had since are those of a trace reopened by them."""
@@ -301,9 +314,9 @@ class Assembler:
     def _begin(self, trace_id: bytes, now: float) -> Trace:
         known = self._unclaimed.claim(trace_id)
         trace = self._open[trace_id] = Trace(trace_id, now, now, known.links)
-        if self._seen_from is not None and not known.before_ready:
-            self._seen_from.trace_arrived(now)
-            trace.seen_from = self._seen_from
+        if self.seen_from is not None and not known.before_ready:
+            self.seen_from.trace_arrived(now)
+            trace.seen_from = self.seen_from
         trace.spans.update((root.span_id, root) for root in known.roots)
         self._count(trace, TRACE + known.size)
         self._deadlines.schedule(trace_id, self._deadline(trace))

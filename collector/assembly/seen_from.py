@@ -26,6 +26,17 @@ class SeenFrom:
         self._joined_ns = 0  # what began later was seen from its beginning; 0 until the first trace arrives
         self._joining = 0  # traces that arrived until then
 
+    @classmethod
+    def topic(cls) -> SeenFrom:
+        """Returns that of a topic which is not read from its beginning: ``began`` says from when on it is."""
+        seen_from = cls(0, 0.0, 0.0)
+        seen_from._joined_ns = -1  # noqa: SLF001 - it joins nothing
+        return seen_from
+
+    def began(self, first_ns: int) -> None:
+        """Note when the first message was written; only the first call counts."""
+        self._ready_ns = self._ready_ns or max(0, first_ns)
+
     @property
     def latest_ns(self) -> int:
         """No run that began later is in doubt."""

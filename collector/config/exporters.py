@@ -19,6 +19,7 @@ from pydantic import (
 
 from collector.config.endpoints import OtlpEndpoint, doubts_about, shown_endpoint
 from collector.config.fields import Duration, Listen, LocalPath, RetryConfig, Section, TlsConfig
+from collector.config.kafka import KafkaClientConfig, KafkaTopic
 
 Signal = Literal["traces", "logs", "metrics"]
 _SIGNALS: tuple[Signal, ...] = ("traces", "logs", "metrics")
@@ -168,6 +169,29 @@ class PrometheusExporterConfig(Section):
         return names
 
 
+class KafkaExporterConfig(KafkaClientConfig):
+    """Writes traces to a topic, one trace a message, and evaluation events to another; signals without one are not written.
+
+    The key of a message is the trace id in hex.
+    """
+
+    traces: KafkaTopic | None = None
+    logs: KafkaTopic | None = None
+    timeout: Duration = Field(30.0, gt=0, description="until the brokers have a message")
+    retry_on_failure: RetryConfig = RetryConfig()
+    sending_queue: SendingQueueConfig = SendingQueueConfig()
+
+    @model_validator(mode="after")
+    def _has_a_topic(self) -> KafkaExporterConfig:
+        if not self.signals():
+            raise ValueError("set a topic, such as traces: {topic: scored_spans}")
+        return self
+
+    def signals(self) -> tuple[Signal, ...]:
+        """Returns the signals that are written."""
+        return tuple(signal for signal in ("traces", "logs") if getattr(self, signal) is not None)
+
+
 class RotationConfig(Section):
     """A full file is renamed, with the time in its name; the oldest of those are deleted."""
 
@@ -201,6 +225,7 @@ class ExportersConfig(Section):
     """The exporters of telemetry and results."""
 
     otlp: OtlpExportersConfig | None = None
+    kafka: KafkaExporterConfig | None = None
     file: FileExporterConfig | None = None
     debug: DebugExporterConfig | None = None
     prometheus: PrometheusExporterConfig = PrometheusExporterConfig()
@@ -212,9 +237,12 @@ class ExportersConfig(Section):
     def queues_mib(self) -> list[int]:
         """Returns how much each sending queue may take, in MiB."""
         others = [exporter for exporter in (self.file, self.debug) if exporter is not None]
-        return [to.backend.sending_queue.max_size_mib for to in self.destinations()] + [
-            SendingQueueConfig().max_size_mib for _ in others
-        ]
+        kafka = [self.kafka.sending_queue.max_size_mib] if self.kafka is not None else []
+        return (
+            [to.backend.sending_queue.max_size_mib for to in self.destinations()]
+            + kafka
+            + [SendingQueueConfig().max_size_mib for _ in others]
+        )
 
     def doubts(self) -> Iterator[tuple[str, str]]:
         """Yield what is probably not meant: the place in the configuration, and a sentence."""

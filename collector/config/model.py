@@ -21,6 +21,7 @@ from pydantic import (
 from collector.config.exporters import ExportersConfig, OtlpExporterConfig
 from collector.config.fields import Duration, Listen, LocalPath, Section
 from collector.config.judge import JudgeConfig
+from collector.config.kafka import KafkaReceiverConfig
 from collector.config.machine import memory_bytes
 from collector.config.yaml_documents import Document, Where, environment, load_yaml, nearest
 
@@ -93,9 +94,16 @@ class OtlpReceiverConfig(Section):
 
 
 class ReceiversConfig(Section):
-    """The receivers of telemetry."""
+    """The receivers of telemetry. With ``kafka`` there is no OTLP listener unless ``otlp`` is named too."""
 
     otlp: OtlpReceiverConfig = OtlpReceiverConfig()
+    kafka: KafkaReceiverConfig | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_or_both(cls, data: Any) -> Any:
+        reads = isinstance(data, dict) and data.get("kafka") is not None
+        return {**data, "otlp": {"protocols": {}}} if reads and "otlp" not in data else data
 
 
 class TracesConfig(Section):
@@ -312,6 +320,27 @@ class Config(Section):
     admin: AdminConfig = AdminConfig()
     console: ConsoleConfig = ConsoleConfig()
     service: ServiceConfig = ServiceConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _the_topic_is_the_spool(cls, data: Any) -> Any:
+        """With ``receivers.kafka`` the default of ``spool`` is ``memory``."""
+        receivers = data.get("receivers") if isinstance(data, dict) else None
+        reads = isinstance(receivers, dict) and receivers.get("kafka") is not None
+        return {**data, "spool": "memory"} if reads and "spool" not in data else data
+
+    @model_validator(mode="after")
+    def _fits_kafka(self) -> Config:
+        source, target = self.receivers.kafka, self.exporters.kafka
+        if source is None:
+            return self
+        if self.spool is not None:
+            raise ValueError("receivers.kafka needs `spool: memory`: the topic keeps what is not finished")
+        if target is not None and target.traces is not None and target.traces.topic == source.traces.topic:
+            raise ValueError(
+                f"exporters.kafka.traces.topic is the topic {source.traces.topic} that receivers.kafka reads"
+            )
+        return self
 
 
 def load_config(path: Path) -> Config:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from collector.assembly.held_spans import HeldSpans
 from collector.component import ExportRequest
@@ -17,7 +18,6 @@ from collector.delivery.sending_queue import Outgoing
 from collector.otlp.annotate import Attributes, annotate
 from collector.results.redaction import Redaction
 from collector.results.results import EnvelopedItems
-from collector.storage.journal import Journal
 
 
 @dataclass(slots=True, eq=False)
@@ -36,13 +36,23 @@ class HeldExport:
     """Bytes of its spans while it waits."""
 
 
+class Record(Protocol):
+    """What remembers which traces are not finished: the journal of the spool, or the offsets of a topic."""
+
+    def sent(self, trace_id: bytes) -> None:
+        """Note that the results of a trace are queued by the next commit."""
+
+    def commit(self) -> None:
+        """Note that all results sent so far are queued."""
+
+
 class HoldQueue:
     """Results wait for judgements for at most ``hold`` seconds, and within the budget of ``held``; then they are batched."""
 
     def __init__(
-        self, queue: Outgoing | None, journal: Journal | None, redaction: Redaction, held: HeldSpans, hold: float
+        self, queue: Outgoing | None, record: Record | None, redaction: Redaction, held: HeldSpans, hold: float
     ) -> None:
-        self._queue, self._journal, self._redaction = queue, journal, redaction
+        self._queue, self._record, self._redaction = queue, record, redaction
         self._held, self._hold = held, hold
         self._spans, self._events = Batch("traces"), Batch("logs")
         self._waiting: dict[bytes, HeldExport] = {}  # oldest first
@@ -119,8 +129,8 @@ class HoldQueue:
             for batch in (self._spans, self._events):
                 while (request := batch.take()) is not None:
                     self.send(request)
-        if self._journal is not None and not self._spans and not self._events:
-            self._journal.commit()
+        if self._record is not None and not self._spans and not self._events:
+            self._record.commit()
 
     def _end_wait(self, trace_id: bytes, now: float) -> None:
         export = self._waiting.pop(trace_id, None)
@@ -133,7 +143,7 @@ class HoldQueue:
         for envelope, span in export.spans:
             self._spans.add(envelope, span, now)
         self.add_events(export.events, now)
-        if self._journal is not None:
-            self._journal.sent(export.trace_id)
+        if self._record is not None:
+            self._record.sent(export.trace_id)
         # A judgement in progress may keep this object for long; what has left need not stay with it.
         export.spans, export.events, export.span_ids = [], [], ()

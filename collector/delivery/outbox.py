@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from collector.component import SIGNALS, ExportRequest, Signal
@@ -52,6 +52,11 @@ class Outbox:
     def dropped(self) -> int:
         """Requests dropped undelivered."""
         return sum(outlet.queue.dropped for outlet in self._outlets)
+
+    def mark(self) -> Callable[[], bool]:
+        """Returns what tells whether all that was put until now is delivered or given up."""
+        counts = [(outlet.queue, outlet.queue.put_count) for outlet in self._outlets]
+        return lambda: all(queue.delivered(count) for queue, count in counts)
 
     def put(self, request: ExportRequest) -> None:
         """Add a request."""

@@ -59,6 +59,8 @@ class SendingQueue:
         """Spans in requests that were put and not acknowledged or dropped yet, durable or not."""
         self.dropped = 0
         """Requests dropped undelivered."""
+        self.put_count = 0
+        """Requests that were put."""
         self._ready = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -90,6 +92,7 @@ class SendingQueue:
     def put(self, request: ExportRequest) -> None:
         """Add a request."""
         request.size = len(request.payload)
+        request.number, self.put_count = self.put_count, self.put_count + 1
         self.spans += request.spans
         if self._spool is None:
             self._enqueue(request)
@@ -166,6 +169,10 @@ class SendingQueue:
         self._waiting.clear()
         self.spans = self._bytes = 0
         self._empty.set()
+
+    def delivered(self, count: int) -> bool:
+        """Whether the first ``count`` requests that were put are delivered or given up."""
+        return min((request.number for request in self.pending()), default=count) >= count
 
     def pending(self) -> list[ExportRequest]:
         """What is not delivered: requests being sent, then waiting ones, oldest first."""

@@ -12,6 +12,7 @@ from collector.otlp.structure import Limits, Structure
 from collector.pipeline import Pipeline
 from collector.service.memory_limiter import MemoryLimiter
 from collector.service.turns import Turns
+from collector.storage.offsets import Origin
 from collector.storage.spool import Spool
 
 _MAX_RESOURCES = 10_000  # resources of a request
@@ -64,6 +65,12 @@ class Admission:
         if self._spool is not None:
             await self._spool.stored()
         return rejected
+
+    async def take_message(self, request: bytes, origin: Origin) -> Rejected:
+        """Take one message of a topic. Raises CollectorError."""
+        self._admit()
+        parts = await _structure(request)
+        return await self._turns.take(self._pipeline.receive_in_steps("traces", parts, "kafka", origin), parts.cost)
 
     def refuse(self, transport: str, error: CollectorError) -> None:
         """Count a refused request, wherever it was refused."""

@@ -19,12 +19,14 @@ from collector.delivery.sending_queue import SendingQueue
 from collector.errors import CollectorError
 from collector.exporters.debug import DebugExporter
 from collector.exporters.file import FileExporter
+from collector.exporters.kafka import KafkaExporter
 from collector.exporters.otlp import OtlpExporter
 from collector.exporters.prometheus import PrometheusExporter
 from collector.in_flight import InFlight
 from collector.judging import clients as judges
 from collector.judging.queue import JudgeQueue
 from collector.pipeline import Pipeline
+from collector.receivers.kafka import KafkaReceiver
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.results.redaction import Redaction
@@ -108,6 +110,11 @@ class Service:
                 server.on_accept_failure = self.telemetry.child(self.telemetry.accept_failures, listener).inc
         # Upstream first; the admin listener last, so that it answers for as long as anything else does.
         self._receivers: list[Component] = [part for part in (self.grpc, self.http) if part is not None]
+        if (kafka := config.receivers.kafka) is not None:
+            mark = queue.mark if queue is not None else lambda: lambda: True
+            lifetime = config.traces.idle_timeout
+            receiver = KafkaReceiver(kafka, intake, self.pipeline, mark, self.telemetry, lifetime=lifetime)
+            self._receivers.append(receiver)
         self._stores: list[Component] = [part for part in (self._spool, self._embedding, store) if part is not None]
         self._servers: list[Component] = [
             *self_telemetry(config, self.telemetry, self._tracing),
@@ -136,6 +143,10 @@ class Service:
                     signal=to.signal,
                 )
             )
+        if config.kafka is not None:
+            queue = SendingQueue(config.kafka.sending_queue, self._spool, share, "kafka")
+            outlets.append(Outlet(queue, config.kafka.signals(), "kafka"))
+            self._exporters.append(KafkaExporter(config.kafka, queue, self.telemetry))
         if config.file is not None:
             queue = SendingQueue(SendingQueueConfig(), self._spool, share, "file")
             outlets.append(Outlet(queue, SIGNALS, "file"))
@@ -160,6 +171,8 @@ class Service:
         if protocols.http is not None and self.http is not None:
             scheme = "https" if protocols.http.tls is not None else "http"
             found.append(f"OTLP/HTTP at {scheme}://{_address(protocols.http.endpoint, self.http.port)}")
+        if (kafka := config.receivers.kafka) is not None:
+            found.append(f"topic {kafka.traces.topic} at {', '.join(kafka.brokers)}")
         metrics = _address(config.exporters.prometheus.endpoint, self.prometheus.port)
         admin = _address(config.admin.endpoint, self.admin.port)
         found += [f"metrics at http://{metrics}/metrics", f"health at http://{admin}/readyz"]
@@ -186,6 +199,8 @@ class Service:
         self.health.running = True
 
     async def _recover(self) -> None:
+        if self._config.receivers.kafka is not None:
+            return  # the topic has it
         if self._spool is None:
             _log.warning("spool: memory: acknowledged telemetry that is not delivered yet is lost if this process dies")
             return

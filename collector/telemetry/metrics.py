@@ -49,7 +49,9 @@ class Telemetry:
     combinations of ``dimensions``: attributes that become labels of what is counted of runs.
     """
 
-    def __init__(self, max_label_values: int = 200, dimensions: Sequence[str] = ()) -> None:
+    def __init__(  # noqa: PLR0915 - a statement for each metric
+        self, max_label_values: int = 200, dimensions: Sequence[str] = ()
+    ) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self.registry)
         self.table: list[MetricInfo] = []
@@ -107,6 +109,19 @@ class Telemetry:
             "receiver",
             "transport",
             "reason",
+        )
+        self.kafka_unread_messages = self._gauge(
+            "kafka_unread_messages",
+            "Messages of the partitions of this consumer that it has not taken yet.",
+            "partition",
+        )
+        self.kafka_uncommitted_messages = self._gauge(
+            "kafka_uncommitted_messages",
+            "Messages taken and not committed: from the first one of the oldest trace that is not finished.",
+            "partition",
+        )
+        self.kafka_moved_traces = self._counter(
+            "kafka_moved_traces", "Open traces dropped because another consumer reads their partition again."
         )
         self.accept_failures = self._counter(
             "accept_failures", "Connections that could not be accepted: no file descriptors left.", "listener"

@@ -350,6 +350,21 @@ HEALTH: Sequence[Panel] = (
     counter_panel(
         "rightcall_label_overflow_total", "label", "cps", "Label overflow", "Samples counted under __other__."
     ),
+    Panel(
+        "Kafka lag",
+        "Messages not taken, and those taken that are read again after a crash: of traces that are not finished.",
+        [
+            Query(f"sum(rightcall_kafka_unread_messages{{{COLLECTOR}}})", "unread"),
+            Query(f"sum(rightcall_kafka_uncommitted_messages{{{COLLECTOR}}})", "uncommitted"),
+        ],
+    ),
+    counter_panel(
+        "rightcall_kafka_moved_traces_total",
+        "instance",
+        "cps",
+        "Kafka: moved traces",
+        "Open traces that another consumer reads again, after a rebalance.",
+    ),
     counter_panel(
         "rightcall_accept_failures_total", "listener", "cps", "Refused connections", "No file descriptors were left."
     ),

@@ -100,6 +100,7 @@ SETTINGS = {
         "collector/delivery/test_sending_queue.py::test_it_is_full_at_its_number_of_bytes_until_they_are_acknowledged",
     "exporters.otlp.sending_queue.num_consumers":
         "collector/exporters/test_otlp_faults.py::test_num_consumers_bounds_the_requests_sent_at_once",
+    "exporters.kafka.timeout": "collector/exporters/test_kafka.py::test_a_cluster_that_does_not_answer_is_tried_again",
     "exporters.file.rotation.max_megabytes":
         "collector/exporters/test_file.py::test_files_are_bounded_in_size_and_number",
     "exporters.file.rotation.max_backups":
@@ -133,6 +134,8 @@ CONSTANTS = {
         "collector/judging/test_recorded_content.py::test_long_structures_are_dropped_and_long_texts_truncated",
     "collector.judging.redacting.MAX_DEPTH":
         "collector/judging/test_redacting.py::test_values_nested_too_deeply_are_left_out",
+    "collector.otlp.by_trace.MAX_MESSAGE":
+        "collector/exporters/test_kafka.py::test_a_large_trace_is_several_messages_below_the_limit_of_brokers",
     "collector.otlp.decode._MAX_DEPTH": "collector/otlp/test_decode.py::test_values_are_read_to_32_levels",
     "collector.otlp.decode._MAX_EVENTS": "collector/otlp/test_limits.py::test_only_the_first_events_of_a_span_are_read",
     "collector.otlp.decode._MAX_EVENT_ATTRIBUTES":
@@ -148,6 +151,8 @@ CONSTANTS = {
     "collector.otlp.trim._MAX_FIELDS":
         "collector/otlp/test_trim.py::test_fields_are_limited_whatever_they_are",
     "collector.otlp.trim.MAX_ATTRIBUTES": "collector/otlp/test_trim.py::test_attributes_are_limited",
+    "collector.receivers.kafka.MAX_BUFFERED":
+        "collector/receivers/test_kafka.py::test_where_nothing_is_taken_no_more_than_so_much_is_read",
     "collector.receivers.otlp_file._MAX_BYTES":
         "collector/receivers/test_otlp_file.py::test_a_file_over_the_limit_is_refused",
     "collector.receivers.otlp_grpc._MAX_METADATA":

@@ -1,0 +1,381 @@
+"""Kafka receiver: traces from a topic keyed by trace id, such as the OpenTelemetry Collector's Kafka exporter writes.
+
+Configuration: ``receivers.kafka``. One thread polls, since librdkafka's rebalance callbacks have to answer where they are
+called; messages are taken in the event loop, one after the other. A message that finds no room waits, and the partitions are
+paused. What is committed, and why nothing is lost or judged by half, is in `collector.storage.offsets`: a partition that
+moves takes its open traces with it, which are dropped here and read again there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from collector.assembly.seen_from import SeenFrom
+from collector.component import Intake, Rejected
+from collector.config.kafka import KafkaReceiverConfig
+from collector.errors import CollectorError, ConfigError, PermanentError
+from collector.otlp import json
+from collector.otlp.by_trace import trace_ids
+from collector.storage.offsets import Checkpoint, Offsets, Origin, Partition, checkpoint_of
+from collector.telemetry.metrics import Telemetry
+from collector.transport.kafka import client_errors, import_kafka
+from scorers.quoting import shorten
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message
+
+_log = logging.getLogger(__name__)
+MAX_BUFFERED: Final = 16 << 20
+"""Bytes of messages that were read and not taken; beyond them all partitions are paused."""
+_BATCH: Final = 500  # messages read at once
+_POLL: Final = 0.1  # seconds
+_CALL: Final = 10.0  # seconds that a question to the brokers may take
+_LEAVE: Final = 5.0  # seconds in which what was made of a partition may be delivered before it moves
+_TURN: Final = 0.01  # seconds for which messages are taken in before others have their turn
+_OVERHEAD: Final = 500  # bytes of a message besides its value
+
+
+class MessageIntake(Intake, Protocol):
+    """What messages are passed to."""
+
+    async def take_message(self, request: bytes, origin: Origin) -> Rejected:
+        """Take one OTLP protobuf request. Raises CollectorError if nothing of it was taken."""
+
+
+class MessagePipeline(Protocol):
+    """What has to know that partitions come and go."""
+
+    offsets: Offsets | None
+
+    def flush(self) -> None:
+        """Queue all results."""
+
+    def leave(self, partition: Partition) -> None:
+        """Drop the open traces of a partition."""
+
+
+class KafkaReceiver:
+    """One consumer of the group. ``mark`` returns what tells whether all results queued so far are delivered."""
+
+    def __init__(
+        self,
+        config: KafkaReceiverConfig,
+        intake: MessageIntake,
+        pipeline: MessagePipeline,
+        mark: Callable[[], Callable[[], bool]],
+        telemetry: Telemetry,
+        *,
+        lifetime: float,
+        commit_interval: float = 1.0,
+        max_buffered: int = MAX_BUFFERED,
+    ) -> None:
+        """``lifetime``: seconds that a trace without an agent is read again for. Raises ConfigError."""
+        self._kafka = import_kafka("receivers.kafka")
+        self._config, self._intake, self._pipeline, self._mark = config, intake, pipeline, mark
+        self._telemetry, self._lifetime, self._interval = telemetry, lifetime, commit_interval
+        offsets = pipeline.offsets
+        assert offsets is not None  # noqa: S101 - the pipeline has the same configuration
+        self._offsets = offsets
+        self._owned: dict[int, Partition] = {}  # the thread's
+        self._handed: asyncio.Queue[tuple[Partition, list[Message]]] = asyncio.Queue()
+        self._to_commit: queue.SimpleQueue[tuple[Partition, Checkpoint]] = queue.SimpleQueue()
+        self._read = self._taken = 0  # bytes: the first the thread's, the second the loop's
+        self._paused, self._max_buffered = False, max_buffered
+        self._turn = asyncio.Lock()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._dead_letters: Any = None
+
+    async def start(self) -> None:
+        """Join the group; the brokers may come up later. Raises ConfigError where librdkafka refuses the settings."""
+        self._loop = asyncio.get_running_loop()
+        settings = self._config.librdkafka() | {
+            "group.id": self._config.group_id,
+            "enable.auto.commit": False,
+            "auto.offset.reset": self._config.initial_offset,
+            "error_cb": client_errors("receivers.kafka"),
+        }
+        if self._config.properties.get("group.protocol") != "consumer":
+            settings["partition.assignment.strategy"] = "cooperative-sticky"
+        settings.setdefault("fetch.max.bytes", self._max_buffered)
+        settings.setdefault("queued.max.messages.kbytes", self._max_buffered >> 10)
+        try:
+            consumer = self._kafka.Consumer(settings)
+        except self._kafka.KafkaException as error:
+            raise ConfigError(f"receivers.kafka: {error.args[0].str()}") from None
+        self._thread = threading.Thread(target=self._run, args=[consumer], name="kafka-receiver", daemon=True)
+        self._thread.start()
+        self._tasks = [asyncio.create_task(self._take_all()), asyncio.create_task(self._checkpoint_forever())]
+
+    async def shutdown(self) -> None:
+        """Leave the group: open traces are for whoever reads their partitions next."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._stopping.set()
+            await asyncio.to_thread(thread.join)
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def buffered(self) -> int:
+        """Bytes of messages that were read and not taken."""
+        return self._read - self._taken
+
+    # ---- in the thread
+
+    def _run(self, consumer: Consumer) -> None:
+        consumer.subscribe(
+            [self._config.traces.topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        )
+        due = time.monotonic()
+        while not self._stopping.is_set():
+            try:
+                self._hand_over(consumer.consume(1 if self._paused else _BATCH, _POLL))
+                self._pause_or_resume(consumer)
+                self._commit_delivered(consumer)
+                if time.monotonic() >= due:
+                    due = time.monotonic() + self._interval
+                    self._measure(consumer)
+            except Exception:  # noqa: BLE001 - whatever the brokers answer, the thread must go on
+                _log.exception("receivers.kafka: polling failed")
+                self._stopping.wait(1.0)
+        self._commit_delivered(consumer)
+        consumer.close()
+
+    def _hand_over(self, messages: Iterable[Message]) -> None:
+        batches: dict[int, list[Message]] = {}
+        for message in messages:
+            if (error := message.error()) is not None:
+                _log.warning("receivers.kafka: %s", error.str())
+            elif (number := message.partition()) is not None:
+                batches.setdefault(number, []).append(message)
+                self._read += _size(message)
+        for number, batch in batches.items():
+            if (partition := self._owned.get(number)) is not None:
+                self._loop.call_soon_threadsafe(self._handed.put_nowait, (partition, batch))
+
+    def _pause_or_resume(self, consumer: Consumer) -> None:
+        waiting = self.buffered
+        if waiting > self._max_buffered or (self._paused and waiting > self._max_buffered // 2):
+            consumer.pause(consumer.assignment())  # again and again: partitions may have come meanwhile
+            self._paused = True
+        elif self._paused:
+            consumer.resume(consumer.assignment())
+            self._paused = False
+
+    def _commit_delivered(self, consumer: Consumer) -> None:
+        with contextlib.suppress(queue.Empty):
+            latest: dict[int, tuple[Partition, Checkpoint]] = {}
+            while True:
+                try:
+                    partition, checkpoint = self._to_commit.get_nowait()
+                except queue.Empty:
+                    break
+                if self._owned.get(partition.number) is partition:
+                    latest[partition.number] = partition, checkpoint
+            self._commit(consumer, latest.values())
+
+    def _commit(self, consumer: Consumer, checkpoints: Iterable[tuple[Partition, Checkpoint]]) -> None:
+        offsets = [
+            self._kafka.TopicPartition(partition.topic, partition.number, checkpoint.offset, checkpoint.metadata())
+            for partition, checkpoint in checkpoints
+        ]
+        if not offsets:
+            return
+        try:
+            consumer.commit(offsets=offsets, asynchronous=False)
+        except self._kafka.KafkaException as error:  # the next checkpoint has it too, here or with whoever reads on
+            _log.warning("receivers.kafka: offsets not committed: %s", error.args[0].str())
+            return
+        for partition, checkpoint in checkpoints:
+            partition.committed = checkpoint
+
+    def _measure(self, consumer: Consumer) -> None:
+        telemetry = self._telemetry
+        for number, partition in self._owned.items():
+            where = self._kafka.TopicPartition(partition.topic, number)
+            _, high = consumer.get_watermark_offsets(where, cached=True)
+            committed = partition.committed or partition.begun
+            telemetry.child(telemetry.kafka_unread_messages, str(number)).set(max(0, high - partition.taken))
+            telemetry.child(telemetry.kafka_uncommitted_messages, str(number)).set(
+                max(0, partition.taken - committed.offset)
+            )
+
+    def _on_assign(self, consumer: Consumer, assigned: list[Any]) -> None:
+        positions = []
+        for position in self._committed(consumer, assigned):
+            partition = self._begin(consumer, position)
+            self._owned[partition.number] = partition
+            self._loop.call_soon_threadsafe(self._offsets.partitions.append, partition)
+            positions.append(self._kafka.TopicPartition(partition.topic, partition.number, partition.begun.begin))
+        consumer.incremental_assign(positions)
+
+    def _committed(self, consumer: Consumer, assigned: list[Any]) -> list[Any]:
+        """Returns the partitions with what was committed for them. Asks until that is known: elsewhere traces are torn."""
+        while not self._stopping.is_set():
+            try:
+                found: list[Any] = consumer.committed(assigned, timeout=_CALL)
+            except self._kafka.KafkaException as error:
+                _log.warning("receivers.kafka: committed offsets are not known: %s", error.args[0].str())
+                self._stopping.wait(1.0)
+            else:
+                return found
+        return []
+
+    def _begin(self, consumer: Consumer, position: Any) -> Partition:
+        if position.offset >= 0:
+            checkpoint = checkpoint_of(position.offset, position.metadata)
+            partition = Partition(position.topic, position.partition, checkpoint, self._lifetime)
+            # A trace that was quiet for so long was released unfinished: if it goes on, its beginning is not read again.
+            partition.seen_from, partition.unseen_ns = SeenFrom.topic(), int(self._lifetime * 1e9)
+            return partition
+        low, high = consumer.get_watermark_offsets(position, timeout=_CALL)
+        start = low if self._config.initial_offset == "earliest" else high
+        partition = Partition(position.topic, position.partition, Checkpoint(start, start, start), self._lifetime)
+        if start:  # the first spans of some traces are before it
+            partition.seen_from = SeenFrom.topic()
+        return partition
+
+    def _on_revoke(self, consumer: Consumer, revoked: list[Any]) -> None:
+        self._commit(consumer, self._leave(revoked))
+
+    def _on_lost(self, _: Consumer, lost: list[Any]) -> None:
+        self._leave(lost)
+
+    def _leave(self, positions: Iterable[Any]) -> list[tuple[Partition, Checkpoint]]:
+        """Forget partitions. Returns what can be committed for them."""
+        left = [partition for position in positions if (partition := self._owned.pop(position.partition, None))]
+        if not left:
+            return []
+        return asyncio.run_coroutine_threadsafe(self._let_go(left), self._loop).result()
+
+    # ---- in the event loop
+
+    async def _let_go(self, left: Iterable[Partition]) -> list[tuple[Partition, Checkpoint]]:
+        async with self._turn:
+            self._pipeline.flush()
+            checkpoints = []
+            for partition in left:
+                checkpoints.append((partition, partition.checkpoint(self._loop.time())))
+                partition.revoked = True
+                self._pipeline.leave(partition)
+                self._offsets.partitions.remove(partition)
+                number = str(partition.number)
+                self._telemetry.child(self._telemetry.kafka_unread_messages, number).set(0)
+                self._telemetry.child(self._telemetry.kafka_uncommitted_messages, number).set(0)
+        return checkpoints if await self._are_delivered(_LEAVE) else []
+
+    async def _are_delivered(self, patience: float) -> bool:
+        delivered, until = self._mark(), self._loop.time() + patience
+        while not (done := delivered()) and self._loop.time() < until:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.02)
+        return done
+
+    async def _checkpoint_forever(self) -> None:
+        while True:
+            await asyncio.sleep(self._interval)
+            found = [(part, part.checkpoint(self._loop.time())) for part in self._offsets.partitions]
+            if await self._are_delivered(float("inf")):
+                for partition, checkpoint in found:
+                    if checkpoint != partition.committed:
+                        self._to_commit.put((partition, checkpoint))
+
+    async def _take_all(self) -> None:
+        until = self._loop.time() + _TURN
+        while True:
+            partition, batch = await self._handed.get()
+            for message in batch:
+                await self._take(partition, message)
+                self._taken += _size(message)
+                if self._loop.time() > until:
+                    await asyncio.sleep(0)
+                    until = self._loop.time() + _TURN
+
+    async def _take(self, partition: Partition, message: Message) -> None:
+        """Take a message, however long it finds no room."""
+        while not partition.revoked:
+            try:
+                async with self._turn:
+                    if not partition.revoked:
+                        await self._take_once(partition, message)
+                        partition.done(_offset(message))
+                return
+            except CollectorError as error:
+                if not isinstance(error, PermanentError):
+                    await asyncio.sleep(error.retry_after or 1.0)
+                elif await self._put_aside(message, error):
+                    partition.done(_offset(message))
+                    return
+
+    async def _take_once(self, partition: Partition, message: Message) -> None:
+        value, offset = message.value(), _offset(message)
+        if partition.seen_from is not None:
+            partition.seen_from.began(1_000_000 * message.timestamp()[1] - partition.unseen_ns)
+        if not isinstance(value, bytes):  # deleted from a compacted topic
+            return
+        with self._intake.reservation() as room:
+            room.add(len(value))
+            if self._config.traces.encoding == "otlp_json":
+                room.add(json.cost(value))
+                value = await asyncio.to_thread(json.to_protobuf, "traces", value)
+            if offset < partition.begun.taken:
+                found = trace_ids(value)
+                if offset < partition.begun.offset:
+                    partition.finished |= found
+                if found <= partition.finished:
+                    partition.passed(found, offset, self._loop.time())
+                    return
+            await self._intake.take_message(value, Origin(partition, offset))
+
+    async def _put_aside(self, message: Message, error: CollectorError) -> bool:
+        """Returns False where a message that can never be taken has to be tried again, since it could not be put aside."""
+        topic = self._config.dead_letter_topic
+        where = f"{message.topic()}/{message.partition()} offset {message.offset()}"
+        if topic is not None:
+            try:
+                await asyncio.to_thread(self._write, topic, message, str(error))
+            except (self._kafka.KafkaException, BufferError) as failure:
+                _log.error("receivers.kafka: %s cannot be written to %s: %s", where, topic, failure)
+                await asyncio.sleep(1.0)
+                return False
+        self._intake.refuse("kafka", error)
+        _log.error("receivers.kafka: %s is left out: %s", where, shorten(str(error)))
+        return True
+
+    def _write(self, topic: str, message: Message, reason: str) -> None:
+        if self._dead_letters is None:
+            self._dead_letters = self._kafka.Producer(self._config.librdkafka() | {"enable.idempotence": True})
+        headers = {
+            "error": reason,
+            "topic": message.topic(),
+            "partition": message.partition(),
+            "offset": message.offset(),
+        }
+        failures: list[Any] = []
+        self._dead_letters.produce(
+            topic, message.value(), message.key(),
+            headers=[(f"rightcall.{name}", str(value).encode()) for name, value in headers.items()],
+            on_delivery=lambda failure, _: failures.append(failure),
+        )  # fmt: skip
+        self._dead_letters.flush(_CALL)
+        if not failures or failures[0] is not None:
+            raise BufferError(failures[0].str() if failures else "no answer")
+
+
+def _size(message: Message) -> int:
+    value = message.value()
+    return _OVERHEAD + (len(value) if value is not None else 0)
+
+
+def _offset(message: Message) -> int:
+    offset = message.offset()
+    return 0 if offset is None else offset

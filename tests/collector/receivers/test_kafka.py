@@ -1,0 +1,232 @@
+"""The Kafka receiver in a collector, against librdkafka's mock cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.json_format import MessageToDict
+
+from collector.component import Rejected
+from collector.config.kafka import KafkaReceiverConfig
+from collector.config.model import Config
+from collector.errors import ConfigError, RefusedError
+from collector.receivers.kafka import KafkaReceiver
+from collector.service.service import Service
+from collector.storage.offsets import Origin
+from tests import otlp_data as data
+from tests.harness import WEATHER_RULES, Bench
+from tests.mock_kafka import GROUP, TOPIC, Cluster
+from tests.sinks import OtlpSink, RecordingIntake
+from tests.waiting import until
+
+DEAD = "dead"
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    return Cluster()
+
+
+def config(folder: Path, cluster: Cluster, sink: OtlpSink, **kafka: Any) -> Config:
+    rules, anywhere = folder / "rules.yaml", {"endpoint": "127.0.0.1:0"}
+    rules.write_text(WEATHER_RULES)
+    settings = {
+        "brokers": [cluster.address], "group_id": GROUP, "traces": {"topic": TOPIC},
+        "properties": {"session.timeout.ms": 6000, "heartbeat.interval.ms": 200}, **kafka,
+    }  # fmt: skip
+    return Config.model_validate({
+        "receivers": {"kafka": settings}, "rules": [rules], "admin": anywhere,
+        "traces": {"settle": "300ms", "confirm": "300ms", "idle_timeout": "3s"},
+        "exporters": {"prometheus": anywhere, "otlp": {"endpoint": sink.endpoint, "tls": {"insecure": True}}},
+    })  # fmt: skip
+
+
+@contextlib.asynccontextmanager
+async def running(config: Config) -> AsyncIterator[Service]:
+    service = Service(config)
+    await service.start()
+    task = asyncio.create_task(service.run())
+    try:
+        yield service
+    finally:
+        service.stop()
+        await task
+        await service.shutdown()
+
+
+def run() -> tuple[bytes, list[Any]]:
+    """A right run of this moment, a span a message."""
+    trace_id, now = os.urandom(16), time.time() - data.EPOCH_NS / 1e9
+    calls = [
+        data.tool(at + 2, 1, name, now + at / 100, trace_id) for at, name in enumerate(("get_weather", "send_email"))
+    ]
+    return trace_id, [*calls, data.agent(1, at=now, trace_id=trace_id)]
+
+
+def labels(sink: OtlpSink, trace_id: bytes) -> list[str]:
+    found = [record for record in sink.records() if record.trace_id == trace_id]
+    values = [{item.key: item.value for item in record.attributes} for record in found]
+    return [value["gen_ai.evaluation.score.label"].string_value for value in values]
+
+
+def value(service: Service, name: str, **labels: str) -> float:
+    return service.telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
+
+
+def test_runs_are_scored_and_committed_once_their_results_are_delivered(tmp_path: Path, cluster: Cluster) -> None:
+    trace_id, spans = run()
+
+    async def main(sink: OtlpSink) -> None:
+        async with running(config(tmp_path, cluster, sink)) as service:
+            for span in spans:
+                cluster.write(span)
+            await until(lambda: labels(sink, trace_id) == ["pass"])
+            accepted = {"receiver": "kafka", "transport": "kafka"}
+            assert value(service, "receiver_accepted_spans_total", **accepted) == 3
+            await until(lambda: sum(at for at, _ in cluster.committed().values()) == 3, 0.2)
+            assert all(metadata.startswith("rightcall/1 ") for at, metadata in cluster.committed().values() if at)
+            await until(
+                lambda: not any(value(service, "kafka_uncommitted_messages", partition=str(n)) for n in range(4))
+            )
+
+    with OtlpSink() as sink:
+        asyncio.run(main(sink))
+
+
+def test_a_run_that_is_open_when_its_consumer_stops_is_scored_whole_by_the_next_one(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    trace_id, spans = run()
+
+    async def main(sink: OtlpSink) -> None:
+        settings = config(tmp_path, cluster, sink)
+        async with running(settings) as service:
+            cluster.write(spans[0])
+            await until(lambda: value(service, "traces_open") == 1)
+        assert labels(sink, trace_id) == []
+        assert value(service, "kafka_moved_traces_total") == 1
+        assert value(service, "dropped_spans_total", stage="assembly", reason="moved") == 1
+        async with running(settings):
+            for span in spans[1:]:
+                cluster.write(span)
+            await until(lambda: labels(sink, trace_id))
+        assert labels(sink, trace_id) == ["pass"]
+
+    with OtlpSink() as sink:
+        asyncio.run(main(sink))
+
+
+def test_what_is_not_otlp_goes_to_the_dead_letters_and_holds_up_nothing(tmp_path: Path, cluster: Cluster) -> None:
+    trace_id, spans = run()
+
+    async def main(sink: OtlpSink) -> None:
+        async with running(config(tmp_path, cluster, sink, dead_letter_topic=DEAD)) as service:
+            cluster.write(value=b"no request")
+            cluster.write(*spans)
+            await until(lambda: labels(sink, trace_id) == ["pass"])
+            refused = {"receiver": "kafka", "transport": "kafka", "reason": "decode"}
+            await until(lambda: value(service, "receiver_refused_spans_total", **refused) == 1)
+        (letter,) = await asyncio.to_thread(cluster.read_all, DEAD, 1)
+        assert letter.value() == b"no request"
+        assert dict(letter.headers())["rightcall.topic"] == TOPIC.encode()
+
+    with OtlpSink() as sink:
+        asyncio.run(main(sink))
+
+
+def test_requests_may_be_json(tmp_path: Path, cluster: Cluster) -> None:
+    trace_id, spans = run()
+    request = MessageToDict(data.traces(*spans))
+    for span in request["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+        for name in ("traceId", "spanId", "parentSpanId"):
+            if name in span:
+                span[name] = base64.b64decode(span[name]).hex()
+
+    async def main(sink: OtlpSink) -> None:
+        async with running(config(tmp_path, cluster, sink, traces={"topic": "json", "encoding": "otlp_json"})):
+            cluster.write(value=json.dumps(request).encode(), topic="json")
+            await until(lambda: labels(sink, trace_id) == ["pass"])
+
+    with OtlpSink() as sink:
+        asyncio.run(main(sink))
+
+
+def test_a_backend_that_is_down_holds_up_the_offsets_and_loses_nothing(tmp_path: Path, cluster: Cluster) -> None:
+    trace_id, spans = run()
+
+    async def main(sink: OtlpSink, port: int) -> None:
+        settings = config(tmp_path, cluster, sink)
+        before = sum(at for at, _ in cluster.committed().values())
+        async with running(settings) as service:
+            for span in spans:
+                cluster.write(span)
+            await until(lambda: value(service, "exporter_queue_size", exporter="otlp") >= 1)
+            assert sum(at for at, _ in cluster.committed().values()) <= before
+            with OtlpSink(port=port) as back:
+                await until(lambda: labels(back, trace_id) == ["pass"])
+                await until(lambda: sum(at for at, _ in cluster.committed().values()) > before, 0.2)
+
+    with OtlpSink() as sink:
+        port = sink.port
+    asyncio.run(main(sink, port))
+
+
+class FullIntake(RecordingIntake):
+    """Takes nothing until there is room."""
+
+    def __init__(self) -> None:
+        super().__init__(RefusedError("full", 0.02))
+        self.messages = 0
+
+    async def take_message(self, request: bytes, origin: Origin) -> Rejected:
+        rejected = await self.take("traces", request, "kafka")
+        self.messages += 1
+        return rejected
+
+
+def test_where_nothing_is_taken_no_more_than_so_much_is_read(tmp_path: Path, cluster: Cluster) -> None:
+    (tmp_path / "rules.yaml").write_text(WEATHER_RULES)
+    settings = {"brokers": [cluster.address], "traces": {"topic": "full"}}
+    limit, count = 1 << 20, 160
+
+    async def main() -> None:
+        bench, intake = Bench(tmp_path, receivers={"kafka": settings}), FullIntake()
+        receiver = KafkaReceiver(
+            KafkaReceiverConfig.model_validate(settings), intake, bench.pipeline, lambda: lambda: True, bench.telemetry,
+            lifetime=1.0, max_buffered=limit,
+        )  # fmt: skip
+        await receiver.start()
+        await until(lambda: receiver.buffered > limit)
+        for _ in range(20):  # polls, each of which would read more
+            refused = len(intake.received)
+            await until(lambda refused=refused: len(intake.received) > refused + 5)
+        assert receiver.buffered < 8 * limit < count * 100_000
+        intake.answer = None
+        await until(lambda: intake.messages == count)
+        assert receiver.buffered == 0
+        await receiver.shutdown()
+
+    for _ in range(count):
+        cluster.write(data.span(1, pad="x" * 100_000), topic="full")
+    asyncio.run(main())
+
+
+def test_settings_that_librdkafka_refuses_are_named(tmp_path: Path, cluster: Cluster) -> None:
+    with OtlpSink() as sink:
+        settings = config(tmp_path, cluster, sink, properties={"session.timeout.mss": 1})
+
+    async def main() -> None:
+        await Service(settings).start()
+
+    with pytest.raises(ConfigError, match=r"receivers\.kafka: No such configuration property"):
+        asyncio.run(main())

@@ -1,0 +1,92 @@
+"""Apache Kafka, one node on 127.0.0.1, for tests that need the broker that users have.
+
+The jars come from Maven Central, once, into ``RIGHTCALL_TEST_KAFKA``, a folder outside the repository. Without that variable,
+Java or Maven, the tests that need it are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.collector_process import free_port
+from tests.waiting import wait_for
+
+VERSION = "4.1.0"
+_POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>tests</groupId><artifactId>kafka</artifactId><version>1</version><dependencies>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version></dependency>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{VERSION}</version></dependency>
+<dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
+</dependencies></project>"""
+
+
+def installed() -> Path:
+    """The folder of the jars; skips the test where there are none and none can be had."""
+    place = os.environ.get("RIGHTCALL_TEST_KAFKA")
+    if not place:
+        pytest.skip("RIGHTCALL_TEST_KAFKA is not set to a folder for Apache Kafka")
+    java, maven = shutil.which("java"), shutil.which("mvn")
+    if java is None:
+        pytest.skip("there is no Java, which Apache Kafka needs")
+    jars = Path(place) / f"kafka-{VERSION}"
+    if not jars.is_dir():
+        if maven is None:
+            pytest.skip("there is no Maven to get Apache Kafka with")
+        Path(place).mkdir(parents=True, exist_ok=True)
+        (Path(place) / "pom.xml").write_text(_POM)
+        unfinished = Path(place) / "unfinished"
+        command = [maven, "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={unfinished}"]
+        subprocess.run([*command, "-DincludeScope=runtime"], cwd=place, check=True)
+        unfinished.rename(jars)
+    return jars
+
+
+class Broker:
+    """A broker with its data in ``folder``; use as a context manager. It keeps its port and data over ``restart``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._jars, self._folder = installed(), folder
+        port, controller = free_port(), free_port()
+        self.address = f"127.0.0.1:{port}"
+        self._settings = folder / "server.properties"
+        self._settings.write_text(
+            "\n".join([
+                "process.roles=broker,controller", "node.id=1", f"controller.quorum.voters=1@127.0.0.1:{controller}",
+                f"listeners=PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{controller}",
+                f"advertised.listeners=PLAINTEXT://{self.address}", "controller.listener.names=CONTROLLER",
+                f"log.dirs={folder / 'data'}", "offsets.topic.replication.factor=1", "offsets.topic.num.partitions=1",
+                "transaction.state.log.replication.factor=1", "transaction.state.log.min.isr=1",
+                "share.coordinator.state.topic.replication.factor=1", "share.coordinator.state.topic.min.isr=1",
+                "group.initial.rebalance.delay.ms=0",
+            ])
+        )  # fmt: skip
+        format_it = ["kafka.tools.StorageTool", "format", "-t", "rightcallTestsAAAAAAAA", "-c", str(self._settings)]
+        subprocess.run(self._java(*format_it), check=True, capture_output=True)
+
+    def _java(self, *arguments: str) -> list[str]:
+        return ["java", "-Xmx384m", "-XX:+UseSerialGC", "-cp", f"{self._jars}/*", *arguments]
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(self._java("kafka.Kafka", str(self._settings)), stdout=log, stderr=log)
+        wait_for(
+            lambda: self._process.poll() is not None or b"Kafka Server started" in (self._folder / "log").read_bytes()
+        )
+
+    def stop(self) -> None:
+        """Stop it."""
+        self._process.terminate()
+        self._process.wait(60)
+
+    def __enter__(self) -> Broker:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()

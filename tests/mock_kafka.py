@@ -1,0 +1,50 @@
+"""librdkafka's mock cluster: a broker in this process, for what needs none of Kafka's own."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tests import otlp_data as data
+from tests.waiting import PATIENCE
+
+TOPIC, GROUP = "spans", "rightcall"
+
+
+class Cluster:
+    """A mock cluster, which lives in a producer."""
+
+    def __init__(self) -> None:
+        self._home = Producer({"bootstrap.servers": "none", "test.mock.num.brokers": 1, "log_level": 0})
+        (broker,) = self._home.list_topics(timeout=30).brokers.values()
+        self.address = f"{broker.host}:{broker.port}"
+        self._producer = Producer({"bootstrap.servers": self.address})
+
+    def write(self, *spans: Any, value: bytes | None = None, topic: str = TOPIC) -> None:
+        """Write one message, keyed by the trace of the first span."""
+        key = spans[0].trace_id.hex() if spans else "x"
+        self._producer.produce(topic, data.traces(*spans).SerializeToString() if value is None else value, key)
+        self._producer.flush(30)
+
+    def committed(self, partitions: int = 4) -> dict[int, tuple[int, str]]:
+        consumer = Consumer({"bootstrap.servers": self.address, "group.id": GROUP})
+        try:
+            found = consumer.committed([TopicPartition(TOPIC, number) for number in range(partitions)], timeout=30)
+            return {place.partition: (place.offset, place.metadata or "") for place in found if place.offset >= 0}
+        finally:
+            consumer.close()
+
+    def read_all(self, topic: str, count: int) -> list[Any]:
+        """Returns the first messages of a topic."""
+        group = {"group.id": os.urandom(4).hex(), "auto.offset.reset": "earliest"}
+        consumer = Consumer({"bootstrap.servers": self.address, **group})
+        try:
+            consumer.subscribe([topic])
+            found: list[Any] = []
+            while len(found) < count:
+                found += consumer.consume(count, PATIENCE)
+            return found
+        finally:
+            consumer.close()
