@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 MAX_BUFFERED: Final = 16 << 20
 """Bytes of messages that were read and not taken; beyond them all partitions are paused."""
-_BATCH: Final = 500  # messages read at once
+_BATCH: Final = 50  # messages read at once, however large they are
 _POLL: Final = 0.1  # seconds
 _CALL: Final = 10.0  # seconds that a question to the brokers may take
 _LEAVE: Final = 5.0  # seconds in which what was made of a partition may be delivered before it moves

@@ -217,7 +217,7 @@ def test_where_nothing_is_taken_no_more_than_so_much_is_read(tmp_path: Path, clu
         await receiver.shutdown()
 
     for _ in range(count):
-        cluster.write(data.span(1, pad="x" * 100_000), topic="full")
+        cluster.write(data.span(1, trace_id=os.urandom(16), pad="x" * 100_000), topic="full")
     asyncio.run(main())
 
 
