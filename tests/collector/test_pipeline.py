@@ -498,6 +498,9 @@ def test_scoring_is_cut_short_when_its_budget_is_spent(bench: Bench, tmp_path: P
 
 
 CONDITIONAL = {
+    "kafka_unread_messages": "with receivers.kafka",
+    "kafka_uncommitted_messages": "with receivers.kafka",
+    "kafka_moved_traces": "with receivers.kafka",
     "runs_unscored": "a run without a verdict",
     "intents": "rules with intents",
     "unobserved_arguments": "a rule that constrains arguments",
