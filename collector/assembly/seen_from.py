@@ -30,7 +30,7 @@ class SeenFrom:
     def topic(cls) -> SeenFrom:
         """Returns that of a topic which is not read from its beginning: ``began`` says from when on it is."""
         seen_from = cls(0, 0.0, 0.0)
-        seen_from._joined_ns = -1  # noqa: SLF001 - it joins nothing
+        seen_from._joined_ns = -1
         return seen_from
 
     def began(self, first_ns: int) -> None:
