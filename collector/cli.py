@@ -81,6 +81,9 @@ def _parser() -> argparse.ArgumentParser:
         "--min-runs", type=_count, default=1, metavar="N",
         help="exit 1 when fewer than N are pass or fail; without rules, when fewer are found (default: 1)",
     )  # fmt: skip
+    score.add_argument(
+        "--verbose", action="store_true", help="also say, on stderr, what was not read or only by its shape, by scope"
+    )
     score.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     score.set_defaults(command=_score)
 
@@ -194,6 +197,8 @@ def _score(options: argparse.Namespace) -> int:
     from collector.runs.rows import row_of  # noqa: PLC0415
     from collector.scoring.rule_files import load_rules  # noqa: PLC0415
     from collector.service.log_config import RepeatLimit  # noqa: PLC0415
+    from collector.telemetry.blind_spots import blind_spots, sentences  # noqa: PLC0415
+    from collector.telemetry.metrics import Telemetry  # noqa: PLC0415
 
     if logging.lastResort is not None:
         logging.lastResort.addFilter(RepeatLimit())
@@ -201,12 +206,15 @@ def _score(options: argparse.Namespace) -> int:
     for remark in rules.remarks:
         if remark.is_mistake:
             write_lines(f"warning: {remark.text}", sys.stderr)
-    rows = [row_of(verdict) for verdict in score_files(options.paths, rules)]
+    telemetry = Telemetry()
+    rows = [row_of(verdict) for verdict in score_files(options.paths, rules, telemetry=telemetry)]
     gate = Gate(options.fail_on, options.min_runs, options.min_accuracy, options.fail_under, bool(options.rules))
     objections = gate.objections(tally(rows))
     sys.stdout.write(report.FORMATS[options.format](rows, objections))
     for rule, scorer in rules.judges({row["rule"] for row in rows}):
         write_lines(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has", sys.stderr)
+    if options.verbose:
+        write_lines("\n".join(sentences(blind_spots(telemetry))), sys.stderr)
     for objection in objections:
         write_lines(f"rightcall score: not met: {objection}", sys.stderr)
     return FAILED if objections else SUCCESS

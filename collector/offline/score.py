@@ -24,15 +24,21 @@ _CONVERSATIONS = ConversationsConfig(
 )
 
 
-def score_files(paths: Iterable[Path], rules: LoadedRules, dimensions: Sequence[str] = ()) -> list[Verdict]:
+def score_files(
+    paths: Iterable[Path],
+    rules: LoadedRules,
+    dimensions: Sequence[str] = (),
+    telemetry: Telemetry | None = None,
+) -> list[Verdict]:
     """The verdicts of every agent run in the files, then of their conversations. Raises InputError.
 
     Each folder is one set of traces. Attributes of runs are taken from their model requests too if they are ``dimensions``.
+    What is read is counted in ``telemetry``.
     """
     verdicts: list[Verdict] = []
     for path in paths:
         for files in trace_sets(path):
-            _feed(read_set(files), rules, verdicts.append, dimensions)
+            _feed(read_set(files), rules, verdicts.append, dimensions, telemetry)
     return verdicts
 
 
@@ -55,11 +61,12 @@ def _feed(
     rules: LoadedRules,
     on_verdict: Callable[[Verdict], None],
     dimensions: Sequence[str] = (),
+    telemetry: Telemetry | None = None,
 ) -> None:
     clock = Clock(now=lambda: 0.0, wall_ns=lambda: 0)
     exporters = ExportersConfig(prometheus=PrometheusExporterConfig(dimensions=list(dimensions)))
     config = Config(traces=_LIMITS, conversations=_CONVERSATIONS, exporters=exporters)
-    pipeline = Pipeline(config, rules, Telemetry(), None, clock, on_verdict, user_input=True)
+    pipeline = Pipeline(config, rules, telemetry or Telemetry(), None, clock, on_verdict, user_input=True)
     for place, signal, request in requests:
         try:
             pipeline.receive(signal, request, "file")

@@ -66,6 +66,8 @@ class Run:
     """Pairs of clocks that contradict one another."""
     is_below_missing: bool = False
     """A span above it was not received, and should be: what else happened there is unknown."""
+    scope: str = ""
+    """The instrumentation scope of its anchor."""
 
 
 def reconstruct(
@@ -116,7 +118,7 @@ def _rebuild(
             context.service, context.dialect, context.attributes, _trajectory(calls, context.user_input, doubts),
             tuple([call.span_id for call in calls]), run_spans.started_by, _start_of(run_spans), None, context.contents,
             tuple([call.resource for call in calls]), wrong_clocks,
-            bool(run_spans.missing_ancestor),
+            bool(run_spans.missing_ancestor), "" if run_spans.anchor is None else run_spans.anchor.scope,
         ))  # fmt: skip
     return runs
 

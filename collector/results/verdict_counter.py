@@ -51,6 +51,8 @@ class VerdictCounter:
             if not telemetry.is_within("route_agent", route, agent):
                 route = agent = OVERFLOW
             self._add(telemetry.runs_unscored, (reason, route, agent), run.trace_id)
+        if "nothing_recorded" in verdict.doubts:
+            self._add(telemetry.unread_runs, (telemetry.label("scope", run.scope),), run.trace_id)
         if run.found_intent is not None:
             self._add(telemetry.intents, (run.found_intent.by,))
         if verdict.rule is not None and verdict.label in _COUNTED:

@@ -11,7 +11,10 @@ from collector.config.memory import memory_budget
 from collector.config.model import Config
 from collector.console.app import Console
 from collector.service.admin_hosts import is_own_host
+from collector.telemetry.blind_spots import blind_spots
+from collector.telemetry.metrics import Telemetry
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
+from scorers.quoting import json_line
 
 _SECRET = ("headers", "extra_body")
 _URL = re.compile(r"^(\w[\w+.-]*://)(.*@)?([^?#]*)([?#].*)?$", re.DOTALL)
@@ -30,14 +33,14 @@ class Health:
 
 
 class AdminServer(HttpServer):
-    """Serves /livez, /readyz, /config without what may be a secret, and the console with its JSON.
+    """Serves /livez, /readyz, /config without what may be a secret, /unread, and the console with its JSON.
 
     Probes are answered whatever name they ask for; everything else only under a name of our own.
     """
 
-    def __init__(self, config: Config, health: Health, console: Console) -> None:
+    def __init__(self, config: Config, health: Health, console: Console, telemetry: Telemetry) -> None:
         super().__init__(config.admin.endpoint)
-        self._config, self._health, self._console = config, health, console
+        self._config, self._health, self._console, self._telemetry = config, health, console, telemetry
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -50,10 +53,12 @@ class AdminServer(HttpServer):
             await respond(send, 403, b"unknown Host; add it to admin.allowed_hosts\n", "text/plain")
         elif path == "/config":
             await respond(send, 200, _shown(self._config), "application/json")
+        elif path == "/unread":
+            await respond(send, 200, json_line(blind_spots(self._telemetry)).encode() + b"\n", "application/json")
         elif self._console.owns(path):
             await self._console.handle(scope, receive, send)
         else:
-            await respond(send, 404, b"see /livez, /readyz, /config and /console\n", "text/plain")
+            await respond(send, 404, b"see /livez, /readyz, /config, /unread and /console\n", "text/plain")
 
 
 def _host(scope: Scope) -> str:

@@ -104,7 +104,7 @@ class Service:
         self.grpc = OtlpGrpcReceiver(protocols.grpc, intake) if protocols.grpc else None
         self.http = OtlpHttpReceiver(protocols.http, intake) if protocols.http else None
         self.prometheus = PrometheusExporter(config.exporters.prometheus, self.telemetry)
-        self.admin = AdminServer(config, self.health, Console(config, store))
+        self.admin = AdminServer(config, self.health, Console(config, store), self.telemetry)
         for listener, server in (("otlp_http", self.http), ("prometheus", self.prometheus), ("admin", self.admin)):
             if server is not None:
                 server.on_accept_failure = self.telemetry.child(self.telemetry.accept_failures, listener).inc

@@ -202,12 +202,7 @@ class Telemetry:
         self.dropped_spans = self._counter(
             "dropped_spans", "Spans not forwarded, by stage and reason.", "stage", "reason"
         )
-        self.unread_spans = self._counter(
-            "unread_spans", "Spans that look like an agent's and that no dialect can read.", "scope"
-        )
-        self.shape_spans = self._counter(
-            "shape_spans", "Spans of no known dialect, read by the words of their attributes and name.", "scope"
-        )
+        self._measure_reading()
         self.label_overflow = self._counter(
             "label_overflow", "Label values, or combinations of them (route_intent), replaced by __other__.", "label"
         )
@@ -221,6 +216,17 @@ class Telemetry:
         self._max_label_values, self.dimensions = max_label_values, tuple(dimensions)
         self._kept: defaultdict[str, set[str | tuple[str, ...]]] = defaultdict(set)
         self._children: dict[tuple[Any, ...], Any] = {}
+
+    def _measure_reading(self) -> None:
+        self.unread_spans = self._counter(
+            "unread_spans", "Spans that look like an agent's and that no dialect can read.", "scope"
+        )
+        self.shape_spans = self._counter(
+            "shape_spans", "Spans of no known dialect, read by the words of their attributes and name.", "scope"
+        )
+        self.unread_runs = self._counter(
+            "unread_runs", "Runs of which nothing that was recorded tells what they called.", "scope"
+        )
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
         self.table.append(MetricInfo(name, Counter, labels, documentation))

@@ -341,6 +341,13 @@ HEALTH: Sequence[Panel] = (
         "Look like an agent's, but no dialect reads them.",
     ),
     counter_panel(
+        "rightcall_unread_runs_total",
+        "scope",
+        "cps",
+        "Unread runs",
+        "Nothing that was recorded tells what they called.",
+    ),
+    counter_panel(
         "rightcall_shape_spans_total",
         "scope",
         "cps",

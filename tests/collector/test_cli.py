@@ -283,3 +283,19 @@ def test_reports_are_utf8_whatever_the_locale(folder: Path, form: str) -> None:
         capture_output=True, check=True,
     )  # fmt: skip
     assert "助手" in told.stdout.decode()
+
+
+def test_score_says_what_was_not_read(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = data.span(2, 1, "tool:pay", acme__payload="x", toolArgs='{"order": 7}')
+    unread = data.span(3, 1, "step", gen_ai__system="x")
+    request = data.traces(data.span(1), shown, unread, scope="acme").SerializeToString()
+    path = tmp_path / "run.pb"
+    path.write_bytes(request)
+
+    assert main(["score", "--verbose", "--format", "jsonl", str(path)]) == 0
+    output = capsys.readouterr()
+    assert output.err.splitlines() == ["spans read by their shape: 1 of scope acme", "spans not read: 1 of scope acme"]
+    assert len(output.out.splitlines()) == 1
+
+    main(["score", "--verbose", str(folder / "good.pb")])
+    assert capsys.readouterr().err.startswith("every span that looks like an agent's was read")

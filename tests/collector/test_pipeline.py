@@ -29,6 +29,7 @@ from collector.scoring import embeddings
 from collector.scoring.rule_files import load_rules
 from collector.scoring.select_and_score import Scored, Scoring
 from collector.scoring.verdict import Verdict
+from collector.telemetry.blind_spots import blind_spots
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.harness import WEATHER_RULES, Bench
@@ -526,6 +527,8 @@ CONDITIONAL = {
     "dropped_spans": "a repeated span",
     "unread_spans": "a span no dialect can read",
     "shape_spans": "a span of an unknown tracer",
+    "unread_runs": "a run of which nothing was recorded",
+    "runs_not_stored": "a store of runs that is full or cannot be written",
     "label_overflow": "more label values than allowed",
     "rules_info": "set by the service when it loads rules",
     "rules_reload_failures": "a rule file that cannot be reloaded",
@@ -561,3 +564,10 @@ def test_spans_of_unknown_tracers_are_read_whole_and_counted_by_scope(bench: Ben
     (verdict,) = [verdict for verdict in bench.verdicts if verdict.scope == "run"]
     assert [(call.name, call.arguments) for call in verdict.run.trajectory.calls] == [("pay", {"order": 7})]
     assert [bench.value(f"{name}_total", scope="acme") for name in ("shape_spans", "unread_spans")] == [1, 1]
+
+
+def test_runs_of_which_nothing_was_recorded_are_counted_by_scope(bench: Bench) -> None:
+    bench.pipeline.receive("traces", data.traces(data.agent(1), scope="acme").SerializeToString(), "test")
+    bench.pipeline.drain("shutdown")
+    assert bench.value("unread_runs_total", scope="acme") == 1
+    assert blind_spots(bench.telemetry) == {"shape_spans": {}, "unread_spans": {}, "unread_runs": {"acme": 1}}

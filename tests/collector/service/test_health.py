@@ -12,6 +12,7 @@ import pytest
 from collector.config.model import Config
 from collector.console.app import Console
 from collector.service.health import AdminServer, Health
+from collector.telemetry.metrics import Telemetry
 
 LOCAL = ["localhost", "LOCALHOST:13133", "127.0.0.1", "10.1.2.3:13133", "[::1]:13133", "[fe80::1]", "rightcall:13133",
          "rightcall.monitoring.svc.cluster.local:13133", "rightcall.monitoring.svc", "localhost."]  # fmt: skip
@@ -33,10 +34,12 @@ SECRETS: dict[str, Any] = {
 }
 
 
-def ask(path: str, health: Health, host: str = "localhost", **config: Any) -> httpx.Response:
+def ask(
+    path: str, health: Health, host: str = "localhost", telemetry: Telemetry | None = None, **config: Any
+) -> httpx.Response:
     async def run() -> httpx.Response:
         settings = Config.model_validate({"admin": {"endpoint": "127.0.0.1:0"}, **config})
-        server = AdminServer(settings, health, Console(settings, None))
+        server = AdminServer(settings, health, Console(settings, None), telemetry or Telemetry())
         await server.start()
         async with httpx.AsyncClient(trust_env=False) as client:
             answer = await client.get(f"http://127.0.0.1:{server.port}{path}", headers={"host": host})
@@ -89,3 +92,13 @@ def test_more_names_can_be_allowed() -> None:
 def test_an_unknown_path_says_what_there_is() -> None:
     answer = ask("/", Health())
     assert (answer.status_code, "/readyz" in answer.text) == (404, True)
+
+
+def test_what_is_not_read_is_listed_by_scope() -> None:
+    telemetry = Telemetry()
+    telemetry.child(telemetry.shape_spans, telemetry.label("scope", "acme")).inc(3)
+
+    answer = ask("/unread", Health(), telemetry=telemetry)
+
+    assert answer.json() == {"shape_spans": {"acme": 3}, "unread_spans": {}, "unread_runs": {}}
+    assert ask("/unread", Health(), host="attacker.example").status_code == 403

@@ -1,0 +1,44 @@
+"""What was received and could not be read, or only by its shape, by the name of the instrumentation scope that wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collector.telemetry.metrics import Telemetry
+
+BlindSpots = dict[str, dict[str, int]]
+"""By metric, without its prefix and suffix: how many of each scope. As bounded as the metrics' labels are."""
+
+
+def blind_spots(telemetry: Telemetry) -> BlindSpots:
+    """Returns the spans that were read by their shape, those that were not read, and the runs without anything readable."""
+    counters = {
+        "shape_spans": telemetry.shape_spans,
+        "unread_spans": telemetry.unread_spans,
+        "unread_runs": telemetry.unread_runs,
+    }
+    return {
+        name: {
+            sample.labels["scope"]: int(sample.value)
+            for family in counter.collect()
+            for sample in family.samples
+            if sample.name.endswith("_total")
+        }
+        for name, counter in counters.items()
+    }
+
+
+def sentences(spots: BlindSpots) -> Iterator[str]:
+    """Yield a line for each scope, the most frequent first; one line if there is nothing to tell."""
+    for name, what in _WHAT.items():
+        for scope, count in sorted(spots[name].items(), key=lambda item: (-item[1], item[0])):
+            yield f"{what}: {count} of scope {scope or '(none)'}"
+    if not any(spots.values()):
+        yield "every span that looks like an agent's was read, and every run has something readable"
+
+
+_WHAT = {
+    "shape_spans": "spans read by their shape",
+    "unread_spans": "spans not read",
+    "unread_runs": "runs with nothing readable",
+}
