@@ -204,6 +204,8 @@ class RequestPipeline:
                 withheld.add(index)
             if disposition is Disposition.LATE:
                 self._telemetry.late_spans.inc()
+            elif disposition is Disposition.LEFT_OUT:
+                self._count_left_out(span)
             elif disposition is Disposition.DUPLICATE:
                 self._telemetry.child(self._telemetry.dropped_spans, "assembly", "duplicate").inc()
         cut = not scope.whole or self._redaction.pass_through  # what is not looked at must not leave
@@ -218,6 +220,12 @@ class RequestPipeline:
         taken.withheld_count += len(withheld)
         if journaled:
             taken.journaled.append((scope.envelope, journaled))
+
+    def _count_left_out(self, span: GenAISpan) -> None:
+        """Count the run of an agent whose trace is full: it gets no verdict."""
+        if span.role == Role.AGENT:
+            agent = self._telemetry.label("agent", span.name)
+            self._telemetry.child(self._telemetry.runs_unscored, "max_spans", "", agent).inc()
 
     # ---- log records
 

@@ -66,6 +66,8 @@ class Disposition(Enum):
     """Forward it; its run already has a verdict, which may be revised."""
     DUPLICATE = auto()
     """Drop it: it is held, or was exported."""
+    LEFT_OUT = auto()
+    """Forward it; its trace has ``max_spans`` already."""
 
 
 class _ScoredRuns:
@@ -148,15 +150,14 @@ class Assembler:
             trace = self._reopen(trace_id, key, now) or self._begin(trace_id, now)
         if key in trace.spans or key in trace.seen:
             return Disposition.DUPLICATE if trace.was_held(key) else Disposition.FORWARD
+        if self._is_full(trace):
+            return self._leave_out(trace, now)
         if trace.state is not TraceState.OPEN:  # most are, and stay so
             trace.apply(TraceEvent.ARRIVED)
         trace.touched = now
         if trace.waiting:
             self._resume(trace)
             self._deadlines.schedule(trace_id, self._deadline(trace))
-        if len(trace.spans) + len(trace.seen) >= self._config.max_spans:
-            trace.truncated = True
-            return Disposition.FORWARD
         late = trace.state is TraceState.REOPENED and self._has_verdict(trace, span)
         if late and trace.seen:  # the calls it would be scored with are gone: its verdict stays as it is
             trace.seen[key] = False
@@ -324,8 +325,8 @@ class Assembler:
 
     def _reopen(self, trace_id: bytes, key: bytes | int, now: float) -> Trace | None:
         trace = self._closed.get(trace_id)
-        if trace is None or key in trace.spans or key in trace.seen:
-            return trace  # a repeated span reopens nothing
+        if trace is None or key in trace.spans or key in trace.seen or self._is_full(trace):
+            return trace  # a repeated span reopens nothing, nor does one that is not kept
         self._closed.pop(trace_id)
         self.held.bytes += trace.size
         known = self._unclaimed.claim(trace_id)
@@ -335,6 +336,18 @@ class Assembler:
         self._open[trace_id] = trace
         self._deadlines.schedule(trace_id, now + self._config.settle)
         return trace
+
+    def _leave_out(self, trace: Trace, now: float) -> Disposition:
+        """Forward a span of a trace that is full; if it is open, its verdict says that something is missing."""
+        if trace.state is not TraceState.CLOSED:
+            trace.truncated, trace.touched = True, now
+            if trace.waiting:
+                self._resume(trace)
+                self._deadlines.schedule(trace.trace_id, self._deadline(trace))
+        return Disposition.LEFT_OUT
+
+    def _is_full(self, trace: Trace) -> bool:
+        return len(trace.spans) + len(trace.seen) >= self._config.max_spans
 
     def _resume(self, trace: Trace) -> None:
         """Wait no longer, and forget what the trace was scored as."""

@@ -87,7 +87,7 @@ class Telemetry:
         self.runs_unscored = self._counter(
             "runs_unscored",
             "Agent runs that neither pass nor fail: by the doubt that leaves them undecided, or `no_rule`, "
-            "`error` (of a scorer), `internal` (of the collector).",
+            "`max_spans` (its trace has them already), `error` (of a scorer), `internal` (of the collector).",
             "reason",
             "route",
             "agent",

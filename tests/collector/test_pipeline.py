@@ -215,6 +215,22 @@ def test_a_late_call_revises_the_event_and_counts_once(bench: Bench) -> None:
     assert bench.value("runs_total", release="root") == 1
 
 
+def test_every_turn_of_a_session_has_a_verdict_or_is_counted(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, traces={"max_spans": 9})
+    for turn in range(1, 11):
+        first = 10 * turn
+        tools = [data.tool(first + at, first, name) for at, name in ((1, "get_weather"), (2, "send_email"))]
+        bench.send(*tools, data.agent(first, parent=1, at=turn, flags=0x301))
+        bench.wait(40)
+
+    assert len(bench.verdicts) == 3
+    assert bench.value("runs_unscored_total", reason="max_spans", route="", agent="helper") == 7
+    assert len(bench.out()) == 30
+    assert bench.pipeline.open_traces == 0
+    bench.send(data.agent(110, parent=1, at=11, flags=0x301))
+    assert bench.pipeline.open_traces == 0, "a span that is not kept opens nothing"
+
+
 def test_duplicates_change_nothing(bench: Bench) -> None:
     for _ in range(3):
         bench.send(*GOOD_RUN[1:])
