@@ -2,6 +2,7 @@
 
     RightcallError
     ├── ConfigError              a configuration or rule file is wrong: shown to its author, exit code 1 or 2
+    │   └── ListenError          an address of it cannot be listened on
     ├── JudgeError               the judge gave no usable answer; the reason says whether a retry can help
     └── CollectorError           a request was refused; retryable unless a subclass says otherwise
         ├── RefusedError         the collector is at a limit: slow down, then retry
@@ -27,6 +28,14 @@ class RightcallError(Exception):
 
 class ConfigError(RightcallError):
     """A configuration or rule file is wrong. The message has a line for each mistake, with file, line and fix."""
+
+
+class ListenError(ConfigError):
+    """Nothing can be received at ``endpoint``: it is in use, or no address of this machine."""
+
+    def __init__(self, endpoint: str, reason: str) -> None:
+        super().__init__(f"cannot listen on {endpoint}: {reason}")
+        self.endpoint = endpoint
 
 
 JudgeReason = Literal[

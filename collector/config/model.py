@@ -22,8 +22,11 @@ from collector.config.exporters import ExportersConfig, OtlpExporterConfig
 from collector.config.fields import Duration, Listen, LocalPath, Section
 from collector.config.judge import JudgeConfig
 from collector.config.kafka import KafkaReceiverConfig
+from collector.config.listeners import clashes
 from collector.config.machine import memory_bytes
+from collector.config.patterns import checked_pattern
 from collector.config.yaml_documents import Document, Where, environment, load_yaml, nearest
+from scorers.wording import plain_words
 
 
 def _lower(value: Any) -> Any:
@@ -250,7 +253,7 @@ class RedactionConfig(Section):
     """
 
     attributes: list[str] = Field([], examples=[["gen_ai.tool.call.arguments", "gen_ai.*.messages"]])
-    patterns: list[str] = Field([], examples=[["\\b[0-9]{13,16}\\b"]])
+    patterns: list[Annotated[str, AfterValidator(checked_pattern)]] = Field([], examples=[["\\b[0-9]{13,16}\\b"]])
     pass_through: bool = False
 
 
@@ -347,9 +350,12 @@ def load_config(path: Path) -> Config:
     """Read a configuration file; paths in it are relative to its folder. Raises ConfigError with every mistake."""
     document = load_yaml(path, environment())
     try:
-        return Config.model_validate(_without_nulls(document.data), context=path.parent)
+        config = Config.model_validate(_without_nulls(document.data), context=path.parent)
     except ValidationError as error:
         raise document.error(_mistakes(document, error)) from None
+    if mistakes := list(clashes(config)):
+        raise document.error(mistakes)
+    return config
 
 
 def _without_nulls(data: Any) -> Any:
@@ -366,7 +372,8 @@ def _mistakes(document: Document, error: ValidationError) -> list[tuple[Where, s
         if item["type"] == "extra_forbidden":
             mistakes.append((where, nearest(str(where[-1]), _known_keys(where[:-1]))))
         else:
-            mistakes.append((where, item["msg"].removeprefix("Value error, ")))
+            secret_or_text = item["type"] == "string_type"
+            mistakes.append((where, plain_words(item | {"input": None} if secret_or_text else item)))
     return mistakes
 
 

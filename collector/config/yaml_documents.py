@@ -205,7 +205,7 @@ class _Reader:
                 raise ConfigError(f"{self._path}:{line}: a key must be a text, not a list or a mapping")
             key = self._text(key_node.value, line)  # as written: `on: x` has the key "on", not true
             if key in result:
-                raise ConfigError(f"{self._path}:{line}: {'.'.join(map(str, (*where, key)))}: duplicate key")
+                raise ConfigError(f"{self._path}:{line}: {'.'.join(map(str, (*where, key)))}: duplicate key; keep one")
             result[key] = self.read(value_node, (*where, key))
             self.lines[(*where, key)] = line
         return result

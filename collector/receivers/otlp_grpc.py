@@ -20,7 +20,7 @@ import grpc.aio
 
 from collector.component import SIGNALS, Intake, Signal
 from collector.config.model import GrpcServerConfig, ServerTlsConfig
-from collector.errors import CollectorError, ConfigError, DecodeError, RefusedError, TooSlowError
+from collector.errors import CollectorError, ConfigError, DecodeError, ListenError, RefusedError, TooSlowError
 from collector.in_flight import Reservation
 from collector.otlp import status
 from collector.transport.credentials import BearerTokens, WatchedFiles, read_file, server_context
@@ -72,7 +72,8 @@ class OtlpGrpcReceiver:
         try:
             self.port = self._listen(server)
         except RuntimeError as error:
-            raise ConfigError(f"cannot listen on {self._config.endpoint}: {error}") from None
+            reason = str(error).partition("; set GRPC_VERBOSITY")[0]
+            raise ListenError(self._config.endpoint, f"{reason}: in use, or no address of this machine") from None
         self._server = server
         await server.start()
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import translate
 
-import re2
-
 from collector.config.model import RedactionConfig
-from collector.errors import ConfigError
+from collector.config.patterns import compile_pattern
 from collector.otlp import lazy
 from collector.otlp.redact import MASK, MAX_WORK, Redactor
 from collector.otlp.structure import Group
@@ -24,9 +22,8 @@ class Redaction:
     """Redacts by ``config``. Patterns are matched in linear time, whatever is sent."""
 
     def __init__(self, config: RedactionConfig) -> None:
-        """Raises ConfigError where a pattern is none."""
-        keys = [_compile(translate(glob).replace(r"\Z", r"\z")) for glob in config.attributes]
-        patterns = [_compile(pattern) for pattern in config.patterns]
+        keys = [compile_pattern(translate(glob).replace(r"\Z", r"\z")) for glob in config.attributes]
+        patterns = [compile_pattern(pattern) for pattern in config.patterns]
         self.pass_through = config.pass_through and bool(keys or patterns)
         self.active = bool(keys or patterns)
         self._known: dict[bytes, bool] = {}
@@ -71,13 +68,3 @@ class Redaction:
             return text
         masked, count = self._masked(text.encode("utf-8", "replace"), MAX_WORK)
         return (masked if count < MAX_WORK else MASK).decode("utf-8", "replace")
-
-
-def _compile(pattern: str) -> re2.Pattern:
-    options = re2.Options()
-    options.log_errors = False
-    options.encoding = re2.Options.Encoding.LATIN1  # bytes as they are: invalid UTF-8 must not hide anything
-    try:
-        return re2.compile(pattern.encode(), options)
-    except re2.error as error:
-        raise ConfigError(f"redact: {pattern!r} is not a regular expression: {error}") from None

@@ -125,10 +125,10 @@ def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
     for document, file in read:
         path = document.path
         results = run_tests(file, rules.set)
-        failures = [result for result in results if not result.passed]
+        failures = [(index, result) for index, result in enumerate(results) if not result.passed]
         passed = passed and not failures
         lines.append(f"{path}: {len(file.rules)} rules, {len(results) - len(failures)} of {len(results)} tests pass")
-        lines += [f"{path}: {failure.text}" for failure in failures]
+        lines += [f"{document.place(('tests', index))}: {failure.text}" for index, failure in failures]
         lines += [f"{path}: {name} is {origin}" for name, origin in _origins(file)]
         lines += [
             f"{path}: {scorer} of rule {rule} needs a judge, which only `rightcall run` has: not tested"

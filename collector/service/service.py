@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from collector.clock import SYSTEM_CLOCK
 from collector.component import SIGNALS, Component
 from collector.config.exporters import SendingQueueConfig
+from collector.config.listeners import listeners
 from collector.config.memory import MemoryBudget, memory_budget
 from collector.config.model import Config
 from collector.console.app import Console
 from collector.delivery.outbox import Outbox, Outlet
 from collector.delivery.sending_queue import SendingQueue
-from collector.errors import CollectorError
+from collector.errors import CollectorError, ConfigError, ListenError
 from collector.exporters.debug import DebugExporter
 from collector.exporters.file import FileExporter
 from collector.exporters.kafka import KafkaExporter
@@ -190,6 +191,10 @@ class Service:
                 for part in reversed(parts):
                     await part.start()
             await self._recover()
+        except ListenError as error:
+            await self.shutdown()
+            keys = [".".join(where) for where, endpoint in listeners(self._config) if endpoint == error.endpoint]
+            raise ConfigError(f"{', '.join(keys)}: {error}; stop what uses it, or set another port") from None
         except BaseException:
             await self.shutdown()
             raise

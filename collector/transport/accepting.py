@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import ssl
 from collections.abc import Callable, Sized
 from typing import Any, Final
 
-from collector.errors import ConfigError
+from collector.errors import ListenError
 
 _log = logging.getLogger(__name__)
 ACCEPT_PAUSE: Final = 0.5
@@ -22,13 +23,16 @@ _LOG_INTERVAL: Final = 60.0  # seconds between two log lines on that
 
 
 def bind(endpoint: str) -> socket.socket:
-    """Returns a socket that listens on host:port. Raises ConfigError where the address is in use or not local."""
+    """Returns a socket that listens on host:port. Raises ListenError where the address is in use or not local."""
     host, _, port = endpoint.rpartition(":")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host.strip("[]"), int(port)), family=family, backlog=1024)
-    except (OSError, UnicodeError) as error:  # UnicodeError: no host name
-        raise ConfigError(f"cannot listen on {endpoint}: {getattr(error, 'strerror', None) or error}") from None
+    except UnicodeError as error:  # no host name
+        raise ListenError(endpoint, str(error)) from None
+    except OSError as error:
+        is_of_resolver = error.errno is None or error.errno < 0
+        raise ListenError(endpoint, str(error.strerror) if is_of_resolver else os.strerror(error.errno or 0)) from None
     listener.setblocking(False)
     # Connections inherit it. Without it the body of an answer waits for the sender to acknowledge its head, 40 ms or more.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -87,7 +87,7 @@ class Repeat(Strict):
     @model_validator(mode="after")
     def _ordered(self) -> Repeat:
         if self.max is not None and self.max < max(self.min, 1):
-            raise ValueError(f"max {self.max} is below {max(self.min, 1)}")
+            raise ValueError(f"max {self.max} is below min {max(self.min, 1)}")
         return self
 
 

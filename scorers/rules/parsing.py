@@ -134,9 +134,14 @@ def _problem(details: ErrorDetails, data: object) -> Problem:
     path = _document_path(loc, data)
     if kind == "extra_forbidden":
         key = str(loc[-1])
-        return Problem(path, f"unknown key {key}{nearest(key, _known_keys(loc[:-1]))}")
+        hint = nearest(key, _known_keys(loc[:-1])) or _hint(loc[:-1], key)
+        return Problem(path, f"unknown key {key}{hint}")
+    if kind == "missing" and len(loc) > 1 and loc[-2] in rules.CONSTRAINTS_OF_TWO:
+        return Problem(path, f"is missing; {loc[-2]} takes two tools")
     if kind == "missing":
         return Problem(path, f"{loc[-1]} is missing" if isinstance(loc[-1], str) else "is missing")
+    if not path and kind in {"model_type", "model_attributes_type", "dict_type"}:
+        return Problem(path, "must be a mapping with the keys rules, intents and tests")
     if kind == "duplicate_name":
         clash = details["ctx"]
         message = f"{clash['list']} must have different names, and one before is named {clash['name']} too"
@@ -146,6 +151,13 @@ def _problem(details: ErrorDetails, data: object) -> Problem:
         known = list(rules.ELEMENT_MODELS) if kind == "unknown_element" else [*matchers.MATCHER_KEYS, *MATCHERS]
         message += next((hint for key in given if (hint := nearest(str(key), known))), "")
     return Problem(path, message)
+
+
+def _hint(owner: tuple[str | int, ...], key: str) -> str:
+    if owner[-1:] == ("match",):
+        return f"; an attribute of spans goes under attributes: {{{key}: ...}}"
+    known = _known_keys(owner)
+    return f"; known are {', '.join(known)}" if known else ""
 
 
 def _document_path(loc: tuple[str | int, ...], data: object) -> tuple[str | int, ...]:

@@ -35,10 +35,10 @@ def test_defaults_are_conservative(tmp_path: Path) -> None:
     [
         ("api_key: a, api_key_file: b", "set only one of api_key and api_key_file"),
         ('api_key: ""', "api_key is empty"),
-        ("hold: 2m", "less than or equal to 60"),
+        ("hold: 2m", "at most 60"),
         ("max_token: 5", "max_tokens"),
         ("budget: {request_per_day: 5}", "requests_per_day"),
-        ("budget: {requests_per_day: 0}", "greater than or equal to 1"),
+        ("budget: {requests_per_day: 0}", "at least 1"),
         ("max_tokens: 999, budget: {tokens_per_day: 100}", "no request could ever be sent"),
         ("timeout: 0s", "greater than 0"),
         ("tls: {insecure: true}", "begins with http://"),

@@ -65,7 +65,7 @@ MISTAKES = [
     ("traces:\n  settle: 2parsecs\n", "collector.yaml:2: traces.settle"),
     ("admin:\n  endpoint: here\n", "collector.yaml:2: admin.endpoint: 'here' is not host:port"),
     ("exporters: {otlp: {}}\n", "collector.yaml:1: exporters.otlp: set endpoint, such as endpoint: tempo:4317"),
-    ("traces:\n  max_open: 0\n", "collector.yaml:2: traces.max_open: Input should be greater than or equal to 1"),
+    ("traces:\n  max_open: 0\n", "collector.yaml:2: traces.max_open: must be at least 1, not 0"),
     ("spool: disk\n", "collector.yaml:1: spool: 'disk' is not a spool: use memory or {path: FOLDER}"),
     ("spool:\n  pth: /x\n", "collector.yaml:2: spool.pth: unknown key; did you mean path?"),
     (

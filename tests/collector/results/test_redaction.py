@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+from pydantic import ValidationError
 
 from collector.config.model import RedactionConfig
-from collector.errors import ConfigError
 from collector.otlp.redact import MAX_WORK
 from collector.results.redaction import Redaction
 from tests import otlp_data as data
@@ -107,7 +107,7 @@ def test_any_bytes_give_bytes(raw: bytes) -> None:
 
 @pytest.mark.parametrize("pattern", ["(", "(?=x)", r"(a)\1"])
 def test_a_pattern_that_is_none_is_a_sentence(pattern: str) -> None:
-    with pytest.raises(ConfigError, match="is not a regular expression"):
+    with pytest.raises(ValidationError, match="is not a regular expression"):
         redaction(patterns=[pattern])
 
 

@@ -74,7 +74,7 @@ ELEMENTS: list[tuple[Any, str, str]] = [
     ({"tool": {"regex": "(?=a)"}}, ".tool.regex", "RE2"),
     ({"optional": {"one_of": ["a", {"tol": "b"}]}}, ".optional.one_of[1]", "did you mean tool?"),
     ({"one_of": []}, ".one_of", "must not be empty"),
-    ({"repeat": "a", "min": 3, "max": 2}, "", "max 2 is below 3"),
+    ({"repeat": "a", "min": 3, "max": 2}, "", "max 2 is below min 3"),
     ({"repeat": "a", "min": -1}, ".min", "must be at least 0"),
 ]
 ARGUMENTS: list[tuple[Any, str, str]] = [
