@@ -7,16 +7,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 from collector.config.model import Config
-from collector.console import api
+from collector.console import api, rendering, rule_tests
 from collector.console.access import Access
-from collector.console.request import BadQueryError, Reply, Request, parse_query
-from collector.errors import UnauthenticatedError
+from collector.console.compare import compare
+from collector.console.config_page import config_page
+from collector.console.context import Context, Fact
+from collector.console.live import MAX_STREAMS, LiveEvents
+from collector.console.overview import overview
+from collector.console.request import BadQueryError, Reply, Request, parse_form, parse_query
+from collector.console.rules_page import rules_page
+from collector.console.run_list import run_list
+from collector.console.run_page import run_page
+from collector.console.scratch import MAX_BYTES, try_rules
+from collector.errors import ConfigError, UnauthenticatedError
 from collector.runs.database import StoreUnreadableError
 from collector.runs.store import RunStore
+from collector.scoring.rule_files import LoadedRules
 from collector.transport.http_server import Receive, Scope, Send, respond
 from scorers.quoting import printable
 
@@ -24,6 +36,8 @@ _log = logging.getLogger(__name__)
 
 MAX_PAGES: Final = 2
 """Pages made at the same time; further requests wait."""
+MAX_FORM: Final = 3 * MAX_BYTES + 100
+"""Bytes of a form: text as browsers encode it may be three times as long."""
 _POLICY: Final = (
     b"default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; "
     b"base-uri 'none'; frame-ancestors 'none'"
@@ -35,32 +49,62 @@ _SAFE: Final = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
-)  # fmt: skip
+)
 _CHALLENGE: Final = ((b"www-authenticate", b'Basic realm="rightcall", charset="UTF-8"'),)
-Answer = Callable[[Request], Reply]
+_PAGES: Final[Mapping[str, Callable[[Context], Reply]]] = {
+    "/console": overview,
+    "/console/": overview,
+    "/console/runs": run_list,
+    "/console/rules": rules_page,
+    "/console/compare": compare,
+    "/console/config": config_page,
+    "/console/tests": rule_tests.exported,
+    "/runs": lambda context: api.runs(context.database, context.request),
+}
 
 
 class Console:
-    """Answers what is below /console and /runs. Raises ConfigError where there is no token to compare with."""
+    """Answers what is below /console and /runs. Raises ConfigError where there is no token to compare with.
 
-    def __init__(self, config: Config, store: RunStore | None) -> None:
-        self._config, self._store = config, store
-        self._access = Access(config.admin)
-        self._turns = asyncio.Semaphore(MAX_PAGES)
+    ``rules`` are those in force, ``health`` the state of the collector, ``shown_config`` its configuration without secrets.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        store: RunStore | None,
+        rules: Callable[[], LoadedRules],
+        health: Callable[[], Sequence[Fact]],
+        shown_config: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        self._config, self._store, self._rules = config, store, rules
+        self._health, self._shown_config = health, shown_config
+        self._access, self._turns = Access(config.admin), asyncio.Semaphore(MAX_PAGES)
+        self._live = LiveEvents(lambda: store.generation if store is not None else 0)
 
     def owns(self, path: str) -> bool:
         """Whether a request for this path is for the console."""
         return path in ("/console", "/runs") or path.startswith(("/console/", "/runs/"))
 
+    def close(self) -> None:
+        """End the streams of open pages."""
+        self._live.close()
+
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        reply = self._refusal(headers)
+        reply = self._refusal(scope, headers)
+        if reply is None and scope["path"] == "/console/events":
+            if self._live.streams < MAX_STREAMS:
+                await self._live.stream(receive, send, _SAFE)
+                return
+            reply = _text(503, "too many pages are updated live", ((b"retry-after", b"30"),))
         if reply is None:
-            reply = await self._answer(scope)
-        await respond(send, reply.status, reply.body, reply.content_type, (*_SAFE, *reply.headers))
+            reply = await self._answer(scope, receive)
+        body = b"" if scope["method"] == "HEAD" else reply.body
+        await respond(send, reply.status, body, reply.content_type, (*_SAFE, *reply.headers))
 
-    def _refusal(self, headers: Mapping[str, str]) -> Reply | None:
+    def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> Reply | None:
         if not self._config.console.enabled:
             return _text(404, "the console is off (console.enabled)")
         if self._access.is_closed:
@@ -69,29 +113,88 @@ class Console:
             self._access.check(headers)
         except UnauthenticatedError as error:
             return _text(401, f"{error}: send a token of admin.auth, browsers as password", _CHALLENGE)
+        allowed = ("GET", "HEAD", "POST") if scope["path"] == "/console/rules" else ("GET", "HEAD")
+        if scope["method"] not in allowed:
+            return _text(405, "this is answered to other methods", ((b"allow", ", ".join(allowed).encode()),))
+        if scope["method"] == "POST" and not _is_own_form(headers):
+            return _text(403, "a form of another site")
         return None
 
-    async def _answer(self, scope: Scope) -> Reply:
-        if scope["method"] not in ("GET", "HEAD"):
-            return _text(405, "only GET is answered here", ((b"allow", b"GET, HEAD"),))
+    async def _answer(self, scope: Scope, receive: Receive) -> Reply:
+        path = scope["path"]
+        if (name := path.removeprefix("/console/static/")) in rendering.STATIC:
+            return rendering.asset(name)
+        is_json = path.startswith("/runs")
+        request = Request(path)
         try:
-            request = Request(scope["path"], parse_query(scope["query_string"]))
+            request = Request(path, parse_query(scope["query_string"]))
+            if scope["method"] == "POST":
+                request = replace(request, form=await _form(receive))
+            if self._store is None:
+                return self._message(request, 404, "Runs are not stored", "The configuration says runs: off.", is_json)
+            context = self._context(request, self._store)
             async with self._turns:
-                return await asyncio.to_thread(self._page, request)
+                return await asyncio.to_thread(_page, context)
         except BadQueryError as error:
-            return api.json_reply({"error": str(error)}, 400)
+            return self._message(request, 400, "That cannot be understood", str(error), is_json)
         except StoreUnreadableError as error:
             _log.warning("%s", error)
-            return api.json_reply({"error": str(error)}, 503)
+            return self._message(request, 503, "The store of runs cannot be read", str(error), is_json)
 
-    def _page(self, request: Request) -> Reply:
-        if self._store is None:
-            return api.json_reply({"error": "runs are not stored (runs: off)"}, 404)
-        if request.path == "/runs":
-            return api.runs(self._store.database, request)
-        if request.path.startswith("/runs/"):
-            return api.trace(self._store.database, request)
-        return _text(404, "there is no such page")
+    def _context(self, request: Request, store: RunStore) -> Context:
+        return Context(
+            request, store.database, self._rules(), self._config.console, self._health(), self._shown_config()
+        )
+
+    def _message(self, request: Request, status: int, heading: str, text: str, is_json: bool) -> Reply:
+        if is_json:
+            return api.json_reply({"error": text}, status)
+        return rendering.page(
+            "message.html", status, title=heading, heading=heading, text=text, request=request, health=self._health()
+        )
+
+
+def _page(context: Context) -> Reply:
+    request = context.request
+    if request.form:
+        return _tried(context)
+    if request.path in _PAGES:
+        return _PAGES[request.path](context)
+    if request.path.startswith("/runs/"):
+        return api.trace(context.database, request)
+    if request.path.startswith("/console/runs/"):
+        return run_page(context)
+    return rendering.page(
+        "message.html", 404, heading="There is no such page", text="The links above lead to those there are.",
+        **context.common("Not found"),
+    )  # fmt: skip
+
+
+def _tried(context: Context) -> Reply:
+    edited = context.request.form.get("rules", "").replace("\r\n", "\n")
+    try:
+        return rules_page(context, edited, try_rules(context.database, edited))
+    except ConfigError as error:
+        return rules_page(context, edited, mistake=str(error))
+
+
+def _is_own_form(headers: Mapping[str, str]) -> bool:
+    """Whether a form comes from a page of ours: browsers send what they were told on any site along with it."""
+    origin = headers.get("origin")
+    return headers.get("sec-fetch-site", "same-origin") == "same-origin" and (
+        origin is None or urlsplit(origin).netloc == headers.get("host")
+    )
+
+
+async def _form(receive: Receive) -> dict[str, str]:
+    """Read a form. Raises BadQueryError where it is too long."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body, more = body + message.get("body", b""), message.get("more_body", False)
+        if len(body) > MAX_FORM or message["type"] == "http.disconnect":
+            raise BadQueryError(f"the form has more than {MAX_FORM} bytes")
+    return parse_form(body)
 
 
 def _text(status: int, text: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Reply:

@@ -64,6 +64,15 @@ def parse_query(raw: bytes) -> dict[str, str]:
     return {name: value[:_MAX_VALUE] for name, value in fields}
 
 
+def parse_form(raw: bytes) -> dict[str, str]:
+    """Returns the fields of a form. Raises BadQueryError."""
+    try:
+        fields = parse_qsl(raw.decode("latin-1"), keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="replace")
+    except ValueError:
+        raise BadQueryError(f"the form has more than {_MAX_FIELDS} fields") from None
+    return dict(fields)
+
+
 def filter_of(query: Mapping[str, str], now: float, others: Iterable[str] = ()) -> Filter:
     """Returns which runs a query asks for. ``others`` are fields that mean something else. Raises BadQueryError."""
     properties, dimensions = {}, {}
@@ -81,9 +90,9 @@ def filter_of(query: Mapping[str, str], now: float, others: Iterable[str] = ()) 
     return Filter(properties, dimensions, query.get("q", ""), since, _moment(query, "until", now))
 
 
-def period(query: Mapping[str, str], default: str = "24h") -> int:
+def period(query: Mapping[str, str]) -> int:
     """Returns the length of the period that a query names, in seconds. Raises BadQueryError."""
-    name = query.get("range", default)
+    name = query["range"]
     if name not in RANGES:
         raise BadQueryError(f"range must be one of {', '.join(RANGES)}")
     return RANGES[name]

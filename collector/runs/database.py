@@ -39,6 +39,7 @@ _USUAL: Final = ("pass", "no_rule")  # labels of which the store keeps less
 _SHARE_OF_USUAL: Final = 0.25
 _ROOM: Final = 0.9  # of the size, above which the oldest go
 _PART: Final = 500  # rows deleted at once
+_SERIES: Final = ", ".join(f"{name} {'INTEGER' if name == 'shadow' else 'TEXT'} NOT NULL" for name in Series._fields)
 _TABLES: Final = f"""
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY, at REAL NOT NULL, trace TEXT NOT NULL, span TEXT NOT NULL, scope TEXT NOT NULL,
@@ -50,7 +51,7 @@ CREATE INDEX by_time ON runs (at);
 CREATE INDEX unusual ON runs (usual, at);
 CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE counts (
-    at INTEGER NOT NULL, step INTEGER NOT NULL, {", ".join(f"{name} TEXT NOT NULL" for name in Series._fields)},
+    at INTEGER NOT NULL, step INTEGER NOT NULL, {_SERIES},
     count INTEGER NOT NULL);
 CREATE INDEX counted ON counts (at);
 PRAGMA user_version = {FORMAT};
@@ -162,7 +163,7 @@ class RunsDatabase:
             self._connection.executemany(_COUNT, [_count_row(minute, key, count) for key, count in counts.items()])
 
     def _put(self, row: Row) -> None:
-        body = zlib.compress(json_line(row).encode(), 1)
+        body = zlib.compress(_encoded(row), 1)
         (number,) = self._connection.execute(_REPLACE, _columns_of(row, len(body))).fetchone()
         self._connection.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?)", (number, body))
 
@@ -240,6 +241,13 @@ class RunsDatabase:
         places = ", ".join("?" * len(numbers))
         found = dict(self.read(f"SELECT id, body FROM bodies WHERE id IN ({places})", numbers))
         return [json.loads(zlib.decompress(found[number])) for number in numbers if number in found]
+
+
+def _encoded(row: Row) -> bytes:
+    try:
+        return json.dumps(row, allow_nan=False, separators=(",", ":")).encode()
+    except (ValueError, TypeError, RecursionError):  # arguments of a parser in Python may be what JSON cannot hold
+        return json_line(row).encode()
 
 
 def tag(name: str, value: str) -> str:

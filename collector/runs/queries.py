@@ -155,6 +155,12 @@ def counted_by(
     return found
 
 
+def first_counted(database: RunsDatabase) -> int | None:
+    """Returns since when verdicts are counted, in seconds of Unix time. Raises StoreUnreadableError."""
+    ((first,),) = database.read("SELECT min(at) FROM counts")
+    return None if first is None else int(first)
+
+
 def reasons(database: RunsDatabase, wanted: Filter, limit: int) -> list[Reason]:
     """Returns why runs are not a pass, the most frequent first. Raises StoreUnreadableError."""
     condition, values = wanted.where()

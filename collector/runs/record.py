@@ -16,7 +16,7 @@ from scorers import CompiledRule
 
 MAX_CALLS: Final = 1_000
 """Calls stored of a run."""
-MAX_TEXT: Final = 64_000
+MAX_TEXT: Final = 131_072
 """Characters stored of the arguments of all calls of a run; those of calls beyond it are left out."""
 MAX_COMPARED: Final = 200
 """Calls of a run that is compared with its rule again for the console."""

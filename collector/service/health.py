@@ -42,6 +42,11 @@ class AdminServer(HttpServer):
         super().__init__(config.admin.endpoint)
         self._config, self._health, self._console, self._telemetry = config, health, console, telemetry
 
+    async def shutdown(self) -> None:
+        """End the streams of open pages, stop accepting and wait for running requests."""
+        self._console.close()
+        await super().shutdown()
+
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         path = scope["path"]
@@ -52,7 +57,7 @@ class AdminServer(HttpServer):
         elif not is_own_host(_host(scope), self._config.admin.allowed_hosts):
             await respond(send, 403, b"unknown Host; add it to admin.allowed_hosts\n", "text/plain")
         elif path == "/config":
-            await respond(send, 200, _shown(self._config), "application/json")
+            await respond(send, 200, json.dumps(shown_config(self._config), indent=2).encode(), "application/json")
         elif path == "/unread":
             await respond(send, 200, json_line(blind_spots(self._telemetry)).encode() + b"\n", "application/json")
         elif self._console.owns(path):
@@ -65,11 +70,13 @@ def _host(scope: Scope) -> str:
     return next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
 
 
-def _shown(config: Config) -> bytes:
-    shown = _masked(config.model_dump(mode="json"))
+def shown_config(config: Config) -> dict[str, Any]:
+    """Returns the configuration in effect, without what may be a secret."""
+    shown: dict[str, Any] = _masked(config.model_dump(mode="json"))
     shown["memory_limiter"]["shares_mib"] = memory_budget(config).shown()
     shown["spool"] = shown["spool"] or "memory"
-    return json.dumps(shown, indent=2).encode()
+    shown["runs"] = shown["runs"] or "off"
+    return shown
 
 
 def _masked(shown: Any) -> Any:

@@ -31,17 +31,18 @@ from collector.receivers.kafka import KafkaReceiver
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from collector.results.redaction import Redaction
-from collector.runs.store import build_store
+from collector.runs.store import RunStore, build_store
 from collector.scoring.embedding_queue import EmbeddingQueue
 from collector.scoring.embeddings import installed
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 from collector.service.admission import Admission
 from collector.service.garbage import freeze_survivors
-from collector.service.health import AdminServer, Health
+from collector.service.health import AdminServer, Health, shown_config
 from collector.service.memory_limiter import MemoryLimiter
 from collector.service.rule_reload import RuleReload
 from collector.service.self_telemetry import self_telemetry
+from collector.service.status import facts
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
@@ -69,7 +70,7 @@ class Service:
         self.telemetry = Telemetry(prometheus.max_label_values, prometheus.dimensions)
         self._rules = RuleReload(config, self.telemetry, self._tracing)
         rules = self.rules = self._rules.load()
-        """Those of the start."""
+        """Those in force."""
         file = SpoolFile(config.spool.path, fsync=config.spool.fsync) if config.spool is not None else None
         try:
             self._build(rules, file, on_verdict)
@@ -105,7 +106,7 @@ class Service:
         self.grpc = OtlpGrpcReceiver(protocols.grpc, intake) if protocols.grpc else None
         self.http = OtlpHttpReceiver(protocols.http, intake) if protocols.http else None
         self.prometheus = PrometheusExporter(config.exporters.prometheus, self.telemetry)
-        self.admin = AdminServer(config, self.health, Console(config, store), self.telemetry)
+        self.admin = AdminServer(config, self.health, self._build_console(store), self.telemetry)
         for listener, server in (("otlp_http", self.http), ("prometheus", self.prometheus), ("admin", self.admin)):
             if server is not None:
                 server.on_accept_failure = self.telemetry.child(self.telemetry.accept_failures, listener).inc
@@ -157,6 +158,11 @@ class Service:
             outlets.append(Outlet(queue, SIGNALS, "debug"))
             self._exporters.append(DebugExporter(config.debug, queue, self.telemetry))
         return Outbox(outlets, self._spool, self.telemetry, config.otlp.off if config.otlp is not None else ())
+
+    def _build_console(self, store: RunStore | None) -> Console:
+        health, telemetry = self.health, self.telemetry
+        shown = shown_config(self._config)
+        return Console(self._config, store, lambda: self.rules, lambda: facts(health, telemetry), lambda: shown)
 
     def _build_judge_queue(self, budget: MemoryBudget) -> JudgeQueue:
         config = self._config.judge
@@ -239,6 +245,7 @@ class Service:
         watcher.cancel()
 
     def _use(self, rules: LoadedRules) -> None:
+        self.rules = rules
         self.pipeline.set_rules(rules)
         if self._runs is not None:
             self._runs.rules = rules.set.rules

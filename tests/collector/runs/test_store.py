@@ -180,6 +180,14 @@ def test_old_counts_are_gathered_by_the_hour(tmp_path: Path) -> None:
     database.close()
 
 
+def test_shadow_rules_are_counted_apart() -> None:
+    offered = [*verdicts(1), *verdicts(2, first=1, shadow=True)]
+    both = [["rule"], ["rule", "shadow"]]
+    alone, apart = stored(offered, lambda store: [counted_by(store.database, keys, Filter()) for keys in both])
+    assert alone == {("weather",): Counted(passed=1)}
+    assert apart == {("weather", 0): Counted(passed=1), ("weather", 1): Counted(passed=2)}
+
+
 def test_series_beyond_the_limit_are_counted_together() -> None:
     tally = Tally()
     for number in range(MAX_SERIES + 5):
@@ -221,7 +229,7 @@ def test_a_huge_run_is_cut_before_it_waits() -> None:
     shown = [call for call in kept.run.trajectory.calls if call.arguments is not None]
     assert cut
     assert len(kept.run.trajectory.calls) == len(kept.outcomes) == MAX_CALLS
-    assert 30 < len(shown) <= MAX_TEXT // 1000
+    assert 100 < len(shown) <= MAX_TEXT // 1000
     assert len(kept.run.user_input or "") == 2000
     wide = verdict_of(
         run={"trajectory": Trajectory([ToolCall("wide", {"all": list(range(100_000))})]), "call_span_ids": (None,)}

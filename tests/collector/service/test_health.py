@@ -11,6 +11,7 @@ import pytest
 
 from collector.config.model import Config
 from collector.console.app import Console
+from collector.scoring.rule_files import load_rules
 from collector.service.health import AdminServer, Health
 from collector.telemetry.metrics import Telemetry
 
@@ -39,7 +40,8 @@ def ask(
 ) -> httpx.Response:
     async def run() -> httpx.Response:
         settings = Config.model_validate({"admin": {"endpoint": "127.0.0.1:0"}, **config})
-        server = AdminServer(settings, health, Console(settings, None), telemetry or Telemetry())
+        console = Console(settings, None, lambda: load_rules([]), list, dict)
+        server = AdminServer(settings, health, console, telemetry or Telemetry())
         await server.start()
         async with httpx.AsyncClient(trust_env=False) as client:
             answer = await client.get(f"http://127.0.0.1:{server.port}{path}", headers={"host": host})

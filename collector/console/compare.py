@@ -1,0 +1,131 @@
+"""Two groups of runs side by side: two periods, versions, models, or whatever else runs are counted by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from collector.console.context import Context
+from collector.console.rendering import page
+from collector.console.request import RANGES, BadQueryError, Reply, filter_of, period
+from collector.console.statistics import Change, Share, accuracy, change, wilson
+from collector.runs.database import RunsDatabase
+from collector.runs.queries import Counted, Filter, counted_by, reasons, values_of
+from collector.runs.tally import DIMENSIONS
+
+BY: Final = ("agent", "rule", "route", "intent")
+"""What the comparison has a row for."""
+OVER: Final = ("time", *DIMENSIONS, "digest", "agent", "route", "rule")
+"""What the two groups differ in."""
+_MAX_ROWS: Final = 50
+_MAX_REASONS: Final = 500
+_MAX_STEPS: Final = 10
+
+
+class Step(NamedTuple):
+    """A reason for which runs do not pass, and its share of the scored runs of each group."""
+
+    rule: str
+    reason: str
+    before: Share | None
+    after: Share | None
+    change: Change | None
+    example_before: str | None
+    example_after: str | None
+
+
+class Row(NamedTuple):
+    """An agent, a rule, a route or an intent in both groups."""
+
+    name: str
+    before: Counted
+    after: Counted
+    before_share: Share | None
+    after_share: Share | None
+    change: Change | None
+
+
+def compare(context: Context) -> Reply:
+    """Returns the page. Raises BadQueryError."""
+    request = context.request
+    query = {key: value for key, value in request.query.items() if key not in ("over", "a", "b", "by")}
+    query["range"] = context.range
+    over, by = _choice(request.query, "over", OVER, ""), _choice(request.query, "by", BY, "agent")
+    length = period(query)
+    base = filter_of(query, request.now)
+    values = _values(context.database, request.now - length)
+    over = over or next((name for name in ("service.version", "gen_ai.request.model") if len(values[name]) > 1), "time")
+    offered = values.get(over, [])
+    before_name, after_name = request.query.get("a", ""), request.query.get("b", "")
+    if over != "time" and not (before_name and after_name) and len(offered) > 1:
+        after_name = after_name or offered[0]
+        before_name = before_name or next(name for name in offered if name != after_name)
+    sides = _sides(base, over, before_name, after_name, length)
+    return page(
+        "compare.html", **context.common("Compare"),
+        over=over, by=by, choices=OVER, bys=BY, ranges=list(RANGES), range=query["range"],
+        offered=offered, before_name=before_name, after_name=after_name,
+        **(_compared(context.database, sides, by) if sides is not None else {"rows": [], "steps": [], "overall": None}),
+    )  # fmt: skip
+
+
+def _choice(query: Mapping[str, str], name: str, known: Sequence[str], default: str) -> str:
+    value = query.get(name, default)
+    if value and value not in known:
+        raise BadQueryError(f"{name} must be one of {', '.join(known)}")
+    return value
+
+
+def _values(database: RunsDatabase, since: float) -> dict[str, list[str]]:
+    """What each of `OVER` may be, the latest version first."""
+    found = values_of(database, ("digest", "agent", "route", "rule"), since)
+    tags = database.read(
+        "SELECT dimensions, max(at) FROM counts WHERE at >= ? GROUP BY dimensions ORDER BY 2 DESC", (since,)
+    )
+    for name in DIMENSIONS:
+        lines = (line.partition("=") for text, _ in tags for line in text.split("\n") if line)
+        found[name] = list(dict.fromkeys(value for key, _, value in lines if key == name))
+    return found
+
+
+def _sides(base: Filter, over: str, before: str, after: str, length: float) -> tuple[Filter, Filter] | None:
+    if over == "time":
+        since = base.since or 0.0
+        return replace(base, since=since - length, until=since), base
+    if not before or not after:
+        return None
+    if over in DIMENSIONS:
+        return tuple(replace(base, dimensions={**base.dimensions, over: one}) for one in (before, after))  # type: ignore[return-value]
+    return tuple(replace(base, properties={**base.properties, over: one}) for one in (before, after))  # type: ignore[return-value]
+
+
+def _compared(database: RunsDatabase, sides: tuple[Filter, Filter], by: str) -> dict[str, Any]:
+    before, after = (counted_by(database, [by], side) for side in sides)
+    rows = [_row(key[0], before.get(key, Counted()), after.get(key, Counted())) for key in {**before, **after}]
+    rows.sort(key=lambda row: (row.change.value if row.change else 0.0, row.name))
+    total = _row("all", *(_sum(one.values()) for one in (before, after)))
+    return {"rows": rows[:_MAX_ROWS], "overall": total, "steps": _steps(database, sides, total)}
+
+
+def _row(name: str, before: Counted, after: Counted) -> Row:
+    shares = accuracy(before), accuracy(after)
+    return Row(name, before, after, *shares, change(*shares))
+
+
+def _steps(database: RunsDatabase, sides: tuple[Filter, Filter], total: Row) -> list[Step]:
+    """What goes wrong more often than before: the largest increases first."""
+    found = [{(one.rule, one.reason): one for one in reasons(database, side, _MAX_REASONS)} for side in sides]
+    scored = [max(0, one.total - one.no_rule) for one in (total.before, total.after)]
+    steps = []
+    for rule, reason in {**found[0], **found[1]}:
+        sides_of = [one.get((rule, reason)) for one in found]
+        hits = [min(runs, round(one.runs)) if one else 0 for one, runs in zip(sides_of, scored, strict=True)]
+        shares = [wilson(hit, runs) for hit, runs in zip(hits, scored, strict=True)]
+        examples = [one.trace if one else None for one in sides_of]
+        steps.append(Step(rule, reason, shares[0], shares[1], change(shares[0], shares[1]), examples[0], examples[1]))
+    return sorted(steps, key=lambda step: -(step.change.value if step.change else 0.0))[:_MAX_STEPS]
+
+
+def _sum(several: Any) -> Counted:
+    return Counted(*(sum(column) for column in zip(Counted(), *several, strict=True)))

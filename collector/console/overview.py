@@ -1,0 +1,125 @@
+"""The overview: how accurate each rule was, where it is worst, why runs failed, and what could not be decided."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from collector.console.charts import Series, series
+from collector.console.context import Context
+from collector.console.rendering import page
+from collector.console.request import RANGES, Reply, filter_of, period
+from collector.console.statistics import Change, Share, accuracy, change
+from collector.runs.queries import Counted, Filter, counted_by, reasons
+
+_STEPS: Final = {3600: 60, 86_400: 3600, 604_800: 6 * 3600, 2_592_000: 24 * 3600}
+_TOP: Final = 8
+_REASONS: Final = 12
+
+
+class RuleRow(NamedTuple):
+    """One rule in the period."""
+
+    name: str
+    counted: Counted
+    share: Share | None
+    change: Change | None
+    series: Series
+    bar: float | None
+    """The lowest score with which a run passes."""
+
+
+class Place(NamedTuple):
+    """A route, an agent, a doubt or an instrumentation."""
+
+    name: str
+    counted: Counted
+    share: Share | None
+
+
+def overview(context: Context) -> Reply:
+    """Returns the page. Raises BadQueryError."""
+    request, database = context.request, context.database
+    query = {**request.query, "range": context.range}
+    length = period(query)
+    since, step = request.now - length, _STEPS[length]
+    wanted = filter_of(query, request.now)
+    by_time = counted_by(database, ["rule"], wanted, step)
+    before = counted_by(database, ["rule"], _earlier(wanted, length))
+    places = counted_by(database, ["route", "agent", "doubt", "dialect"], wanted)
+    total = _sum(by_time.values())
+    return page(
+        "overview.html",
+        **context.common("Overview"),
+        ranges=list(RANGES),
+        range=query["range"],
+        since=since,
+        total=total,
+        share=accuracy(total),
+        change=change(accuracy(_sum(before.values())), accuracy(total)),
+        series=series(_by_slot(by_time), since, request.now, step, 960, 150),
+        rules=_rules(context, by_time, before, since, step),
+        routes=_worst(places, 0),
+        agents=_worst(places, 1),
+        without_rule=_largest(places, 0, lambda one: one.no_rule),
+        doubts=_largest(places, 2, lambda one: one.undecided),
+        instrumentations=_largest(places, 3, lambda one: one.undecided),
+        reasons=reasons(database, wanted, _REASONS),
+    )
+
+
+def _earlier(wanted: Filter, length: float) -> Filter:
+    since = wanted.since or 0.0
+    return Filter(wanted.properties, wanted.dimensions, wanted.text, since - length, since)
+
+
+def _rules(
+    context: Context, by_time: Mapping[tuple[Any, ...], Counted], before: Mapping[tuple[Any, ...], Counted], since: float,
+    step: int,
+) -> list[RuleRow]:  # fmt: skip
+    bars = {rule.rule.name: rule.rule.pass_ for rule in context.rules.set.rules}
+    slots: dict[str, dict[int, Counted]] = defaultdict(dict)
+    for (at, rule), counted in by_time.items():
+        slots[rule][at] = counted
+    rows = []
+    for rule, counted_at in slots.items():
+        if rule:
+            counted = _sum(counted_at.values())
+            now, earlier = accuracy(counted), accuracy(before.get((rule,), Counted()))
+            chart = series(counted_at, since, context.request.now, step, 160, 36)
+            rows.append(RuleRow(rule, counted, now, change(earlier, now), chart, bars.get(rule)))
+    return sorted(rows, key=lambda row: (-row.counted.failed, row.name))
+
+
+def _by_slot(by_time: Mapping[tuple[Any, ...], Counted]) -> dict[int, Counted]:
+    slots: dict[int, Counted] = {}
+    for (at, _), counted in by_time.items():
+        slots[at] = _sum([slots.get(at, Counted()), counted])
+    return slots
+
+
+def _grouped(places: Mapping[tuple[Any, ...], Counted], at: int) -> dict[str, Counted]:
+    groups: dict[str, Counted] = {}
+    for key, counted in places.items():
+        groups[key[at]] = _sum([groups.get(key[at], Counted()), counted])
+    return groups
+
+
+def _worst(places: Mapping[tuple[Any, ...], Counted], at: int) -> Sequence[Place]:
+    """Those of which it is the surest that they fail: a low upper bound, not a low value of few runs."""
+    found = [Place(name, counted, accuracy(counted)) for name, counted in _grouped(places, at).items()]
+    failing = [place for place in found if place.share is not None and place.counted.failed]
+    return sorted(failing, key=lambda place: place.share.high if place.share else 1.0)[:_TOP]
+
+
+def _largest(places: Mapping[tuple[Any, ...], Counted], at: int, size: Callable[[Counted], int]) -> Sequence[Place]:
+    found = [Place(name, counted, None) for name, counted in _grouped(places, at).items() if size(counted)]
+    return sorted(found, key=lambda place: -size(place.counted))[:_TOP]
+
+
+def _sum(several: Any) -> Counted:
+    total = Counted()
+    for one in several:
+        total = Counted(*(left + right for left, right in zip(total, one, strict=True)))
+    return total

@@ -1,0 +1,61 @@
+"""Stored runs as tests of rules, in the form that `rightcall check` runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from collector.console.context import Context
+from collector.console.request import Reply, filter_of
+from collector.runs.queries import latest
+from collector.runs.rows import Row
+from scorers.quoting import json_line, shorten
+
+MAX_TESTS = 50
+"""Runs that are made tests at once."""
+
+
+def exported(context: Context) -> Reply:
+    """Returns the runs that a query asks for as tests, the latest first. Raises BadQueryError."""
+    rows = latest(context.database, filter_of(context.request.query, context.request.now), MAX_TESTS)
+    text = as_tests(row for row in rows if row["rule"])
+    return Reply(200, text.encode(), "application/yaml; charset=utf-8")
+
+
+def as_tests(rows: Iterable[Row]) -> str:
+    """Returns runs as ``tests:`` of a rule file, as they were scored: correct ``passes`` where the verdict was wrong."""
+    return "".join(["tests:\n", *(line + "\n" for row in rows for line in _test(row))])
+
+
+def _test(row: Row) -> Iterator[str]:
+    asked = shorten(" ".join((row["user_input"] or "").split()), 60)
+    name = f"{asked} ({row['trace_id'][:12]})".strip()
+    yield f"  - name: {json_line(name)}"
+    yield f"    rule: {json_line(row['rule'])}"
+    yield "    calls:" + ("" if row["tool_calls"] else " []")
+    for _, together in groupby(row["tool_calls"], key=lambda call: call["step"]):
+        calls = [json_line(_call(call)) for call in together]
+        yield f"      - {calls[0]}" if len(calls) == 1 else f"      - {{parallel: [{', '.join(calls)}]}}"
+    if row["label"] in ("pass", "fail"):
+        yield f"    passes: {'true' if row['label'] == 'pass' else 'false'}"
+    else:
+        yield f"    passes: true  # it was {row['label']}: decide"
+
+
+def _call(call: Mapping[str, Any]) -> Any:
+    plain = call["status"] != "error" and call["executed"]
+    if plain and call["arguments"] is None:
+        return call["name"]
+    if plain and call["name"] not in ("tool", "parallel", "arguments", "status", "executed"):
+        return {call["name"]: call["arguments"]}
+    found: dict[str, Any] = {"tool": call["name"]}
+    if call["arguments"] is not None:
+        found["arguments"] = call["arguments"]
+    return {**found, "status": call["status"], "executed": call["executed"]}
+
+
+def is_exportable(row: Row) -> bool:
+    """Whether a test can say what the run did: nothing of it was left out."""
+    calls: Sequence[Any] = row["tool_calls"]
+    return bool(row["rule"]) and not row["cut"] and bool(calls or row["label"])

@@ -1,0 +1,71 @@
+"""The scratch pad: stored runs scored by rules that somebody edits in a browser. Nothing is saved, all is limited."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from collector.errors import ConfigError
+from collector.runs.database import RunsDatabase
+from collector.runs.queries import Filter, latest
+from collector.runs.restored import run_of
+from collector.scoring.rule_files import load_rules
+from collector.scoring.select_and_score import verdict_of_run
+
+MAX_BYTES: Final = 65_536
+"""Size of rules that are tried."""
+MAX_RUNS: Final = 300
+"""Stored runs on which they are tried, the latest."""
+MAX_SECONDS: Final = 2.0
+"""After which no further run is tried."""
+
+
+class Changed(NamedTuple):
+    """A run whose verdict is another one by the rules that are tried."""
+
+    trace_id: str
+    agent: str
+    before: str
+    after: str
+    rule_before: str
+    rule_after: str
+    why: str
+
+
+class Tried(NamedTuple):
+    """What came of it."""
+
+    runs: int
+    changed: Sequence[Changed]
+    cut_short: bool
+
+
+def try_rules(database: RunsDatabase, text: str) -> Tried:
+    """Score the latest stored runs by these rules. Raises ConfigError where they are none."""
+    if len(text.encode()) > MAX_BYTES:
+        raise ConfigError(f"more than {MAX_BYTES} bytes")
+    with tempfile.TemporaryDirectory(prefix="rightcall-pad-") as folder:
+        path = Path(folder) / "rules.yaml"
+        path.write_text(text, "utf-8")
+        try:
+            rules = load_rules([path])
+        except ConfigError as error:
+            raise ConfigError(str(error).replace(f"{folder}/", "")) from None
+    until, tried, changed = time.monotonic() + MAX_SECONDS, 0, list[Changed]()
+    for row in latest(database, Filter({"scope": "run"}), MAX_RUNS):
+        if time.monotonic() > until:
+            return Tried(tried, changed, cut_short=True)
+        if row["cut"] or row["shadow"]:
+            continue
+        tried += 1
+        verdict = verdict_of_run(run_of(row), rules.set)
+        before, after = row["label"] or "no_rule", verdict.label or "no_rule"
+        if before != after:
+            why = next((one.score.explanation for one in verdict.evaluations if one.primary), "no rule matches")
+            changed.append(
+                Changed(row["trace_id"], row["agent"] or "", before, after, row["rule"] or "", verdict.rule or "", why)
+            )
+    return Tried(tried, changed, cut_short=False)
