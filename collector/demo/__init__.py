@@ -48,7 +48,10 @@ async def _demo(seconds: float | None) -> int:
     service = Service(_config(), on_verdict=on_verdict, live=False)
     await start(service)
     metrics, admin = service.prometheus.port, service.admin.port
-    scoreboard.addresses = (f"metrics: http://127.0.0.1:{metrics}/metrics", f"admin: http://127.0.0.1:{admin}/readyz")
+    scoreboard.addresses = (
+        f"console: http://127.0.0.1:{admin}/console",
+        f"metrics: http://127.0.0.1:{metrics}/metrics",
+    )
     if seconds is not None:
         asyncio.get_running_loop().call_later(seconds, service.stop)
     traffic = _Traffic(f"127.0.0.1:{service.grpc.port if service.grpc else 0}")

@@ -17,10 +17,10 @@ from collector.config.model import Config
 from collector.service.service import Service
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, send
+from tests.console.given import AT_ONCE
 from tests.harness import WEATHER_RULES
 from tests.waiting import wait_for
 
-AT_ONCE = {"settle": "50ms", "confirm": "50ms", "idle_timeout": "1s"}
 RIGHT, WRONG = b"\x1a" * 16, b"\x2b" * 16
 
 

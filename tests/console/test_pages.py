@@ -15,7 +15,7 @@ import yaml
 from scorers import parse_rules
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, send
-from tests.console.test_api import AT_ONCE
+from tests.console.given import AT_ONCE
 from tests.waiting import wait_for
 
 RULES = """

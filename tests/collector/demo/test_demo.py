@@ -13,6 +13,7 @@ def test_it_scores_runs_and_prints_the_address_of_the_metrics() -> None:
     done = subprocess.run([*DEMO, "--seconds", "5"], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "/metrics" in done.stdout
+    assert "console: http://127.0.0.1:" in done.stdout
     assert "Tool-call accuracy" in done.stdout
     assert "%" in done.stdout
     assert " by rule " in done.stdout.partition("Tool-call accuracy")[0], "a line for each run, as they come"
@@ -23,7 +24,7 @@ def test_ctrl_c_stops_it_and_prints_the_scoreboard() -> None:
         [*DEMO, "--seconds", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
         assert running.stdout is not None
-        assert "/metrics" in running.stdout.readline()  # it runs
+        assert "/console" in running.stdout.readline()  # it runs
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
     assert (running.returncode, err) == (0, "")
