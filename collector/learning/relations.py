@@ -50,6 +50,13 @@ class Relations:
         """Whether one of the two comes before the other."""
         return self.precedes(a, b) or self.precedes(b, a)
 
+    def belong_together(self, first: Sequence[Activity], second: Sequence[Activity]) -> bool:
+        """Whether two groups may both be left out, but hardly one without the other."""
+        a, b = (max(group, key=self._runs.__getitem__) for group in (first, second))
+        runs, together = self._runs[a] + self._runs[b], self._together[_sorted(a, b)]
+        is_optional = self._total - max(self._runs[a], self._runs[b]) >= least_support(self._total, self._noise)
+        return is_optional and runs - 2 * together < least_support(runs - together, self._noise)
+
     def _comes_before(self, a: Activity, b: Activity) -> bool:
         together = self._together[_sorted(a, b)]
         against = together - self._before[a, b]

@@ -44,13 +44,13 @@ class Node:
 
 def find_pattern(log: Log, noise: float) -> Node | None:
     """Returns the pattern of most runs; None if nothing is called often enough."""
-    total = sum(log.values())
+    total, numbered = sum(log.values()), number_repeated(log, noise)
     often: Counter[Activity] = Counter()
-    for variant, runs in log.items():
+    for variant, runs in numbered.items():
         for activity in counts_of(variant):
             often[activity] += runs
     kept = {activity for activity, runs in often.items() if runs >= least_support(total, noise)}
-    return _node(number_repeated(project(log, kept), noise), noise, 0) if kept else None
+    return _node(project(numbered, kept), noise, 0) if kept else None
 
 
 def _node(log: Counter[Variant], noise: float, depth: int) -> Node:
@@ -122,7 +122,18 @@ def _sequence(relations: Relations) -> list[list[Activity]]:
         else:
             groups[at : at + 2] = [[*groups[at], *groups[at + 1]]]
             at = max(at - 1, 0)
-    return groups
+    return _with_optional_sequences(groups, relations)
+
+
+def _with_optional_sequences(groups: Sequence[list[Activity]], relations: Relations) -> list[list[Activity]]:
+    """Returns the groups with neighbours that are only left out together as one."""
+    joined: list[list[Activity]] = []
+    for group in groups:
+        if joined and relations.belong_together(joined[-1], group):
+            joined[-1] = [*joined[-1], *group]
+        else:
+            joined.append(group)
+    return joined
 
 
 def _parallel(relations: Relations) -> list[list[Activity]]:

@@ -38,6 +38,7 @@ def shown(node: Node | None) -> str:
         ({"a b c d": 12, "a c b d": 8}, "seq(a, any(b, c), d)"),
         ({"a b+c d": 20}, "seq(a, any(b, c), d)"),
         ({"a b c": 14, "a c": 6}, "seq(a, opt(b), c)"),
+        ({"a b c d": 8, "a d": 12}, "seq(a, opt(seq(b, c)), d)"),
         ({"a b d": 11, "a c d": 9}, "seq(a, one(b, c), d)"),
         ({"a b": 11, "c d": 9}, "one(seq(a, b), seq(c, d))"),
         ({"a b c": 8, "a b b c": 7, "a b b b c": 5}, "seq(a, b{1,3}, c)"),
@@ -57,6 +58,11 @@ def test_kinds_of_patterns(runs: dict[str, int], pattern: str) -> None:
 @pytest.mark.parametrize("broken", ["a c", "b a c", "a b c c", "x", "a b b c", "c", "a b x c"])
 def test_what_few_runs_do_changes_nothing(broken: str) -> None:
     assert shown(find_pattern(log({"a b c": 180, broken: 19}), 0.1)) == "seq(a, b, c)"
+
+
+def test_a_third_call_of_a_tool_that_is_called_twice_is_a_mistake() -> None:
+    runs = {"a b a c": 190, "a a b a c": 5, "a b a a c": 5}
+    assert shown(find_pattern(log(runs), 0.1)) == "seq(a, b, a, c)"
 
 
 def test_two_runs_with_both_do_not_prove_an_order() -> None:

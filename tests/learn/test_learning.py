@@ -1,0 +1,38 @@
+"""Each kind of hidden rule is learnt from 200 runs of which 5 % are broken, as the table in the documentation says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.learn.__main__ import Tally, learnt, most_frequent, total, trial
+from tests.learn.facts import facts_of
+from tests.learn.hidden import HIDDEN, Hidden, Maker, passes
+
+
+@pytest.mark.parametrize("hidden", HIDDEN, ids=lambda hidden: hidden.name)
+def test_a_hidden_rule_is_learnt(hidden: Hidden) -> None:
+    found = trial(hidden, learnt, 200, 0.05, 1)
+    assert found.right >= 0.9 * found.hidden
+    assert found.right >= 0.9 * found.learnt
+    assert found.false_alarms <= 0.08 * found.good
+
+
+def test_the_baseline_learns_less() -> None:
+    of = HIDDEN[:8]
+    assert total(most_frequent, 100, 0.05, 1, of).right < total(learnt, 100, 0.05, 1, of).right
+
+
+@pytest.mark.parametrize("hidden", HIDDEN, ids=lambda hidden: hidden.name)
+def test_good_runs_follow_their_rule_and_broken_ones_do_not(hidden: Hidden) -> None:
+    maker = Maker(hidden, 7)
+    assert all(passes(maker.rule, maker.good()) for _ in range(20))
+    assert not any(passes(maker.rule, maker.broken()) for _ in range(20))
+
+
+def test_facts_tell_rules_apart() -> None:
+    facts = [frozenset(facts_of(hidden.expect())) for hidden in HIDDEN]
+    assert len(set(facts)) == len(HIDDEN)
+
+
+def test_a_tally_is_in_per_cent() -> None:
+    assert (Tally(4, 4, 3, 10, 1, 10, 2) + Tally()).cells() == ["75 %", "75 %", "10 %", "20 %"]
