@@ -42,7 +42,7 @@ def record(**keys: Schema) -> Schema:
 # What cannot be derived from a default value. Kubernetes itself checks the maps and lists that it defines.
 SPECIAL: dict[str, Schema] = {
     "mode": {"enum": ["gateway", "sidecar"]},
-    "routing": {"enum": ["single", "loadBalancer", "external"]},
+    "routing": {"enum": ["kafka", "single", "loadBalancer", "external"]},
     "image.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
     "image.digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
     "imagePullSecrets": {"type": "array", "items": record(name=NAME)},
@@ -60,6 +60,7 @@ SPECIAL: dict[str, Schema] = {
     "terminationGracePeriodSeconds": {"type": "integer", "minimum": 10},
     "service.type": {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
     "spool.sizeMiB": {"type": "integer", "minimum": 16},
+    "autoscaling.targetUnreadMessages": {"type": "integer", "minimum": 0},
     "autoscaling.minReplicas": {"type": "integer", "minimum": 1},
     "autoscaling.targetCPUUtilizationPercentage": {"type": "integer", "minimum": 1, "maximum": 100},
     "podDisruptionBudget.maxUnavailable": {"type": "integer", "minimum": 1},

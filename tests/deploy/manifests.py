@@ -69,6 +69,17 @@ def assert_restricted(items: list[Manifest], images: str = "") -> None:
             assert "limits" in container["resources"]
 
 
+def assert_admitted(items: list[Manifest]) -> None:
+    """The least that "restricted" asks of every container, also of the examples in our files."""
+    for _, spec in pod_specs(items):
+        for container in containers(spec):
+            context = container.get("securityContext", {})
+            assert context.get("runAsNonRoot") is True, container["name"]
+            assert context.get("allowPrivilegeEscalation") is False, container["name"]
+            assert context.get("capabilities", {}).get("drop") == ["ALL"], container["name"]
+            assert context.get("seccompProfile"), container["name"]
+
+
 def assert_wired(items: list[Manifest]) -> None:
     """Selectors select something, ports and volumes have names that exist."""
     pods = list(pod_specs(items))
@@ -106,7 +117,7 @@ def collector_config(
         for item in items
         if item["kind"] == "ConfigMap" and item["metadata"]["name"].endswith(name)
     ]
-    for secret in ("RIGHTCALL_HEADER_0", "RIGHTCALL_TOKEN", "RIGHTCALL_JUDGE_API_KEY"):
+    for secret in ("RIGHTCALL_HEADER_0", "RIGHTCALL_TOKEN", "RIGHTCALL_JUDGE_API_KEY", "KAFKA_PASSWORD"):
         monkeypatch.setenv(secret, "Bearer x")
     (folder / "rules").mkdir()
     for item in items:

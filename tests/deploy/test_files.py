@@ -16,6 +16,7 @@ from collector.config.model import load_config
 from collector.config.yaml_documents import rule_paths
 from collector.scoring.rule_files import check_rules
 from tests.deploy.manifests import (
+    assert_admitted,
     assert_restricted,
     assert_valid,
     assert_wired,
@@ -51,6 +52,7 @@ def test_manifests_are_valid_restricted_and_wired(path: Path, tmp_path: Path, mo
     items = manifests(path.read_text("utf-8"))
     assert_valid(items)
     assert_restricted(items, images="rightcall")
+    assert_admitted(items)
     assert_wired(items)
     assert collector_config(items, tmp_path, monkeypatch).rules
     assert "tests" in yaml.safe_load(one(items, "ConfigMap", _rules_name(items))["data"]["rules.yaml"])

@@ -66,8 +66,13 @@ def test_manifests_are_valid_restricted_and_wired(case: Path) -> None:
 def test_the_collector_accepts_its_configuration(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = collector_config(render("--values", case), tmp_path, monkeypatch)
     host = "127.0.0.1" if case.name.startswith("sidecar") else "0.0.0.0"
-    assert config.receivers.otlp.protocols.grpc
-    assert config.receivers.otlp.protocols.grpc.endpoint == f"{host}:4317"
+    protocols = config.receivers.otlp.protocols
+    if case.name.startswith("kafka"):
+        assert config.receivers.kafka is not None
+        assert protocols.grpc is None
+    else:
+        assert protocols.grpc
+        assert protocols.grpc.endpoint == f"{host}:4317"
     assert config.admin.endpoint == "0.0.0.0:13133"
     assert config.exporters.prometheus.endpoint == "0.0.0.0:9464"
     assert config.rules

@@ -14,6 +14,9 @@
       "spool" "memory"
       "exporters" (dict "prometheus" (dict "endpoint" (printf "0.0.0.0:%d" (int .Values.ports.metrics))))
       "admin" (dict "endpoint" (printf "0.0.0.0:%d" (int .Values.ports.admin))) -}}
+{{- if eq .Values.routing "kafka" -}}
+{{- $_ := unset $own "receivers" -}}
+{{- end -}}
 {{- if .Values.spool.enabled -}}
 {{- $_ := set $own "spool" (dict "path" "/var/lib/rightcall/spool" "max_size_mib" (int .Values.spool.sizeMiB)) -}}
 {{- end -}}

@@ -29,8 +29,10 @@ env:
   {{- toYaml . | nindent 2 }}
   {{- end }}
 ports:
+  {{- if ne .Values.routing "kafka" }}
   - {name: otlp-grpc, containerPort: {{ .Values.ports.grpc }}, protocol: TCP}
   - {name: otlp-http, containerPort: {{ .Values.ports.http }}, protocol: TCP}
+  {{- end }}
   - {name: metrics, containerPort: {{ .Values.ports.metrics }}, protocol: TCP}
   - {name: admin, containerPort: {{ .Values.ports.admin }}, protocol: TCP}
 {{- /* Not /readyz: reading back a large spool takes long, and a restart would only begin again. */}}

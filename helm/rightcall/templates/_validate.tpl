@@ -15,7 +15,26 @@
 {{- end -}}
 {{- end -}}
 {{- if and (eq .Values.mode "gateway") $many (eq .Values.routing "single") -}}
-{{- fail "Several replicas need routing: loadBalancer (or external, if your own infrastructure routes by trace id): all spans of a trace must reach the same replica, otherwise runs are split and incomplete." -}}
+{{- fail "Several replicas need routing: kafka or loadBalancer (or external, if your own infrastructure routes by trace id): all spans of a trace must reach the same replica, otherwise runs are split and incomplete." -}}
+{{- end -}}
+{{- $brokers := dig "receivers" "kafka" "brokers" list .Values.config -}}
+{{- if and (eq .Values.routing "kafka") (not $brokers) -}}
+{{- fail "routing is kafka, but config.receivers.kafka.brokers is not set: it says where the topic is." -}}
+{{- end -}}
+{{- if and $brokers (ne .Values.routing "kafka") -}}
+{{- fail "config.receivers.kafka is set, but routing is not kafka: with both, spans that are sent to a replica would be judged apart from those in the topic." -}}
+{{- end -}}
+{{- if and (eq .Values.routing "kafka") .Values.spool.enabled -}}
+{{- fail "spool.enabled has no use with routing: kafka: the topic keeps what is not finished." -}}
+{{- end -}}
+{{- if and .Values.autoscaling.targetUnreadMessages (ne .Values.routing "kafka") -}}
+{{- fail "autoscaling.targetUnreadMessages needs routing: kafka." -}}
+{{- end -}}
+{{- range $section := list "receivers" "exporters" -}}
+{{- $password := dig $section "kafka" "auth" "sasl" "password" "" $.Values.config -}}
+{{- if and $password (not (contains "${env:" $password)) -}}
+{{- fail (printf "config.%s.kafka.auth.sasl.password would be readable in a ConfigMap: write ${env:NAME} and set NAME in extraEnv from a Secret." $section) -}}
+{{- end -}}
 {{- end -}}
 {{- if and .Values.autoscaling.enabled (gt (int .Values.replicaCount) 1) -}}
 {{- fail "replicaCount and autoscaling.enabled are both set: the autoscaler controls the number of replicas. Leave replicaCount at 1." -}}
