@@ -11,14 +11,17 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from collector import __version__
 from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, compare, diff, explain, learn, write_lines
 from collector.errors import ConfigError, RightcallError
 from collector.otlp import wire
+
+_T = TypeVar("_T")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -255,7 +258,7 @@ def _check(options: argparse.Namespace) -> int:
     try:
         config = load_config(options.config) if options.config else None
         paths = rule_paths([*options.rules, *(config.rules if config else ())])
-        report, passed = check_rules(paths)
+        report, passed = check_rules(paths, _watched)
     except ConfigError as error:
         write_lines(str(error), sys.stderr)
         return FAILED
@@ -263,6 +266,15 @@ def _check(options: argparse.Namespace) -> int:
         write_lines(f"warning: {options.config}: {place}: {doubt}", sys.stderr)
     write_lines(report, sys.stdout)
     return SUCCESS if passed else FAILED
+
+
+def _watched(rules: Sequence[_T]) -> Iterable[_T]:
+    """Show on a terminal how many of the rules are checked."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import track  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    return track(rules, "Checking rules", console=console, transient=True, disable=not console.is_terminal)
 
 
 def _record(options: argparse.Namespace) -> int:

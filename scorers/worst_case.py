@@ -11,11 +11,13 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
+from scorers.conformance.scorer import NAME
 from scorers.evaluation import CompiledRule, path_to
 from scorers.rules.matchers import ArgumentPattern, Exact, OneOfValues, Schema, Subset
 from scorers.rules.model import Rule, Tool
 from scorers.rules.names import GLOB_CHARACTERS
 from scorers.rules.semantic_texts import tools_of
+from scorers.score import Score
 from scorers.trajectory import ToolCall, Trajectory
 from scorers.work import WorkLimitError
 
@@ -34,16 +36,22 @@ class Exceeded(NamedTuple):
 
 def exceeded_limit(rule: CompiledRule) -> Exceeded | None:
     """Returns what of the rule exceeds the limit of work on a hostile run first; None if nothing does."""
+    names = [ref.name or ref.system for ref in rule.rule.scorers]
+    scores_natively = any(ref.system == NAME for ref in rule.rule.scorers)
     for trajectory in _hostile_runs(rule.rule):
-        try:
-            rule.native.score(trajectory)
-        except WorkLimitError as error:
-            return Exceeded(path_to(rule.rule, error.part) or ("expect",), str(error))
-        for evaluation in rule.evaluate(trajectory):
-            if evaluation.score.details.get("error.type") == WorkLimitError.__name__:
-                at = [ref.name or ref.system for ref in rule.rule.scorers].index(evaluation.name)
-                return Exceeded(("scorers", at), evaluation.score.explanation)
+        exceeding = [one for one in rule.evaluate(trajectory) if _is_exceeded(one.score)]
+        if exceeding or not scores_natively:
+            try:
+                rule.native.score(trajectory)
+            except WorkLimitError as error:  # which says where
+                return Exceeded(path_to(rule.rule, error.part) or ("expect",), str(error))
+        for evaluation in exceeding:
+            return Exceeded(("scorers", names.index(evaluation.name)), evaluation.score.explanation)
     return None
+
+
+def _is_exceeded(score: Score) -> bool:
+    return score.details.get("error.type") == WorkLimitError.__name__
 
 
 def _hostile_runs(rule: Rule) -> Iterator[Trajectory]:

@@ -113,8 +113,11 @@ def _digests(document: Document) -> dict[int, bytes]:
     return {at: sha256(repr(rule).encode("utf-8", "surrogatepass")).digest() for at, rule in enumerate(rules)}
 
 
-def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
-    """Load rule files and run their tests. Returns a report, and whether all tests passed. Raises ConfigError."""
+def check_rules(paths: Iterable[Path], watched: Callable[[Sequence[Rule]], Iterable[Rule]] = iter) -> tuple[str, bool]:
+    """Load rule files and run their tests. Returns a report, and whether all tests passed. Raises ConfigError.
+
+    ``watched`` shows how far the checks of the rules of a file are.
+    """
     from scorers.rule_tests import run_tests  # noqa: PLC0415 - a running collector does not need these
     from scorers.worst_case import CALLS, exceeded_limit  # noqa: PLC0415
 
@@ -134,7 +137,7 @@ def check_rules(paths: Iterable[Path]) -> tuple[str, bool]:
             f"{path}: {scorer} of rule {rule} needs a judge, which only `rightcall run` has: not tested"
             for rule, scorer in rules.judges({rule.name for rule in file.rules})
         ]
-        for index, rule in enumerate(file.rules):
+        for index, rule in enumerate(watched(file.rules)):
             if (exceeded := exceeded_limit(compiled[rule.name])) is not None:
                 place = document.place(("rules", index, *exceeded.path))
                 lines.append(
