@@ -22,6 +22,8 @@ class Tally:
     """Verdicts on runs with a forbidden call."""
     mean: float | None
     """The mean of the primary scores, an error as 0; undecided ones are left out. None where there is none."""
+    decided_runs: int
+    """Runs that are pass or fail, by themselves or as part of a trace or conversation that is."""
 
     @property
     def decided(self) -> int:
@@ -55,19 +57,34 @@ def tally(rows: Sequence[Row]) -> Tally:
     labels = Counter(_label(row) for row in scored)
     counted = [row for row in scored if _label(row) not in ("incomplete", "ambiguous")]
     values = [row["evaluations"][0]["value"] or 0.0 for row in counted]
-    scored_with_others = {(row["scope"], row[_KEY_OF[row["scope"]]]) for row in scored if "scope" in row}
+    scored_with_others = _wholes(scored)
+    decided_wholes = _wholes([row for row in scored if _is_decided(row)])
+    decided_runs = sum(is_of_run(row) and (_is_decided(row) or _is_part(row, decided_wholes)) for row in rows)
     unscored = Counter(
         row["unscored_reason"]
         for row in rows
         if row.get("unscored_reason") and not row.get("shadow")
-        if row["rule"] or not any((scope, row[key]) in scored_with_others for scope, key in _KEY_OF.items())
+        if row["rule"] or not _is_part(row, scored_with_others)
     )
     forbidden = sum("forbidden" in row for row in scored)
     mean = sum(values) / len(values) if values else None
-    return Tally(sum(map(is_of_run, rows)), labels, unscored, forbidden, mean)
+    return Tally(sum(map(is_of_run, rows)), labels, unscored, forbidden, mean, decided_runs)
 
 
 _KEY_OF = {"trace": "trace_id", "conversation": "conversation_id"}
+
+
+def _wholes(rows: Sequence[Row]) -> set[tuple[str, str]]:
+    """Returns the traces and conversations that these rows are about."""
+    return {(row["scope"], row[_KEY_OF[row["scope"]]]) for row in rows if "scope" in row}
+
+
+def _is_part(row: Row, wholes: set[tuple[str, str]]) -> bool:
+    return any((scope, row[key]) in wholes for scope, key in _KEY_OF.items())
+
+
+def _is_decided(row: Row) -> bool:
+    return bool(row["evaluations"]) and _label(row) in ("pass", "fail")
 
 
 def _label(row: Row) -> str:
@@ -88,7 +105,7 @@ class Gate:
         """Returns a sentence for each condition that is not met; none if all are."""
         counts = [(kind, number) for kind in self.fail_on if (number := figures.count(kind))]
         found = [f"{number} run{'s'[: number > 1]} with {_NAMES[kind]} (--fail-on {kind})" for kind, number in counts]
-        enough = figures.decided if self.has_rules else figures.runs
+        enough = figures.decided_runs if self.has_rules else figures.runs
         if enough < self.min_runs:
             of = f" of {figures.runs}" if self.has_rules else ""
             what = "decided (pass or fail)" if self.has_rules else "found"

@@ -66,6 +66,17 @@ def test_without_rules_runs_need_only_be_found() -> None:
     assert objections(PASS, min_runs=2) == ["1 of 1 runs decided (pass or fail), at least 2 needed (--min-runs)"]
 
 
+def test_a_run_is_decided_with_its_conversation_and_once() -> None:
+    turns = [NO_RULE | {"conversation_id": "c"}] * 3
+    conversation = PASS | {"scope": "conversation", "conversation_id": "c"}
+    assert objections(*turns, conversation, min_runs=3) == []
+    others = [PASS | {"conversation_id": "c"}] * 3
+    needed = "3 of 3 runs decided (pass or fail), at least 4 needed (--min-runs)"
+    assert objections(*others, conversation, min_runs=4) == [needed]
+    undecided = INCOMPLETE | {"scope": "conversation", "conversation_id": "c"}
+    assert objections(*turns, undecided) == ["0 of 3 runs decided (pass or fail), at least 1 needed (--min-runs)"]
+
+
 def test_accuracy_is_passes_among_the_decided() -> None:
     rows = [PASS, PASS, PASS, FAIL, ERROR, INCOMPLETE, NO_RULE]
     assert tally(rows).accuracy == 0.75
