@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.live import Live
 
 from collector.config.model import Config
+from collector.demo.quality import phase_at
 from collector.demo.replay import FAULTS, recordings, replay
 from collector.demo.scoreboard import Scoreboard
 from collector.scoring.verdict import Verdict
@@ -24,7 +25,6 @@ from collector.service.serve import start
 from collector.service.service import Service
 from scorers.quoting import printable
 
-_FAULTY = 0.2  # share of runs with an injected fault
 _PAUSE = 0.25  # seconds between runs
 
 
@@ -35,13 +35,15 @@ def demo(seconds: float | None = None) -> int:
 
 
 async def _demo(seconds: float | None) -> int:
-    scoreboard, piped = Scoreboard(), not Console().is_terminal
+    scoreboard, piped, started = Scoreboard(), not Console().is_terminal, time.monotonic()
 
     def on_verdict(verdict: Verdict) -> None:
-        scoreboard.add(verdict)
+        seconds = time.monotonic() - started
+        lines = [f"-- {phase_at(seconds).name}"] if phase_at(seconds).name != scoreboard.phase else []
+        scoreboard.add(verdict, seconds, phase_at(seconds).name)
         if piped:
             try:
-                print("\n".join(lines_of(verdict)), flush=True)  # noqa: T201 - what the command is for
+                print("\n".join(lines + lines_of(verdict)), flush=True)  # noqa: T201 - what the command is for
             except BrokenPipeError:  # the reader, such as `head`, is done
                 service.stop()
 
@@ -54,7 +56,7 @@ async def _demo(seconds: float | None) -> int:
     )
     if seconds is not None:
         asyncio.get_running_loop().call_later(seconds, service.stop)
-    traffic = _Traffic(f"127.0.0.1:{service.grpc.port if service.grpc else 0}")
+    traffic = _Traffic(f"127.0.0.1:{service.grpc.port if service.grpc else 0}", started)
     traffic.start()
     with _screen(scoreboard):
         await service.run()
@@ -110,8 +112,9 @@ def _free(port: int) -> int:
 class _Traffic(threading.Thread):
     """Sends one run after another until ``stop``, like an application that uses the OpenTelemetry SDK."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, started: float) -> None:
         super().__init__(name="demo-traffic")
+        self._since = started
         self._exporter = OTLPSpanExporter(endpoint=endpoint, insecure=True)
         self._stopped = threading.Event()
 
@@ -120,7 +123,8 @@ class _Traffic(threading.Thread):
         recorded = recordings()
         while not self._stopped.wait(_PAUSE):
             recording = random.choice(recorded)
-            fault = random.choice(FAULTS[recording.route]) if random.random() < _FAULTY else None
+            faulty = phase_at(time.monotonic() - self._since).faulty
+            fault = random.choice(FAULTS[recording.route]) if random.random() < faulty else None
             self._exporter.export(replay(recording, time.time_ns(), random, fault))
 
     def stop(self) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from collector.demo.quality import PHASES, phase_at
 from collector.demo.scoreboard import Scoreboard
 from scorers import ToolCall, Trajectory, load_rules
 from tests.collector.verdicts import evaluation, verdict_of
@@ -45,6 +46,40 @@ def test_it_shows_what_most_fails_have_in_common() -> None:
         run = {"trajectory": trajectory, "call_span_ids": (None,) * len(called)}
         board.add(verdict_of(rule="trip", evaluations=rule.evaluate(trajectory), compiled_rule=rule, run=run))
     assert "top reasons: 2 missing book, 1 extra cancel\n" in shown(board)
+
+
+def test_it_shows_accuracy_over_time_and_the_reasons_of_the_phase() -> None:
+    (rule,) = load_rules({"rules": [{"name": "trip", "match": {}, "expect": {"sequence": ["search", "book"]}}]}).rules
+    board = Scoreboard()
+    for second, (called, phase) in enumerate(
+        [(["search", "book"], "good")] * 4 + [(["search"], "bad")] * 4 + [(["search", "book"], "good")] * 2
+    ):
+        trajectory = Trajectory([ToolCall(name, step=at) for at, name in enumerate(called)])
+        run = {"trajectory": trajectory, "call_span_ids": (None,) * len(called)}
+        verdict = verdict_of(rule="trip", evaluations=rule.evaluate(trajectory), compiled_rule=rule, run=run)
+        board.add(verdict, second, phase)
+        if second == 7:
+            assert "now: bad" in shown(board)
+            assert "top reasons: 4 missing book" in shown(board)
+    text = shown(board)
+    assert "accuracy over time: █▁█ (4 s each)" in text
+    assert "now: good" in text
+    assert "top reasons: none yet" in text
+    assert [line.split() for line in text.splitlines() if line.startswith("  - ")] == [["-", "book", "missing"]]
+    assert "rightcall record" in text
+
+
+def test_the_model_gets_worse_and_better_and_worse_again() -> None:
+    cycle = sum(phase.seconds for phase in PHASES)
+    assert [phase_at(at).faulty for at in (0, 19, 20, 39.9, 40, 59, cycle + 21)] == [
+        0.05,
+        0.05,
+        0.5,
+        0.5,
+        0.05,
+        0.05,
+        0.5,
+    ]
 
 
 def test_it_shows_only_recent_runs() -> None:
