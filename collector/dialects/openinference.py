@@ -16,7 +16,7 @@ from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
 from collector.payloads.tool_arguments import is_schema, tool_arguments
-from collector.payloads.values import find_text, first_name, name_of, parse_any
+from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any
 
 NAME: Final = "openinference"
 
@@ -52,6 +52,8 @@ _CALL_FIELDS: Final = {"id": "id", "function.name": "name", "function.arguments"
 _EVENT: Final = "target"
 _EVENT_OF_BEEAI: Final = re.compile(r"^(?:agent|tool)\..+\.(?:start|update|partial_update|success|finish|error|retry)$")
 """Older instrumentors of BeeAI record each event of its emitter as a span: several of one call, under other names."""
+_AUTOMATIC_CALLS: Final = '"automatic_function_calling_history":['
+"""In the output of google-genai, which calls tools and its model again until none is requested."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 
 
@@ -149,6 +151,10 @@ def _read_model(span: Span) -> GenAISpan:
     genai_span.has_output = genai_span.has_output or bool(get(_OUTPUT))
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
+    transcript = get(_OUTPUT)
+    if type(transcript) is str and _AUTOMATIC_CALLS in transcript and len(transcript) <= MAX_TEXT:
+        # One span for all turns: only what it was told has them, and the results.
+        genai_span.output, genai_span.history, genai_span.tracing = None, transcript, "memory"
     return genai_span
 
 

@@ -78,7 +78,7 @@ class GenAISpan:
     """AGENT: "complete" if every tool execution leaves a span, "apart" if its run goes on in other traces.
     TOOL: "lossy" if one that fails leaves none, "guessed" if nothing but its attributes says that the span is a tool's, which a
     step on the way to the tool may carry as well.
-    MODEL: "memory" if it is no request, but stores the conversation so far."""
+    MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run."""
     refusal: Refusal | None = None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool = False

@@ -169,7 +169,7 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     Where nothing tells whether they were, calls of the run may be unrecorded.
     """
     first = min([request.model for request in found], key=by_start, default=None)
-    if first is None or any(by_start(model) < by_start(first) for model in run.models):
+    if first is None or first.tracing == "memory" or any(by_start(model) < by_start(first) for model in run.models):
         return found
     earlier = [one for one in found if one.model is first and one.execution is None]
     if not earlier:

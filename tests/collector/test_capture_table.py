@@ -29,7 +29,7 @@ def test_every_run_is_in_the_table_once(found: list[RecordedRun]) -> None:
     ("name", "facets"),
     [
         ("py-autogen-native-multi", {"names": True, "arguments": False, "concurrency": True, "call ids": True}),
-        ("py-google-genai-oi-multi", {"order": True, "concurrency": False, "call ids": False}),
+        ("py-google-genai-oi-multi", {"order": True, "concurrency": True, "call ids": True}),
         ("py-langgraph-official-nocontent-multi", {"arguments": None, "user input": None, "names": True}),
         ("py-langgraph-splunk-nested", {"nesting": False, "arguments": True}),
         ("js-ai6-notools", {"names": None, "order": None, "user input": True, "final response": True, "tools": None}),

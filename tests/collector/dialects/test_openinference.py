@@ -243,3 +243,30 @@ def test_events_of_an_emitter_recorded_as_spans_are_no_runs_and_leave_open_how_m
 
     assert set(called(run)) == {"Wikipedia"}
     assert "uncertain_execution" in doubts(run)
+
+
+def test_turns_and_results_of_automatic_calling_are_in_the_output_of_its_one_span() -> None:
+    def part(kind: str, **more: Any) -> dict[str, Any]:
+        return {"parts": [{f"function_{kind}": more}], "role": "model" if kind == "call" else "user"}
+
+    told = [
+        {"role": "user", "parts": [{"text": "Pay for order 7."}]},
+        part("call", name="get_order", args={"order": 7}),
+        part("response", name="get_order", response={"result": "4 EUR"}),
+        part("call", name="pay", args={"amount": 4}),
+        part("response", name="pay", response={"error": "card declined"}),
+    ]
+    output = json.dumps({"candidates": [], "automatic_function_calling_history": told}, separators=(",", ":"))
+    flat = {
+        f"message.tool_calls.{at}.tool_call.function.{key}": value
+        for at, (name, arguments) in enumerate([("get_order", '{"order": 7}'), ("pay", '{"amount": 4}')])
+        for key, value in (("name", name), ("arguments", arguments))
+    }
+
+    run = run_of(oi("LLM", "GenerateContent", 1, attributes={"output.value": output, **flat}))
+
+    assert [(c.name, c.arguments, c.status, c.step) for c in run.trajectory.calls] == [
+        ("get_order", {"order": 7}, "ok", 0),
+        ("pay", {"amount": 4}, "error", 1),
+    ]
+    assert doubts(run) == []
