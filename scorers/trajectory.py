@@ -54,6 +54,7 @@ DoubtName = Literal[
     "uncertain_order",
     "unreadable_arguments",
     "unobserved_arguments",
+    "missing_step",
     "missing_remote_parent",
     "unknown_route",
 ]

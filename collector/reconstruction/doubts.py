@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from collector.model.genai_span import Role
+from collector.reconstruction.accounts import accounts_for
 from collector.reconstruction.context import RunContext
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.ordering import Unordered
@@ -12,7 +13,8 @@ from scorers.quoting import shorten
 from scorers.trajectory import Doubt
 
 AWAITED = frozenset({
-    "missing_span", "missing_anchor", "unrecorded_calls", "uncertain_execution", "uncertain_owner", "unknown_route",
+    "missing_span", "missing_step", "missing_anchor", "unrecorded_calls", "uncertain_execution", "uncertain_owner",
+    "unknown_route",
 })  # fmt: skip
 """Doubts that tell of a span still to come: it is waited for until the trace is idle."""
 
@@ -21,9 +23,13 @@ def run_doubts(
     run: RunSpans, calls: Sequence[DraftCall], context: RunContext, lost: frozenset[bytes]
 ) -> Iterator[Doubt]:
     """Yields what is open about the run as a whole. ``lost`` are missing spans of the trace that may be calls."""
-    if "missing_anchor" in run.incomplete:
+    lacks_anchor, lacks_span = "missing_anchor" in run.incomplete, bool(lost - {run.missing_ancestor})
+    is_whole = (lacks_anchor or lacks_span) and accounts_for(run, calls)
+    if is_whole:
+        yield Doubt("missing_step", sentence="a span was not received; by the messages of the run it is no tool call")
+    if lacks_anchor and not (is_whole and run.missing_ancestor):
         yield Doubt("missing_anchor", sentence="neither the span of an agent nor the root of the trace was received")
-    if lost - {run.missing_ancestor}:
+    if lacks_span and not is_whole:
         yield Doubt("missing_span", sentence="a span was not received whose children were: it may be a tool call")
     if run.has_unrecorded_calls:
         yield Doubt("unrecorded_calls", sentence="tools were called, and neither messages nor spans say which")
@@ -31,7 +37,7 @@ def run_doubts(
         yield Doubt("other_traces", sentence="the agent goes on in other traces: score the conversation")
     elif not calls and _is_silent(run):
         yield Doubt("nothing_recorded", sentence="neither tool spans nor the output of a model were recorded")
-    if run.missing_ancestor and context.route is None:
+    if run.missing_ancestor and (context.route is None or lacks_anchor):
         yield Doubt("unknown_route", sentence="a span above the run was not received, and may carry its route")
     elif run.has_unseen_caller and context.route is None:
         yield Doubt("missing_remote_parent", sentence="the caller, in another process, sent no span")

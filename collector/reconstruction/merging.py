@@ -139,6 +139,7 @@ def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: It
         return False
     return (
         not run.executions
+        or bool(run.disputed)
         or any(request.execution is None for request in requested)
         or not all(model.has_output for model in models[:-1])
         or (models[0].history is not None and (models[0].user_input is None or may_contain_results(models[0].history)))
