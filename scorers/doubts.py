@@ -20,7 +20,7 @@ uncertain_duplicate     not these     calls that may be other calls of the run, 
 uncertain_order         other orders  calls that neither turns nor clocks put into order
 unreadable_arguments    no pass       arguments that were recorded, constrained by the rule, and too long, deep or damaged
 unobserved_arguments    -             a rule constrains arguments that were not captured: they matched by name alone
-missing_step            -             as missing_span or missing_anchor; but by its messages the run made no further call
+missing_step            -             as missing_span; but by its messages the run made no further call
 missing_remote_parent   -             the caller, in another process, sent no span: its route or tenant is unknown
 unknown_route           no verdict    a missing span of this process may carry the route that selects the rule
 ======================  ============  ==========================================================================

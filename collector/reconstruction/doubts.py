@@ -23,21 +23,22 @@ def run_doubts(
     run: RunSpans, calls: Sequence[DraftCall], context: RunContext, lost: frozenset[bytes]
 ) -> Iterator[Doubt]:
     """Yields what is open about the run as a whole. ``lost`` are missing spans of the trace that may be calls."""
-    lacks_anchor, lacks_span = "missing_anchor" in run.incomplete, bool(lost - {run.missing_ancestor})
-    is_whole = (lacks_anchor or lacks_span) and accounts_for(run, calls)
-    if is_whole:
-        yield Doubt("missing_step", sentence="a span was not received; by the messages of the run it is no tool call")
-    if lacks_anchor and not (is_whole and run.missing_ancestor):
+    if "missing_anchor" in run.incomplete:
         yield Doubt("missing_anchor", sentence="neither the span of an agent nor the root of the trace was received")
-    if lacks_span and not is_whole:
-        yield Doubt("missing_span", sentence="a span was not received whose children were: it may be a tool call")
+    if lost - {run.missing_ancestor}:
+        if accounts_for(run, calls):
+            yield Doubt(
+                "missing_step", sentence="a span was not received; by the messages of the run it is no tool call"
+            )
+        else:
+            yield Doubt("missing_span", sentence="a span was not received whose children were: it may be a tool call")
     if run.has_unrecorded_calls:
         yield Doubt("unrecorded_calls", sentence="tools were called, and neither messages nor spans say which")
     if run.anchor is not None and run.anchor.tracing == "apart":
         yield Doubt("other_traces", sentence="the agent goes on in other traces: score the conversation")
     elif not calls and _is_silent(run):
         yield Doubt("nothing_recorded", sentence="neither tool spans nor the output of a model were recorded")
-    if run.missing_ancestor and (context.route is None or lacks_anchor):
+    if run.missing_ancestor and context.route is None:
         yield Doubt("unknown_route", sentence="a span above the run was not received, and may carry its route")
     elif run.has_unseen_caller and context.route is None:
         yield Doubt("missing_remote_parent", sentence="the caller, in another process, sent no span")

@@ -120,27 +120,7 @@ def _rebuild(
             tuple([call.resource for call in calls]), wrong_clocks,
             bool(run_spans.missing_ancestor), "" if run_spans.anchor is None else run_spans.anchor.scope,
         ))  # fmt: skip
-    if any(run.is_below_missing for run in runs):
-        _note_known_tops(runs, groups, lost)
     return runs
-
-
-def _note_known_tops(runs: Sequence[Run], groups: Sequence[RunSpans], lost: frozenset[bytes]) -> None:
-    """Note of runs below a missing span that it is known what that is, so that no further runs may be below it.
-
-    It is the agent's of a run whose messages account for its calls, or a call that another run was told the result of.
-    """
-    known = {
-        spans.missing_ancestor
-        for run, spans in zip(runs, groups, strict=True)
-        if spans.anchor is None and not any(doubt.name == "missing_anchor" for doubt in run.trajectory.doubts)
-    }
-    has_caller = any(
-        not run.is_below_missing and any(call.known_by == "result" for call in run.trajectory.calls) for run in runs
-    )
-    for run, spans in zip(runs, groups, strict=True):
-        missing = spans.missing_ancestor
-        run.is_below_missing = bool(missing) and missing not in known and not (has_caller and missing not in lost)
 
 
 def _wrong_clocks(
