@@ -63,6 +63,7 @@ _AGENTS, _AGENTS_OI, _AGENTS_TL, _LOGFIRE = (
     "logfire==5.2.0",
 )
 RECORDINGS: dict[str, Recording] = {
+    "py-agentscope-native": Recording("agentscope_native", "agentscope==2.0.10", others=("openai==3.52.0",)),
     "py-agno-official+openinference": Recording(
         "agno_official_openinference",
         "agno==3.1.10",
