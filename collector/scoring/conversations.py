@@ -68,8 +68,9 @@ def conversations_of(runs: Sequence[Run]) -> Mapping[bytes, ConversationKey]:
         return {run.span_id: key for run in runs} if key else {}
     by_anchor = {run.span_id: run for run in runs}
     found: dict[bytes, ConversationKey] = {}
+    outermost_of: dict[bytes, Run] = {}
     for run in runs:
-        outer = _outermost(run, by_anchor)
+        outer = _outermost(run, by_anchor, outermost_of)
         if key := _key(outer, outer.conversation_id or run.conversation_id):
             found[run.span_id] = key
     return found
@@ -82,13 +83,15 @@ def _key(run: Run, conversation_id: str | None) -> ConversationKey | None:
     return ConversationKey(tenant_of(run), str(namespace) if namespace else run.service, conversation_id)
 
 
-def _outermost(run: Run, by_anchor: Mapping[bytes, Run]) -> Run:
-    for _ in by_anchor:
-        outer = by_anchor.get(run.parent_span_id or b"")
-        if outer is None:
-            break
-        run = outer
-    return run
+def _outermost(run: Run, by_anchor: Mapping[bytes, Run], known: dict[bytes, Run]) -> Run:
+    """Returns the outermost run around this one, and adds it to ``known`` for all on the way there, by anchor."""
+    first, passed = run, set[bytes]()
+    while run.span_id not in known and run.span_id not in passed:
+        passed.add(run.span_id)
+        run = by_anchor.get(run.parent_span_id or b"", run)
+    is_ring = run.span_id in passed and run.parent_span_id in by_anchor
+    known.update((anchor, by_anchor[anchor] if is_ring else known.get(run.span_id, run)) for anchor in passed)
+    return known[first.span_id]
 
 
 def _start(run: Run) -> tuple[int, bytes]:

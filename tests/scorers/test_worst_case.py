@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from scorers import load_rules
 from scorers.worst_case import Exceeded, _hostile_runs, exceeded_limit
+from tests.operations import calls
 from tests.scorers.examples import refund_file, rule
 
 
@@ -83,20 +82,6 @@ def test_the_same_rule_gives_the_same_answer() -> None:
 
 
 def test_a_hostile_run_is_scored_once() -> None:
-    def calls(work: Callable[[], object]) -> int:
-        made = 0
-
-        def count(*_: object) -> None:
-            nonlocal made
-            made += 1
-
-        sys.setprofile(count)
-        try:
-            work()
-        finally:
-            sys.setprofile(None)
-        return made
-
     one, other = (rule({"sequence": ["a", {"any_order": ["b", "c"]}, "d"]}) for _ in range(2))
     assert calls(lambda: exceeded_limit(one)) < 1.2 * calls(
         lambda: [other.evaluate(run) for run in _hostile_runs(other.rule)]

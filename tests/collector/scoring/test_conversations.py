@@ -20,6 +20,7 @@ from collector.scoring.verdict import Verdict
 from scorers import Doubt, FoundIntent, ToolCall, Trajectory
 from scorers.trajectory import DoubtName
 from tests.collector.verdicts import run_of
+from tests.operations import calls
 from tests.otlp_data import TRACE, span_id
 
 KEY = ConversationKey("blue", "shop", "c-1")
@@ -193,3 +194,11 @@ def test_runs_with_a_new_verdict_are_collected_with_the_resource_of_their_anchor
     runs, resource = read(conversation)
     assert ([run.span_id for run in runs], resource) == ([span_id(1), span_id(7)], b"mine")
     assert list(collect(trace, [named(1, None)], verdicts)) == []
+
+
+def test_nested_agents_find_their_conversation_in_linear_work() -> None:
+    def work(depth: int) -> int:
+        runs = [named(at, "one" if at == 1 else "two", parent=at - 1) for at in range(1, depth + 1)]
+        return calls(lambda: conversations_of(runs))
+
+    assert work(400) < 4.2 * work(100)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from collector.errors import ConfigError
 from collector.scoring import embeddings
 from collector.scoring.rule_files import check_rules, load_rules
+from tests.operations import calls
 
 GOOD = """
 rules:
@@ -270,23 +270,14 @@ def test_a_mistake_in_a_rule_that_changed_is_refused_with_its_line(tmp_path: Pat
 def test_loading_rules_takes_linear_work_in_small_pieces(tmp_path: Path) -> None:
     def work(count: int) -> tuple[int, int]:
         """Returns how many calls are made, and how often others may go on meanwhile."""
-        calls = pauses = 0
+        pauses = 0
 
         def pause() -> None:
             nonlocal pauses
             pauses += 1
 
-        def count_call(*_: object) -> None:
-            nonlocal calls
-            calls += 1
-
         paths = many_rules(tmp_path, count)
-        sys.setprofile(count_call)
-        try:
-            load_rules(paths, pause=pause)
-        finally:
-            sys.setprofile(None)
-        return calls, pauses
+        return calls(lambda: load_rules(paths, pause=pause)), pauses
 
     work(1)
     few_calls, few_pauses = work(100)
