@@ -197,6 +197,7 @@ def _score(options: argparse.Namespace) -> int:
     from collector.offline import report  # noqa: PLC0415
     from collector.offline.gate import Gate, tally  # noqa: PLC0415
     from collector.offline.score import score_files  # noqa: PLC0415
+    from collector.runs.explained import closest_rule  # noqa: PLC0415
     from collector.runs.rows import row_of  # noqa: PLC0415
     from collector.scoring.rule_files import load_rules  # noqa: PLC0415
     from collector.service.log_config import RepeatLimit  # noqa: PLC0415
@@ -210,7 +211,10 @@ def _score(options: argparse.Namespace) -> int:
         if remark.is_mistake:
             write_lines(f"warning: {remark.text}", sys.stderr)
     telemetry = Telemetry()
-    rows = [row_of(verdict) for verdict in score_files(options.paths, rules, telemetry=telemetry)]
+    rows = []
+    for verdict in score_files(options.paths, rules, telemetry=telemetry):
+        closest = closest_rule(verdict, rules.set.rules)
+        rows.append(row_of(verdict) | ({"closest_rule": closest} if closest is not None else {}))
     gate = Gate(options.fail_on, options.min_runs, options.min_accuracy, options.fail_under, bool(options.rules))
     objections = gate.objections(tally(rows))
     sys.stdout.write(report.FORMATS[options.format](rows, objections))

@@ -57,18 +57,19 @@ def tally(rows: Sequence[Row]) -> Tally:
     labels = Counter(_label(row) for row in scored)
     counted = [row for row in scored if _label(row) not in ("incomplete", "ambiguous")]
     values = [row["evaluations"][0]["value"] or 0.0 for row in counted]
-    scored_with_others = _wholes(scored)
     decided_wholes = _wholes([row for row in scored if _is_decided(row)])
     decided_runs = sum(is_of_run(row) and (_is_decided(row) or _is_part(row, decided_wholes)) for row in rows)
-    unscored = Counter(
-        row["unscored_reason"]
-        for row in rows
-        if row.get("unscored_reason") and not row.get("shadow")
-        if row["rule"] or not _is_part(row, scored_with_others)
-    )
+    unscored = Counter(row["unscored_reason"] for row in undecided(rows))
     forbidden = sum("forbidden" in row for row in scored)
     mean = sum(values) / len(values) if values else None
     return Tally(sum(map(is_of_run, rows)), labels, unscored, forbidden, mean, decided_runs)
+
+
+def undecided(rows: Sequence[Row]) -> list[Row]:
+    """Returns the rows of what got neither pass nor fail, but for runs without a rule whose trace or conversation has one."""
+    wholes = _wholes([row for row in rows if row["evaluations"] and not row.get("shadow")])
+    found = [row for row in rows if row.get("unscored_reason") and not row.get("shadow")]
+    return [row for row in found if row["rule"] or not _is_part(row, wholes)]
 
 
 _KEY_OF = {"trace": "trace_id", "conversation": "conversation_id"}

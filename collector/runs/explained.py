@@ -46,6 +46,15 @@ def explained(verdict: Verdict, rules: Sequence[CompiledRule], *, values: bool =
     }
 
 
+def closest_rule(verdict: Verdict, rules: Sequence[CompiledRule]) -> str | None:
+    """Returns the rule that misses a run without one by the fewest keys, and what they ask for; None if there is no such."""
+    if verdict.unscored_reason != "no_rule":
+        return None
+    tried, _ = _rules_tried(verdict, rules)
+    closest = min(tried, key=lambda one: len(one["why"]), default=None)
+    return None if closest is None else f"{closest['rule']}: {'; '.join(closest['why'])}"
+
+
 def _rules_tried(verdict: Verdict, rules: Sequence[CompiledRule]) -> tuple[list[Row], int]:
     """Which rules of this scope were tried, in order, why each does not match, and how many more there are."""
     context, tried = context_of(verdict.run), list[Row]()

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from collector.offline.gate import Gate, tally
+from collector.offline.reasons import groups_of
+from collector.runs.explained import closest_rule
 from collector.runs.rows import Row, row_of
 from scorers import Trajectory, load_rules
 from scorers.trajectory import ToolCall
@@ -124,3 +126,19 @@ def test_a_forbidden_call_counts_whichever_scorer_is_primary() -> None:
     row = row_of(verdict_of(rule="r", evaluations=rule.evaluate(trajectory), compiled_rule=rule, run=run))
     assert "forbidden" not in [call["outcome"] for call in row["tool_calls"]]
     assert objections(PASS, row) == ["1 run with a forbidden call (--fail-on forbidden)"]
+
+
+def test_runs_without_a_rule_are_grouped_by_the_rule_that_is_the_closest() -> None:
+    rules = load_rules(
+        {"rules": [{"name": "far", "match": {"agent": "a", "route": "/a"}}, {"name": "near", "match": {"route": "/b"}}]}
+    ).rules
+    verdict = verdict_of("search", rule=None, evaluations=[], run={"agent": "shop"})
+    closest = closest_rule(verdict, rules)
+    assert closest == "near: route is unknown, must be /b"
+    assert closest_rule(verdict, []) is None
+    assert closest_rule(verdict_of("search"), rules) is None
+    unmatched = NO_RULE | {"closest_rule": closest, "conversation_id": "c"}
+    (group,) = groups_of([PASS, unmatched, unmatched])
+    assert group.sentence.startswith("2 no_rule: the closest is near: route is unknown, must be /b (for example ")
+    assert group.lines == []
+    assert groups_of([unmatched, PASS | {"scope": "conversation", "conversation_id": "c"}]) == []
