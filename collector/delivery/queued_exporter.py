@@ -120,7 +120,11 @@ class QueuedExporter:
         pending = self._queue.pending()
         spans = sum(request.spans for request in pending)
         if pending and self._queue.durable:
-            _log.info("stopped with %d requests (%d spans) waiting in the spool", len(pending), spans)
+            _log.info(
+                "stopped with %d requests (%d spans) undelivered: they are sent after the next start",
+                len(pending),
+                spans,
+            )
         elif pending:
             self._dropped.inc(spans)
             for request in pending:

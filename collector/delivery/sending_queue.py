@@ -42,11 +42,16 @@ class SendingQueue:
         spool: Spool | None = None,
         max_bytes: int | None = None,
         exporter: str = "",
+        *,
+        is_read_again: bool = False,
     ) -> None:
         """Takes ``max_bytes`` of memory, by default all that the configuration allows.
 
         ``exporter`` marks its requests in the spool; those of OTLP exporters have no mark, so that they can change places.
+        ``is_read_again``: what they are made of comes again after a crash, from a topic.
         """
+        self.durable = spool is not None or is_read_again
+        """Whether what waits here survives the process."""
         self._mark = f"/{exporter}" if exporter else ""
         self.capacity, self._spool = config.queue_size, spool
         self._max_bytes = config.max_size_mib << 20 if max_bytes is None else max_bytes
@@ -67,11 +72,6 @@ class SendingQueue:
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._sending)
-
-    @property
-    def durable(self) -> bool:
-        """Whether what waits here survives the process."""
-        return self._spool is not None
 
     @property
     def full(self) -> bool:

@@ -131,8 +131,9 @@ class Service:
         if not queues:
             return None
         outlets, share = [], budget.sending_queue // len(queues)
+        again = self._config.receivers.kafka is not None
         for to in config.destinations():
-            queue = SendingQueue(to.backend.sending_queue, self._spool, share)
+            queue = SendingQueue(to.backend.sending_queue, self._spool, share, is_read_again=again)
             outlets.append(Outlet(queue, to.signals))
             self._exporters.append(
                 OtlpExporter(
@@ -146,11 +147,11 @@ class Service:
                 )
             )
         if config.kafka is not None:
-            queue = SendingQueue(config.kafka.sending_queue, self._spool, share, "kafka")
+            queue = SendingQueue(config.kafka.sending_queue, self._spool, share, "kafka", is_read_again=again)
             outlets.append(Outlet(queue, config.kafka.signals(), "kafka"))
             self._exporters.append(KafkaExporter(config.kafka, queue, self.telemetry))
         if config.file is not None:
-            queue = SendingQueue(SendingQueueConfig(), self._spool, share, "file")
+            queue = SendingQueue(SendingQueueConfig(), self._spool, share, "file", is_read_again=again)
             outlets.append(Outlet(queue, SIGNALS, "file"))
             self._exporters.append(FileExporter(config.file, queue, self.telemetry))
         if config.debug is not None:  # what is shown need not survive

@@ -24,8 +24,10 @@ import yaml
 from collector.config.model import load_config
 from collector.config.yaml_documents import rule_paths
 from collector.scoring.rule_files import check_rules
+from collector.telemetry.metrics import Telemetry
 from tests.deploy import readme_result
 from tests.deploy.programs import DEPLOY, ROOT
+from tests.deploy.queries import series_of
 from tests.waiting import PATIENCE
 
 COLLECTOR = ROOT / "collector"
@@ -155,6 +157,9 @@ def test_yaml_loads(block: Block, tmp_path: Path, desk: Path) -> None:
         steps = [step for job in data["jobs"].values() for step in job["steps"] if "rightcall" in step["uses"]]
         action = yaml.safe_load((DEPLOY / "github-action" / "action.yml").read_text("utf-8"))
         assert [step["with"].keys() <= action["inputs"].keys() for step in steps] == [True]
+    elif "apiVersion" in data:  # of Kubernetes, of a kind that only its operator knows
+        (trigger,) = data["spec"]["triggers"]
+        assert series_of(trigger["metadata"]["query"]) <= {f"rightcall_{metric.name}" for metric in Telemetry().table}
     elif data.keys() & {"receivers", "exporters", "service"}:
         load_config(file)
     else:
