@@ -181,3 +181,21 @@ def test_every_block_has_a_language_that_is_checked() -> None:
     known = {"sh", "bash", "yaml", "python", "text", "jsonl", "gotemplate"}
     assert [str(block) for path in DOCUMENTS for block in blocks("") if path == block.path] == []
     assert {match[1] for path in DOCUMENTS for match in FENCE.finditer(path.read_text("utf-8"))} <= known
+
+
+LINK = re.compile(r"\]\(([^)\s:]+)\)")
+
+
+def headings(path: Path) -> set[str]:
+    """The anchors that GitHub gives to the headings of a document."""
+    found = re.findall(r"^#+ (.*)$", path.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"], ids=str)
+def test_every_link_leads_somewhere(path: Path) -> None:
+    for link in LINK.findall(path.read_text("utf-8")):
+        file, _, anchor = link.partition("#")
+        target = path.parent / file if file else path
+        assert target.exists(), link
+        assert not anchor or anchor in headings(target), link
