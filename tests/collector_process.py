@@ -65,7 +65,7 @@ class CollectorProcess:
             "exporters": {
                 **({"otlp": exporter} if exporter else {}),
                 **sections.pop("exporters", {}),
-                "prometheus": {"endpoint": f"127.0.0.1:{self.metrics_port}"},
+                "prometheus": {"endpoint": f"127.0.0.1:{self.metrics_port}", **sections.pop("prometheus", {})},
             },
             "admin": {"endpoint": f"127.0.0.1:{self.admin}"},
             **sections,

@@ -24,9 +24,12 @@ Log = Mapping[Variant, int]
 """How many runs there are of each variant."""
 
 
+_FEWEST, _FEWEST_OF = 3, 12  # runs: among a dozen broken ones, two may well be broken in the same way
+
+
 def least_support(runs: int, noise: float) -> int:
-    """Returns in how many of so many runs something must occur to be taken for meant: more than ``noise``, never once."""
-    return max(2, ceil(noise * runs))
+    """Returns in how many of so many runs something must occur to be taken for meant: in a share of ``noise``, and in three."""
+    return max(_FEWEST if runs >= _FEWEST_OF else 2, ceil(noise * runs))
 
 
 def variant_of(calls: Sequence[ToolCall], *, collapse: bool) -> Variant:

@@ -33,6 +33,11 @@ class PrometheusServer:
         }
         (folder / "prometheus.yaml").write_text(yaml.safe_dump(config))
 
+    @property
+    def url(self) -> str:
+        """Where its API is."""
+        return f"http://127.0.0.1:{self._port}"
+
     def __enter__(self) -> PrometheusServer:
         command = [
             program("prometheus"),

@@ -93,7 +93,7 @@ def test_support_small_samples_variants_and_unseen_tools_are_told() -> None:
     assert "19 of 20 runs match (95.0%, 95 % interval 76.4% to 99.1%)" in text
     assert "A small sample" in text
     assert "    19  a, b" in text
-    assert 'In fewer than 2 runs: "x"' in text
+    assert 'In fewer than 3 runs: "x"' in text
     assert 'forbid: ["delete"]' in text
     assert all("forbid" not in rule["expect"] for rule in yaml.safe_load(text)["rules"])
 

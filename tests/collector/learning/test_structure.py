@@ -41,7 +41,7 @@ def shown(node: Node | None) -> str:
         ({"a b c d": 8, "a d": 12}, "seq(a, opt(seq(b, c)), d)"),
         ({"a b d": 11, "a c d": 9}, "seq(a, one(b, c), d)"),
         ({"a b": 11, "c d": 9}, "one(seq(a, b), seq(c, d))"),
-        ({"a b c": 8, "a b b c": 7, "a b b b c": 5}, "seq(a, b{1,3}, c)"),
+        ({"a b c": 8, "a b b c": 7, "a b b b c": 6}, "seq(a, b{1,3}, c)"),
         ({"a b a": 20}, "seq(a, b, a)"),
         ({"a b b c": 20}, "seq(a, b{2,2}, c)"),
         ({"a b": 8, "a b a b": 8, "a b a b a b": 6}, "seq(a, b){1,3}"),
@@ -65,8 +65,8 @@ def test_a_third_call_of_a_tool_that_is_called_twice_is_a_mistake() -> None:
     assert shown(find_pattern(log(runs), 0.1)) == "seq(a, b, a, c)"
 
 
-def test_two_runs_with_both_do_not_prove_an_order() -> None:
-    found = shown(find_pattern(log({"a d": 40, "a b d": 10, "a c d": 10, "a b c d": 2}), 0.1))
+def test_four_runs_with_both_do_not_prove_an_order() -> None:
+    found = shown(find_pattern(log({"a d": 40, "a b d": 10, "a c d": 10, "a b c d": 4}), 0.1))
     assert found == "seq(a, opt(any(opt(b), opt(c))), d)"
 
 
