@@ -4,7 +4,7 @@ BIN := .venv/bin
 SETUP := .venv/.installed
 .DEFAULT_GOAL := install
 
-.PHONY: help install all test lint format coverage mutants fuzz truth demo bench peers wheel lock clean
+.PHONY: help install all test lint format coverage mutants fuzz truth demo bench bench-growth peers wheel lock clean
 
 help: ## List these targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -52,6 +52,9 @@ demo: $(SETUP) ## Replay recorded agent runs and watch their scores
 
 bench: $(SETUP) ## Measure throughput, latency and memory, next to the peers of `make peers`
 	$(BIN)/python -m tests.bench
+
+bench-growth: $(SETUP) ## Print how costs grow with rules, series, agents and turns (about a minute)
+	$(BIN)/python -m tests.bench.growth
 
 PEERS := .bench/peers
 
