@@ -1,0 +1,164 @@
+"""The console in a real browser: what is seen, what the keyboard reaches, what works without scripts, what leaves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests import otlp_data as data
+from tests.collector_process import CollectorProcess, send
+from tests.console import seed
+from tests.console.browser import CHROMIUM, chromium, collector
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+AXE = Path(__file__).parent / "node" / "node_modules" / "axe-core" / "axe.min.js"
+PAGES = ("/console?range=24h", "/console/runs", "/console/rules", "/console/compare?range=24h", "/console/config")
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[CollectorProcess]:
+    with collector() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def page(process: CollectorProcess, browser: Any) -> Iterator[Any]:
+    """A page that knows the collector's address, and fails the test where something leaves or is refused."""
+    context = browser.new_context(base_url=f"http://127.0.0.1:{process.admin}", viewport={"width": 1180, "height": 800})
+    found, left, said = context.new_page(), list[str](), list[str]()
+    found.on("request", lambda request: left.append(request.url))
+    found.on("console", lambda message: said.append(message.text))
+    found.on("pageerror", lambda error: said.append(str(error)))
+    yield found
+    context.close()
+    assert {urlsplit(url).netloc for url in left} <= {f"127.0.0.1:{process.admin}"}
+    assert said == []
+
+
+def an_example(page: Any) -> None:
+    page.goto("/console/runs?label=fail")
+    page.locator("a.id").first.click()
+    page.wait_for_selector("article.verdict")
+
+
+def test_which_agent_got_worse_since_the_release_in_which_step_show_me_one(page: Any) -> None:
+    began = time.monotonic()
+    page.goto("/console")
+    page.get_by_role("link", name="Compare").click()
+    page.get_by_role("link", name="24h").click()
+    worst = page.locator("table").first.locator("tbody tr").nth(1)
+    assert "support" in worst.inner_text()
+    assert "▼" in worst.inner_text()
+    step = page.locator("table").nth(1).locator("tbody tr").first
+    assert "wrong arguments lookup_order.order_id" in step.inner_text()
+    step.locator("a").last.click()
+    assert "does not match ^ord_" in page.locator("article").inner_text()
+    assert seed.WORSE in page.locator("article").inner_text()
+    assert time.monotonic() - began < 60
+
+
+def test_a_run_that_is_stored_appears_by_itself(process: CollectorProcess, page: Any) -> None:
+    page.goto("/console/runs")
+    trace = b"\x5a" * 16
+    send(process, data.tool(2, 1, "lookup_order", trace_id=trace), data.agent(1, name="support", trace_id=trace))
+    page.wait_for_selector(f"a.id[href$='{trace.hex()}']", timeout=60_000)
+
+
+def test_every_filter_is_in_the_url_and_can_be_removed(page: Any) -> None:
+    page.goto("/console/runs")
+    for field, value in (
+        ("label", "fail"),
+        ("rule", "refund"),
+        ("agent", "support"),
+        ("route", "/chat/support"),
+        ("range", "24h"),
+    ):
+        page.select_option(f"select[name={field}]", value)
+    page.fill("input[name=q]", "lookup")
+    page.get_by_text("More filters").click()
+    for field, value in (("tool", "lookup_order"), ("outcome", "wrong_arguments"), ("service.version", seed.WORSE)):
+        page.fill(f"input[name='{field}']", value)
+    page.get_by_role("button", name="Filter").click()
+    assert "rule=refund" in page.url
+    assert page.locator(".chips li").count() == 10
+    assert page.locator("tbody tr").count() > 3
+    assert {" ".join(text.split()) for text in page.locator("tbody .mark").all_inner_texts()} == {"✕ fail"}
+    page.locator(".chips a").first.click()
+    assert page.locator(".chips li").count() == 9
+    page.goto("/console/runs?agent=nobody")
+    assert "No stored run fits" in page.inner_text("main")
+
+
+def test_the_keyboard_reaches_everything(page: Any) -> None:
+    page.goto("/console/runs")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.name") == "q"
+    page.keyboard.press("Escape")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    second = page.locator("a.id").nth(1).get_attribute("href")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == second
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{second}")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_serious_stands_in_the_way_of_anybody(process: CollectorProcess, browser: Any, scheme: str) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed (npm ci in tests/console/node)")
+    context = browser.new_context(base_url=f"http://127.0.0.1:{process.admin}", color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    an_example(page)
+    for path in (urlsplit(page.url).path, *PAGES):
+        page.goto(path)
+        page.add_script_tag(path=AXE)
+        violations = page.evaluate("axe.run().then((found) => found.violations)")
+        serious = [
+            (one["id"], one["nodes"][0]["html"]) for one in violations if one["impact"] in ("serious", "critical")
+        ]
+        assert serious == [], path
+    context.close()
+
+
+def test_dark_and_light_differ_and_a_phone_scrolls_in_one_direction(process: CollectorProcess, browser: Any) -> None:
+    backgrounds = set()
+    for scheme in ("light", "dark"):
+        context = browser.new_context(
+            base_url=f"http://127.0.0.1:{process.admin}", color_scheme=scheme, viewport={"width": 390, "height": 800}
+        )
+        page = context.new_page()
+        an_example(page)
+        for path in (urlsplit(page.url).path, *PAGES):
+            page.goto(path)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+            backgrounds.add(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
+        context.close()
+    assert len(backgrounds) == 2
+
+
+def test_all_but_the_live_part_works_without_scripts(process: CollectorProcess, browser: Any) -> None:
+    context = browser.new_context(base_url=f"http://127.0.0.1:{process.admin}", java_script_enabled=False)
+    page = context.new_page()
+    an_example(page)
+    page.get_by_text("Make this a rule test").click()
+    assert "passes: false" in page.inner_text("main")
+    page.get_by_role("link", name="Rules").click()
+    page.fill("textarea", 'rules: [{name: lenient, match: {}, expect: {allow_extra: ["*"]}}]')
+    page.get_by_role("button", name="Try on stored runs").click()
+    assert "stored runs change verdict" in page.inner_text("main")
+    context.close()
