@@ -38,6 +38,7 @@ MAX_COUNTS: Final = 100_000
 _USUAL: Final = ("pass", "no_rule")  # labels of which the store keeps less
 _SHARE_OF_USUAL: Final = 0.25
 _ROOM: Final = 0.9  # of the size, above which the oldest go
+_MAPPED: Final = 1 << 30  # bytes of the file that are read without copying: filters may look at every row
 _PART: Final = 500  # rows deleted at once
 _SERIES: Final = ", ".join(f"{name} {'INTEGER' if name == 'shadow' else 'TEXT'} NOT NULL" for name in Series._fields)
 _TABLES: Final = f"""
@@ -118,6 +119,7 @@ class RunsDatabase:
             execute("PRAGMA journal_mode = WAL")
             execute("PRAGMA synchronous = NORMAL")
             execute(f"PRAGMA journal_size_limit = {4 << 20}")
+            execute(f"PRAGMA mmap_size = {_MAPPED}")
             (version,), (page,) = execute("PRAGMA user_version").fetchone(), execute("PRAGMA page_size").fetchone()
             if version != FORMAT:
                 if execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +14,10 @@ PAGE: Final = 50
 """Runs of one page, unless it asks for another number."""
 MAX_PAGE: Final = 500
 """Runs of one page at most."""
+MAX_SEARCHED: Final = 50_000
+"""Stored runs, the latest, among which tools, outcomes, doubts, dimensions and words are looked for."""
 _MAX_OF_TRACE: Final = 200
+_MAX_VALUES: Final = 100  # of one property that are offered
 _COLUMNS: Final = ("rule", "route", "intent", "agent", "label", "scope", "digest", "reason")
 _TAGS: Final = ("tool", "outcome", "doubt", "release")
 FILTERS: Final = (*_COLUMNS, *_TAGS)
@@ -109,6 +113,8 @@ def page_of(database: RunsDatabase, wanted: Filter, after: int | None = None, si
     """Returns the runs that fit, at most ``size``, without what makes them long. Raises StoreUnreadableError."""
     size = max(1, min(size, MAX_PAGE))
     condition, values = wanted.where()
+    if "instr(" in condition:  # looks into every row, so not at all of them
+        condition += f" AND id > (SELECT max(id) - {MAX_SEARCHED} FROM runs)"
     if after is not None:
         condition, values = f"{condition} AND id < ?", [*values, after]
     listed = f"SELECT {', '.join(_LISTED)} FROM runs WHERE {condition} ORDER BY id DESC LIMIT ?"
@@ -172,16 +178,13 @@ def reasons(database: RunsDatabase, wanted: Filter, limit: int) -> list[Reason]:
     return [Reason(*row) for row in rows]
 
 
-def values_of(database: RunsDatabase, columns: Iterable[str], since: float) -> dict[str, list[str]]:
+def values_of(database: RunsDatabase, columns: Sequence[str], since: float) -> dict[str, list[str]]:
     """Returns what each of these columns of the counts may be filtered by, the most frequent first."""
-    return {
-        column: [
-            value
-            for value, _ in database.read(
-                f"SELECT {column}, sum(count) FROM counts WHERE at >= ? AND {column} != '' "
-                f"GROUP BY {column} ORDER BY 2 DESC LIMIT 100",
-                (since,),
-            )
-        ]
-        for column in columns
-    }
+    named = ", ".join(columns)
+    rows = database.read(f"SELECT {named}, sum(count) FROM counts WHERE at >= ? GROUP BY {named}", (since,))
+    found: dict[str, Counter[str]] = {column: Counter() for column in columns}
+    for *values, count in rows:
+        for column, value in zip(columns, values, strict=True):
+            if value:
+                found[column][value] += count
+    return {column: [value for value, _ in counts.most_common(_MAX_VALUES)] for column, counts in found.items()}

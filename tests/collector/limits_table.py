@@ -166,6 +166,7 @@ CONSTANTS = {
     "collector.runs.tally.MAX_SERIES":
         "collector/runs/test_store.py::test_series_beyond_the_limit_are_counted_together",
     "collector.console.request.MAX_QUERY": "console/test_api.py::test_a_query_that_means_nothing_is_refused",
+    "collector.runs.queries.MAX_SEARCHED": "collector/runs/test_store.py::test_words_are_looked_for_among_the_latest_runs",
     "collector.runs.queries.MAX_PAGE": "console/test_api.py::test_a_query_that_means_nothing_is_refused",
     "collector.service.admission._MAX_DESCRIPTION":
         "collector/otlp/test_structure.py::test_a_resource_with_too_much_to_say_is_refused",

@@ -87,6 +87,7 @@ def fill(folder: Path, now: int, runs: int = 400, hours: int = 24, per_step: int
             for v, _ in random.choices(picked, k=stored)
         )
         database.write(rows, tally.take(), at)
+    database.prune(now, 1e9)
     database.close()
 
 

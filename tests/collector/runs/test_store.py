@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from collector.config.model import Config
+from collector.runs import queries
 from collector.runs import store as stores
 from collector.runs.database import NAME, RunsDatabase
 from collector.runs.queries import Counted, Filter, counted_by, of_trace, page_of, reasons
@@ -90,6 +91,12 @@ def test_a_run_is_found_by_everything_it_is_filtered_by() -> None:
         ]  # fmt: skip
 
     assert stored(offered, look) == [1, 1, 1, 1, 1, 3, 0, 1, 3, 1, 1, 0, 0]
+
+
+def test_words_are_looked_for_among_the_latest_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "MAX_SEARCHED", 3)
+    found = stored(verdicts(8), lambda store: len(page_of(store.database, Filter(text="look")).runs))
+    assert found == 3
 
 
 def test_pages_of_runs_have_each_run_once() -> None:
