@@ -105,11 +105,12 @@ class VerdictCounter:
         for evaluation in verdict.evaluations:
             score = evaluation.score
             series = (rule, route, intent, evaluation.name)
-            if (*series, *dimensions) not in self._begun:
+            labelled = (*series, *dimensions) if dimensions else series
+            if labelled not in self._begun:
                 self._begin(series, dimensions)
             labels = (*series, label.format(score.label) if label else score.label, *dimensions)
             self._add(telemetry.evaluations, labels, run.trace_id)
             if score.value is not None and score.label in _COUNTED and not label:
-                scored = ((*series, *dimensions), score.value)
+                scored = (labelled, score.value)
                 before = self._scores.get(scored)
                 self._scores[scored] = (1 + (before[0] if before else 0), run.trace_id)
