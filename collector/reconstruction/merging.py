@@ -240,21 +240,31 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     """Returns one call from the spans that record it, outermost first: an inner one supplies what the outer one lacks."""
     outer = spans[0]
     arguments, text = parse_arguments(outer.arguments)
-    name = outer.name if outer.name is not None else next((span.name for span in spans if span.name is not None), "")
+    name = outer.name
+    if name is None:
+        name = next((span.name for span in spans if span.name is not None), "")
     name = name.strip() or name
     call = DraftCall(
         name, outer.call_id, arguments, text, outer.status, outer.error_type,
         outer.start_ns, outer.end_ns, outer.span_id,
     )  # fmt: skip
     call.resource = outer.resource
-    refused = refuses(next((span.refusal for span in spans if span.refusal is not None), None), name)
-    call.executed = refused != "yes"
-    if refused == "maybe":
-        call.doubt_execution("its error may be a denial")
+    if outer.refusal is not None or len(spans) > 1:
+        refused = refuses(next((span.refusal for span in spans if span.refusal is not None), None), name)
+        call.executed = refused != "yes"
+        if refused == "maybe":
+            call.doubt_execution("its error may be a denial")
     if outer.tracing == "guessed" and all(span.tracing == "guessed" for span in spans):
         call.doubt_execution("only its attributes say that its span is the call of a tool")
+    if len(spans) > 1:
+        _fill_in(call, spans[1:])
+    return call
+
+
+def _fill_in(call: DraftCall, inner_spans: Iterable[GenAISpan]) -> None:
+    """Take what the outermost span of a call lacks from the spans inside."""
     inner_status: Status = "unset"
-    for inner in spans[1:]:
+    for inner in inner_spans:
         call.id = call.id or inner.call_id
         if call.arguments is None:
             call.arguments, call.arguments_text = parse_arguments(inner.arguments)
@@ -264,7 +274,6 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     if inner_status != "unset":
         # A framework that passes the failure to the model reports success; the last attempt inside has the real status.
         call.status = inner_status
-    return call
 
 
 def _covers(call: DraftCall, request: RequestedCall) -> bool:

@@ -91,7 +91,8 @@ def _rebuild(
     checkpoint()
     known = KnownCalls(groups)
     drafts = [merge_calls(run, known) for run in groups]
-    known.note_lacking()
+    if len(groups) > 1:
+        known.note_lacking()
     for run_spans in groups if known.lacking else ():
         run_spans.has_unrecorded_calls |= id(run_spans.parent) in known.lacking
     checkpoint()
