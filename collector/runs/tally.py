@@ -11,6 +11,7 @@ from collector.scoring.verdict import Verdict
 DIMENSIONS: Final = ("service.name", "service.version", "deployment.environment.name", "gen_ai.request.model")
 """Attributes of a run, or of its resource, by which runs are compared."""
 _OLD_NAMES: Final = {"deployment.environment.name": "deployment.environment"}
+_READ: Final = (*DIMENSIONS, *_OLD_NAMES.values())
 MAX_SERIES: Final = 500
 """Combinations counted apart between two flushes; further ones are counted by rule and label alone, under ``__other__``."""
 OTHER: Final = "__other__"
@@ -38,35 +39,44 @@ class Tally:
     """Counts verdicts until they are taken. A revision is not a run of its own."""
 
     def __init__(self) -> None:
-        self._counts: dict[Series, int] = {}
+        self._counts: dict[tuple[Any, ...], int] = {}
 
     def add(self, verdict: Verdict) -> None:
         """Count a verdict."""
-        run = verdict.run
-        series = Series(
-            verdict.rule or "",
-            verdict.digest or "",
-            verdict.scope,
-            verdict.shadow,
-            verdict.label or "no_rule",
-            _cut(run.route),
-            _cut(run.intent),
-            _cut(run.agent),
-            run.dialect,
-            (verdict.unscored_reason or "") if verdict.label != "pass" and verdict.label != "fail" else "",
-            tuple(dimensions_of(run).values()),
-        )
+        run, label = verdict.run, verdict.label
+        attributes = run.attributes
+        doubt = None if label == "pass" or label == "fail" else verdict.unscored_reason
+        key = (
+            verdict.rule, verdict.digest, verdict.scope, verdict.shadow, label, run.route, run.intent, run.agent, run.dialect,
+            doubt, *[value if type(value := attributes.get(name)) is str else None for name in _READ],
+        )  # fmt: skip
         counts = self._counts
-        if series not in counts and len(counts) >= MAX_SERIES:
-            series = series._replace(
-                route=OTHER, intent=OTHER, agent=OTHER, dialect=OTHER, dimensions=(OTHER,) * len(DIMENSIONS)
-            )
-        counts[series] = counts.get(series, 0) + 1
+        if key in counts:
+            counts[key] += 1
+        elif len(counts) < MAX_SERIES:
+            counts[key] = 1
+        else:
+            key = (*key[:5], *(OTHER,) * 4, doubt, *(OTHER,) * len(_READ))
+            counts[key] = counts.get(key, 0) + 1
 
     def take(self) -> Mapping[Series, int]:
         """Returns the counts since the last call."""
         counts, self._counts = self._counts, {}
-        return counts
+        taken: dict[Series, int] = {}
+        for key, count in counts.items():
+            series = _series(key)
+            taken[series] = taken.get(series, 0) + count
+        return taken
+
+
+def _series(key: tuple[Any, ...]) -> Series:
+    rule, digest, scope, shadow, label, route, intent, agent, dialect, doubt, *read = key
+    found = dict(zip(_READ, read, strict=True))
+    dimensions = tuple(_cut(found[name] or found.get(_OLD_NAMES.get(name, ""))) for name in DIMENSIONS)
+    return Series(
+        rule or "", digest or "", scope, shadow, label or "no_rule", _cut(route), _cut(intent), _cut(agent), _cut(dialect),
+        _cut(doubt), dimensions,
+    )  # fmt: skip
 
 
 def dimensions_of(run: Run) -> dict[str, str]:
