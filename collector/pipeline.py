@@ -81,8 +81,9 @@ class Pipeline:
         self._journal = Journal(spool, assembler.is_open, config.traces.idle_timeout) if spool is not None else None
         self._redaction = Redaction(config.redact)
         self._results = Results(
-            self._redaction, clock.wall_ns, values=config.explain.values, dimensions=self._dimensions
-        )
+            self._redaction, clock.wall_ns, values=config.explain.values, dimensions=self._dimensions,
+            console=config.console.public_url if config.console.enabled else None,
+        )  # fmt: skip
         hold = config.judge.hold if config.judge is not None else 0.0
         self.offsets = (
             Offsets(assembler.is_open, assembler.is_closed, clock.now) if config.receivers.kafka is not None else None

@@ -211,7 +211,7 @@ class ConsoleConfig(Section):
     """The pages at /console of the admin listener. Off loopback they need ``admin.auth``. ``{trace_id}`` is filled in."""
 
     enabled: bool = True
-    public_url: Url | None = Field(None, description="where people reach the console, for links in alerts and events")
+    public_url: Url | None = Field(None, description="where people reach the console, for links in events")
     trace_url: Url | None = Field(None, examples=["https://tempo.example.com/trace/{trace_id}"])
     log_url: Url | None = Field(None, examples=["https://loki.example.com/explore?q={trace_id}"])
 

@@ -19,12 +19,12 @@ from scorers.conformance.scorer import MAX_SHAPE_CALLS
 
 
 def evaluation_events(
-    verdict: Verdict, now_ns: int, *, values: bool = False, dimensions: Sequence[str] = ()
+    verdict: Verdict, now_ns: int, *, values: bool = False, dimensions: Sequence[str] = (), console: str | None = None
 ) -> Iterator[bytes]:
     """The verdict's evaluations as serialised log records.
 
     The body of each that is not a pass says why, with values of arguments only if ``values``. ``dimensions`` are
-    attributes of the run that its events have too.
+    attributes of the run that its events have too. ``console`` is the address of the console, which shows the run.
     """
     run, calls_without_span = verdict.run, _calls_without_span(verdict)
     for evaluation in verdict.evaluations:
@@ -36,6 +36,8 @@ def evaluation_events(
         for name in dimensions:
             if (text := dimension_text(run.attributes.get(name))) is not None:
                 own[name] = text
+        if console is not None:
+            own[semconv.RIGHTCALL_RUN_URL] = f"{console}/console/runs/{run.trace_id.hex()}"
         score = evaluation.score
         extra = extra_tools(verdict) if evaluation.primary else ()
         usual = _encoded((

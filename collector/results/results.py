@@ -30,7 +30,8 @@ def resource_of(trace: Trace, verdict: Verdict) -> bytes:
 class Results:
     """Serialises and redacts results. ``wall_ns`` returns the time in Unix nanoseconds.
 
-    With ``values``, the bodies of events quote arguments, unless these are redacted. Events have the run's ``dimensions``.
+    With ``values``, the bodies of events quote arguments, unless these are redacted. Events have the run's ``dimensions``,
+    and a link to it where ``console`` says at which address people reach that.
     """
 
     def __init__(
@@ -40,8 +41,10 @@ class Results:
         *,
         values: bool = False,
         dimensions: Sequence[str] = (),
+        console: str | None = None,
     ) -> None:
         self._redaction, self._wall_ns, self._dimensions = redaction, wall_ns, tuple(dimensions)
+        self._console = console.rstrip("/") if console else None
         self._values = values and not redaction.hides(semconv.TOOL_CALL_ARGUMENTS)
 
     def of_trace(self, trace: Trace, verdicts: list[Verdict]) -> tuple[EnvelopedItems, EnvelopedItems]:
@@ -64,5 +67,7 @@ class Results:
         return [
             (envelope, self._redaction.log_record(event))
             for verdict in verdicts
-            for event in evaluation_events(verdict, self._wall_ns(), values=self._values, dimensions=self._dimensions)
+            for event in evaluation_events(
+                verdict, self._wall_ns(), values=self._values, dimensions=self._dimensions, console=self._console
+            )
         ]

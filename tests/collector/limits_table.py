@@ -165,6 +165,8 @@ CONSTANTS = {
         "collector/runs/test_store.py::test_a_store_that_writes_nothing_takes_only_so_many",
     "collector.runs.tally.MAX_SERIES":
         "collector/runs/test_store.py::test_series_beyond_the_limit_are_counted_together",
+    "collector.console.app.MAX_FORM": "console/test_pages.py::test_a_form_without_end_is_refused",
+    "collector.console.live.MAX_STREAMS": "console/test_pages.py::test_only_so_many_pages_are_updated_live",
     "collector.console.request.MAX_QUERY": "console/test_api.py::test_a_query_that_means_nothing_is_refused",
     "collector.runs.queries.MAX_SEARCHED": "collector/runs/test_store.py::test_words_are_looked_for_among_the_latest_runs",
     "collector.runs.queries.MAX_PAGE": "console/test_api.py::test_a_query_that_means_nothing_is_refused",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import httpx
 import pytest
 import yaml
 
+from collector.console.live import MAX_STREAMS
 from scorers import parse_rules
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, send
@@ -170,7 +172,23 @@ def test_a_form_without_end_is_refused(collector: CollectorProcess) -> None:
     assert pad(collector, "x" * 300_000).status_code == 400
 
 
-def test_open_pages_are_told_what_was_stored_and_there_are_only_so_many(collector: CollectorProcess) -> None:
+def test_only_so_many_pages_are_updated_live(collector: CollectorProcess) -> None:
+    url = f"http://127.0.0.1:{collector.admin}/console/events"
+    with httpx.Client(trust_env=False, timeout=60) as client:
+        with contextlib.ExitStack() as pages:
+            for _ in range(MAX_STREAMS):
+                assert pages.enter_context(client.stream("GET", url)).status_code == 200
+            refused = client.get(url)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "30")
+        wait_for(lambda: is_open(client, url))  # once another page is closed
+
+
+def is_open(client: httpx.Client, url: str) -> bool:
+    with client.stream("GET", url) as stream:
+        return stream.status_code == 200
+
+
+def test_open_pages_are_told_what_was_stored(collector: CollectorProcess) -> None:
     url = f"http://127.0.0.1:{collector.admin}/console/events"
     with httpx.Client(trust_env=False, timeout=60) as client, client.stream("GET", url) as stream:
         assert stream.headers["content-type"] == "text/event-stream"

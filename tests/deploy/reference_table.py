@@ -27,6 +27,7 @@ WRITTEN = {
     semconv.RIGHTCALL_MISSING_TOOLS: ((A, E), "strings", "expected and not called"),
     semconv.RIGHTCALL_EXTRA_TOOLS: ((A, E), "strings", "called and not allowed, forbidden ones among them"),
     semconv.RIGHTCALL_CALLS_WITHOUT_SPAN: ((E,), "strings", "calls that only messages tell of"),
+    semconv.RIGHTCALL_RUN_URL: ((E,), "string", "the run in the console, where `console.public_url` is set"),
     semconv.RIGHTCALL_OUTCOME: ((T,), "string", "the outcome of the call"),
     "rightcall.<scorer>.score": ((A,), "double", "the score of each scorer, from 0 to 1"),
     "rightcall.<scorer>.label": ((A,), "string", "its label"),

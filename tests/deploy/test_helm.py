@@ -84,6 +84,14 @@ def test_the_defaults_render_and_are_valid(tmp_path: Path, monkeypatch: pytest.M
     assert collector_config(items, tmp_path, monkeypatch).rules == []
 
 
+def test_the_console_is_reached_with_a_token_from_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    items = render("--set", "config.admin.auth.bearer_token=${env:CONSOLE_TOKEN}")
+    monkeypatch.setenv("CONSOLE_TOKEN", "s3cret")
+    config = collector_config(items, tmp_path, monkeypatch)
+    assert config.admin.endpoint == "0.0.0.0:13133"
+    assert config.admin.auth is not None
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -101,7 +109,8 @@ def test_the_defaults_render_and_are_valid(tmp_path: Path, monkeypatch: pytest.M
         (["existingRules.configMap=mine"], "name the keys"),
         (["existingRules.configMap=mine", r"rules.a\.yaml=x"], "use one of them"),
         (["config.spool.path=/tmp/x"], "config.spool is set by the chart"),
-        (["config.admin.endpoint=:1"], "config.admin is set by the chart"),
+        (["config.admin.endpoint=:1"], "config.admin.endpoint is set by the chart"),
+        (["config.admin.auth.bearer_token=s3cret"], "config.admin.auth.bearer_token would be readable"),
         (["config.receivers.otlp.protocols.grpc.endpoint=:1"], "use rules and ports"),
         (
             ["config.exporters.otlp.endpoint=a:1", "config.exporters.otlp.headers.Authorization=Bearer s3cret"],

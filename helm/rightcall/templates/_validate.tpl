@@ -66,7 +66,7 @@
 {{- if and $memory (lt (include "rightcall.mebibytes" $memory | int64) 256) -}}
 {{- fail (printf "resources.limits.memory %v is too little: the collector itself takes about 100 MiB. Set 256Mi or more." $memory) -}}
 {{- end -}}
-{{- range $name, $wrong := dict "config.rules" .Values.config.rules "config.admin" .Values.config.admin "config.receivers.otlp.protocols" (dig "receivers" "otlp" "protocols" (dict) .Values.config | values | toJson | contains "endpoint") -}}
+{{- range $name, $wrong := dict "config.rules" .Values.config.rules "config.admin.endpoint" (dig "admin" "endpoint" "" .Values.config) "config.receivers.otlp.protocols" (dig "receivers" "otlp" "protocols" (dict) .Values.config | values | toJson | contains "endpoint") -}}
 {{- if $wrong -}}
 {{- fail (printf "%s is set by the chart: use rules and ports." $name) -}}
 {{- end -}}
@@ -84,6 +84,10 @@
 {{- if and (include "rightcall.hasLoadBalancer" $) (or (dig "tls" "" (default dict $settings)) (dig "auth" "" (default dict $settings))) -}}
 {{- fail "config.receivers has tls or auth, but routing is loadBalancer: the load balancers connect to the replicas in plain text. Restrict access with networkPolicy, or use routing: external." -}}
 {{- end -}}
+{{- end -}}
+{{- $adminToken := dig "admin" "auth" "bearer_token" "" .Values.config -}}
+{{- if and $adminToken (not (contains "${env:" $adminToken)) -}}
+{{- fail "config.admin.auth.bearer_token would be readable in a ConfigMap: write ${env:NAME} and set NAME in extraEnv from a Secret." -}}
 {{- end -}}
 {{- $judgeKey := dig "judge" "api_key" "" .Values.config -}}
 {{- if and $judgeKey (not (contains "${env:" $judgeKey)) -}}

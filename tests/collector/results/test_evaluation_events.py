@@ -48,6 +48,15 @@ def test_an_event_names_the_tools_that_are_missing_and_those_that_should_not_be_
     assert "rightcall.extra_tools" not in other
 
 
+def test_an_event_links_to_the_run_in_the_console_where_people_reach_that() -> None:
+    verdict = verdict_of("a", evaluations=[evaluation("pass", 1.0)])
+    (linked,) = evaluation_events(verdict, 1, console="https://rightcall.example")
+    (plain,) = evaluation_events(verdict, 1)
+    url = f"https://rightcall.example/console/runs/{verdict.run.trace_id.hex()}"
+    assert values_of(LogRecord.FromString(linked))["rightcall.run.url"] == url
+    assert "rightcall.run.url" not in values_of(LogRecord.FromString(plain))
+
+
 def body_of(calls: list[ToolCall], *, values: bool = False) -> str:
     """The body of the event on a run of a rule that looks orders up by their id."""
     expect = {"sequence": [{"tool": "lookup", "arguments": {"id": {"regex": "^ord_"}}}]}
