@@ -49,12 +49,23 @@ class Telemetry:
     combinations of ``dimensions``: attributes that become labels of what is counted of runs.
     """
 
-    def __init__(  # noqa: PLR0915 - a statement for each metric
-        self, max_label_values: int = 200, dimensions: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, max_label_values: int = 200, dimensions: Sequence[str] = ()) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self.registry)
         self.table: list[MetricInfo] = []
+        self._declare_verdicts(dimensions)
+        self._declare_receivers()
+        self._declare_exporters()
+        self._declare_storage()
+        self._declare_judge()
+        self._declare_traces()
+        self._declare_reading()
+        self._declare_rules()
+        self._max_label_values, self.dimensions = max_label_values, tuple(dimensions)
+        self._kept: defaultdict[str, set[str | tuple[str, ...]]] = defaultdict(set)
+        self._children: dict[tuple[Any, ...], Any] = {}
+
+    def _declare_verdicts(self, dimensions: Sequence[str]) -> None:
         self.evaluations = self._counter(
             "evaluations",
             "Evaluations by label. Accuracy is pass / (pass + fail).",
@@ -100,6 +111,8 @@ class Telemetry:
         self.intents = self._counter(
             "intents", "Intents looked up in user messages, by what identified them (none: nothing did).", "by"
         )
+
+    def _declare_receivers(self) -> None:
         self.receiver_accepted_spans = self._counter(
             "receiver_accepted_spans", "Spans accepted from senders.", "receiver", "transport"
         )
@@ -126,6 +139,8 @@ class Telemetry:
         self.accept_failures = self._counter(
             "accept_failures", "Connections that could not be accepted: no file descriptors left.", "listener"
         )
+
+    def _declare_exporters(self) -> None:
         self.exporter_sent_spans = self._counter("exporter_sent_spans", "Spans delivered to the backend.", "exporter")
         self.exporter_send_failed_spans = self._counter(
             "exporter_send_failed_spans",
@@ -153,6 +168,8 @@ class Telemetry:
             "exporter",
         )
         self.exporter_queue_spans = self._gauge("exporter_queue_spans", "Spans waiting or being sent.", "exporter")
+
+    def _declare_storage(self) -> None:
         self.held_spans = self._gauge("held_spans", "Spans held for a verdict, for a judge or for the next batch.")
         self.resumed_spans = self._counter("resumed_spans", "Held and queued spans restored from the spool at start.")
         self.spool_bytes = self._gauge("spool_bytes", "Bytes of the spool in use.")
@@ -166,6 +183,8 @@ class Telemetry:
         self.runs_not_stored = self._counter(
             "runs_not_stored", "Scored runs that were to be stored for the console and were not, by reason.", "reason"
         )
+
+    def _declare_judge(self) -> None:
         self.judge_requests = self._counter(
             "judge_requests", "Requests to the judge, every attempt, by outcome.", "rule", "outcome"
         )
@@ -192,6 +211,8 @@ class Telemetry:
             "deterministic",
             "judge",
         )
+
+    def _declare_traces(self) -> None:
         self.traces_open = self._gauge("traces_open", "Traces being assembled.")
         self.conversations_open = self._gauge("conversations_open", "Conversations being collected.")
         self.conversations = self._counter("conversations", "Conversations scored, by reason of release.", "release")
@@ -202,7 +223,19 @@ class Telemetry:
         self.dropped_spans = self._counter(
             "dropped_spans", "Spans not forwarded, by stage and reason.", "stage", "reason"
         )
-        self._measure_reading()
+
+    def _declare_reading(self) -> None:
+        self.unread_spans = self._counter(
+            "unread_spans", "Spans that look like an agent's and that no dialect can read.", "scope"
+        )
+        self.shape_spans = self._counter(
+            "shape_spans", "Spans of no known dialect, read by the words of their attributes and name.", "scope"
+        )
+        self.unread_runs = self._counter(
+            "unread_runs", "Runs of which nothing that was recorded tells what they called.", "scope"
+        )
+
+    def _declare_rules(self) -> None:
         self.label_overflow = self._counter(
             "label_overflow", "Label values, or combinations of them (route_intent), replaced by __other__.", "label"
         )
@@ -212,20 +245,6 @@ class Telemetry:
         )
         self.scoring_seconds = self._histogram(
             "scoring_seconds", "Time to reconstruct and score one trace.", buckets=_SECONDS_BUCKETS
-        )
-        self._max_label_values, self.dimensions = max_label_values, tuple(dimensions)
-        self._kept: defaultdict[str, set[str | tuple[str, ...]]] = defaultdict(set)
-        self._children: dict[tuple[Any, ...], Any] = {}
-
-    def _measure_reading(self) -> None:
-        self.unread_spans = self._counter(
-            "unread_spans", "Spans that look like an agent's and that no dialect can read.", "scope"
-        )
-        self.shape_spans = self._counter(
-            "shape_spans", "Spans of no known dialect, read by the words of their attributes and name.", "scope"
-        )
-        self.unread_runs = self._counter(
-            "unread_runs", "Runs of which nothing that was recorded tells what they called.", "scope"
         )
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
