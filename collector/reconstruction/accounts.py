@@ -13,6 +13,7 @@ def accounts_for(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
     A tool's span that is missing would leave a request without a call, a model's a call without a request. Calls that may
     be another run's are left aside.
     """
+    # What stores the conversation is no request: it asked for nothing and was answered nothing.
     models = [model for model in run.models if model.tracing != "memory"]
     if not models or run.has_unrecorded_calls or "missing_anchor" in run.incomplete:
         return False

@@ -33,7 +33,9 @@ class Ancestry:
     def __init__(self, spans: Mapping[bytes, GenAISpan], parents: Mapping[bytes, bytes]) -> None:
         self._spans = spans
         self._parents = parents
+        # By parent, not by span: siblings have the same ancestors.
         self._of_children: dict[bytes, Ancestors] = {}
+        # The links that lead out of what was received. Roots and missing parents are looked for among these few.
         self._topmost = [link for link in parents.items() if not link[1] or link[1] not in parents]
 
     def ancestors_of(self, span_id: bytes) -> Ancestors:
@@ -51,6 +53,8 @@ class Ancestry:
                 ancestors = _NONE
                 break
             if parent not in self._parents and parent not in self._spans:
+                # A caller in another process may never report here, so it is not awaited. Not cached for `parent`:
+                # another child of it may run in the same process, and lack it.
                 span = self._spans.get(child)
                 ancestors = _NONE if span is not None and span.remote_parent else Ancestors(None, None, parent)
                 break
@@ -66,6 +70,7 @@ class Ancestry:
         span = self._spans.get(parent)
         if span is not None:
             if span.role is Role.AGENT:
+                # The tool above an agent started that agent. It encloses none of the agent's own calls.
                 return Ancestors(span, None, ancestors.missing)
             if span.role is Role.TOOL or span.role is Role.GROUP:
                 return Ancestors(ancestors.agent, span, ancestors.missing)
@@ -103,6 +108,7 @@ class Ancestry:
         """Returns the root of the spans received, the earliest if there are several; None if every span has a parent."""
         roots = [span_id for span_id, parent in self._topmost if not parent]
         if not roots:
+            # Where the caller never reports, the entry span of this process stands in for the root.
             roots = [
                 span.span_id
                 for span in self._spans.values()

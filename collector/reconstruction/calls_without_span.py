@@ -28,6 +28,7 @@ def calls_without_span(
             agents.setdefault(child.anchor.name, deque()).append(child.anchor)
     for request in requests:
         if request.execution is not None:
+            # A call that succeeded needs no look into the inputs, which would have to be parsed.
             has_failed = request.execution.status == "error"  # why, only the messages may tell
             _apply_result(request.execution, told.status(request) if has_failed else request.result_status)
             continue
@@ -84,6 +85,7 @@ def _weigh(
     tools_have_spans = all_have_spans or bool(run.executions)
     is_handoff = tools_have_spans and _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
     call.known_by = "request" if told is None or told == "refused" else "result"
+    # The surest evidence first: what messages say of this call, then whether tools leave spans, then how the run ended.
     if told == "refused":
         call.executed = False
     elif is_handoff and not all_have_spans:

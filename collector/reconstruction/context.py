@@ -59,6 +59,7 @@ def context_of(run: RunSpans, ancestry: Ancestry, settings: ContextSettings) -> 
     above = list(ancestry.iter_ancestors(run.anchor_id))
     is_agent = anchor is not None and anchor.role is Role.AGENT
     members = [*[spans[0] for spans in run.executions], *run.models]
+    # A root that stands in for the agent is often in no dialect, and may be a span of another service.
     source = anchor if anchor is not None and is_agent else (members or own)[0]
     attributes = [span.attributes for span in own + above]
     attributes.append(source.resource.attributes)
@@ -67,6 +68,7 @@ def context_of(run: RunSpans, ancestry: Ancestry, settings: ContextSettings) -> 
         _first_text(attributes, settings.intent),
         (_first_known("name", own) if is_agent else None) or _first_known("agent", own + members),
         _first_known("conversation_id", own + above) or _common_conversation(members),
+        # From the last request backwards: its response is the one that the run ended with.
         _first_known("response_id", own + run.models[::-1]),
         _user_input(own, run, above) if settings.user_input else None,
         source.resource.service,
@@ -78,6 +80,7 @@ def context_of(run: RunSpans, ancestry: Ancestry, settings: ContextSettings) -> 
 
 def _contents(own: Iterable[GenAISpan], run: RunSpans, above: Iterable[GenAISpan]) -> list[Content]:
     latest_first = sorted(run.models, key=lambda model: model.start_ns, reverse=True)
+    # Above an inner run is the run that started it, whose words are not its own.
     spans = (*own, *latest_first, *(above if run.parent is None else ()))
     return [span.content for span in spans if span.content is not None]
 
@@ -91,6 +94,7 @@ def _first_known(field: str, spans: Iterable[GenAISpan]) -> str | None:
 
 
 def _first_text(sources: Iterable[Mapping[str, Any]], names: Iterable[str]) -> str | None:
+    # Names before spans: the configured order of attributes outranks which span is nearer.
     for name in names:
         for source in sources:
             if name in source:
@@ -120,9 +124,11 @@ def _merged_attributes(
     resource: Resource, own: Sequence[GenAISpan], models: Sequence[GenAISpan], dimensions: Sequence[str]
 ) -> Mapping[str, Any]:
     merged = dict(resource.attributes)
+    # Reversed: the anchor comes first, and its attributes override those of its wrappers.
     for span in reversed(own):
         merged.update(span.attributes)
     for name in dimensions:
         if name not in merged:
+            # Reversed as well: of several requests the first one's value stays.
             merged.update((name, model.attributes[name]) for model in reversed(models) if name in model.attributes)
     return merged

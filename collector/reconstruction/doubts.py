@@ -25,6 +25,7 @@ def run_doubts(
     """Yields what is open about the run as a whole. ``lost`` are missing spans of the trace that may be calls."""
     if "missing_anchor" in run.incomplete:
         yield Doubt("missing_anchor", sentence="neither the span of an agent nor the root of the trace was received")
+    # The span above the run may carry its route, but encloses the run, and so was no call of it.
     if lost - {run.missing_ancestor}:
         if accounts_for(run, calls):
             yield Doubt(
@@ -56,12 +57,14 @@ def _is_silent(run: RunSpans) -> bool:
 
 def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> Iterator[Doubt]:
     """Yields what is open about single calls: whether they ran, in this run, and in which order."""
+    # By `id`: calls are mutable, and two may be equal. Nearly always nothing is unordered, and none is built.
     index: dict[int, int] = {}
     if unordered:
         index = {id(call): at for at, call in enumerate(calls)}
     for at, call in enumerate(calls):
         if call.doubt is not None:
             yield Doubt(call.doubt, (at,), f"{shorten(call.name)}: {call.evidence}")
+        # Other text is no damage: it is the bare value of a tool that takes one argument.
         if call.arguments_text is not None and call.arguments_text.lstrip()[:1] in ("{", "["):
             yield Doubt("unreadable_arguments", (at,), f"{shorten(call.name)}: its arguments could not be parsed")
     for step in unordered:

@@ -56,6 +56,7 @@ def is_mcp(span: GenAISpan) -> bool:
 
 def is_prefixed(long: str, short: str) -> bool:
     """Whether ``long`` is the name ``short`` of an MCP tool with something before it, as of its server."""
+    # The separator is what tells `github__search` from `research`, which is no `search` of any server.
     return len(long) > len(short) + 1 and long.endswith(short) and long[: -len(short)].endswith(_SEPARATORS)
 
 
@@ -69,6 +70,7 @@ def merge_repeated_calls(run: RunSpans) -> None:
             continue
         _merge(one, other)
     calls = [call for call in calls if call]
+    # One id at two times means a wrong clock, so here the pairs cannot be limited to calls that overlap.
     if len(calls) <= MAX_COMPARED:
         for one, other in combinations(calls, 2):
             if one and other and _is_alike_but_for_time(one, other) and not _ids(one).isdisjoint(_ids(other)):
@@ -76,6 +78,7 @@ def merge_repeated_calls(run: RunSpans) -> None:
     run.executions = [call for call in calls if call]
     pairs: Iterable[tuple[list[GenAISpan], list[GenAISpan]]]
     pairs = _best_pairs(run.executions, _doubtful, lambda call: call[0])
+    # Nothing overlaps: a wrong clock may have moved one record of a call away from the other.
     if not pairs and len(run.executions) <= MAX_COMPARED:
         pairs = [pair for pair in combinations(run.executions, 2) if _is_alike_but_for_time(*pair)]
     run.repeated = {_outer_first(one, other)[1][0].span_id for one, other in pairs}
@@ -84,6 +87,7 @@ def merge_repeated_calls(run: RunSpans) -> None:
 def _merge(one: list[GenAISpan], other: list[GenAISpan]) -> None:
     """Make the spans of ``other`` spans of ``one``."""
     first, second = _outer_first(one, other)
+    # In place: other lists hold the same calls, and an empty one marks a call that is gone.
     one[:] = first + second
     other.clear()
 
@@ -138,9 +142,11 @@ def _likeness(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> tuple[int
     ids, other_ids = _ids(one), _ids(other)
     has_same_id = not ids.isdisjoint(other_ids)
     is_another = _instrumentations(one).isdisjoint(_instrumentations(other))
+    # A library records a call once, so two of its spans are two calls. So are two different ids.
     if not has_same_id and (not is_another or (ids and other_ids)):
         return None
     agreement = _agreement(one, other)
+    # One id from two libraries outweighs arguments, which each of them writes in its own way.
     if agreement is None and not (has_same_id and is_another):
         return None
     if not are_timed and not (is_another and (has_same_id or agreement == 0)):
@@ -178,6 +184,7 @@ def _agreement(one: Sequence[GenAISpan], other: Sequence[GenAISpan]) -> int | No
     arguments, text = _arguments(one)
     others, other_text = _arguments(other)
     if arguments is None or others is None:
+        # LangChain passes the bare value to a tool of one argument; the other library may have recorded the object.
         bare, values = (text, others) if arguments is None else (other_text, arguments)
         return 0 if bare is not None and values is not None and bare in values.values() else 1
     if arguments == others:
@@ -200,6 +207,7 @@ def repeated_runs(runs: Sequence[RunSpans]) -> Iterator[tuple[RunSpans, RunSpans
     if len({anchor.instrumentation for _, anchor in anchored}) < 2:
         return
     anchored.sort(key=lambda pair: by_start(pair[1]))
+    # A library records a run once: two of its agents stay two runs, whatever third record resembles both.
     recorded_by = {id(run): {anchor.instrumentation} for run, anchor in anchored}
     group: dict[int, RunSpans] = {id(run): run for run, _ in anchored}
     for (one, _), (other, _) in _best_pairs(anchored, _run_likeness, lambda pair: pair[1]):
@@ -225,9 +233,11 @@ def _run_likeness(one: tuple[RunSpans, GenAISpan], other: tuple[RunSpans, GenAIS
         return None
     if anchor.instrumentation == other_anchor.instrumentation or not _are_simultaneous(one, other):
         return None
+    # An agent that a tool started, or that is further inside, is a run of its own.
     if _is_inside(other_run, run) and (other_run.started_by is not None or other_run.parent is not run):
         return None
     if run.executions and other_run.executions:
+        # Agents of one name may run side by side: they are one run only if they share a call.
         first = ((a, b) for a in run.executions[:MAX_COMPARED] for b in other_run.executions[:MAX_COMPARED])
         if not any(_likeness(a, b) is not None or _is_alike_but_for_time(a, b) for a, b in first):
             return None
@@ -285,6 +295,7 @@ def absorb_models(runs: Iterable[RunSpans], others: RunSpans) -> SeenBy:
         if kept.span_id in owner and repeated.span_id not in owner and repeated.span_id not in absorbed:
             absorbed[repeated.span_id] = repeated
             seen_by.add((id(owner[kept.span_id]), repeated.scope))
+            # Only one of the libraries captured the output, which may hold tool calls.
             if kept.output is None and repeated.output is not None:
                 owner[kept.span_id].models.append(repeated)
     others.models = [model for model in others.models if model.span_id not in absorbed]
@@ -309,12 +320,14 @@ def _best_pairs(
     for at, one in enumerate(items):
         checkpoint()
         end = max(span_of(one).start_ns, span_of(one).end_ns) if span_of(one).end_ns else float("inf")
+        # Bounded: thousands of calls that run at once would otherwise be compared in pairs.
         for other in items[at + 1 : at + 1 + MAX_COMPARED]:
             if min(span_of(other).start_ns, span_of(other).end_ns) > end:
                 break
             rank = likeness(one, other)
             if rank is not None:
                 found.append((rank, len(found), one, other))
+    # The number of the pair breaks ties, so that the items themselves are never compared.
     found.sort(key=lambda pair: pair[:2])
     return [(one, other) for _, _, one, other in found]
 

@@ -17,12 +17,15 @@ def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
     """
     spans: dict[bytes, GenAISpan] = {}
     events: dict[bytes, list[GenAISpan]] = {}
+    # Sorted, so that the runs do not depend on the order in which spans arrived.
     for span in sorted(genai_spans, key=by_start):
         if span.role is Role.EVENT:
             events.setdefault(span.span_id, []).append(span)
         elif span.span_id:
             spans.setdefault(span.span_id, span)
     for span_id, of_span in events.items():
+        # Log events have no id of their own: one that was sent again is recognised by its content. By its `repr`, since
+        # structured bodies are not hashable.
         unique = {
             repr((e.start_ns, e.output, e.user_input, e.tool_results)): e for part in in_parts(of_span) for e in part
         }
@@ -37,6 +40,7 @@ def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
 
 
 def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:
+    # A copy: the trace keeps its spans for a revision, which merges the same events again.
     model = replace(model)
     if model.output is None:
         model.output = [event.output for event in events if event.output is not None] or None

@@ -39,6 +39,8 @@ class Owners:
     """Finds, of many runs, those whose messages prove that spans are theirs."""
 
     def __init__(self, runs: Sequence[RunSpans]) -> None:
+        # By call id, so that finding an owner does not compare every orphan with every run. Dicts serve as sets, since
+        # runs are mutable and not hashable.
         self._requested: dict[str | None, dict[int, RunSpans]] = {}
         self._known: dict[str | None, dict[int, RunSpans]] = {}
         for run in runs:
@@ -68,6 +70,7 @@ class KnownCalls:
         self.runs = runs
         self.lacking: set[int] = set()
         """The parents, by ``id``, of runs with calls that may be unrecorded, and nothing tells of which of its runs."""
+        # Read on demand: it parses the arguments of all calls, and most traces never ask.
         self._ids: dict[str, set[int]] | None = None
         self._named: dict[str, list[tuple[int, Arguments]]] = {}
 

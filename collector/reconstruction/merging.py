@@ -50,6 +50,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         if calls and requested:
             _match(calls, requested, run)
         checkpoint()
+        # Parses inputs on first use only: each repeats the conversation so far, and few runs need them.
         told = ToldResults(models, requested, is_ordered=run.turns_are_ordered)
         if _may_lack_requests(run, models, requested):
             requested += _unrequested(run, known, told, calls, requested)
@@ -60,6 +61,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         checkpoint()
         _doubt_pending(calls, run, models)
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or _has_unrecorded_calls(run, models, requested)
+    # Without a model span, the transcript in the agent's span is all that may tell of requests.
     elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is Role.AGENT:
         calls += _calls_of_transcript(run, calls, run.anchor)
     return calls
@@ -78,12 +80,14 @@ def _calls_of_transcript(run: RunSpans, calls: Sequence[DraftCall], anchor: GenA
 
 def _recorded_calls(run: RunSpans) -> list[DraftCall]:
     """Returns the calls that spans show: the run's own, and those that may be its own or another's."""
+    # The usual case needs none of the tests of `_named`.
     executions = run.executions if all(map(_is_usual, run.executions)) else _named(run)
     calls = [_merge_execution(spans) for spans in executions]
     for disputed in run.disputed:
         disputed_calls = merge_calls(disputed, KnownCalls())
         run.has_unrecorded_calls |= disputed.has_unrecorded_calls
         for call in disputed_calls:
+            # These were counted among the disputed spans, and order nothing in this run.
             call.turn = call.response = -1
             if call.executed and call.doubt is None:  # else what is in doubt already is tried both ways
                 call.doubt, call.evidence = "uncertain_owner", "it is below a span that was not received"
@@ -106,6 +110,7 @@ def _is_usual(spans: Sequence[GenAISpan]) -> bool:
 
 def _named(run: RunSpans) -> Iterator[list[GenAISpan]]:
     """Yields the executions that are calls; one of which the tool's name was not recorded leaves the run in doubt."""
+    # A span that only looks like a call is a step on the way to it, where another span shows the tool's call.
     told = {spans[0].name for spans in run.executions if any(map(_is_told, spans))} if _has_guesses(run) else set()
     enclosing = set(run.enclosing.values())
     for spans in run.executions:
@@ -137,6 +142,8 @@ def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: It
     """Whether the inputs of models may tell of calls that neither outputs nor spans show; else they are not parsed."""
     if all(model.history is None for model in models):
         return False
+    # Inputs grow with every turn, so reading all of them is quadratic. Each line below is a sign that something is
+    # missing which only they can tell.
     return (
         not run.executions
         or bool(run.disputed)
@@ -211,6 +218,7 @@ def _has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested:
     for index, model in enumerate(models):
         following = max(index + 1, bisect_right(starts, model.end_ns))  # not one inside it, of another instrumentation
         later = models[following] if following < len(models) else None
+        # What began before the next request was asked for by this one: a span shows it.
         if _any_within(began, model.start_ns, None if later is None else later.start_ns):
             answered.append(model)
         elif not any(one.start_ns <= model.end_ns and model.start_ns <= one.end_ns for one in told.values()):
@@ -243,6 +251,7 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     name = outer.name
     if name is None:
         name = next((span.name for span in spans if span.name is not None), "")
+    # Models request a tool without the white space that some spans have around its name.
     name = name.strip() or name
     call = DraftCall(
         name, outer.call_id, arguments, text, outer.status, outer.error_type,
@@ -304,10 +313,12 @@ def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: 
     for request in requested:
         unmatched_requests.setdefault(request.name, []).append(request)
     unmatched_calls = list(calls)
+    # One criterion at a time over all calls: a weak match must not take the request of a call that has its id.
     for agree in _AGREEMENTS:
         remaining: list[DraftCall] = []
         for call in unmatched_calls:
             candidates = unmatched_requests.get(call.name, ())
+            # Bounded: a run may request one tool thousands of times.
             fitting = next((request for request in candidates[:MAX_CANDIDATES] if agree(call, request)), None)
             if fitting is None:
                 remaining.append(call)
@@ -315,6 +326,7 @@ def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: 
                 unmatched_requests[call.name].remove(fitting)
                 _unite(call, fitting)
         unmatched_calls = remaining
+    # What is left on both sides may be one call under two names.
     left = [one for listed in unmatched_requests.values() for one in listed][:MAX_CANDIDATES] if unmatched_calls else ()
     if left:
         spans = {execution[0].span_id: execution[0] for execution in run.executions}

@@ -52,6 +52,7 @@ def assign_steps(
     if turns_are_ordered and _is_plain(calls):
         _sweep(calls)
         return []
+    # Pairs grow with the square of the calls, and what follows from them with the cube.
     if len(calls) > MAX_COMPARED:
         for call in calls:
             call.step = 0
@@ -91,13 +92,17 @@ def _is_plain(calls: Sequence[DraftCall]) -> bool:
     for call in calls:
         if not call.start_ns or 0 < call.end_ns < call.start_ns:
             return False
+    # Neighbours suffice: calls are sorted by start, so a tie or a change of clock shows between two of them.
     for before, after in pairwise(calls):
+        # Identity first: nearly always it is one Resource, and its host names need not be looked up.
         if before.resource is not after.resource and clock_of(before.resource) != clock_of(after.resource):
             return False
         if before.start_ns == after.start_ns and not _is_settled_tie(before, after):
             return False
+        # Without outputs, two calls after one response may be one turn or two, which only pairs can express.
         if after.response >= 0 and after.response == before.response:
             return False
+        # Compared with the latest turn so far, not with the neighbour, which may be a call of another run.
         if before.turn >= 0:
             latest_turn[before.run] = max(latest_turn.get(before.run, -1), before.turn)
         if 0 <= after.turn < latest_turn.get(after.run, -1):
@@ -130,11 +135,13 @@ def _is_concurrent(call: DraftCall, step: Sequence[DraftCall], step_end: int) ->
 
 
 def _overlaps(call: DraftCall, step: Sequence[DraftCall], step_end: int) -> bool:
+    # A start cut to a whole millisecond would seem to lie before the end of the call that it followed.
     start = latest_start(call.start_ns)
     if start >= step_end:
         return False
     if call.enclosing_id is None:
         return True
+    # The call that encloses this one overlaps it and is not concurrent with it. Others of the step may be.
     return any(start < other.end_ns and other.span_id != call.enclosing_id for other in step)
 
 
@@ -151,6 +158,7 @@ class _Comparison:
 
     def relation(self, one: DraftCall, other: DraftCall) -> Relation:
         """How ``one`` stands to ``other``."""
+        # The surest evidence first: nesting and turns hold whatever the clocks say.
         if other.enclosing_id is not None and other.enclosing_id == one.span_id:
             return "before"
         if one.enclosing_id is not None and one.enclosing_id == other.span_id:
@@ -187,6 +195,8 @@ def _compare_all(calls: list[DraftCall], comparison: _Comparison) -> list[Unorde
     steps: list[list[int]] = []
     for at in _linear(before):
         step = [at]
+        # All calls of a step are known to precede all of the next. A call in doubt against one of them makes the
+        # two steps one.
         while steps and not all(before[other][at] for other in steps[-1]):
             step = steps.pop() + step
         steps.append(step)
@@ -203,6 +213,7 @@ def _compare_all(calls: list[DraftCall], comparison: _Comparison) -> list[Unorde
 
 def _closure(before: list[list[bool]]) -> list[list[bool]]:
     """What follows from which call is before which."""
+    # Warshall's algorithm, in place.
     for middle, after in enumerate(before):
         for row in before:
             if row[middle]:
@@ -235,6 +246,7 @@ def _orders(
     def precedes(one: Sequence[int], other: Sequence[int]) -> bool:
         return any(before[a][b] or relations[a][b] == "before_or_concurrent" for a in one for b in other)
 
+    # One beyond the limit tells that there are too many, without making a factorial number of them.
     found = list(islice(_extensions(units, precedes), MAX_ORDERS + 1))
     if len(found) > MAX_ORDERS:
         return ()
@@ -256,5 +268,6 @@ def _extensions(
 
 def clock_of(resource: Resource | None) -> object:
     """Returns what identifies the clock that stamped the spans of a resource."""
+    # None for every resource that names no host: these count as one clock.
     attributes = {} if resource is None else resource.attributes
     return next((attributes[name] for name in semconv.HOST_NAMES if name in attributes), None)

@@ -29,7 +29,9 @@ def adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_ro
     below_missing = {missing: spans for missing, spans in orphans.items() if missing}
     if not below_missing:
         return agentless
+    # First: what was recorded twice is a run's already, and needs no owner.
     _absorb_repeated(list(below_missing.values()), runs)
+    # Owners are found by call id in linear time. Comparing times is not linear, and a sender chooses both factors.
     may_compare = len(runs) * len(below_missing) <= MAX_OWNERS_COMPARED
     owners_of, unowned = Owners(runs), []
     for missing, spans in below_missing.items():
@@ -61,6 +63,7 @@ def adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_ro
             agentless.disputed.append(spans)
         else:
             join(agentless, spans)
+            # The messages of what joined may prove that the next one belongs here too.
             known.add(spans)
             agentless.incomplete, agentless.missing_ancestor = ("missing_parent",), missing
     return agentless
@@ -82,6 +85,7 @@ def _absorb_repeated(orphans: Sequence[RunSpans], runs: Sequence[RunSpans]) -> N
         absorb_models(runs, together)
         left = {model.span_id for model in together.models}
         for spans in orphans:
+            # `together` shares these inner lists: absorbing a call emptied it here as well.
             spans.executions = [call for call in spans.executions if call]
             spans.models = [model for model in spans.models if model.span_id in left]
 
@@ -115,6 +119,7 @@ def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy, 
     Where it recorded several runs at that time, each counts the calls as in doubt.
     """
     if len(runs) * (len(agentless.executions) + len(agentless.models)) > MAX_OWNERS_COMPARED:
+        # A limit that is reached shows as a doubt: no run may pass for being too large to look at.
         agentless.incomplete = (*agentless.incomplete, "missing_anchor")
         return
     unclaimed = RunSpans(None, agentless.anchor_id)
@@ -126,6 +131,7 @@ def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy, 
         owners = [run for run in runs if (id(run), span.scope) in seen_by and _may_enclose(run.anchor, span)]
         if owners and lacks_spans:
             owners = [run for run in runs if _may_enclose(run.anchor, span)]
+        # Of runs inside one another the innermost made the call. Without a time, nothing says that it was under way.
         elif span.start_ns:
             owners = [run for run in owners if not any(other.parent is run for other in owners)]
         if len(owners) == 1:
@@ -140,6 +146,7 @@ def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy, 
 
 def _may_enclose(anchor: GenAISpan | None, span: GenAISpan) -> bool:
     """Whether the span may have been made during the run: by the clock, where one clock stamped both."""
+    # Starts of two processes are not compared: their clocks may differ by more than the run lasts.
     if anchor is None or anchor.resource != span.resource or not span.start_ns or not anchor.start_ns:
         return True
     return anchor.start_ns <= latest_start(span.start_ns) and span.start_ns <= max(anchor.end_ns, anchor.start_ns)

@@ -78,21 +78,25 @@ def reconstruct(
     ``parents`` maps every received span of the trace, GenAI or not, to its parent (b"" for a root). The result does not
     depend on the order or repetition of spans, which are not modified. Never raises on malformed input.
     """
+    # One budget for a trace: texts that are each within their limit may still take too long together.
     return limit_parsing(lambda: _rebuild(trace_id, genai_spans, parents, settings))
 
 
 def _rebuild(
     trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings
 ) -> list[Run]:
+    # A large trace is evaluated in slices. It can only be interrupted at a checkpoint, so there is one between steps.
     spans = index_spans(genai_spans)
     checkpoint()
     ancestry = Ancestry(spans, parents)
     groups = group_runs(spans, ancestry)
     checkpoint()
+    # One table for all runs: after a handoff the messages of one agent tell of the calls of another.
     known = KnownCalls(groups)
     drafts = [merge_calls(run, known) for run in groups]
     if len(groups) > 1:
         known.note_lacking()
+    # Only when all runs are merged: a later run may show that one before it lacks a call.
     for run_spans in groups if known.lacking else ():
         run_spans.has_unrecorded_calls |= id(run_spans.parent) in known.lacking
     checkpoint()
@@ -102,6 +106,7 @@ def _rebuild(
     for run_spans, calls in zip(groups, drafts, strict=True):
         checkpoint()
         wrong_clocks = _wrong_clocks(run_spans, calls, ancestry, settings.skew_ns)
+        # Sorts `calls` in place. Doubts refer to calls by index, so they are made after this.
         unordered = assign_steps(
             calls, settings.skew_ns, turns_are_ordered=run_spans.turns_are_ordered, wrong_clocks=wrong_clocks
         )
@@ -130,6 +135,8 @@ def _wrong_clocks(
     """Returns the pairs of clocks by which a call lies outside a span that encloses it, or after a run that it started."""
     anchor = run.anchor
     inner: list[DraftCall | GenAISpan] = [] if anchor is None or not anchor.remote_parent else [anchor]
+    # By identity, which is cheap: spans of one envelope share their Resource. Where two are equal, the comparison
+    # below finds one clock all the same.
     for call in calls:
         if anchor is None or call.resource is not anchor.resource:
             inner += calls
@@ -156,6 +163,7 @@ def _unexplained(
     if not missing:
         return frozenset()
     adopted = frozenset().union(*(run.adopted for run in groups))
+    # A call without a span explains one missing span. Which one nothing tells, so they are only counted.
     told = sum(call.known_by == "result" for calls in drafts for call in calls)
     return frozenset(missing - adopted) if len(missing - adopted) > told else frozenset()
 
@@ -178,6 +186,7 @@ def join_runs(
     doubts: list[tuple[Doubt, Sequence[DraftCall]]] = []
     ordered = sorted(runs, key=lambda run: (run.start_ns, run.span_id))
     for number, run in enumerate(ordered):
+        # A run read back from a conversation's record has no resources, but its attributes still name the host.
         resources = run.call_resources or [Resource(run.attributes)] * len(run.call_span_ids)
         own = [
             DraftCall(
@@ -193,6 +202,7 @@ def join_runs(
     unordered = assign_steps(drafts, skew_ns, wrong_clocks=wrong_clocks)
     index = {id(call): at for at, call in enumerate(drafts)}
     user_input = next((run.trajectory.user_input for run in ordered if run.parent_span_id is None), None)
+    # What is missing above a run is no call of that run. For the whole trace, further runs may be below it.
     if any(run.is_below_missing and run.parent_span_id is None for run in ordered):
         sentence = "a span above the outermost run was not received: further runs may be below it"
         doubts.append((Doubt("missing_span", sentence=sentence), ()))

@@ -56,6 +56,7 @@ def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
         calls = [_requested_call(part, model, turn, index) for index, part in enumerate(tool_call_parts(model.output))]
         if not calls:
             continue
+        # Some providers use a response id again, so the calls must be equal, too.
         same_response = responses.setdefault(model.response_id, calls) if model.response_id is not None else calls
         if (
             same_response is not calls
@@ -70,6 +71,7 @@ def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
             continue
         outer = calls
         turn += 1
+        # An output with new ids beside known ones repeats the conversation: its known calls are history.
         is_cumulative = any(call.id is not None and call.id not in by_id for call in calls)
         requested += [call for call in calls if _is_new(call, by_id, is_cumulative=is_cumulative)]
     _set_result_statuses(models, requested)
@@ -77,6 +79,7 @@ def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
 
 
 def _requested_call(part: ToolCallPart, model: GenAISpan, turn: int, position: int) -> RequestedCall:
+    # In a request an empty text means no arguments. On a tool's span it means that none were captured.
     arguments, text = ({}, None) if part.arguments == "" else parse_arguments(part.arguments)
     return RequestedCall(part.id, part.name, arguments, text, turn, position, model)
 
@@ -95,6 +98,7 @@ def _is_new(call: RequestedCall, by_id: dict[str, RequestedCall], *, is_cumulati
         return True
     if _are_equal([call], [known]) and (is_cumulative or not _is_later(call, known)):
         return False
+    # Providers use ids again in later turns: what follows repeats the newest call of that id.
     by_id[call.id] = call
     return True
 
@@ -111,6 +115,7 @@ def _is_later(call: RequestedCall, known: RequestedCall) -> bool:
         return before.history is None or len(model.history) > len(before.history)
     if model.tool_results is not None and model.tool_results != before.tool_results:
         return True
+    # The finish reason tells a new request from an answer that only repeats the calls before it.
     is_other_answer = None not in (ids := {model.response_id, before.response_id}) and len(ids) == 2
     return is_other_answer and model.finish == "tool_calls" and before.status != "error"
 
@@ -124,6 +129,7 @@ def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[Reques
     by_id: dict[str, RequestedCall] = {}
     newest: list[RequestedCall] = []
     for model in models:
+        # Results come before the model's own calls: its input cannot tell of its answer.
         if model.tool_results:
             calls: list[RequestedCall | None] = [by_id.get(result.call_id or "") for result in model.tool_results]
             if len(calls) == len(newest) and all(found is None for found in calls):
@@ -131,6 +137,7 @@ def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[Reques
             for found, result in zip(calls, model.tool_results, strict=True):
                 if found is not None:
                     found.result_status = result.status(found.name)
+        # An answer without calls does not hide those whose results are still to be told.
         newest = by_model.get(model.span_id, newest)
         by_id.update({call.id: call for call in newest if call.id is not None})
 
@@ -292,6 +299,7 @@ def _matches(told: Sequence[ToldCall], requests: Sequence[RequestedCall]) -> lis
             by_name.setdefault(request.name, []).append(request)
     found: list[RequestedCall | None] = [None] * len(told)
     unmatched: list[int] = []
+    # From the end, where input and requests meet: the beginning of an input may have been left out.
     for at in reversed(range(len(told))):
         call = told[at]
         if call.id in ids:

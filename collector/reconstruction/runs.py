@@ -38,6 +38,7 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
     """Returns the runs of one trace, sorted by the start of their anchors; ``spans`` are sorted by start."""
     found: list[RunSpans] = []
     run_of: dict[bytes, RunSpans] = {}
+    # Every agent has its run before any call is assigned: by the clock, a call may start before the agent around it.
     for part in in_parts(spans.values()):
         for span in part:
             if span.role is Role.AGENT and span.span_id not in run_of:
@@ -46,9 +47,11 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
     orphans = _assign(spans, ancestry, run_of, calls)
     checkpoint()
     if len(found) > 1:
+        # United first: whether an outer span is a wrapper depends on which runs are left inside it.
         found = _without_wrapped(_unite_repeated(found))
     checkpoint()
     root = spans.get(ancestry.root() or b"")
+    # After runs were united: two recordings of one run would both claim an orphan, and leave its owner in doubt.
     agentless = adopt(orphans, found, has_root=root is not None and root.role not in (Role.AGENT, Role.TOOL))
     if found and agentless is not None:
         reclaim(agentless, found, lacks_spans=any(orphans))
@@ -56,9 +59,11 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
     for run in found if agentless is None else (*found, agentless):
         _merge_repeated(run, calls)
     checkpoint()
+    # In a loop of its own: the call that started a run is another run's, whose spans were merged only just now.
     for run in found if agentless is None else (*found, agentless):
         _use_outermost_ids(run, calls)
     if len(found) > 1:
+        # Last: both are told by having done nothing, and what was adopted or reclaimed above counts as done.
         found = _without_handoffs(_without_workflows(found))
     if agentless is not None and _is_run(agentless, bool(found)):
         _set_anchor(agentless, spans, ancestry)
@@ -100,6 +105,7 @@ def _assign(
 
 def _is_run(agentless: RunSpans, has_agents: bool) -> bool:
     """Whether spans without an agent are a run: beside agents, a model request without tool calls is none."""
+    # A model may be asked beside the agent for something else, such as a title for the chat.
     return (
         bool(agentless.executions or agentless.disputed)
         or not has_agents
@@ -109,6 +115,8 @@ def _is_run(agentless: RunSpans, has_agents: bool) -> bool:
 
 def _open_run(agent: GenAISpan, ancestry: Ancestry, run_of: dict[bytes, RunSpans], found: list[RunSpans]) -> None:
     """Open the run of ``agent`` and those of the agents above it, outermost first."""
+    # Agents above may start later, by the clock of another host. They are opened first, so that `found` lists outer
+    # runs before inner ones, which later passes rely on. Where parents form a cycle, `nested` ends the walk.
     nested = {agent.span_id: agent}
     outer = ancestry.ancestors_of(agent.span_id).agent
     while outer is not None and outer.span_id not in run_of and outer.span_id not in nested:
@@ -133,6 +141,7 @@ def _unite_repeated(found: list[RunSpans]) -> list[RunSpans]:
     for kept, absorbed in repeated_runs(found):
         _unite(kept, absorbed)
         kept_as[id(absorbed)] = kept
+        # Only one of the two libraries may have recorded what started the run.
         if kept.parent is None and absorbed.parent is not kept:
             kept.parent, kept.started_by = absorbed.parent, absorbed.started_by
     return _relinked(found, kept_as) if kept_as else found
@@ -145,6 +154,7 @@ def _without_wrapped(found: list[RunSpans]) -> list[RunSpans]:
     nothing itself and contains no second one, or only unnamed ones one after the other, its turns. Else the outer one is
     a workflow, or calls itself.
     """
+    # By `id`: runs are mutable, and comparing two by value would compare all of their spans.
     parents = {id(run.parent) for run in found}
     idle = {id(run) for run in found if run.is_idle}
     nested: dict[int, list[RunSpans]] = {}
@@ -152,6 +162,7 @@ def _without_wrapped(found: list[RunSpans]) -> list[RunSpans]:
     for inner in found:  # outer runs come first
         name = None if inner.anchor is None else inner.anchor.name
         outer_name = names.get(id(inner.parent))
+        # An unnamed span takes the name around it, so that wrappers are recognised through unnamed ones in between.
         if inner.parent is not None and inner.started_by is None and name in (None, outer_name):
             nested.setdefault(id(inner.parent), []).append(inner)
             name = outer_name
@@ -161,6 +172,7 @@ def _without_wrapped(found: list[RunSpans]) -> list[RunSpans]:
         inner_runs = nested.get(id(outer), ())
         busy = [inner for inner in inner_runs if id(inner) not in idle or id(inner) in parents]
         is_wrapper = id(outer) in idle and (len(busy) == 1 or _are_turns(busy))
+        # Outer runs come first: what is inside an absorbed run goes to the outermost one at once.
         kept = kept_as.get(id(outer), outer)
         for inner in inner_runs:
             if is_wrapper or (id(inner) in idle and id(inner) not in parents):
@@ -180,6 +192,7 @@ def _are_turns(runs: Sequence[RunSpans]) -> bool:
 def _unite(kept: RunSpans, absorbed: RunSpans) -> None:
     """Make the spans of ``absorbed`` spans of ``kept``."""
     inner = [*([] if absorbed.anchor is None else [absorbed.anchor]), *absorbed.wrappers]
+    # Bounded: thousands of agent spans inside one another may be one run, and all wrappers are searched for context.
     kept.wrappers += inner[: MAX_WRAPPERS - len(kept.wrappers)]
     join(kept, absorbed)
 
@@ -198,9 +211,11 @@ def _relinked(found: Sequence[RunSpans], kept_as: dict[int, RunSpans]) -> list[R
             kept_as[id(run)] = _kept(run, kept_as)
     runs = [run for run in found if id(run) not in kept_as]
     for run in runs:
+        # Collected anew below: the children of an absorbed run are now those of the run that was kept.
         run.children = []
         run.parent = None if run.parent is None else _kept(run.parent, kept_as)
     _break_cycles(runs)
+    # Two lists were concatenated; merging takes the executions of a run to be in order of start.
     for run in {id(kept): kept for kept in kept_as.values()}.values():
         run.executions.sort(key=lambda call: by_start(call[0]))
     for run in runs:
@@ -215,6 +230,7 @@ def _break_cycles(runs: Iterable[RunSpans]) -> None:
     for run in runs:
         path: set[int] = set()
         above: RunSpans | None = run
+        # Each run is visited once over all walks, which keeps a long chain linear: what was passed has no cycle left.
         while above is not None and id(above) not in seen:
             seen.add(id(above))
             path.add(id(above))
@@ -225,6 +241,7 @@ def _break_cycles(runs: Iterable[RunSpans]) -> None:
 
 def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, list[GenAISpan]], run: RunSpans) -> None:
     """Add ``span`` together with the executions above it that record the same call, outermost first."""
+    # By the clock an inner record may start first: all that record the call are taken at once, outermost first.
     nested = {span.span_id: span}
     outer = ancestry.ancestors_of(span.span_id).tool
     while (
@@ -237,6 +254,7 @@ def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, li
         call = []
         run.executions.append(call)
         if outer is not None:
+            # A dict keeps insertion order, so its last key is the outermost record of this call.
             run.enclosing[next(reversed(nested))] = outer.span_id
     for execution in reversed(nested.values()):
         call.append(execution)
@@ -308,6 +326,7 @@ def _set_anchor(agentless: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry:
     root = ancestry.root()
     anchor = None if root is None else spans.get(root)
     is_tool = anchor is not None and anchor.role is Role.TOOL
+    # The server side of a tool call may be the only root received: it answers one of these calls, and made none.
     is_above = not (is_tool and agentless.missing_ancestor) and (anchor is None or anchor.role is not Role.AGENT)
     if root is not None and is_above:
         agentless.anchor, agentless.anchor_id = anchor, root
@@ -315,5 +334,6 @@ def _set_anchor(agentless: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry:
             agentless.incomplete = (*agentless.incomplete, "missing_anchor")  # whoever called it is in another trace
     else:
         earliest = min([*agentless.models, *(call[0] for call in agentless.executions)], key=by_start)
+        # A model request made from a log event has a longer id, which begins with that of the span it names.
         agentless.anchor_id = earliest.span_id[:8]
         agentless.incomplete = (*agentless.incomplete, "missing_anchor")
