@@ -1,0 +1,31 @@
+"""``rightcall run``: the collector."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from collector.commands import SUCCESS
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    run = commands.add_parser("run", help="run the collector; SIGTERM drains and exits, SIGHUP reloads the rules")
+    run.add_argument("--config", type=Path, required=True, metavar="FILE")
+    run.set_defaults(command=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its core logs each malformed header
+    import asyncio  # noqa: PLC0415
+
+    from collector.config.model import load_config  # noqa: PLC0415
+    from collector.service.log_config import configure_logging  # noqa: PLC0415
+    from collector.service.serve import serve  # noqa: PLC0415
+
+    config = load_config(options.config)
+    configure_logging(config.service.telemetry.logs.level)
+    asyncio.run(serve(config))
+    return SUCCESS

@@ -1,0 +1,29 @@
+"""``rightcall schema``: prints a JSON Schema for editors."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from collector.commands import SUCCESS
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    schema = commands.add_parser("schema", help="print a JSON Schema for editors")
+    schema.add_argument("what", choices=["rules", "config"])
+    schema.set_defaults(command=_schema)
+
+
+def _schema(options: argparse.Namespace) -> int:
+    import json  # noqa: PLC0415
+
+    from collector.config.model import Config  # noqa: PLC0415
+    from collector.scoring.plugins import find_plugins  # noqa: PLC0415
+    from scorers.rule_schema import rule_schema  # noqa: PLC0415
+
+    find_plugins()
+    schema = rule_schema() if options.what == "rules" else Config.model_json_schema()
+    sys.stdout.write(f"{json.dumps(schema, indent=2)}\n")
+    return SUCCESS

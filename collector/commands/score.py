@@ -1,0 +1,100 @@
+"""``rightcall score``: scores recorded traces, and gates on them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from collector.commands import FAILED, SUCCESS, add_command, write_lines
+
+KINDS = ("fail", "forbidden", "error", "ambiguous", "incomplete", "no_rule")
+"""What ``--fail-on`` takes: labels, runs with a call that their rule forbids, runs without a rule."""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    score = add_command(
+        commands, "score", "score recorded traces from files or folders",
+        "rightcall score --rules rules/ traces/",
+        "rightcall score --rules rules/ --format junit --min-accuracy 0.9 --fail-on forbidden,error,no_rule traces/",
+    )  # fmt: skip
+    score.add_argument(
+        "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"
+    )
+    score.add_argument("--format", choices=["table", "jsonl", "junit", "markdown"], default="table")
+    score.add_argument(
+        "--fail-on", type=_kinds, default=("forbidden",), metavar="KINDS",
+        help=f"exit 1 when a run is one of these, separated by commas: {', '.join(KINDS)}, or none (default: forbidden)",
+    )  # fmt: skip
+    score.add_argument("--min-accuracy", type=_share, metavar="X", help="exit 1 when pass / (pass + fail) is under X")
+    score.add_argument("--fail-under", type=_share, metavar="X", help="exit 1 when the mean score is under X")
+    score.add_argument(
+        "--min-runs", type=_count, default=1, metavar="N",
+        help="exit 1 when fewer than N are pass or fail; without rules, when fewer are found (default: 1)",
+    )  # fmt: skip
+    score.add_argument(
+        "--verbose", action="store_true", help="also say, on stderr, what was not read or only by its shape, by scope"
+    )
+    score.add_argument("paths", type=Path, nargs="+", metavar="PATH")
+    score.set_defaults(command=_score)
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to 1")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return value
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    kinds = tuple(part.strip() for part in text.split(",") if part.strip() not in ("", "none"))
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"unknown kind {unknown[0]}; known are {', '.join(KINDS)}, none")
+    return kinds
+
+
+def _score(options: argparse.Namespace) -> int:
+    import logging  # noqa: PLC0415
+
+    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
+    from collector.offline import report  # noqa: PLC0415
+    from collector.offline.gate import Gate, tally  # noqa: PLC0415
+    from collector.offline.score import score_files  # noqa: PLC0415
+    from collector.runs.explained import closest_rule  # noqa: PLC0415
+    from collector.runs.rows import row_of  # noqa: PLC0415
+    from collector.scoring.rule_files import load_rules  # noqa: PLC0415
+    from collector.service.log_config import RepeatLimit  # noqa: PLC0415
+    from collector.telemetry.blind_spots import blind_spots, sentences  # noqa: PLC0415
+    from collector.telemetry.metrics import Telemetry  # noqa: PLC0415
+
+    if logging.lastResort is not None:
+        logging.lastResort.addFilter(RepeatLimit())
+    rules = load_rules(rule_paths(options.rules))
+    for remark in rules.remarks:
+        if remark.is_mistake:
+            write_lines(f"warning: {remark.text}", sys.stderr)
+    telemetry = Telemetry()
+    rows = []
+    for verdict in score_files(options.paths, rules, telemetry=telemetry):
+        closest = closest_rule(verdict, rules.set.rules)
+        rows.append(row_of(verdict) | ({"closest_rule": closest} if closest is not None else {}))
+    gate = Gate(options.fail_on, options.min_runs, options.min_accuracy, options.fail_under, bool(options.rules))
+    objections = gate.objections(tally(rows))
+    sys.stdout.write(report.FORMATS[options.format](rows, objections))
+    for rule, scorer in rules.judges({row["rule"] for row in rows}):
+        write_lines(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has", sys.stderr)
+    if options.verbose:
+        write_lines("\n".join(sentences(blind_spots(telemetry))), sys.stderr)
+    for objection in objections:
+        write_lines(f"rightcall score: not met: {objection}", sys.stderr)
+    return FAILED if objections else SUCCESS
