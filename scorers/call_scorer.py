@@ -54,10 +54,12 @@ class CallScorer(Generic[OptionsT]):
         try:
             wanted, made = parse_calls(expected, "expected"), parse_calls(actual, "actual")
             if work is not None:
+                # Before the comparison, by sizes alone: nothing can interrupt Python's == on large values.
                 spend_on_comparisons(wanted, made, work)
                 if self.spend is not None:
                     self.spend(self.options, wanted, made, work)
             return self.score(self.options, wanted, made)
+        # Python's == recurses as deep as the arguments, whose depth the sender chooses.
         except RecursionError:
             raise ValueError("the arguments are nested too deep to compare") from None
 

@@ -67,6 +67,7 @@ def decide(
     ``is_final`` tells whether a label would stand whatever further calls were made. The value is that of the calls as
     recorded. Raises WorkLimitError, as ``score`` and ``is_final`` may.
     """
+    # The calls as recorded are scored first: their value is reported whatever the label, and an error needs no doubts.
     recorded = score(trajectory)
     doubts = [doubt for doubt in trajectory.doubts if doubt.name in DECIDING]
     if not doubts or recorded.label == "error":
@@ -110,6 +111,7 @@ def alternatives(trajectory: Trajectory) -> Iterator[Trajectory] | None:
     """
     either_way = [doubt for doubt in trajectory.doubts if doubt.name in _EITHER_WAY]
     unordered = [doubt.orders for doubt in trajectory.doubts if doubt.name == "uncertain_order"]
+    # 0 where a doubt lists no orders: there were too many to list. Counted, since making them would be the cost.
     if not 0 < prod([2 ** len(either_way), *map(len, unordered)]) <= MAX_ALTERNATIVES:
         return None
     return _alternatives(trajectory, either_way, unordered)
@@ -122,6 +124,8 @@ def _alternatives(
         calls: list[ToolCall | None] = list(trajectory.calls)
         for doubt, same in zip(either_way, as_recorded, strict=True):
             for at in () if same else doubt.calls:
+                # All calls of a doubt at once: one cause settles them all. A call that is left out keeps its place
+                # until the calls are ordered: orders name calls by index.
                 calls[at] = _opposite(trajectory.calls[at]) if doubt.name == "uncertain_execution" else None
         for orders in product(*unordered):
             yield _arranged(trajectory, calls, orders)
@@ -137,6 +141,7 @@ def _arranged(trajectory: Trajectory, calls: Sequence[ToolCall | None], orders: 
         for rank, together in enumerate(order):
             for at in together:
                 places[at] = (trajectory.calls[at].step, rank)
+    # A step that is split into ranks moves all later steps, so all are numbered anew.
     step_of = {place: step for step, place in enumerate(sorted(set(places)))}
     listed = sorted(range(len(places)), key=places.__getitem__)
     kept = [call._replace(step=step_of[places[at]]) for at in listed if (call := calls[at]) is not None]

@@ -91,6 +91,7 @@ class CompiledRule:
         for index, ref in enumerate(rule.scorers):
             try:
                 self._add(ref, primary=index == 0)
+            # All problems are collected, so that one `check` shows what is wrong with every scorer.
             except Exception as error:  # noqa: BLE001 - a scorer's factory may raise anything
                 problems.append(Problem(("scorers", index), str(error) or type(error).__name__))
         if problems:
@@ -118,6 +119,7 @@ class CompiledRule:
                 continue
             name = ref.name or ref.system
             try:
+                # A limit for each scorer: an expensive one must not make errors of those after it.
                 score = self._score(name, trajectory, Work(before_each))
             except Exception as error:  # noqa: BLE001 - one scorer's failure does not affect the others
                 score = error_score(error)
@@ -162,9 +164,12 @@ class CompiledRule:
         if not trajectory.doubts:
             return self._score_calls(name, work, trajectory)
         native = name not in self._systems
+        # Dropped before they are tried: the orders would multiply the alternatives for nothing, and may exceed
+        # their limit, which would leave the run undecided.
         if native and not self._native.order_matters:
             settled = [doubt for doubt in trajectory.doubts if doubt.name != "uncertain_order"]
             trajectory = replace(trajectory, doubts=settled)
+        # Nothing is known of how a published score moves with further calls, so under doubts of more calls none stands.
         is_final = partial(self._native.is_final, work=work) if native else _is_never_final
         return decide(trajectory, partial(self._score_calls, name, work), is_final, work)
 
@@ -172,6 +177,7 @@ class CompiledRule:
         if name not in self._systems:
             return self._native.score(trajectory, work)
         system = self._systems[name]
+        # The originals know only calls that were made; `_for_all_calls` maps their outcomes back to the whole run.
         executed = [index for index, call in enumerate(trajectory.calls) if call.executed]
         pattern = self._native.pattern
         expected = []
@@ -243,11 +249,13 @@ class RuleSet:
             (rule.rule.scope, key) for rule in self.rules for key in rule.rule.match.model_fields_set
         )
         self._indexes = {
+            # Apart, so that the first match of one kind never hides that of another.
             (scope, shadow): RuleIndex([r for r in self.rules if (r.rule.scope, r.rule.shadow) == (scope, shadow)])
             for scope in ("run", "trace", "conversation")
             for shadow in (False, True)
         }
         self._find_intent = build_classifier(self.intents, embed)
+        # Without embeddings: tells cheaply whether a text has to be embedded at all.
         self._by_expression = build_classifier(self.intents)
         self._by_example = embed is not None and any(intent.examples for intent in self.intents)
         self.embeds = self._by_example or any(rule.semantic_texts for rule in self.rules)

@@ -77,6 +77,7 @@ class Installed(Generic[PluginT]):
             loaded = self._load()
         except PluginError:
             raise
+        # SystemExit is no Exception, and a module that calls sys.exit when it is imported would end the process.
         except (Exception, SystemExit) as error:  # it may raise anything
             raise PluginError(f"{self.title} cannot be loaded: {_reason(error)}") from error
         if not isinstance(loaded, self._kind):
@@ -101,6 +102,7 @@ class Installed(Generic[PluginT]):
             raise PluginError(f"{self.title} raised {_reason(error)}") from error
 
 
+# Filled by whoever loads rules: finding installed packages is I/O, which this package does not do.
 SCORERS: dict[str, Installed[ScorerPlugin[Any]]] = {}
 MATCHERS: dict[str, Installed[MatcherPlugin[Any]]] = {}
 
@@ -111,11 +113,13 @@ def score_of(
     """Returns its score of the expected calls and those made. Raises PluginError, also for what is no score; WorkLimitError."""
     expected, made = calls
 
+    # Checked inside the call: a mapping of the plug-in that raises or is slow is an error of the plug-in, too.
     def checked() -> Score:
         score = installed.plugin.score(options, expected, made)
         if (mistake := _mistake(score, len(made))) is not None:
             raise PluginError(f"{installed.title} {mistake}")
         value = None if score.value is None else float(score.value)
+        # A plug-in may quote what an agent sent, so its text is cut and escaped as any other.
         return replace(score, value=value, explanation=shorten(score.explanation, MAX_REASON))
 
     return installed.call(checked, work)

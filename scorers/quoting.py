@@ -36,6 +36,8 @@ class _Replacements(dict[int, str]):
     """For `str.translate`: what replaces each character. Computed replacements are not cached."""
 
     def __init__(self, replacement: Callable[[str], str]) -> None:
+        # ASCII ahead of time, since nearly all text is. The rest is not kept: senders choose it, and could fill
+        # the table with all of Unicode.
         super().__init__({code: replacement(chr(code)) for code in range(128)})
         self._replacement = replacement
 
@@ -75,6 +77,7 @@ def quote(value: Any) -> str:
 
 def truncate(text: str, limit: int) -> str:
     """Returns the text, cut to ``limit`` characters of its quoted form. A cut text ends with how much was left out."""
+    # Short texts, which are most, are not quoted to be measured.
     if 12 * len(text) <= limit or (len(text) <= limit and len(quote(text)) - 2 <= limit):  # 12: a pair of surrogates
         return text
     length, end = 0, 0
@@ -118,6 +121,7 @@ def json_line(value: Any) -> str:
     try:
         line = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (ValueError, TypeError, RecursionError):
+        # Only now: nearly every value is plain, and the copy takes far longer than the C encoder.
         line = json.dumps(_plain(value, 0), ensure_ascii=False, allow_nan=False)
     return line if line.isprintable() else line.translate(_JSON)
 

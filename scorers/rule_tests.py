@@ -69,6 +69,7 @@ def _run(test: RuleTest, compiled: dict[str, CompiledRule], rules: RuleSet) -> R
     if rule is None:
         return RuleTestResult(test.name, test.rule, f"there is no such rule{nearest(test.rule, list(compiled))}")
     trajectory = build_trajectory(test.calls)
+    # Before the score: calls that another rule would get say nothing of this one.
     if reason := _selection_mismatch(test, rule, rules):
         return RuleTestResult(test.name, test.rule, reason)
     evaluations = rule.evaluate(trajectory)

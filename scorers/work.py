@@ -36,6 +36,7 @@ class Work:
 
     def spend(self, units: int, part: str) -> None:
         """Spend this work on ``part``. Raises WorkLimitError once more is spent than there is."""
+        # Subtracted before it is compared: after an error nothing is left, so a part that catches it cannot go on.
         self.left -= units
         if self.left < 0:
             raise WorkLimitError(part)

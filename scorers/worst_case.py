@@ -40,6 +40,7 @@ def exceeded_limit(rule: CompiledRule) -> Exceeded | None:
     scores_natively = any(ref.system == NAME for ref in rule.rule.scorers)
     for trajectory in _hostile_runs(rule.rule):
         exceeding = [one for one in rule.evaluate(trajectory) if _is_exceeded(one.score)]
+        # Also where no scorer is native: the alignment gives the others their expected calls, and the difference.
         if exceeding or not scores_natively:
             try:
                 rule.native.score(trajectory)
@@ -60,6 +61,7 @@ def _hostile_runs(rule: Rule) -> Iterator[Trajectory]:
     calls = [
         _call(tools[at * at * at // 7 % len(tools)], at) for at in range(CALLS)
     ]  # in no order that the rule expects
+    # Concurrent calls take other ways through the alignment, and need the search more often.
     for width in (1, 4):
         yield Trajectory([call._replace(step=at // width) for at, call in enumerate(calls)])
 

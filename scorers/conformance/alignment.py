@@ -27,15 +27,19 @@ def align(pattern: Pattern, fits: Sequence[int], costs: Sequence[int], steps: Se
     For call i, ``fits[i]`` are the tools it can match, as bits, ``costs[i]`` (0 or 1) is the cost of leaving it over, and
     ``steps[i]`` is its step. Steps never decrease, and calls of one step are unordered. Raises WorkLimitError.
     """
+    # The polynomial cases come first: the search is exponential at worst, and its limit of work would make an
+    # error of a long run that each of these aligns easily.
     chain = pattern.chain
     if chain is not None:
         together = len(set(steps))
+        # Equal costs, since the longest subsequence leaves over the fewest calls, not the cheapest ones.
         if together == len(steps) and _same_cost(fits, costs):
             return _align_chain(pattern, chain, fits, work)
         if together == 1:
             # Concurrent calls fit a sequence in whatever order it asks for.
             assigned = _assign([(tool, True) for tool in chain], fits, costs, work)
             return list(zip(chain, assigned, strict=True))
+        # Where a call fits tools that another call fits only in part, which one takes a place can decide later matches.
         if _same_cost(fits, costs) and _are_disjoint(set(fits)):
             return _align_groups(chain, fits, steps, work)
     if pattern.bag is not None:
@@ -43,6 +47,7 @@ def align(pattern: Pattern, fits: Sequence[int], costs: Sequence[int], steps: Se
     # A structured pattern, or calls of several steps that fit several tools of a sequence.
     groups: dict[int, list[Candidate]] = {}
     for index, (tools, step) in enumerate(zip(fits, steps, strict=True)):
+        # A call that fits no tool changes no state: left in, it would only multiply the steps of the search.
         if tools:
             groups.setdefault(step, []).append(Candidate(index, tools, costs[index]))
     return search(pattern, list(groups.values()), work)
@@ -59,10 +64,12 @@ def _are_disjoint(kinds: Collection[int]) -> bool:
     for tools in kinds:
         union |= tools
         total += tools.bit_count()
+    # Sets that overlap count a common tool twice in the total and once in the union.
     return union.bit_count() == total
 
 
 def _align_groups(chain: Sequence[int], fits: Sequence[int], steps: Sequence[int], work: Work) -> list[Pair]:
+    # Unambiguous, since no two kinds of calls have a tool in common; 0 below is a tool that no call fits.
     kind_of = {tool: tools for tools in set(fits) for tool in bits(tools)}
     groups: dict[int, dict[int, list[int]]] = {}
     for call, (tools, step) in enumerate(zip(fits, steps, strict=True)):
@@ -83,6 +90,7 @@ def _align_chain(pattern: Pattern, chain: Sequence[int], fits: Sequence[int], wo
     while end < shorter - start and fits[calls[-1 - end]] >> chain[-1 - end] & 1:
         end += 1
     stop, last = len(chain) - end, len(calls) - end
+    # One row for each call; an operation on a row takes time for each 64 positions.
     work.spend((last - start) * (5 + (stop - start) // 64) + 2 * (stop - start), "expect")
     between = (1 << (stop - start)) - 1
     masks = [pattern.positions(fits[index]) >> start & between for index in calls[start:last]]

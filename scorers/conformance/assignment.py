@@ -31,6 +31,7 @@ def best_assignment(tools_of: Edges, required: Sequence[bool], costly: Sequence[
     tool_for: Partners = [None] * len(tools_of)
     # Most expensive first on either side. A covered tool stays covered in later rounds; only its call may change.
     _cover((tool for tool, needed in enumerate(required) if needed), calls_of, call_for, tool_for, work)
+    # Only in this round may a path end at a covered vertex: a free call that loses its tool costs nothing.
     free = [not cost for cost in costly]
     _cover((call for call, cost in enumerate(costly) if cost), tools_of, tool_for, call_for, work, free)
     _cover((tool for tool, needed in enumerate(required) if not needed), calls_of, call_for, tool_for, work)
@@ -75,6 +76,7 @@ def _augment(
             if owner is None:
                 _flip(other, came_from, side, other_side)
                 return
+            # Only noted: a path to an uncovered tool, which displaces nobody, may still be found.
             if may_lose is not None and may_lose[owner] and displaced is None:
                 displaced = (other, owner)
             queue.append(owner)
@@ -91,4 +93,5 @@ def _flip(end: int, came_from: dict[int, int], side: Partners, other_side: Partn
         vertex = came_from[other]
         previous = side[vertex]
         side[vertex], other_side[other] = other, vertex
+        # What the vertex had before is the next edge of the path; the start had none, which ends the loop.
         other = previous

@@ -95,6 +95,7 @@ def _show(tool: Tool) -> str:
 
 
 def _existence(calls: ConditionIndex, x: int, times: int) -> ConstraintResult:
+    # What must be there may be a call whose arguments were not captured; what must not be there may not (`_absence`).
     return ConstraintResult(1, int(len(calls.possibly(x)) < times))
 
 
@@ -105,6 +106,7 @@ def _absence(calls: ConditionIndex, x: int, _: int) -> ConstraintResult:
 
 def _exactly(calls: ConditionIndex, x: int, times: int) -> ConstraintResult:
     found = len(calls.definitely(x))
+    # Any number between the definite and the possible calls can be the true one. Too few can still be mended.
     return ConstraintResult(1, int(not found <= times <= len(calls.possibly(x))), found > times)
 
 
@@ -162,6 +164,7 @@ def _chain_response(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
 
 
 def _not_after(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
+    # One is enough here: a call is never in a later step than itself, so it cannot be its own violation.
     activations, latest = calls.definitely(x), calls.definitely(y)[-1:]
     violated = sum(1 for step, _ in activations if latest and latest[0][0] > step)
     return ConstraintResult(len(activations), violated, violated > 0)
@@ -169,6 +172,7 @@ def _not_after(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
 
 def _not_together(calls: ConditionIndex, x: int, y: int) -> ConstraintResult:
     one, other = {index for _, index in calls.definitely(x)}, {index for _, index in calls.definitely(y)}
+    # A single call that meets both conditions is not two calls together.
     both = bool(one and other) and len(one | other) > 1
     return ConstraintResult(int(bool(one or other)), int(both), both)
 

@@ -49,12 +49,14 @@ def diagnose(
     work: Work,
 ) -> Diagnosis:
     """Align the counted calls with the pattern and check the constraints on them. Raises WorkLimitError."""
+    # Before anything is built of the calls, so that a run that is too large costs nothing.
     work.spend(len(calls) * _CALL_COST, "the number of calls")
     work.spend(len(constraints) * len(counted) * _CHECK_COST, "constraints")
     outcomes: list[Outcome] = ["unscored"] * len(calls)
     fits, costs = [], []
     for index in counted:
         call = calls[index]
+        # What the alignment does not match keeps this outcome.
         outcomes[index] = call.if_unmatched
         fits.append(call.fits)
         costs.append(call.cost)
@@ -120,11 +122,13 @@ def _find_substitutes(
     passes: tuple[tuple[Outcome, bool], ...] = (("out_of_order", True), ("wrong_arguments", False))
     for outcome, arguments_fit in passes:
         waiting: dict[int, list[int]] = {}
+        # Backwards, so that `pop` takes the earliest call, and without moving the rest of a list.
         for index in reversed(unmatched):
             for tool in bits((calls[index].fits if arguments_fit else calls[index].named) & wanted):
                 waiting.setdefault(tool, []).append(index)
         for gap in gaps:
             candidates = [] if gap in substitutes else waiting.get(pairs[gap][0], [])
+            # A call that fits several tools waits in several lists, and may have been taken from another one.
             while candidates and outcomes[candidates[-1]] in ("out_of_order", "wrong_arguments"):
                 candidates.pop()
             if candidates:

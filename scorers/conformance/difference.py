@@ -100,6 +100,7 @@ def columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Returns the rows of `Difference.data` as lines in two columns, with a heading; nothing if there are none."""
     if not rows:
         return []
+    # The rows that are right tell nothing where there are many, and would hide the one that differs.
     kept = rows if len(rows) <= MAX_ROWS else [row for row in rows if row["outcome"] not in _FREE][:MAX_ROWS]
     cells = [(" ", "expected", "called", "")]
     cells += [(_SYMBOLS[row["outcome"]], *(row.get(key, "") for key in ("expected", "called", "note"))) for row in kept]
@@ -139,6 +140,7 @@ def compare(
         tool = expected.get(index)
         if tool is None:
             rows.append(DifferenceRow(outcome, call.name, "", call))
+        # Arguments are tested again only here: a diagnosis keeps which tools fit, not what failed.
         elif outcome == "wrong_arguments" and call.arguments is not None:
             rows.append(DifferenceRow(outcome, *tools[tool], call, find_mismatches(tool, call.arguments)))
         else:
@@ -151,6 +153,7 @@ def compare(
 def _missing_before(tools: Sequence[tuple[str, str]], diagnosis: Diagnosis) -> Mapping[int, list[DifferenceRow]]:
     """The missing calls, by the index of the call before which they were due."""
     missing: dict[int, list[DifferenceRow]] = {}
+    # Backwards, since a missing call is due before the next call that the alignment matched.
     next_call = len(diagnosis.calls)
     for index in range(len(diagnosis.pairs) - 1, -1, -1):
         tool, call = diagnosis.pairs[index]

@@ -43,6 +43,7 @@ def compile_expectation(expect: Expect | None) -> Expectation:
     if expect.mode is None:
         return Expectation(expect.element(), expect.allow_extra, expect.forbid)
     element = _pattern_of(expect.mode, expect.tools or [])
+    # Allowed, not optional: a call beyond the pattern then costs nothing, and adds nothing to the denominator.
     allowed = [*expect.allow_extra, ANY_NAME] if expect.mode in _OPEN_MODES else expect.allow_extra
     return Expectation(element, allowed, expect.forbid)
 

@@ -26,6 +26,7 @@ def check_flattening(pattern: Pattern | None) -> None:
     """Raises ValueError if there is no pattern, or if one of its tools has no exact name."""
     if pattern is None:
         raise ValueError("it compares with a list of expected calls, and this rule has no pattern")
+    # Published scorers compare names as texts: a glob would match only a call that is named like the glob.
     inexact = [tool.tool for tool in pattern.tools if not is_exact(tool.tool)]
     if inexact:
         raise ValueError(

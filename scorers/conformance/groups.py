@@ -41,6 +41,8 @@ def match_groups(kinds: Sequence[int], groups: Sequence[Mapping[int, Sequence[in
         reached: list[_Reached] = []
         calls = sum(map(len, group.values()))
         work.spend(len(ends) * (_START_COST + _CALL_COST * calls), "expect")
+        # Each number of earlier matches is kept, not the largest alone: fewer may end at an earlier position,
+        # from where this group and later ones match more.
         for count, start in enumerate(ends):
             found = _next_positions(places, group, start)
             for added in range(len(found) + 1):
@@ -61,6 +63,7 @@ def _next_positions(places: Mapping[int, Sequence[int]], group: Mapping[int, Seq
     for kind, calls in group.items():
         of_kind = places.get(kind, ())
         first = bisect_left(of_kind, start)
+        # More positions of a kind than the group has calls of it cannot all be matched.
         found += of_kind[first : first + len(calls)]
     found.sort()
     return found
@@ -70,6 +73,7 @@ def _assign(
     kinds: Sequence[int], groups: Sequence[Mapping[int, Sequence[int]]], trail: Sequence[Sequence[_Reached]]
 ) -> list[int | None]:
     assigned: list[int | None] = [None] * len(kinds)
+    # Backwards from the largest number of matches after the last group.
     count = len(trail[-1]) - 1 if trail else 0
     for number in range(len(groups) - 1, -1, -1):
         positions, added = trail[number][count]

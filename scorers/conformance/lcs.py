@@ -19,6 +19,8 @@ def longest_common_subsequence(length: int, fits: Sequence[int]) -> list[int | N
     row, rows = full, []
     for mask in fits:
         hit = row & mask
+        # The carry of the sum runs over a block of ones up to its end: that moves the zero of a block to its first
+        # hit, for all blocks at once.
         row = ((row + hit) | (row - hit)) & full
         rows.append(row)
     # A zero bit is a position where the subsequence grows by one; the call whose row cleared the bit is its match.

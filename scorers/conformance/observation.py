@@ -101,6 +101,8 @@ class Observer:
 
     def tokens(self, calls: Sequence[ToolCall], work: Work) -> tuple[Token, ...]:
         """Returns a token for each call. Raises WorkLimitError."""
+        # Counting what names and arguments cost takes a pass of its own. Where the whole is at most 2 % of the limit
+        # it is not worth that.
         if len(calls) * self._most_cost > _NEGLIGIBLE_COST:
             self._spend_on_names(calls, work)
             self._spend_on_arguments(calls, work)
@@ -124,6 +126,7 @@ class Observer:
         names = [call.name for call in calls]
         distinct = set(names)
         longest = max(map(len, distinct))
+        # As if nothing were cached: what is spent must not depend on the runs seen before. Long names are not cached.
         matched = len(distinct) if longest <= MAX_NAME else len(names)
         work.spend(matched * self._cost_of_name * (1 + longest // MAX_NAME), "the names of tools")
 
@@ -149,6 +152,7 @@ class Observer:
         if conditional:
             definitely = call.definitely | (0 if bits == NOT_CAPTURED else bits)
             possibly = call.definitely | (conditional if bits == NOT_CAPTURED else bits)
+            # A pattern cannot redeem a forbidden call, also where a glob or regex of it has the name.
             fits = 0 if call.if_unmatched == "forbidden" else possibly & self._expected
             call = call._replace(definitely=definitely, possibly=possibly, fits=fits)
         self._cache(self._observed, name, token, call)
@@ -169,6 +173,7 @@ class Observer:
         cost = int(if_unmatched != "unscored")
         by_name = ObservedCall(name, named, unconditional, unconditional, fits, if_unmatched, cost)
         patterns = [(1 << n, self._tools[n].arguments or {}, self._tools[n].arguments_mode) for n in testing]
+        # A name of no concern does not enter the shape: else each new name would be a new shape, and scored again.
         irrelevant = not named and not cost and not self._distinguish_names
         holding, cost = compile_choices(patterns, self._embed)
         match = NameMatch(by_name, conditional, holding, IRRELEVANT if irrelevant else name, cost)

@@ -68,6 +68,8 @@ class Pattern:
         self.tools: list[Tool] = []
         self._nodes: list[Node] = []
         self._numbers: dict[Node, int] = {}
+        # Caches of the instance, without a bound: they go with the pattern, which its owner makes anew when it has
+        # grown too large.
         self.moves: Callable[[int, int], tuple[Move, ...]] = cache(self._find_moves)
         self.fewest: Callable[[int], tuple[int, ...]] = cache(self._find_fewest)
         self.least: Callable[[int], Counts] = cache(self._find_least)
@@ -78,6 +80,7 @@ class Pattern:
         self.chain = self._as_chain()
         self.bag = self._as_bag()
         self.positions: Callable[[int], int] = lru_cache(4_096)(self._find_positions)
+        # Refused when the rule is loaded, not when a run meets it. A block is aligned without residuals, however large.
         if self.bag is None and (size := self._estimate(self.start)) > MAX_RESIDUALS:
             raise PatternError(
                 f"the pattern has about {size:.0e} states, more than {MAX_RESIDUALS}: put fewer or smaller elements into "
@@ -100,6 +103,7 @@ class Pattern:
         if node.kind == "tool":
             return (Move((), self.done, certain=True, alone=True),)
         if node.kind == "one_of":
+            # Without the flags: to enter a branch rules out the others, which later calls may fit better.
             moves = [move for child in node.children for move in self.moves(child, tool)]
             return tuple(Move(move.skipped, move.residual) for move in moves)
         finders = {"sequence": self._in_sequence, "any_order": self._in_any_order, "repeat": self._in_repeat}
@@ -110,6 +114,7 @@ class Pattern:
         for at, child in enumerate(node.children):
             for move in self.moves(child, tool):
                 residual = self._sequence((move.residual, *node.children[at + 1 :]))
+                # Past the first child a move skips something or gives up an optional call: another may be cheaper.
                 flags = (move.certain, move.alone) if at == 0 else (False, False)
                 yield Move((*skipped, *move.skipped), residual, *flags)
             if self._nodes[child].tool == tool:
@@ -172,6 +177,7 @@ class Pattern:
 
     def _any_order(self, children: Sequence[int]) -> int:
         flat = self._flat("any_order", children)
+        # Sorted: the order of branches means nothing, and equal blocks must be one state.
         return self._sequence(flat) if len(flat) < 2 else self._number(Node("any_order", tuple(sorted(flat))))
 
     def _repeat(self, child: int, least: int, most: float) -> int:

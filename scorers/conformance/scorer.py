@@ -120,6 +120,7 @@ class TrajectoryScorer:
         known = self._results.get(shape)
         if known is not None:
             diagnosis, score, cost = known
+            # As much as the first time: whether a run is beyond the limit must not depend on what was scored before.
             work.spend(cost, "expect")
             return diagnosis, score
         before = work.left
@@ -132,6 +133,7 @@ class TrajectoryScorer:
     def _shape(self, calls: Sequence[ToolCall], work: Work) -> Shape:
         tokens = self._observer.tokens(calls, work)
         steps = tuple([call.step for call in calls])
+        # Left out where no limit or retry looks at them, so that runs that differ only in failures share a shape.
         failures = tuple([call.status == "error" for call in calls]) if self._needs_failures else ()
         return tokens, steps, failures
 
@@ -173,6 +175,8 @@ class TrajectoryScorer:
             return True
         if any(result.is_final for result in diagnosis.constraint_results):
             return True
+        # Final only where nothing less than 1 passes: under a lower threshold right calls that follow can outweigh it.
+        # An extra call that a tool of the rule fits may be the match of a longer run, so it is not final either.
         unwanted = (diagnosis.outcomes[at] == "extra" and not diagnosis.calls[at].possibly for at in diagnosis.counted)
         return reaches(self._pass, 1.0) and any(unwanted)
 
@@ -201,6 +205,7 @@ class TrajectoryScorer:
         violated = sum(edit.kind == "broken" for edit in edits)
         made = sum([diagnosis.calls[index].cost for index in diagnosis.counted])
         sizes = [self._expected, made]
+        # Beside a pattern, constraints that hold must not raise the value of a run that calls the wrong tools.
         if checks := violated if self._pattern else self._checks:
             sizes.append(checks)
         total = sum(sizes)
@@ -225,6 +230,7 @@ class TrajectoryScorer:
             else:
                 call = diagnosis.calls[substitute]
                 yield Edit(diagnosis.outcomes[substitute].replace("_", " "), call.name, 1 + call.cost)
+        # Most runs have neither, and the test for it is far cheaper than the loop.
         if "extra" in diagnosis.outcomes or "forbidden" in diagnosis.outcomes:
             for index in diagnosis.counted:
                 if diagnosis.outcomes[index] in ("extra", "forbidden"):
@@ -293,6 +299,7 @@ def create(**options: Any) -> Scorer:
             Trajectory([ToolCall(call.tool, optional_arguments(call), step=at) for at, call in enumerate(calls)]), work
         )
 
+    # Wrong options are refused now, not at the first run. The call stands for any.
     build([Call(NAME)])
     return scorer
 
@@ -303,6 +310,7 @@ def _expected_tool(call: Call, arguments_mode: str) -> dict[str, Any]:
     arguments = optional_arguments(call)
     if arguments is None:
         return {"tool": name}
+    # Wrapped, since a mapping in the place of an argument would be read as a matcher.
     literals = {key: {"exact": value} for key, value in arguments.items()}
     return {"tool": name, "arguments": literals, "arguments_mode": arguments_mode}
 

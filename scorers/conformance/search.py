@@ -44,6 +44,8 @@ class _Step:
     """The calls of one step, sorted by kind, and the number of later calls of each kind."""
 
     def __init__(self, calls: Sequence[Candidate], kind_of: dict[tuple[int, int], int], later: Sequence[int]) -> None:
+        # Calls of one kind stand together, and `open_kinds` tries only the first open one of each: equal calls in
+        # every order would multiply the states without changing the cost.
         self.calls = sorted(calls, key=lambda call: (call.fits, call.cost, call.call))
         self.kinds = [kind_of[call.fits, call.cost] for call in self.calls]
         self.later = later
@@ -109,9 +111,11 @@ class _Search:
             expanded.add(state)
             for cost, successor, pairs in self._successors(state):
                 total = cheapest[state] + cost
+                # Only if strictly cheaper: of several equal paths the first stays, so the result is deterministic.
                 if total < cheapest.get(successor, total + 1):
                     cheapest[successor] = total
                     came_from[successor] = (state, pairs)
+                    # The size of `came_from` orders equal estimates by age.
                     heappush(queue, (total + self._lower_bound(successor), depth - 1, len(came_from), successor))
         raise AssertionError("leaving every step and skipping the whole pattern is always possible")
 
@@ -150,10 +154,12 @@ class _Search:
                 for move in self.pattern.moves(residual, tool):
                     self.work.spend(_MOVE_COST + len(move.skipped), "expect")
                     pairs: list[Pair] = [*((missing, None) for missing in move.skipped), (tool, call)]
+                    # A call that fits several tools may be needed for another of them later.
                     certain = len(tools) == 1 and cost >= self.certain_cost
                     certain = certain and (move.alone or (move.certain and tool in self.pattern.once))
                     yield (len(move.skipped), (number, still_open, move.residual), pairs), certain
 
+    # The bound must stay consistent: `run` never looks at a state again once it was expanded.
     def _lower_bound(self, state: State) -> int:
         """A lower bound of the remaining cost: tools with too few calls left, and calls with too few tools left."""
         # Order is ignored and a call counts for every tool it fits, so the bound never exceeds the real cost. The two sums

@@ -76,6 +76,7 @@ def parse_answer(answer: str | Mapping[str, Any], schema: Mapping[str, Any]) -> 
     """
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - costs 0.1 s, and few processes need it
 
+    # Validated here as well: not every endpoint keeps to the schema that it was asked for.
     found = dict(answer) if isinstance(answer, Mapping) else _parse(answer)
     problems = sorted(Draft202012Validator(schema).iter_errors(found), key=lambda problem: list(map(str, problem.path)))
     if problems:
@@ -87,6 +88,7 @@ def parse_answer(answer: str | Mapping[str, Any], schema: Mapping[str, Any]) -> 
 def _parse(answer: str) -> dict[str, Any]:
     if len(answer) > MAX_ANSWER_LENGTH:
         raise AnswerError(f"the judge's answer is longer than {MAX_ANSWER_LENGTH} characters")
+    # Only inside strings: between values a line break is valid as it is.
     text = _STRING.sub(_escape_controls, _json_text(answer))
     try:
         found, _ = JSONDecoder(parse_constant=_refuse_constant).raw_decode(text.lstrip())
@@ -106,6 +108,7 @@ def _json_text(answer: str) -> str:
 def _last_object(text: str) -> str:
     """The last balanced ``{...}`` outside quotes; empty if there is none."""
     found, start, depth = "", 0, 0
+    # One pass, whose tokens cannot overlap: linear for any answer, unlike trying to parse from each brace.
     for token in re.finditer(r'\\.|"(?:[^"\\]|\\.)*(?:"|\Z)|[{}]', text, re.DOTALL):
         if token[0] == "{":
             start = start if depth else token.start()

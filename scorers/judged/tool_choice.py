@@ -115,6 +115,7 @@ def score_answer(answer: Mapping[str, Any], calls: Sequence[ToolCall]) -> Score:
     missing = list(dict.fromkeys(answer["missing_tools"]))
     clarification = answer["clarification"]
     _check_consistency(judged, calls)
+    # An answer that contradicts itself is an error: to prefer one half of it would be a guess.
     if clarification == "right" and missing:
         raise ValueError("the judge answered both that asking the user was right and that tools were missing")
     verdicts = [one["verdict"] for one in judged]
@@ -136,6 +137,7 @@ def score_answer(answer: Mapping[str, Any], calls: Sequence[ToolCall]) -> Score:
 
 def _check_consistency(judged: Sequence[Mapping[str, Any]], calls: Sequence[ToolCall]) -> None:
     numbers = [one["call"] for one in judged]
+    # The schema fixes how many verdicts there are, not that they are about different calls.
     if numbers != list(range(1, len(calls) + 1)):
         raise ValueError(f"the judge must judge each of {len(calls)} calls exactly once; it judged {numbers}")
     for number, (one, call) in enumerate(zip(judged, calls, strict=True), 1):

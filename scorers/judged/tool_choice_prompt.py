@@ -56,6 +56,7 @@ _TASK: Final = "Judge this run.\n\n"
 def build_request(run: JudgedRun, tools: Sequence[ToolDefinition] | None, rubric: str) -> JudgeRequest:
     """Returns the request about a run. ``tools`` were available (None: unknown). ``rubric`` is trusted, the run is not."""
     instructions = INSTRUCTIONS + (_RUBRIC + rubric if rubric else "")
+    # The rubric goes with the instructions, which the run cannot reach: text of the run stays inside the block.
     return JudgeRequest(instructions, _TASK + enclose(_run_data(run, tools)), _answer_schema(run, tools))
 
 
@@ -81,6 +82,7 @@ def _answer_schema(run: JudgedRun, tools: Sequence[ToolDefinition] | None) -> di
             "reason": {"type": "string"},
             "verdict": _enum([v for v in VERDICTS if v != "wrong_arguments" or any(map(is_recorded, calls))]),
         }
+        # Calls by number, not by name: a name is text of the run, and several calls may have the same one.
         listed = {"type": "array", "items": _object(judged), "minItems": len(calls), "maxItems": len(calls)}
         properties = {"calls": listed, **properties}
     return _object(properties)
@@ -90,6 +92,7 @@ def _missing_schema(tools: Sequence[ToolDefinition] | None) -> dict[str, Any]:
     if tools is None:
         return {"type": "array", "items": {"type": "string", "pattern": _NAME_PATTERN}, "maxItems": MAX_MISSING}
     names = list(dict.fromkeys(tool.name for tool in tools if _is_plain(tool.name)))
+    # An enum must not be empty, so no tool can be named at all.
     if not names:
         return {"type": "array", "items": {"type": "string"}, "maxItems": 0}
     return {"type": "array", "items": _enum(names), "maxItems": MAX_MISSING}

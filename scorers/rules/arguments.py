@@ -87,6 +87,7 @@ def compile_arguments(patterns: Mapping[str, ArgumentPattern], mode: str, embed:
         for key, expected in scalars:
             value = get(key, MISSING)
             # In Python True equals 1, in JSON it does not. None of these scalars is a boolean.
+            # MISSING differs from every scalar, so a key that is absent needs no test of its own.
             if value != expected or value is True or value is False:
                 return False
         for key, test in tests:
@@ -103,6 +104,7 @@ def compile_choices(
     """Returns a function to the sum of the bits of those (bit, patterns, mode) that match, and its `fixed_cost`."""
     tests = [(bit, compile_arguments(patterns, mode, embed)) for bit, patterns, mode in choices]
     literals = [(bit, patterns) for bit, patterns, mode in choices if mode == "subset" and _all_scalar(patterns)]
+    # Only where all ask for the same keys can one tuple of values stand for a choice.
     if (
         len(literals) == len(choices) >= MIN_LOOKUP_CHOICES
         and len({tuple(sorted(patterns)) for _, patterns in literals}) == 1
@@ -137,6 +139,7 @@ def _compile_lookup(
             candidates = table.get(tuple([arguments.get(key, MISSING) for key in keys]), ())
         except TypeError:  # unhashable: a list or a mapping, which equals no scalar
             return 0
+        # Tested once more, since True finds the entry of 1.
         return sum(bit for bit in candidates if tests[bit](arguments, work))
 
     return bits, (1 + max(map(len, table.values()))) * fixed_cost(literals[0][1])
@@ -191,9 +194,11 @@ def equal(expected: Any, value: Any) -> bool:
 def text_of(value: Any) -> str | None:
     """Returns the value as text matchers read it; None if no text matcher can match it."""
     if isinstance(value, str):
+        # Refused, not cut: an anchored regex could match the part that is left, and not the text.
         return value if len(value) <= MAX_COMPARED_TEXT else None
     if isinstance(value, bool):
         return "true" if value else "false"
+    # Python takes quadratic time to print an integer, and raises for more than 4,300 digits.
     if isinstance(value, float) or (isinstance(value, int) and value.bit_length() < 1_000):
         return str(value)
     return None
@@ -210,6 +215,7 @@ def _regex(pattern: Regex, _: Embed | None) -> Predicate:
         text = text_of(value)
         if text is None:
             return False
+        # Spent before the search, so that work beyond the limit is refused and not done.
         work.spend(search_cost(expression, len(text)), "regex")
         return is_match(expression, text)
 
@@ -217,6 +223,7 @@ def _regex(pattern: Regex, _: Embed | None) -> Predicate:
 
 
 def _fuzzy(pattern: Fuzzy, _: Embed | None) -> Predicate:
+    # The tolerance is for rounding: 0.55 * 100 is a little more than 55.
     similarity, wanted, cutoff = _RATIOS[pattern.ratio], pattern.fuzzy.casefold(), pattern.threshold * 100 - 1e-9
 
     def matches(value: Any, work: Work) -> bool:
@@ -242,6 +249,7 @@ def _fuzzy_cost(ratio: str, one: int, other: int) -> int:
 def _semantic(pattern: Semantic, embed: Embed | None) -> Predicate:
     if embed is None:
         raise EmbeddingsMissingError(f"semantic {pattern.semantic!r} needs embeddings: install the extra `semantic`")
+    # Embedded when the rule is compiled: a model that is broken shows then, and runs embed only their own texts.
     wanted, threshold = tuple(embed(pattern.semantic)), pattern.threshold
 
     def means(value: Any, work: Work) -> bool:
@@ -282,6 +290,7 @@ def _subset(pattern: Subset, embed: Embed | None) -> Predicate:
 
 def _schema(pattern: Schema, _: Embed | None) -> Predicate:
     valid = compile_schema(pattern.json_schema)
+    # An empty schema accepts anything, but not the absence of the argument.
     return lambda value, work: value is not MISSING and valid(value, work)
 
 
@@ -290,6 +299,7 @@ def _plugged(pattern: Plugged, _: Embed | None) -> Predicate:
     matches, options = installed.plugin.matches, installed.parse(pattern.options)
 
     def accepts(value: Any, work: Work) -> bool:
+        # `bool` inside the call: an object of the plug-in may raise there as well.
         return value is not MISSING and installed.call(lambda: bool(matches(options, value)), work)
 
     return accepts

@@ -46,6 +46,7 @@ def build_classifier(intents: Sequence[Intent], embed: Embed | None = None) -> C
     ]
 
     def classify(text: str) -> FoundIntent:
+        # The same cut as `RuleSet.text_to_embed`, so that what is embedded ahead of time is the text looked up here.
         text = text[:MAX_INTENT_TEXT]
         if (found := expressions.find(text)) is not None:
             return found
@@ -73,6 +74,8 @@ class Expressions:
         self._expressions: list[tuple[Any, FoundIntent]] = []
         self._by_word: dict[str, list[int]] = {}
         self._always: list[int] = []
+        # A keyword is kept under its rarest word: "my order" under a word that all keywords have would be tried for
+        # nearly every text.
         uses = Counter(word for intent in intents for keyword in intent.keywords for word in _words(_folded(keyword)))
         few = []
         for intent in intents:
@@ -88,6 +91,7 @@ class Expressions:
     def find(self, text: str) -> FoundIntent | None:
         """Returns the first that matches the text; None if none does."""
         text = _folded(text)
+        # Encoded once for all expressions: RE2 searches bytes.
         encoded = text.encode("utf-8", "replace")
         for at in self.candidates(text):
             expression, found = self._expressions[at]
@@ -101,6 +105,7 @@ class Expressions:
         if self._by_word and (self._any_of_few is None or is_match(self._any_of_few, text)):
             for word in _words(text):
                 found += self._by_word.get(word, ())
+            # Back into the order of the file: the first match wins.
             found.sort()
         return found
 

@@ -37,6 +37,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[Any, Work], bool]:
         draft.check_schema(dict(schema))
     except SchemaError as error:
         raise ValueError(f"not a JSON Schema: {error.message[:500]}") from None
+    # When the rule is loaded: jsonschema resolves a reference only when it meets it, in the middle of a run.
     _check_references(schema)
     expressions = {text: compile_regex(text) for text in _values(schema, "pattern") if isinstance(text, str)}
     meter = _Meter()
@@ -60,6 +61,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[Any, Work], bool]:
         meter.work = work
         try:
             return bool(validator.is_valid(value))
+        # A value that cannot be checked is not valid: whoever makes it so must not pass by it.
         except (RecursionError, ArithmeticError, ValueError):  # too deep, too large a number, or one too long to print
             return False
 
@@ -83,6 +85,7 @@ def _metered(keyword: str, check: Callable[..., Any], meter: _Meter) -> Callable
     def checked(validator: Any, expected: Any, value: Any, schema: Any) -> Iterator[Any]:
         size = len(value) if isinstance(value, list | Mapping) else 0
         size += len(expected) if isinstance(expected, list | Mapping) else 0
+        # Every keyword spends, not each schema once: references that branch apply the same schema exponentially often.
         meter.spend(base + _ITEM_COST * size + (size * size // 4 if keyword in _LISTS else 0))
         for error in check(validator, expected, value, schema) or ():
             meter.spend(len(error.message) // _CHARS_PER_UNIT)  # it quotes the value

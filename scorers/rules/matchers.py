@@ -143,6 +143,7 @@ class Plugged(Strict):
     @model_validator(mode="before")
     @classmethod
     def _from_key(cls, data: Any) -> Any:
+        # Tools are also built in code, of arguments that were parsed before.
         if isinstance(data, Plugged):
             return data
         (name, *others) = data
@@ -151,7 +152,9 @@ class Plugged(Strict):
         options = {} if data[name] is True else data[name]
         if not isinstance(options, dict):
             raise ValueError(f"{name} takes a mapping of options, or true")
+        # Only checked here: the rule keeps the options as written, so that it can be written again as it was.
         MATCHERS[name].parse(options)
+        # The package is kept for the digest: another version may match otherwise.
         return {"name": name, "options": options, "package": MATCHERS[name].package}
 
     @model_serializer

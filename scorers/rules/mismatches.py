@@ -51,6 +51,7 @@ FindMismatches = Callable[[Mapping[str, Any], Work], list[Mismatch]]
 def show_value(value: Any) -> str:
     """Returns a value as JSON on one line of printable characters, cut to `MAX_VALUE`."""
     if isinstance(value, str):
+        # Cut before it is written as JSON: it may be megabytes, of which a line shows 60 characters.
         value = value[: MAX_VALUE + 1]
     return shorten(json_line(value), MAX_VALUE)
 

@@ -183,6 +183,7 @@ class Expect(Strict):
         for key, model in ELEMENT_MODELS.items():
             if getattr(self, key) is not None:
                 fields = {name: getattr(self, name) for name in model.model_fields}
+                # Constructed without validation: the fields are those of this model, and were validated with it.
                 return model.model_construct(**fields)  # type: ignore[return-value]
         return None
 

@@ -23,6 +23,7 @@ class Names:
         """Units of work to match one name of up to `MAX_LENGTH` characters."""
         for at, name in enumerate(names):
             if isinstance(name, str) and is_exact(name):
+                # Cut like the names of calls: a longer name in a rule would never match what is recorded of it.
                 self._exact[name[:MAX_LENGTH]] = self._exact.get(name[:MAX_LENGTH], 0) | 1 << at
             else:
                 self._others.append((1 << at, compile_name(name)))
@@ -91,6 +92,7 @@ def _glob_to_regex(glob: str) -> str:
     at = 0
     while at < len(glob):
         character = glob[at]
+        # As in shells, a `]` right after the `[` is one of the characters.
         close = glob.find("]", at + 2) if character == "[" else -1
         if close > 0:
             negated = glob[at + 1] in "!^"

@@ -52,12 +52,16 @@ def parse_rules(data: object, pause: Callable[[], None] | None = None) -> RuleFi
     """
     if data is None:
         return RuleFile()
+    # Before pydantic, which recurses into the data.
     if _too_deep(data):
         raise RuleError([Problem((), f"nested deeper than {MAX_DEPTH} levels")])
     try:
+        # Without `pause` the file is validated in one piece: there is nobody to wait for.
         return RuleFile.model_validate(_entry_by_entry(data, pause) if pause is not None else data)
     except ValidationError as error:
+        # A wrong file of ten thousand rules makes as many problems, and nobody reads beyond the first hundred.
         found = [_problem(details, data) for details in error.errors(include_url=False)[:MAX_PROBLEMS]]
+        # Several of pydantic's errors may be one mistake: paths in the document have no union tags or shorthands.
         raise RuleError(list(dict.fromkeys(found))) from None
 
 

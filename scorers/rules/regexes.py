@@ -17,6 +17,7 @@ _CHARS_PER_UNIT: Final = 32
 def compile_regex(text: str) -> Any:
     """Returns the compiled expression. Raises ValueError if RE2 does not support it."""
     options = re2.Options()
+    # RE2 writes to standard error by itself; the exception says the same.
     options.log_errors = False
     options.max_mem = MAX_REGEX_MEMORY
     options.never_capture = True  # nobody asks for groups, and their search can take ten times as long
@@ -38,13 +39,16 @@ def is_match(expression: Any, text: str) -> bool:
 def common_beginning(text: str) -> str:
     """Returns what every text that the expression matches begins with, as far as the engine tells; "" if it is not anchored."""
     anchor = next((anchor for anchor in ("^", r"\A") if text.startswith(anchor)), None)
+    # An alternative beside the anchored one, or a repeated anchor, need not begin where the text does.
     if anchor is None or "|" in text or text[len(anchor) :].startswith(("*", "?", "+", "{")):
         return ""
     try:
+        # The engine tells the least and the greatest text that can match: what these share, all matches begin with.
         lowest, highest = compile_regex(text).possiblematchrange(_MAX_BEGINNING)
     except re2.error:  # it matches any text
         return ""
     shared = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(lowest, highest, strict=False)))
+    # Cut between bytes, perhaps inside a character, of which the rest is then left out.
     beginning: bytes = lowest[:shared]
     return beginning.decode("utf-8", "ignore")
 

@@ -58,6 +58,7 @@ class CompiledMatch:
         self._attributes = [(key, compile_name(name)) for key, name in match.attributes.items()]
         of_keys = [_place((False, key), name) for key, name in wanted.items()]
         of_attributes = [_place((True, key), name) for key, name in match.attributes.items()]
+        # A regex that is not anchored, or a glob that begins with a wildcard, tells nothing to look up.
         self.places = [place for place in (*of_keys, *of_attributes) if place.is_whole or place.text]
 
     def __call__(self, context: RuleContext) -> bool:
@@ -68,6 +69,7 @@ class CompiledMatch:
                 return False
         for key, test in self._attributes:
             value = context.attributes.get(key)
+            # Cut before it is matched: an attribute may be megabytes, and each rule may look at it.
             if value is None or not test(_as_text(value)[:MAX_ATTRIBUTE]):
                 return False
         return True
@@ -87,6 +89,7 @@ class RuleIndex(Generic[R]):
         uses = Counter(place for rule in rules for place in rule.match.places)
         for position, rule in enumerate(rules):
             if rule.match.places:
+                # By one place only: that is enough to find the rule, and `match` tests all it asks for.
                 rarest = min(rule.match.places, key=lambda place: (uses[place], not place.is_whole))
                 self._by_key.setdefault(rarest.key, _Places()).add(rarest, position)
             else:
@@ -112,6 +115,7 @@ class RuleIndex(Generic[R]):
 
     def _keys_of(self, context: RuleContext) -> Iterable[tuple[_Key, _Places]]:
         """Returns the keys that rules look at, or those of the run among them if it has fewer."""
+        # Whichever is fewer: rules may look at thousands of attributes, and a sender may send as many.
         if len(self._by_key) <= len(MATCH_KEYS) + len(context.attributes):
             return self._by_key.items()
         keys = [*((False, name) for name in MATCH_KEYS), *((True, name) for name in context.attributes)]

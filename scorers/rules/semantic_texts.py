@@ -38,6 +38,8 @@ class SemanticTexts:
         for call in trajectory.calls if self._tools else ():
             if call.arguments is not None:
                 for matches_name, patterns in self._tools:
+                    # Whether a matcher before this one fails is not known yet. A text too many costs time; one too
+                    # few would be embedded in the event loop.
                     if matches_name(call.name):
                         yield from _in_mapping(patterns, call.arguments)
 

@@ -58,6 +58,7 @@ def create(**options: Any) -> Scorer:
 def score(options: AdkOptions, expected: list[Call], actual: list[Call]) -> Score:
     """Returns the score of parsed calls; ``options.match_type`` is a key of `MATCH_TYPES`."""
     found = MATCH_TYPES[options.match_type](options, expected, actual)
+    # `zip` ends with the shorter side, so that the lengths are compared here.
     good = len(found) == len(expected) and (options.match_type != "EXACT" or len(actual) == len(expected))
     passed = float(good) >= options.threshold
     return labelled_score(

@@ -78,6 +78,7 @@ def create(**options: Any) -> Scorer:
 
 def _spend(options: AxionOptions, expected: list[Call], actual: list[Call], work: Work) -> None:
     if options.check_parameters and options.parameter_matching_strategy == "fuzzy":
+        # difflib takes the product of two lengths at worst; the product of the sums is that of all pairs together.
         ours, theirs = sum(map(_characters, expected)), sum(map(_characters, actual))
         work.spend(ours * theirs // _COMPARED_CHARACTERS_PER_UNIT, "fuzzy")
 
@@ -171,6 +172,7 @@ def _similarity(actual: Any, expected: Any) -> float:
     if isinstance(actual, str):
         return _text_similarity(actual, expected)
     if isinstance(actual, int | float):
+        # 0 would be divided by below.
         if not actual or not expected:
             return float(actual == expected)
         return float(1.0 - abs(actual - expected) / max(abs(actual), abs(expected)))

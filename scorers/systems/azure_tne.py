@@ -77,6 +77,7 @@ def _steps(options: AzureOptions, expected: list[Call], actual: list[Call]) -> t
     """Both sides as comparable steps."""
     if not options.with_params:
         return [call.tool.strip() for call in expected], [call.tool.strip() for call in actual]
+    # By name as in the original's pair, so that the last call of a tool decides for all of them.
     parameters = {call.tool: arguments(call) for call in expected}
     wanted = [_step(name := call.tool.strip(), parameters.get(name, {})) for call in expected]
     return wanted, [_step(call.tool.strip(), arguments(call)) for call in actual]

@@ -102,6 +102,7 @@ def _total(options: DeepevalOptions, expected: list[Call], actual: list[Call]) -
 
 
 def _heaviest_each(options: DeepevalOptions, expected: list[Call], actual: list[Call]) -> tuple[float, set[int]]:
+    # Numbers of equal values stand for the original's list of taken calls, so that a look-up is no comparison.
     values = _value_numbers(actual)
     spent: set[int] = set()
     matched: set[int] = set()
@@ -141,6 +142,7 @@ def _heaviest_subsequence(options: DeepevalOptions, expected: list[Call], actual
     for i, wanted in enumerate(expected, 1):
         above, row = table[i - 1], table[i]
         for j, made in enumerate(actual, 1):
+            # Names first: only calls of one tool are compared by their arguments, as `spend_on_comparisons` assumes.
             weight = options.weight(wanted, made) if wanted.tool == made.tool else 0.0
             row[j] = max(above[j], row[j - 1], above[j - 1] + weight if weight > 0 else 0.0)
     total, matched = 0.0, set()

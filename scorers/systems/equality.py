@@ -58,6 +58,7 @@ def deep_equal(a: Any, b: Any) -> bool:
     if which != kind(b):
         return False
     if which == "object":
+        # Unlike Python's ==, which would find 1 equal to true at any depth.
         return len(a) == len(b) and all(key in b and deep_equal(value, b[key]) for key, value in a.items())
     if which == "array":
         return len(a) == len(b) and all(map(deep_equal, a, b))

@@ -149,6 +149,7 @@ def _within_budget(count: int, budget: float) -> float:
 
 
 def _repeats(actual: Sequence[Call]) -> list[Report]:
+    # Made once for each call: to compare neighbours directly would read each value twice.
     keys = [(call.tool, stringify_key(call.args)) for call in actual]
     return [
         {"name": actual[index].tool, "index": index} for index in range(1, len(keys)) if keys[index] == keys[index - 1]

@@ -76,6 +76,7 @@ def _ordered(expected: list[Call], actual: list[Call], *, with_arguments: bool) 
 
 
 def _as_sets(expected: list[Call], actual: list[Call], *, with_arguments: bool) -> Score:
+    # Dictionaries in place of sets: their order is that of the calls, and the rationale is the same each time.
     wanted = dict.fromkeys(_signatures(expected, with_arguments=with_arguments))
     made = dict.fromkeys(_signatures(actual, with_arguments=with_arguments))
     if wanted.keys() == made.keys():

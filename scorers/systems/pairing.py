@@ -44,6 +44,7 @@ def heaviest_pairs(weights: Sequence[Sequence[int]]) -> dict[int, int]:
     Of several such pairings it is the one in which the first row has no column or else the lowest, then the second row, ...
     """
     rows, columns = len(weights), len(weights[0]) if weights else 0
+    # Integers, exact at any size: floats would lose the digits that decide between pairings of equal weight.
     base = columns + 1
     # One number orders pairings first by their total, then by the columns of the rows: digits of a number to this base.
     costs = [

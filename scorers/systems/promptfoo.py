@@ -99,6 +99,7 @@ Check = Callable[[list[_Step]], tuple[bool, str]]
 def create(**options: Any) -> Scorer:
     """Returns the scorer of one assertion. Raises `ValueError` for invalid options, or a value that it cannot have."""
     parsed = parse_options(NAME, PromptfooOptions, options)
+    # Compiled once: globs are the same for all runs, and wrong values are refused when the rule is loaded.
     check = _CHECKS[parsed.assertion](parsed)
     size = len(str(parsed.value))
 
@@ -244,6 +245,7 @@ class _Matcher:
     """A glob as JavaScript's regular expressions match it: by UTF-16 units, ignoring case, without ends of lines."""
 
     def __init__(self, glob: str) -> None:
+        # RE2, since the original's engine backtracks: many stars in a glob make it slow on a hostile name.
         parts = {"*": _ANY + "*", "?": _ANY}
         self._pattern = compile_regex("".join(parts.get(unit) or escape(unit) for unit in _units(glob)))
 

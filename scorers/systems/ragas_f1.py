@@ -51,6 +51,7 @@ def _frozen_call(call: Call) -> Hashable:
 
 def _frozen(value: Any) -> Hashable:
     if isinstance(value, Mapping):
+        # A frozenset for an object, a tuple for a list: `[]` and `{}` stay different, as to the original.
         return frozenset((key, _frozen(item)) for key, item in value.items())
     if isinstance(value, list | tuple):
         return tuple(map(_frozen, value))

@@ -105,6 +105,7 @@ def _spend(options: ToolScorerOptions, expected: list[Call], actual: list[Call],
         made = Counter(names(actual))
         for tool, count in Counter(names(expected)).items():
             least, most = sorted((count, made[tool]))
+            # The Hungarian algorithm is cubic; its weights have more digits the more rows there are.
             cost = (
                 least * least * most * (2 + count // 16)
                 if made[tool] <= _EXACT_PAIRING_LIMIT
@@ -143,6 +144,7 @@ def _composite(options: ToolScorerOptions, expected: list[Call], actual: list[Ca
     details = {key: item for name in metrics for key, item in measured[name][2].items()}
     details |= {"redundant_count": redundant, "redundant_rate": share(redundant, len(actual))}
     shown = " + ".join(f"{weights[name]:.4g} * {part:.4g} {name}" for name, part in parts.items() if weights[name])
+    # The weights are floats whose sum may miss 1, and a perfect run must pass.
     return labelled_score(1.0 if reaches(value, 1.0) else value, f"score: {shown}", details)
 
 
@@ -220,6 +222,7 @@ def _pairs(options: ToolScorerOptions, expected: list[Call], actual: list[Call])
     for tool, ours in wanted.items():
         theirs = made.get(tool, [])
         weights = [[_weight(options, expected[i], actual[j]) for j in theirs] for i in ours]
+        # The original's own limit: beyond it, it is greedy too, and another pairing would be another number.
         chosen = heaviest_pairs(weights) if len(theirs) <= _EXACT_PAIRING_LIMIT else _heaviest_free(weights)
         pairs |= {ours[row]: theirs[column] for row, column in chosen.items()}
     return pairs
