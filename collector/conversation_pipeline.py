@@ -46,6 +46,7 @@ class ConversationPipeline:
             conversation, added = self._conversations.add(run, now)
             if self._journal is not None:
                 self._journal.add_run(conversation, run, added)
+        # Remembered ones give way first: they have their verdict, and lose only the chance of a revision.
         evicted = self._conversations.evict_remembered()
         if self._journal is not None:
             self._journal.evict_conversations(evicted)
@@ -75,11 +76,13 @@ class ConversationPipeline:
         try:
             verdicts, resource = score(conversation, self.rules, release, self._skew_ns)
             self._output.export_events(verdicts, resource)
+            # The spans have left with their own traces, so nothing is held: the judgement becomes an event of its own.
             self._output.submit_for_judging(verdicts, HeldExport(b"", [], []), lambda _: resource, conversation.size)
         except Exception as error:  # noqa: BLE001 - a bug in a scorer must not end the process
             _log.exception("conversation %s could not be scored", conversation.key.conversation_id)
             verdicts = [failed_conversation(conversation, release, error)]
             self._output.export_events(verdicts, b"")
+        # A revision is not one more conversation.
         if conversation.revision == 0:
             self._telemetry.child(self._telemetry.conversations, release).inc()
         evicted = self._conversations.close(conversation, release)

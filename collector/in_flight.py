@@ -37,6 +37,7 @@ class InFlight:
     def change(self, size: int, by: int) -> None:
         """Add ``by`` bytes to what a request of then ``size`` bytes takes. Raises as ``check`` does."""
         with self._lock:
+            # Giving room back must not fail: it is done where a context is left.
             if by > 0:
                 self.check(size, by)
             self.bytes += by
@@ -53,6 +54,7 @@ class Reservation:
 
         Nothing is reserved: who only announces a large request must not shut out others.
         """
+        # Without the lock: nothing is reserved, and every part that arrives is checked again.
         self._in_flight.check(self._size + size, size)
 
     def add(self, size: int) -> None:

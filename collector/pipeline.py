@@ -88,6 +88,8 @@ class Pipeline:
         self.offsets = (
             Offsets(assembler.is_open, assembler.is_closed, clock.now) if config.receivers.kafka is not None else None
         )
+        # With a Kafka receiver there is no spool, since the topic
+        # holds what is not finished: at most one of the two is set.
         self._hold_queue = HoldQueue(queue, self._journal or self.offsets, self._redaction, assembler.held, hold)
         self._output = VerdictOutput(telemetry, self._results, self._hold_queue, clock, judge_queue, on_verdict)
         self._conversations = Conversations(config.conversations, budget.conversations)
@@ -95,6 +97,8 @@ class Pipeline:
             self._conversations, rules.set, self._journal, self._output, telemetry, clock, self._wait_for,
             round(config.context.clock_skew * 1e9),
         )  # fmt: skip
+        # A `confirm` that is no longer than `settle` has passed when
+        # a trace settles: fails are then given as early as passes.
         self._traces = TracePipeline(
             assembler, self._conversation_pipeline, self._results, self._hold_queue, self._journal, self._output, telemetry,
             clock, wait_for=self._wait_for, confirms=config.traces.confirm > config.traces.settle,
@@ -109,6 +113,7 @@ class Pipeline:
 
     def set_rules(self, rules: LoadedRules) -> None:
         """Score by these rules from now on, open traces too."""
+        # A topic keyed by trace spreads the traces of a conversation over partitions, so no consumer has all of them.
         if self.offsets is not None and rules.set.has_scope("conversation"):
             _log.warning("rules with scope: conversation do nothing here: receivers.kafka reads topics keyed by trace")
         self._conversation_pipeline.rules = rules.set
@@ -117,6 +122,7 @@ class Pipeline:
         route, intent = tuple(self._context.route), tuple(self._context.intent)
         user_input = self._user_input or judged or bool(rules.set.intents)
         skew_ns = round(self._context.clock_skew * 1e9)
+        # Replaced as one object: an evaluation in slices goes on with the one it began with, never with half of each.
         self._traces.rules = Rules(
             rules.set,
             ContextSettings(route, intent, skew_ns, user_input=user_input, content=judged, dimensions=self._dimensions),
@@ -124,6 +130,7 @@ class Pipeline:
             collects_runs=rules.set.has_scope("conversation") and self.offsets is None,
             submits=self._judge_queue is not None and rules.set.has_judges(),
         )
+        # The decoder skips every other attribute. What is asked for here is paid for with each span of an agent.
         attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes, self._dimensions)
         prefixes = dialects.ATTRIBUTE_PREFIXES
         read_span: _ReadSpan = dialects.read_span
@@ -179,10 +186,13 @@ class Pipeline:
         Returns in how many seconds there is more to do. The budget limits how long scoring keeps new requests waiting.
         """
         now = self._clock.now()
+        # Large traces go first, but for half of the time only: neither
+        # they nor a stream of small ones can starve the others.
         self._traces.resume(now + budget)
         for trace, due in self._assembler.due(now):
             self._traces.release_if_complete(trace, due)
             if self._clock.now() - now > 2 * budget:
+                # Under load every call may end here, so what is ready has to leave here as well.
                 self._output.flush(now)
                 return 0.0
         for _ in self._conversation_pipeline.release_due(now):
@@ -207,19 +217,23 @@ class Pipeline:
         """
         until = self._clock.now() + budget
         for trace in self._assembler.open_traces(count):
+            # What is leaving counts to no limit any more, and is evaluated soon.
             if not trace.leaving:
                 self._traces.evict(trace)
             if self._clock.now() >= until:
                 break
         self._conversation_pipeline.release("evicted", count)
+        # Results that wait for a batch or a judge take memory too.
         self.flush()
 
     def drain(self, release: str) -> None:
         """Release every open trace and conversation as it is, for ``release``: "shutdown" or "end_of_input"."""
+        # Evaluations in slices work on snapshots. Their traces are still open, so the loop below releases them whole.
         self._traces.abandon()
         for trace in self._assembler.open_traces():
             self._traces.release(trace, release)
         self._conversation_pipeline.release(release)
+        # Not `flush`: results held for a judge stay until the judge's queue, which is stopped next, has had its time.
         self._output.flush(float("inf"))
 
     def abandon(self) -> None:
@@ -245,6 +259,7 @@ class Pipeline:
         for is_lost in recovery.run():
             lost += is_lost
             yield
+        # Without these, spans in and out would not balance after a restart.
         self._telemetry.resumed_spans.inc(self._assembler.held.count)
         for spans in self._queue.recover() if self._queue is not None else ():
             lost += spans is None
@@ -264,6 +279,7 @@ class Pipeline:
         return len(self._assembler)
 
     def _forward_unscored(self, record: SpoolRecord) -> None:
+        # The spool has spans as they were received; redaction comes with the verdict, which these never had.
         raws = [self._redaction.span(raw) for raw in record.raws]
         if raws and self._queue is not None:
             self._telemetry.resumed_spans.inc(len(raws))

@@ -103,9 +103,12 @@ class RequestPipeline:
             received = lazy.split(groups, _SPAN_FILTER)
             yield
             scopes = yield from self._read_spans(received.scopes)
+            # Read after the last pause: deadlines count from when the
+            # spans are taken, not from when reading them began.
             now = self._clock.now()
             rejected = sum(len(read.undecodable) for read in scopes)
             if rejected < received.span_count:
+                # A request that fits into one slice can leave as the very bytes that came.
                 whole = request.raw if received.span_count == request.items else b""
                 if origin is None:
                     self._take_slice(received, scopes, whole, now)
@@ -114,10 +117,12 @@ class RequestPipeline:
                 accepted = self._telemetry.child(self._telemetry.receiver_accepted_spans, receiver, transport)
                 accepted.inc(received.span_count - rejected)
             undecodable += rejected
+            # After each slice, not at the end: one request may open 100,000 traces.
             yield from self._settle(now)
             yield
         if not undecodable:
             return Rejected()
+        # A partial success would tell the sender that something was accepted.
         if undecodable == request.items:
             raise DecodeError("no span of the request could be read")
         return Rejected(undecodable, "spans that are not OTLP")
@@ -132,6 +137,8 @@ class RequestPipeline:
         undecodable: list[int] = []
         read = _ReadScope(scope, undecodable=undecodable)
         for indexes in scope.portions():
+            # One reader for the whole portion: rules may be reloaded in
+            # any pause, and decoder and dialects belong together.
             reader = self.reader
             try:
                 spans = list(
@@ -169,6 +176,8 @@ class RequestPipeline:
         for read in scopes if partition.finished else ():
             read.found = [item for item in read.found if item[1] not in partition.finished]
         links = {trace_id: ids for trace_id, ids in received.links.items() if trace_id not in partition.finished}
+        # A trace that opens here may have begun before the messages
+        # of this partition, whenever this process became ready.
         seen_from, self._assembler.seen_from = self._assembler.seen_from, partition.seen_from
         try:
             self._take_slice(lazy.Split(received.scopes, links, received.span_count), scopes, whole, now)
@@ -179,6 +188,7 @@ class RequestPipeline:
 
     def _take_slice(self, received: lazy.Split, scopes: Iterable[_ReadScope], whole: bytes, now: float) -> None:
         """Hold some of the spans, forward the rest; ``whole`` is the request if the slice is all of it."""
+        # Links first: `add` walks them to tell a late span of a scored run from one of a new run.
         self._assembler.link(received.links, now)
         taken = _Slice()
         for read in scopes:
@@ -187,17 +197,21 @@ class RequestPipeline:
             self._hold_queue.send(ExportRequest("traces", whole, received.span_count))
         elif taken.forwarded_count:
             self._hold_queue.send(ExportRequest("traces", lazy.join(taken.forwarded), taken.forwarded_count))
+        # In the same step as what was forwarded: the writer of the spool takes both in one transaction.
         if self._journal is not None:
             self._journal.store_request(received.links, taken.journaled, now)
 
     def _take_scope(self, read: _ReadScope, taken: _Slice, now: float) -> None:
+        # The sender is told that these were rejected, so they must not reach the backend all the same.
         scope, withheld = read.scope, set(read.undecodable)
         journaled: dict[bytes, list[bytes]] = {}
         for index, trace_id, span in read.found:
             raw = scope.spans[index]
+            # `whole` is there only if a span was cut to be read. Held, it would leave with what was cut off missing.
             disposition = self._assembler.add(
                 trace_id, span.span_id, span, raw, scope.envelope, now, may_hold=not scope.whole
             )
+            # A repeated span is in the spool already, or its trace is finished.
             if self._journal is not None and disposition is not Disposition.DUPLICATE:
                 journaled.setdefault(trace_id, []).append(raw)
             if disposition in (Disposition.HELD, Disposition.DUPLICATE):
@@ -238,11 +252,13 @@ class RequestPipeline:
                 self._hold_queue.send(ExportRequest("logs", self._redaction.logs(groups), 0))
             yield from self._settle(self._clock.now())
             yield
+        # After the last slice and in one piece: unless redacted, log records leave byte for byte.
         if not self._redaction.pass_through:
             self._hold_queue.send(ExportRequest("logs", request.raw, 0))
 
     def _read_logs(self, envelope: Envelope, records: Iterable[bytes]) -> Iterator[None]:
         for raw in records:
+            # Looking for a marker in the bytes is much cheaper than decoding, and few log records are about agents.
             if len(raw) > _MAX_LOG_RECORD or not any(marker in raw for marker in dialects.LOG_MARKERS):
                 continue
             trace_id = self.add_log(envelope, raw, self._clock.now())

@@ -42,6 +42,7 @@ class Resumable(Generic[_T]):
         """Work to the first checkpoint after ``until``. Returns whether the work is done. Raises what the work raises."""
         self.slices += 1
         self._stack.until = until
+        # Where a checkpoint switches to, and where the work returns to at its end. Each resume may come from elsewhere.
         self._stack.parent = getcurrent()
         _resumed.append(self._stack)
         try:
@@ -57,12 +58,14 @@ class Resumable(Generic[_T]):
 def checkpoint() -> None:
     """Interrupt the work that calls this, if it is to be done in slices and its time is up."""
     # No name for the stack: it would be a cycle, and the work would not end where its last reference goes.
+    # Another thread may come here meanwhile. It must not switch away from work that the loop resumed.
     if _resumed and getcurrent() is _resumed[-1] and _resumed[-1].now() >= _resumed[-1].until:
         _resumed[-1].parent.switch()  # type: ignore[union-attr]  # it is resumed by its parent
 
 
 def in_parts(items: Collection[_T]) -> Iterable[Collection[_T]]:
     """Returns the items in parts of some hundreds, each after a checkpoint: for loops that do little for each item."""
+    # Nearly all traces are small: for them there is neither a generator nor a copy.
     return (items,) if len(items) <= _PART else _parts(items)
 
 

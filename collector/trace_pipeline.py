@@ -122,6 +122,8 @@ class TracePipeline:
         """Release a trace as it is because of a limit; a large one soon, or unscored if too many are to be released."""
         if not _is_large(trace):
             self.release(trace, "evicted")
+        # The trace whose evaluation is in progress may always leave:
+        # closed here, it would be closed again when that ends.
         elif not self._assembler.leave(trace, always=self._in_slices is not None and self._in_slices.trace is trace):
             error = RefusedError("too many large traces were to be released at once")
             self._conclude(trace, self._failed(_Evaluation(trace, "evicted", self._clock.now()), (), error))
@@ -134,6 +136,7 @@ class TracePipeline:
 
     def drop(self, trace: Trace) -> None:
         """Forget a trace, which is read again elsewhere."""
+        # Dropping the last reference ends the evaluation, on its own stack.
         if self._in_slices is not None and self._in_slices.trace is trace:
             self._in_slices = None
         self._assembler.drop(trace)
@@ -145,6 +148,7 @@ class TracePipeline:
 
     def resume(self, until: float) -> None:
         """Go on with the large traces, one after the other, until then."""
+        # One count, one start or one slice each time, so that the clock is looked at between any two.
         while self.busy and self._clock.now() < until:
             if self._uncounted:
                 self._output.count([self._uncounted.popleft()])
@@ -157,19 +161,23 @@ class TracePipeline:
         """Forget the evaluations of large traces, which stay open, but for those that gave a verdict."""
         self._queue.clear()
         self._in_slices = None
+        # Their results have left: what is not counted now never is.
         self._output.count(self._uncounted)
         self._uncounted.clear()
 
     # ---- large traces
 
     def _enqueue(self, trace: Trace, due: Due | str) -> None:
+        # Else it would be due again at its next deadline, and queued once more.
         trace.evaluating = True
         self._queue.append((trace, due))
 
     def _begin(self, trace: Trace, due: Due | str) -> None:
         if not trace.evaluating:  # it was released meanwhile
             return
+        # Records stored from now on hold spans that the snapshot lacks. They must outlive its end.
         rows = self._journal.rows_of(trace.trace_id) if self._journal is not None else 0
+        # It may have been evicted while it was queued: then it waits for nothing any more.
         evaluate = partial(self._evaluate, trace.snapshot(), "evicted" if trace.leaving else due)
         self._in_slices = _InSlices(trace, rows, Resumable(evaluate, self._clock.now))
 
@@ -179,8 +187,10 @@ class TracePipeline:
         snapshot = evaluation.trace
         if evaluation.wait and trace.leaving:  # it was not yet when that began
             self._queue.appendleft((trace, "evicted"))
+        # What it lacks may have come while it was evaluated.
         elif evaluation.wait and len(trace.links) > len(snapshot.links):
             self._assembler.look_again(trace)
+        # Spans are only added while a trace is open, so an equal number of them means that nothing changed.
         elif evaluation.wait or len(trace.spans) + len(trace.seen) == len(snapshot.spans) + len(snapshot.seen):
             self._conclude(trace, evaluation)
         else:
@@ -193,16 +203,21 @@ class TracePipeline:
         evaluation = _Evaluation(trace, due if isinstance(due, str) else due.release, self._clock.now())
         rules, runs = self.rules, list[Run]()
         try:
+            # Any new span would have cleared `unconfirmed`, so the runs
+            # are still right. After a reload they are scored anew.
             if due is Due.CONFIRMED and trace.unconfirmed is not None and trace.unconfirmed[0] is rules:
                 return self._with_results(evaluation, *trace.unconfirmed)
             runs = reconstruct(trace.trace_id, list(trace.spans.values()), trace.parents(), rules.settings)
+            # Looked at before scoring: what is incomplete would be scored in vain, and again when it is complete.
             if due is Due.SETTLED and any(doubt.name in AWAITED for run in runs for doubt in run.trajectory.doubts):
                 evaluation.wait = "incomplete"
                 return evaluation
+            # A forced release does not wait: what is not embedded by then is embedded while it is scored.
             if not isinstance(due, str) and rules.set.embeds and (seconds := self._wait_for_texts(runs, rules.set)):
                 evaluation.embedded_in = seconds
                 return evaluation
             scored = rules.scoring.verdicts_of(trace, runs, evaluation.release)
+            # A batch processor of another process may hold a span for seconds that would turn this fail into a pass.
             if due is Due.SETTLED and self._confirms and scored.may_change(rules.set):
                 evaluation.wait, evaluation.unconfirmed = "confirm", (rules, runs, scored)
                 return evaluation
@@ -239,6 +254,8 @@ class TracePipeline:
         elif evaluation.embedded_in:
             self._assembler.postpone(trace, self._clock.now() + evaluation.embedded_in)
         else:
+            # The order matters: the journal has to know that the trace is
+            # closed before `_export` tells it that results were sent.
             export = self._record(trace, evaluation)
             if trace.histories and not _is_known_by_results(evaluation.runs):
                 self._assembler.drop_histories(trace)  # large, and no evidence that a revision would need
@@ -251,6 +268,7 @@ class TracePipeline:
         """Give the verdict of a trace that has had more spans since: it is open again, for them."""
         trace, snapshot = done.trace, evaluation.trace
         export = self._record(trace, evaluation)
+        # The tombstone is made of the snapshot, and `_record` has put the new verdicts into the trace.
         snapshot.verdicts = trace.verdicts
         self._assembler.close_snapshot(trace, snapshot, self._clock.now())
         if self._journal is not None:
@@ -270,6 +288,7 @@ class TracePipeline:
     def _export(self, export: HeldExport, evaluation: _Evaluation) -> None:
         now, verdicts = self._clock.now(), evaluation.scored.verdicts
         self._hold_queue.add(export, now)
+        # A trace of 10,000 agents has as many verdicts: counted at once, they would cost more than a slice may take.
         if len(verdicts) > _MAX_COUNTED:
             self._uncounted.extend(verdicts)
         else:
