@@ -101,7 +101,7 @@ def test_who_gets_what() -> None:
     ("otlp", "words"),
     [
         ("{logs: off}", "exporters.otlp: set endpoint, such as endpoint: tempo:4317, or for traces and metrics an endpoint"),
-        ("{endpoint: 'a:1', logs: on}", "exporters.otlp.logs: True is no backend: use off or {endpoint: ...}"),
+        ("{endpoint: 'a:1', logs: on}", "exporters.otlp.logs: true is no backend: use off or {endpoint: ...}"),
         ("{endpoint: 'a:1', logs: {endpont: 'b:1'}}", "exporters.otlp.logs.endpont: unknown key; did you mean endpoint?"),
         ("{endpoint: 'a:1', logs: {endpoint: b}}", "exporters.otlp.logs.endpoint: 'b' has no port"),
         ("{endpoint: 'a:1', log: off}", "exporters.otlp.log: unknown key; did you mean logs?"),
