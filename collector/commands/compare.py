@@ -58,6 +58,7 @@ def _share(text: str) -> float:
 
 
 def _window(text: str) -> str:
+    # It becomes a part of a PromQL query.
     if not re.fullmatch(r"[1-9][0-9]*[smhdw]", text):
         raise argparse.ArgumentTypeError(f"{text} is not a number and one of s, m, h, d, w")
     return text

@@ -43,6 +43,7 @@ def _explain(options: argparse.Namespace) -> int:
         write_lines(f"rightcall explain: {mistake}", sys.stderr)
         return UNUSABLE
     if options.collector:
+        # The token comes from the environment: arguments are visible to all users of a machine.
         text = explain_stored(options.trace_id, options.collector, os.environ.get(TOKEN))
     else:
         rules = load_rules(rule_paths(options.rules))

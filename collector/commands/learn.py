@@ -39,6 +39,7 @@ def _learn(options: argparse.Namespace) -> int:
     from collector.learning.rules import NOISE  # noqa: PLC0415
     from collector.offline.score import read_runs  # noqa: PLC0415
 
+    # Before anything is read, which may take minutes.
     if options.output is not None and options.output.exists():
         write_lines(f"{options.output}: is already there, and stays as it is; name another file", sys.stderr)
         return UNUSABLE

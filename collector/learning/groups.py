@@ -64,7 +64,9 @@ class Group:
     def add(self, calls: Calls) -> None:
         """Count one run."""
         self.runs += 1
+        # Both are counted: only all runs together tell whether retries are a habit, and none is kept to count again.
         variant, collapsed = variant_of(calls, collapse=False), variant_of(calls, collapse=True)
+        # Nothing else is counted of a run beyond the limit: memory must not grow with the runs.
         if variant not in self.examples and len(self.examples) >= MAX_VARIANTS:
             self.unlike += 1
             return
@@ -89,6 +91,7 @@ class Group:
                 if (text := _copyable(value)) is not None:
                     self._add_sources(key, earlier.get(text, ()))
                     told.append((text, key))
+            # After all arguments of the call: what repeats another one of the same call is no copy of an earlier one.
             for text, key in told:
                 earlier.setdefault(text, []).append(key)
 
@@ -108,6 +111,7 @@ class Observations:
 
     def add(self, run: Run) -> None:
         """Count one run. A run of which calls may be missing teaches nothing."""
+        # Rules see the executed calls only.
         calls = [call for call in run.trajectory.calls if call.executed and call.name]
         key = Key(run.route, run.intent, run.agent)
         if is_open(run.trajectory.doubts):

@@ -29,6 +29,7 @@ class Relations:
                 self._runs[activity] += runs
             for a, b in combinations(sorted(first), 2):
                 self._together[a, b] += runs
+                # All calls of the one before all of the other: tools that alternate have no order.
                 if last[a] < first[b]:
                     self._before[a, b] += runs
                 elif last[b] < first[a]:
@@ -40,10 +41,12 @@ class Relations:
         together, runs = self._together[_sorted(a, b)], sorted((self._runs[a], self._runs[b]))
         if together >= least_support(runs[0], self._noise):
             return False
+        # Two rare tools hardly ever meet in any case: without the test they would be taken for alternatives.
         return chance_of_at_most(together, runs[0], runs[1], self._total) < _SIGNIFICANT
 
     def precedes(self, a: Activity, b: Activity) -> bool:
         """Whether a comes before b, in runs with both or by way of others."""
+        # Both ways is a cycle, which noise or a loop makes: no order then.
         return b in self._reach[a] and a not in self._reach[b]
 
     def is_ordered(self, a: Activity, b: Activity) -> bool:
@@ -52,6 +55,7 @@ class Relations:
 
     def belong_together(self, first: Sequence[Activity], second: Sequence[Activity]) -> bool:
         """Whether two groups may both be left out, but hardly one without the other."""
+        # The most frequent activity stands for its group: the others may be optional within it.
         a, b = (max(group, key=self._runs.__getitem__) for group in (first, second))
         runs, together = self._runs[a] + self._runs[b], self._together[_sorted(a, b)]
         is_optional = self._total - max(self._runs[a], self._runs[b]) >= least_support(self._total, self._noise)
@@ -64,6 +68,7 @@ class Relations:
 
     def _closure(self) -> dict[Activity, set[Activity]]:
         direct = {a: {b for b in self.activities if a != b and self._comes_before(a, b)} for a in self.activities}
+        # Transitive, since tools that are rarely together in a run are ordered by those between them.
         reach = {}
         for start in self.activities:
             found: set[Activity] = set()

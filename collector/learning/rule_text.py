@@ -47,9 +47,11 @@ def rule_file(observations: Observations, noise: float) -> tuple[str, int]:
     rules, tests, refused = [], [], []
     names = _Names()
     everything = observations.tools()
+    # The first match wins, so a rule for an agent alone must not stand before one for this agent on a route.
     for key in sorted(observations.groups, key=_by_precision):
         group = observations.groups[key]
         try:
+            # Its match would be empty, and match the runs of all other kinds.
             if not any(key) and len(observations.groups) > 1:
                 raise NotLearntError("a rule without route, intent and agent would match all others, too")
             candidate = learn_rule(key, group, noise)
@@ -104,6 +106,7 @@ def _yaml(value: Any) -> str:
 
 
 def _as_one(escaped: re.Match[str]) -> str:
+    # An escaped backslash, matched so that what follows it is not taken for an escape.
     if escaped[1] is None:
         return escaped[0]
     return f"\\U{0x10000 + ((int(escaped[1], 16) & 0x3FF) << 10) + (int(escaped[2], 16) & 0x3FF):08x}"

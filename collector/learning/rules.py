@@ -72,7 +72,9 @@ def learn_rule(key: Key, group: Group, noise: float = NOISE) -> Candidate:
     if pattern is None:
         raise NotLearntError("no tool is called often enough")
     arguments = dict(_arguments(group, noise))
+    # Counted by the scorer that will use the rule: each split leaves some runs out, and those add up.
     by_name = compile_rule(key, expectation(pattern, collapse, {}))
+    # By the example of each variant, since the runs themselves are not kept.
     matching = sum(runs for variant, runs in group.variants[False].items() if _passes(by_name, group.examples[variant]))
     if matching < MIN_SHARE * group.runs:
         raise NotLearntError(f"the best pattern fits {matching} of {group.runs} runs")
@@ -117,6 +119,7 @@ def compile_rule(key: Key, expect: Mapping[str, Any]) -> CompiledRule:
 
 
 def _passes(rule: CompiledRule, calls: Calls, *, with_arguments: bool = False) -> bool:
+    # Arguments that were not captured count as right.
     seen = calls if with_arguments else [call._replace(arguments=None, arguments_text=None) for call in calls]
     return rule.evaluate(Trajectory(list(seen)))[0].score.label == "pass"
 
@@ -125,6 +128,7 @@ def _arguments(group: Group, noise: float) -> Iterator[tuple[str, dict[str, Cons
     found: dict[str, dict[str, Constraint]] = {}
     for key, values in group.arguments.items():
         calls = group.captured[key.tool]
+        # An argument that is often absent is optional: a matcher would fail the calls without it.
         if calls < MIN_CALLS or values.count < (1 - noise) * calls:
             continue
         constraint = values.constraint(noise) or Constraint("present", {"present": True}, values.count, calls)
@@ -137,6 +141,7 @@ def _copied(
 ) -> Iterator[tuple[ArgumentKey, tuple[ArgumentKey, int, int]]]:
     for key, sources in group.copied.items():
         constraint = arguments.get(key.tool, {}).get(key.name)
+        # A constant, or one of a few values, repeats itself without being copied.
         if not sources or constraint is None or constraint.kind in _VALUES:
             continue
         (source, times), calls = sources.most_common(1)[0], group.arguments[key].count

@@ -56,6 +56,7 @@ def find_pattern(log: Log, noise: float) -> Node | None:
 def _node(log: Counter[Variant], noise: float, depth: int) -> Node:
     total, called = log.total(), Counter({variant: runs for variant, runs in log.items() if variant})
     node = _pattern(called, total, noise, depth)
+    # Of the runs of this part, not of all: noise is counted anew at every split.
     is_optional = total - called.total() >= least_support(total, noise)
     return Node("optional", called.total(), total, children=(node,)) if is_optional else node
 
@@ -68,6 +69,7 @@ def _pattern(log: Counter[Variant], total: int, noise: float, depth: int) -> Nod
     relations = Relations(log, noise)
     if depth < _MAX_DEPTH:
         for kind, cut in _CUTS:
+            # Before any order: the calls of a loop come before and after each other, which looks like none.
             if kind == "any_order" and (loop := _loop(log, total, noise)) is not None:
                 return loop
             parts = cut(relations)
@@ -121,6 +123,7 @@ def _sequence(relations: Relations) -> list[list[Activity]]:
             at += 1
         else:
             groups[at : at + 2] = [[*groups[at], *groups[at + 1]]]
+            # The larger group may no longer come after all of the one before it.
             at = max(at - 1, 0)
     return _with_optional_sequences(groups, relations)
 
@@ -152,6 +155,7 @@ def _assign(log: Log, parts: Sequence[Sequence[Activity]]) -> list[Counter[Varia
     logs: list[Counter[Variant]] = [Counter() for _ in parts]
     for variant, runs in log.items():
         counts = counts_of(variant)
+        # A run with calls of two alternatives has a mistake in it: the smaller part is left out.
         best = max(range(len(parts)), key=lambda at: sum(counts[activity] for activity in parts[at]))
         logs[best] += project({variant: runs}, parts[best])
     return logs

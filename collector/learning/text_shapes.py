@@ -63,6 +63,7 @@ class TextShapes:
             self._named["url"] += 1
         elif _EMAIL.fullmatch(text):
             self._named["email"] += 1
+        # Two readings: ids that mix letters and digits, such as `a1b2` and `ab12`, have only the coarse one in common.
         for tokens in {tuple(_FINE.findall(text)), tuple(_COARSE.findall(text))}:
             if 0 < len(tokens) <= _MAX_TOKENS:
                 self._add_shape(tokens)
@@ -79,6 +80,7 @@ class TextShapes:
         # The finest shape says most: it has more tokens than the coarse one of the same texts.
         _, tokens = max(fitting, key=lambda found: len(found[1]))
         parts = [token.expression(noise) for token in tokens]
+        # Any word at all says nothing.
         is_any_word = len(parts) == 1 and parts[0].endswith("+") and "-" in parts[0]
         return None if is_any_word else f"^{''.join(parts)}$"
 

@@ -76,9 +76,12 @@ class Values:
         if not self._literals:
             return []
         (_, most), *_ = self._literals.most_common(1)
+        # A value seen once may be a mistake, or the first of many.
         usual = [literal for literal, count in self._literals.items() if count >= max(2, _RARE * most)]
         is_enough = sum(self._literals[literal] for literal in usual) >= enough
+        # Of ids each call has its own: few calls would look like an enumeration of them.
         few_for_calls = len(usual) <= min(_MAX_LISTED, self.count // 3)
+        # Texts and numbers in turn are no enumeration that anybody meant, and cannot be sorted.
         same_type = len({type(json.loads(literal)) for literal in usual}) == 1
         return usual if usual and is_enough and few_for_calls and same_type and not _are_both(usual) else []
 
@@ -102,6 +105,7 @@ class Values:
         first, third = numbers[len(numbers) // 4], numbers[(3 * len(numbers)) // 4]
         fence = _FENCE * (third - first)
         usual = [number for number in numbers if first - fence <= number <= third + fence]
+        # So many outside are no mistakes: the numbers are spread that way.
         if len(usual) < (1 - noise) * len(numbers):
             usual = numbers
         # The next number is outside the range of n with a chance of 2 in n + 1: the range is widened by what that is worth.

@@ -39,6 +39,7 @@ def variant_of(calls: Sequence[ToolCall], *, collapse: bool) -> Variant:
         steps.setdefault(call.step, []).append(call)
     kept = list(steps.values())
     if collapse:
+        # The same reading of a retry as `retries: collapse` has in a rule.
         kept = [_without_retried(step, kept[at + 1 : at + 2]) for at, step in enumerate(kept)]
     return tuple(tuple(sorted(Activity(call.name) for call in step)) for step in kept if step)
 
@@ -70,6 +71,8 @@ def project(log: Log, kept: Collection[Activity]) -> Counter[Variant]:
 
 def number_repeated(log: Log, noise: float) -> Counter[Variant]:
     """Returns the runs with the calls of a tool numbered where nearly all runs make the same number of them, but one."""
+    # Numbered, the first and the second call of a tool have places of their own in a sequence. Where the number
+    # varies it is a repetition, and the numbers would only be rare activities.
     fixed = {activity for activity, times in _times(log).items() if _is_fixed(times, noise)}
     found: Counter[Variant] = Counter()
     for variant, runs in log.items():

@@ -92,6 +92,7 @@ class Comparison:
 def compare(a: Counts, b: Counts, criteria: Criteria) -> Comparison:
     """Compare two versions. The confidence is that of all rules together: each interval is wider the more there are."""
     tested = sorted({*a, *b})
+    # Bonferroni: of twenty rules at 95 % each, one would differ by chance.
     each = 1 - (1 - criteria.confidence) / max(1, len(tested))
     return Comparison([_row(one, a.get(one, Passed(0, 0)), b.get(one, Passed(0, 0)), each, criteria) for one in tested])
 
@@ -100,6 +101,7 @@ def _row(tested: RuleScorer, a: Passed, b: Passed, confidence: float, criteria: 
     interval = difference_interval(a.passed, a.total, b.passed, b.total, confidence)
     is_enough = min(a.total, b.total) >= criteria.min_runs
     decision: Decision = "wait"
+    # First, so that a small loss within the tolerance is no reason to stop, however sure it is.
     if is_enough and interval.low >= -criteria.tolerance:
         decision = "no worse"
     elif is_enough and interval.high < 0:
@@ -112,6 +114,7 @@ def counts_of(verdicts: Iterable[Verdict], attribute: str, value: str) -> Counts
     passed: Counter[RuleScorer] = Counter()
     total: Counter[RuleScorer] = Counter()
     for verdict in verdicts:
+        # The text of the attribute is that of the metrics: both sources must count the same runs.
         if verdict.shadow or dimension_text(verdict.run.attributes.get(attribute)) != value:
             continue
         for evaluation in verdict.evaluations:
@@ -127,12 +130,14 @@ def query_counts(url: str, attribute: str, value: str, window: str) -> Counts:
 
     The collector must have the attribute among ``exporters.prometheus.dimensions``.
     """
+    # A JSON string is a PromQL string: quotes in a version cannot end it.
     labels = f'{label_name(attribute)}={json.dumps(value, ensure_ascii=False)}, label=~"pass|fail"'
     query = f"sum by (rule, scorer, label) (increase(rightcall_evaluations_total{{{labels}}}[{window}]))"
     counts: dict[RuleScorer, dict[str, int]] = {}
     for series in _query(url, query):
         labelled, (_, number) = series["metric"], series["value"]
         tested = RuleScorer(str(labelled.get("rule", "")), str(labelled.get("scorer", "")))
+        # `increase` extrapolates to the ends of the window, so its counts are fractions.
         counts.setdefault(tested, {})[str(labelled.get("label"))] = round(float(number))
     return {
         tested: Passed(labels.get("pass", 0), labels.get("pass", 0) + labels.get("fail", 0))
@@ -144,6 +149,7 @@ def _query(url: str, query: str) -> list[Any]:
     import httpx  # noqa: PLC0415 - takes as long to import as all else takes
 
     try:
+        # POST, as the API of Prometheus allows, since a query may be longer than a URL.
         answer = httpx.post(f"{url.rstrip('/')}/api/v1/query", data={"query": query}, timeout=_TIMEOUT)
         if len(answer.content) > _MAX_ANSWER:
             raise PrometheusError(f"{url}: the answer is longer than {_MAX_ANSWER >> 20} MiB")

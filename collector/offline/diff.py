@@ -113,6 +113,7 @@ def diff_files(paths: Iterable[Path], before: LoadedRules, after: LoadedRules) -
     for path in paths:
         for files in trace_sets(path):
             first, second = (_sides(score_requests(read_set(files), rules)) for rules in (before, after))
+            # Of either side: a rule for traces or conversations may be in one of them only.
             for key in dict.fromkeys((*first, *second)):
                 diff.add(key, first.get(key, Side(_NONE)), second.get(key, Side(_NONE)))
     return diff

@@ -36,6 +36,7 @@ def explain(trace_id: str, verdicts: Iterable[Verdict], rules: LoadedRules) -> s
     found = sorted(one for one in ids if wanted and one.startswith(wanted))
     if not found:
         raise NoSuchTraceError(f"no run of a trace {shorten(trace_id)} is in the input, which has {len(ids)} traces")
+    # The beginning of an id may be that of several traces: to choose one would be a guess.
     if len(found) > 1:
         raise NoSuchTraceError(f"{len(found)} traces begin with {wanted}: {', '.join(found[:5])}")
     of_trace = (verdict for verdict in verdicts if verdict.run.trace_id.hex() == found[0])
@@ -49,6 +50,7 @@ def explain_stored(trace_id: str, url: str, token: str | None) -> str:
     """
     import httpx  # noqa: PLC0415 - takes as long to import as all else takes
 
+    # Nothing of it may be read as another path or query of the admin listener.
     wanted = quote(trace_id.lower().replace("-", ""), safe="")
     headers = {"authorization": f"Bearer {token}"} if token else {}
     try:
@@ -63,6 +65,7 @@ def explain_stored(trace_id: str, url: str, token: str | None) -> str:
         return printed(found["trace_id"], found["runs"])
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise CollectorAnswerError(f"{shorten(url)} gives no answer: {error}") from None
+    # Whatever answers under that address may send any JSON.
     except (ValueError, LookupError, TypeError, AttributeError):
         raise CollectorAnswerError(f"{shorten(url)}: that is not a collector's admin listener") from None
 

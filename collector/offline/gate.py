@@ -55,8 +55,11 @@ def tally(rows: Sequence[Row]) -> Tally:
     """Returns the figures of these rows."""
     scored = [row for row in rows if row["evaluations"] and not row.get("shadow")]
     labels = Counter(_label(row) for row in scored)
+    # Undecided runs have a value, that of the calls as recorded, which nobody vouches for.
     counted = [row for row in scored if _label(row) not in ("incomplete", "ambiguous")]
+    # An error counts as 0: left out, a rule that always breaks would raise the mean.
     values = [row["evaluations"][0]["value"] or 0.0 for row in counted]
+    # A run that only a rule of its conversation decides must count for --min-runs, and only once.
     decided_wholes = _wholes([row for row in scored if _is_decided(row)])
     decided_runs = sum(is_of_run(row) and (_is_decided(row) or _is_part(row, decided_wholes)) for row in rows)
     unscored = Counter(row["unscored_reason"] for row in undecided(rows))

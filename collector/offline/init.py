@@ -74,6 +74,7 @@ def init(folder: Path, runs: Sequence[Run]) -> list[Path]:
     """Write the files and return their paths. Raises InitError if one exists, OSError if one cannot be written."""
     text = _HEAD + ("".join(_rules(runs)) if any(run.agent for run in runs) else _EXAMPLE)
     files = {folder / RULES: text, folder / CONFIG: _CONFIG}
+    # All are looked at before the first is written: there is no half of a project.
     for path in files:
         if path.exists():
             raise InitError(f"{path}: is already there, and stays as it is; name another folder")
@@ -93,6 +94,7 @@ def _rules(runs: Iterable[Run]) -> Iterator[str]:
     names = _distinct([shorten(agent) for agent in agents])
     tests = []
     for agent, name in zip(agents, names, strict=True):
+        # A run as it was, and no pattern made of several: something true to start from. `learn` makes patterns.
         usual, count = Counter(map(_called, by_agent[agent])).most_common(1)[0]
         others = sorted({tool for run in by_agent[agent] for tool in _called(run)} - set(usual))[:_MAX_EXTRA]
         yield f"  - name: {json.dumps(name)}\n    match: {{agent: {_name(agent)}}}\n    expect:\n"

@@ -51,6 +51,7 @@ def groups_of(rows: Sequence[Row]) -> list[Group]:
     members: dict[tuple[str, str, tuple[str, ...]], list[Row]] = {}
     for row in rows:
         if "reasons" in row and not row.get("shadow"):
+            # Reasons have no values in them, so that runs which fail alike are one group.
             key = (row["rule"] or "no rule", row["evaluations"][0]["label"], tuple(row["reasons"]))
             members.setdefault(key, []).append(row)
     for row in undecided(rows):

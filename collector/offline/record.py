@@ -55,7 +55,9 @@ class Recorder:
 
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         """Write one request. Raises CollectorError."""
+        # Refused as the collector would refuse it: a recording that cannot be read again is worth nothing.
         Structure(request)
+        # One line at a time: the receivers take requests concurrently.
         async with self._writing:
             try:
                 await asyncio.to_thread(lambda: self._file.write(json.from_protobuf(signal, request)))
@@ -82,6 +84,7 @@ def record(command: Sequence[str], folder: Path) -> int:
         variables, code = asyncio.run(_record(command, recorder))
     finally:
         file.close()
+        # An empty recording would be scored as one without runs.
         if not recorder.requests:
             path.unlink(missing_ok=True)
     for refused in recorder.refused:
@@ -110,6 +113,7 @@ async def _record(command: Sequence[str], recorder: Recorder) -> tuple[dict[str,
 
 def sdk_environment(current: Mapping[str, str], grpc_port: int, http_port: int) -> dict[str, str]:
     """Returns the environment in which SDKs send here, by ``OTEL_EXPORTER_OTLP_PROTOCOL`` if that is set."""
+    # The variables of one signal win over the general ones, so telemetry would go where they say.
     kept = {key: value for key, value in current.items() if key not in (*_PER_SIGNAL, "OTEL_SDK_DISABLED")}
     protocol = current.get("OTEL_EXPORTER_OTLP_PROTOCOL") or "http/protobuf"
     port = grpc_port if protocol == "grpc" else http_port
@@ -120,9 +124,11 @@ def sdk_environment(current: Mapping[str, str], grpc_port: int, http_port: int) 
         "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}",
         "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
         "OTEL_EXPORTER_OTLP_INSECURE": "true",
+        # Exporters over HTTP take the proxy of the environment, which cannot reach this machine's loopback.
         **{key: ",".join(filter(None, [current.get(key), "127.0.0.1"])) for key in ("NO_PROXY", "no_proxy")},
         "OTEL_TRACES_EXPORTER": "otlp",
         "OTEL_LOGS_EXPORTER": "otlp",
+        # The SDK of OpenLLMetry has a variable of its own, and sends to its vendor otherwise.
         "TRACELOOP_BASE_URL": f"http://127.0.0.1:{http_port}",
     }
 
@@ -141,6 +147,7 @@ async def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
     watcher = asyncio.create_task(_terminate_after(ended, process))
     code = await process.wait()
     watcher.cancel()
+    # As shells report a command that was ended by a signal.
     return code if code >= 0 else 128 - code
 
 

@@ -36,6 +36,7 @@ def jsonl(rows: Sequence[Row], _: Sequence[str] = ()) -> str:
             line_of[anchor] = line
         else:
             told = {"scope": row.get("scope", "run"), "shadow": row.get("shadow", False)}
+            # The row of the run comes first: verdicts on traces and conversations are given after those of their runs.
             line_of[anchor].setdefault("also", []).append(
                 {**told, **{name: row[name] for name in _ALSO if name in row}}
             )
@@ -118,6 +119,7 @@ def render_table(heading: Sequence[str], rows: Iterable[Sequence[str | Sequence[
         cells = ([cell] if isinstance(cell, str) else cell for cell in row)
         shown.add_row(*(Text("\n".join(map(printable, lines))) for lines in cells))  # in a str rich reads markup
     console = Console()
+    # Into a file or a log of CI: rich would take 80 columns, and break ids.
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console = Console(width=_WIDTH)
     with console.capture() as captured:
@@ -150,6 +152,7 @@ def junit(rows: Sequence[Row], objections: Sequence[str] = ()) -> str:
     for row in rows:
         for evaluation in row["evaluations"] or [None]:
             agent, title = printable(row["agent"] or "agent"), _title(row, evaluation)
+            # Numbered, since CI systems take test cases of one name for one.
             seen[agent, title] += 1
             number = seen[agent, title]
             case = ElementTree.SubElement(
@@ -177,6 +180,7 @@ def _title(row: Row, evaluation: Row | None) -> str:
 def _add_result(case: ElementTree.Element, row: Row, evaluation: Row | None) -> None:
     label = evaluation["label"] if evaluation else "unscored"
     why = evaluation["explanation"] if evaluation else row.get("unscored_reason", "no_rule")
+    # Neither a success nor a failure: a run of which nothing is known must not make a build green or red.
     if row.get("shadow") or label in ("unscored", "incomplete", "ambiguous"):
         ElementTree.SubElement(case, "skipped", message=printable("the rule is on trial" if row.get("shadow") else why))
     elif label != "pass":

@@ -18,6 +18,7 @@ from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
 from scorers import RuleSet
 
+# The limits protect a process that serves many senders. Here the files are all there is, and must be read whole.
 _LIMITS = TracesConfig(max_open=10_000_000, max_spans=1_000_000, max_held_mib=1 << 20, remember=0)
 _CONVERSATIONS = ConversationsConfig(
     max_open=10_000_000, max_runs=1_000_000, max_calls=1_000_000, max_held_mib=1 << 20, remember=0
@@ -63,6 +64,8 @@ def _feed(
     dimensions: Sequence[str] = (),
     telemetry: Telemetry | None = None,
 ) -> None:
+    # Time stands still, so that nothing is released before all of the input was read: the order of files is not
+    # the order of events.
     clock = Clock(now=lambda: 0.0, wall_ns=lambda: 0)
     exporters = ExportersConfig(prometheus=PrometheusExporterConfig(dimensions=list(dimensions)))
     config = Config(traces=_LIMITS, conversations=_CONVERSATIONS, exporters=exporters)

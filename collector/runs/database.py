@@ -61,6 +61,7 @@ _COLUMNS: Final = (
     "at", "trace", "span", "scope", "shadow", "label", "usual", "weight", "score", "rule", "digest", "route", "intent",
     "agent", "reason", "calls", "tags", "words", "size",
 )  # fmt: skip
+# A revised verdict replaces the first and keeps its number, so it stays at its place in the pages.
 _REPLACE: Final = (
     f"INSERT INTO runs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "
     "ON CONFLICT (trace, span, scope, shadow) DO UPDATE SET "
@@ -116,17 +117,23 @@ class RunsDatabase:
         )
         try:
             execute = connection.execute
+            # WAL with NORMAL syncs only at checkpoints: a power failure may cost the last runs, and never the file.
+            # That is enough here: nothing in it was acknowledged to a sender.
             execute("PRAGMA journal_mode = WAL")
             execute("PRAGMA synchronous = NORMAL")
+            # Otherwise the log stays as large as it ever was, beside the limit of the file.
             execute(f"PRAGMA journal_size_limit = {4 << 20}")
             execute(f"PRAGMA mmap_size = {_MAPPED}")
             (version,), (page,) = execute("PRAGMA user_version").fetchone(), execute("PRAGMA page_size").fetchone()
             if version != FORMAT:
+                # Version 0 with tables is a database of something else.
                 if execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
                     raise sqlite3.DatabaseError("it was written by another version")
                 connection.executescript(_TABLES)
+            # At the start, when nothing waits: a damaged page would otherwise show up in the middle of a request.
             if execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise sqlite3.DatabaseError("it is damaged")
+            # The limit that holds whatever is written: SQLite refuses, and the store makes room and tries again.
             execute(f"PRAGMA max_page_count = {max(64, self._max_bytes // page)}")
         except BaseException:
             connection.close()
@@ -175,6 +182,7 @@ class RunsDatabase:
         try:
             yield
         except BaseException:
+            # SQLite has ended the transaction by itself after some errors, such as a full disk.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
@@ -191,10 +199,12 @@ class RunsDatabase:
             if rows > MAX_COUNTS:
                 oldest = "SELECT rowid FROM counts ORDER BY at LIMIT ?"
                 execute(f"DELETE FROM counts WHERE rowid IN ({oldest})", (rows - MAX_COUNTS + MAX_COUNTS // 10,))
+            # Below the limit of pages, so that there is room to write until the next time.
             while self.used() > self._max_bytes * _ROOM and self._shrink():
                 pass
 
     def _shrink(self) -> bool:
+        # By size and not by number: one run may take a thousand times as much as another.
         sizes = dict(self._connection.execute("SELECT usual, sum(size) FROM runs GROUP BY usual").fetchall())
         if not sizes:
             return False
@@ -204,6 +214,7 @@ class RunsDatabase:
         return True
 
     def _delete(self, where: str, values: tuple[Any, ...]) -> None:
+        # Bodies first: which of them go is told by the rows of `runs`.
         for table in ("bodies", "runs"):
             which = where if table == "runs" else f"id IN (SELECT id FROM runs WHERE {where})"
             self._connection.execute(f"DELETE FROM {table} WHERE {which}", values)
@@ -226,6 +237,7 @@ class RunsDatabase:
             self._connection.execute(f"PRAGMA {name}").fetchone()
             for name in ("page_count", "freelist_count", "page_size")
         )
+        # Freed pages are used again before the file grows, so it need not shrink.
         return int((pages - free) * page)
 
     # ---- reading
@@ -264,6 +276,7 @@ def _columns_of(row: Row, size: int) -> tuple[Any, ...]:
     outcomes = dict.fromkeys(one["outcome"] for one in row["difference"])
     named = [("tool", tools), ("outcome", outcomes), ("doubt", row["doubts"]), ("release", [row["release"]])]
     tags = [tag(name, str(value)) for name, values in named for value in values]
+    # Dimensions first: tags are cut at the end, and an agent may call any number of tools.
     tags = [*(tag(name, value) for name, value in row["dimensions"].items()), *tags]
     words = " ".join([row["trace_id"], row["user_input"] or "", row["conversation_id"] or "", *tools])
     reason = ", ".join(row.get("reasons", ())) or row.get("unscored_reason") or ""

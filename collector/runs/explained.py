@@ -60,6 +60,7 @@ def _rules_tried(verdict: Verdict, rules: Sequence[CompiledRule]) -> tuple[list[
     context, tried = context_of(verdict.run), list[Row]()
     of_scope = [rule for rule in rules if (rule.rule.scope, rule.rule.shadow) == (verdict.scope, verdict.shadow)]
     for rule in of_scope[:MAX_RULES]:
+        # The rules behind it were not tried.
         if rule.rule.name == verdict.rule:
             return [*tried, {"rule": rule.rule.name, "matches": True, "why": []}], 0
         tried.append({"rule": rule.rule.name, "matches": False, "why": mismatches(rule.rule.match, context)})

@@ -117,16 +117,20 @@ def page_of(database: RunsDatabase, wanted: Filter, after: int | None = None, si
         condition += f" AND id > (SELECT max(id) - {MAX_SEARCHED} FROM runs)"
     if after is not None:
         condition, values = f"{condition} AND id < ?", [*values, after]
+    # By number and not by time: numbers are unique, so a page ends and the next begins at one run exactly.
     listed = f"SELECT {', '.join(_LISTED)} FROM runs WHERE {condition} ORDER BY id DESC LIMIT ?"
+    # One more than asked for tells whether there is a next page, without counting what fits.
     found = [dict(zip(_LISTED, row, strict=True)) for row in database.read(listed, [*values, size + 1])]
     return Page(found[:size], found[size - 1]["id"] if len(found) > size else None)
 
 
 def of_trace(database: RunsDatabase, trace_id: str) -> list[Row]:
     """Returns the explained verdicts of the trace whose id begins so, outermost first; none if it stands for several."""
+    # A range, which an index serves: "g" follows all hexadecimal digits.
     first, last = trace_id, trace_id + "g"
     statement = "SELECT id, trace FROM runs WHERE trace >= ? AND trace < ? ORDER BY id LIMIT ?"
     found = database.read(statement, (first, last, _MAX_OF_TRACE))
+    # To show any of several traces would be a guess.
     if len({trace for _, trace in found}) != 1:
         return []
     rows = database.bodies([number for number, _ in found])
@@ -148,6 +152,7 @@ def counted_by(
     columns = [*([f"at - at % {int(step)}"] if step else []), *keys]
     named = ", ".join([*columns, "label"])
     condition, values = wanted.where()
+    # Counts have no tags of their own: of these only the dimensions are counted by.
     condition = condition.replace("instr(tags, ?)", "instr(dimensions, ?)")
     if "shadow" not in keys:
         condition += " AND shadow = 0"

@@ -45,6 +45,7 @@ def bounded(verdict: Verdict) -> tuple[Verdict, bool]:
     calls = list(run.trajectory.calls[:MAX_CALLS])
     cut = len(calls) < len(run.trajectory.calls)
     for at, call in enumerate(calls):
+        # Once the room is used up no later call has any, so the arguments stored are those of the first calls.
         if not (room.has_for(call.arguments) and room.has_for(call.arguments_text)):
             calls[at], cut = call._replace(arguments=None, arguments_text=None), True
     user_input = run.user_input[:_MAX_INPUT] if run.user_input else None
@@ -54,10 +55,12 @@ def bounded(verdict: Verdict) -> tuple[Verdict, bool]:
         if isinstance(value, str | bool | int | float)
     }
     doubts = [doubt._replace(orders=()) for doubt in run.trajectory.doubts[:MAX_CALLS]]
+    # What holds much and is not shown goes now, on the event loop: the rest waits in memory for the thread.
     kept = replace(
         run, user_input=user_input, attributes=attributes, contents=(), call_resources=(),
         trajectory=replace(run.trajectory, calls=calls, user_input=None, doubts=doubts),
     )  # fmt: skip
+    # Without its rule where calls were cut: compared again, the part would fail for what was left out.
     found = replace(verdict, run=kept, compiled_rule=None if cut else verdict.compiled_rule)
     found.outcomes = verdict.outcomes[: len(calls)]
     return found, cut
@@ -104,6 +107,7 @@ class Recorder:
         row = explained(
             replace(verdict, compiled_rule=self._own_rule(verdict)), rules, values=not self._redaction.active
         )
+        # Set again, since a run that is not compared was explained without its rule.
         row["pass_at"] = None if verdict.compiled_rule is None else verdict.compiled_rule.rule.pass_
         row["at"], row["weight"], row["cut"] = round(submitted.at, 3), round(submitted.weight, 3), submitted.cut
         row["dimensions"] = {name: value for name, value in dimensions_of(verdict.run).items() if value}
@@ -119,6 +123,7 @@ class Recorder:
             if self._no_arguments:
                 call["arguments"] = None
                 call.pop("arguments_text", None)
+        # A pattern such as that for card numbers may match an id by chance, and links would lead nowhere.
         ids = {key: row[key] for key in ("trace_id", "span_id", "parent_span_id", "digest", "label", "scope")}
         redacted: Row = self._text_of(row)
         return {**redacted, **ids}
@@ -132,8 +137,10 @@ class Recorder:
 
     def _own_rule(self, verdict: Verdict) -> CompiledRule | None:
         rule = verdict.compiled_rule
+        # A rule with semantic matchers needs embeddings, which this thread does not have.
         if rule is None or len(verdict.run.trajectory.calls) > MAX_COMPARED or rule.semantic_texts:
             return None
+        # By digest, so that a reloaded rule is compiled again. Rules that are gone are dropped with all others.
         key = (rule.rule.name, rule.digest)
         if key not in self._compiled:
             if len(self._compiled) >= _MAX_COMPILED:

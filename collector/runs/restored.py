@@ -16,6 +16,7 @@ def run_of(row: Row) -> Run:
         )
         for call in row["tool_calls"]
     ]  # fmt: skip
+    # Without the orders of a doubt, which are not stored.
     doubts = [Doubt(one["name"], tuple(one["calls"]), one["sentence"]) for one in row["settled_by"]]
     return Run(
         bytes.fromhex(row["trace_id"]), bytes.fromhex(row["span_id"]), None, row["agent"], row["conversation_id"],

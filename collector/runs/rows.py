@@ -48,6 +48,7 @@ def row_of(verdict: Verdict) -> Row:
         row["intent_reason"] = run.found_intent.reason
     if verdict.unscored_reason is not None:
         row["unscored_reason"] = verdict.unscored_reason
+    # A pass has no difference to show, and most runs pass.
     if verdict.label not in ("", "pass"):
         row.update(_why(verdict))
     if _forbidden(verdict):
@@ -74,12 +75,14 @@ def reasons_of(verdict: Verdict) -> list[str]:
         reasons = [str(primary.details.get("error.type", "error"))]
     elif primary.label != "fail":
         reasons = list(verdict.doubts)
+    # A published scorer may fail a run in which the rule's own expectation finds nothing.
     return reasons or [primary.explanation]
 
 
 def _forbidden(verdict: Verdict) -> bool:
     """Whether the rule forbids a call of the run, whichever scorer is primary: published ones do not know of it."""
     rule = verdict.compiled_rule.rule if verdict.compiled_rule is not None else None
+    # Only where the rule forbids something is a difference made: it takes an alignment.
     if "forbidden" in verdict.outcomes or rule is None or rule.expect is None or not rule.expect.forbid:
         return "forbidden" in verdict.outcomes
     return any(row.outcome == "forbidden" for row in verdict.difference().rows)

@@ -27,6 +27,8 @@ class RateSample:
         self._offered += 1
         elapsed = now - self._since
         if elapsed >= 1.0:
+            # The share of the second that comes is taken from the one that was: what is offered is not known ahead.
             self._share = min(1.0, self._per_second * elapsed / self._offered)
             self._below, self._since, self._offered = int(self._share * _RANGE), now, 0
+        # Most collectors have few runs and take all: that is decided without looking at the id.
         return self._below == _RANGE or int.from_bytes(trace_id[-7:], "big") < self._below

@@ -74,14 +74,17 @@ class RunStore:
     def offer(self, verdict: Verdict) -> None:
         """Count a verdict and, if it is in the sample, hand it over to be stored."""
         now = self._clock.now()
+        # A revised verdict is on a run that was counted.
         if not verdict.revision:
             self._tally.add(verdict)
         sample = self._usual if verdict.label == "pass" or not verdict.evaluations else self._unusual
         if not sample.takes(verdict.run.trace_id, now):
             return
+        # Dropped and counted, not waited for: the event loop must not depend on a disk.
         if self._waiting.qsize() >= MAX_WAITING:
             self._dropped["queue_full"].inc()
             return
+        # Cut before it waits: 200 verdicts of huge runs would be as much memory as the traces themselves.
         kept, cut = bounded(verdict)
         self._waiting.put(Submitted(kept, self._clock.wall_ns() / 1e9, sample.weight, cut))
 
@@ -112,6 +115,7 @@ class RunStore:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._hand_over_counts()
+            # The last item: what was handed over before it is still stored.
             self._waiting.put(None)
             await asyncio.to_thread(thread.join)
 
@@ -144,6 +148,7 @@ class RunStore:
                     counts[series] = counts.get(series, 0) + count
             elif (row := self._row(item)) is not None:
                 rows.append(row)
+        # One transaction for the batch: each one costs a write of its own.
         self._try(lambda: self.database.write(rows, counts, at), len(rows))
         now = self._clock.wall_ns() / 1e9
         if now - self._pruned >= _PRUNE:
@@ -177,6 +182,7 @@ class RunStore:
 
     def _warn(self, error: Exception) -> None:
         now = self._clock.wall_ns() / 1e9
+        # A full disk fails every batch; the metric counts them all.
         if now - self._warned >= _WARN:
             self._warned = now
             _log.warning("runs: what the console shows cannot be stored: %s", error)
@@ -188,5 +194,6 @@ def build_store(config: Config, telemetry: Telemetry, clock: Clock) -> RunStore 
     if runs is None:
         return None
     folder: Path | None = runs.path or (config.spool.path if config.spool is not None else None)
+    # In memory it competes with traces, and has no share in the memory budget.
     size = runs.max_size_mib if folder is not None else min(runs.max_size_mib, MAX_MEMORY_MIB)
     return RunStore(RunsDatabase(folder, size << 20), runs.keep, Redaction(config.redact), telemetry, clock)

@@ -46,6 +46,7 @@ class Tally:
         run, label = verdict.run, verdict.label
         attributes = run.attributes
         doubt = None if label == "pass" or label == "fail" else verdict.unscored_reason
+        # The raw values, uncut: this runs for each verdict, and series are made of them once for each flush.
         key = (
             verdict.rule, verdict.digest, verdict.scope, verdict.shadow, label, run.route, run.intent, run.agent, run.dialect,
             doubt, *[value if type(value := attributes.get(name)) is str else None for name in _READ],
@@ -53,6 +54,7 @@ class Tally:
         counts = self._counts
         if key in counts:
             counts[key] += 1
+        # Routes and agents are named by senders, so their number has no limit.
         elif len(counts) < MAX_SERIES:
             counts[key] = 1
         else:
@@ -64,6 +66,7 @@ class Tally:
         counts, self._counts = self._counts, {}
         taken: dict[Series, int] = {}
         for key, count in counts.items():
+            # Values that are equal once cut are one series.
             series = _series(key)
             taken[series] = taken.get(series, 0) + count
         return taken
