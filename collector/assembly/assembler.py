@@ -80,6 +80,7 @@ class _ScoredRuns:
 
     def add(self, trace: Trace) -> None:
         self._young.update(hash((trace.trace_id, anchor)) for anchor in trace.verdicts)
+        # Two sets instead of an order of age: to forget the older half at once costs nothing for each run.
         if len(self._young) > self._limit:
             self._old, self._young = self._young, set()
 
@@ -97,6 +98,7 @@ class Assembler:
         self._closed = FinishedTraces(config.remember, budget.finished_traces)
         self._unclaimed = UnclaimedTraces(config.idle_timeout, config.max_open, budget.unclaimed_traces)
         self._deadlines = Deadlines(self._open)
+        # 16 bytes each, and ten spans of any kind for each GenAI span that is kept.
         self._max_links = 16 * 10 * config.max_spans
         self._scored = _ScoredRuns(_SCORED_PER_REMEMBERED * config.remember)
         self._leaving = 0
@@ -144,10 +146,12 @@ class Assembler:
         received = len(raw)
         trace = self._open.get(trace_id)
         if trace is None:
+            # Nothing is opened for it: most traces never become an agent's.
             if span.role == Role.OTHER and trace_id not in self._closed:
                 self._unclaimed.add_root(trace_id, span, received, self._config.max_spans, now)
                 return Disposition.FORWARD
             trace = self._reopen(trace_id, key, now) or self._begin(trace_id, now)
+        # A repeated span is no news: it keeps the trace open no longer, and changes nothing that was scored.
         if key in trace.spans or key in trace.seen:
             return Disposition.DUPLICATE if trace.was_held(key) else Disposition.FORWARD
         if self._is_full(trace):
@@ -166,6 +170,7 @@ class Assembler:
         trace.spans[key] = span
         trace.has_agent |= span.role == Role.AGENT
         size = SPAN + 2 * received if received <= SHORT else span_bytes(span, received)
+        # An evaluation in slices shares these spans, and may still read the inputs that would be dropped.
         if span.history is not None and not trace.evaluating:
             size -= trace.keep_longest_history(span)
         if span.resource is not trace.resource:
@@ -189,6 +194,8 @@ class Assembler:
             if trace.evaluating:
                 continue
             deadline = self._deadline(trace)
+            # A span that arrives only moves `touched`, which saves an
+            # entry in the heap for each. The old deadline ends here.
             if deadline > now:
                 self._deadlines.schedule(trace.trace_id, deadline)
             elif now >= trace.opened + self._config.max_duration:
@@ -375,7 +382,9 @@ class Assembler:
                 break
             if at in trace.verdicts:
                 return True
+            # A nearer agent without a verdict: a new run in an old trace, such as the next turn of a session.
             if (known := trace.spans.get(at)) is not None and known.role == Role.AGENT:
                 return False
             at = parents.get(at, b"")
+        # What has no parent belongs to the trace, which has its verdict; an agent there begins a run of its own.
         return span.role != Role.AGENT and not span.parent_span_id

@@ -118,6 +118,8 @@ class Conversations:
     def due(self, now: float) -> Iterator[tuple[Conversation, str]]:
         """Yield the conversations that are over, and why. For each call ``close`` or ``postpone``."""
         for conversation in self._deadlines.pop_due(now):
+            # Idle first: where both have passed, the conversation is
+            # whole, and `max_duration` would make it incomplete.
             if now >= conversation.touched + self._config.idle_timeout:
                 yield conversation, IDLE
             elif now >= conversation.opened + self._config.max_duration:
@@ -153,6 +155,7 @@ class Conversations:
     def close(self, conversation: Conversation, release: str) -> list[Conversation]:
         """Remember a scored conversation unless its release is ``evicted``. Returns those not remembered any more."""
         del self._open[conversation.key]
+        # Evicted for lack of room: to remember it would keep the bytes.
         if release == "evicted":
             self._subtract(conversation)
             return [conversation]
@@ -179,6 +182,8 @@ class Conversations:
 
     def _reopen(self, key: ConversationKey, now: float) -> Conversation:
         """Returns the conversation, open, as the most recently touched one."""
+        # Taken out and put back, so that the order of the dict is
+        # that of the last touch, by which conversations are evicted.
         conversation = self._open.pop(key, None)
         is_new = conversation is None
         if conversation is None:
@@ -186,6 +191,7 @@ class Conversations:
             conversation.opened, conversation.is_over = now, False
         conversation.touched = now
         self._open[key] = conversation
+        # A further run only moves `touched`: `due` finds that out at the old deadline, and schedules the new one.
         if is_new:
             self._deadlines.schedule(key, self._deadline(conversation))
         return conversation

@@ -36,10 +36,12 @@ class Deadlines(Generic[K, T]):
 
     def pop_due(self, now: float) -> Iterator[T]:
         """Yield each item due by ``now``, the earliest first. It is not due again until it is rescheduled."""
+        # The heap is looked at anew each time: the caller schedules and drops items between two of them.
         while self._heap and self._heap[0][0] <= now:
             at, key = heapq.heappop(self._heap)
             item = self._items.get(key)
             if item is not None and item.due == at:
+                # An item may have been scheduled twice for the same time: the second entry is outdated from here on.
                 item.due = inf
                 yield item
 

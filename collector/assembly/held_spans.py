@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# What is evicted is freed only after its evaluation. So it may exceed the budget, by no more than this part of it.
 _LEAVING_SHARE = 4
 
 

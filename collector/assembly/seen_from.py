@@ -30,6 +30,7 @@ class SeenFrom:
     def topic(cls) -> SeenFrom:
         """Returns that of a topic which is not read from its beginning: ``began`` says from when on it is."""
         seen_from = cls(0, 0.0, 0.0)
+        # No balancer comes into this: what is not 0 keeps `trace_arrived` from starting such a period.
         seen_from._joined_ns = -1
         return seen_from
 
@@ -44,6 +45,7 @@ class SeenFrom:
 
     def trace_arrived(self, now: float) -> None:
         """Note that the first spans of a trace arrive."""
+        # By the monotonic clock: a wall clock that is set meanwhile neither lengthens nor ends the period.
         now_ns = self._ready_ns + int((now - self._now) * 1e9)
         if not self._joined_ns:
             self._joined_ns = min(now_ns + _LAST_BALANCER, self._ready_ns + _JOINING)

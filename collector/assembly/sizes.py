@@ -32,6 +32,7 @@ def span_bytes(span: GenAISpan, received: int) -> int:
     size = SPAN + _ATTRIBUTE * len(span.attributes)
     content = (span.content.output, span.content.tool_definitions) if span.content is not None else ()
     for value in (span.arguments, span.output, span.history, span.user_input, *content):
+        # Python keeps one, two or four bytes a character, as the widest one needs: the length alone does not tell.
         if type(value) is str:
             size += getsizeof(value)  # of one string: constant time
         elif value is not None:

@@ -115,6 +115,7 @@ class Trace:
         self.held[span_id] = raw
         if self.envelope is None:
             self.envelope = envelope
+        # Identity first: the spans of one scope share one object, so equal bytes are rarely compared.
         elif envelope is not self.envelope and envelope != self.envelope:
             self.other_envelopes = self.other_envelopes or {}
             self.other_envelopes[span_id] = envelope
@@ -122,6 +123,7 @@ class Trace:
     def snapshot(self) -> Trace:
         """Returns the trace as it is now, for an evaluation in slices: spans that arrive meanwhile do not change it."""
         held, others = dict(self.held), dict(self.other_envelopes) if self.other_envelopes else _EMPTY
+        # What the trace goes on changing in place is copied. Parents are read again from the links.
         return replace(
             self, links=bytearray(self.links), spans=dict(self.spans), held=held, other_envelopes=others,
             verdicts=dict(self.verdicts) if self.verdicts else _EMPTY, seen=dict(self.seen) if self.seen else _EMPTY,
@@ -149,6 +151,8 @@ class Trace:
         """
         freed = 0
         self.histories = self.histories or {}
+        # Frameworks send the whole conversation with each request: kept in full, inputs
+        # grow with the square of its turns. A structured input is compared with no other.
         beginning = hash(model.history[:_BEGINNING]) if type(model.history) is str else id(model)
         known = self.histories.get(beginning)
         if known is not None:
@@ -170,6 +174,7 @@ class Trace:
 
     def drop_spans(self) -> int:
         """Keep of a finished trace only which spans it has had. Returns by how many bytes its size changes."""
+        # Which spans were held must stay known: only these were exported with a verdict, and may not leave again.
         self.seen = {**{key: self.was_held(key) for key in self.spans}, **self.seen}
         self.spans, self.histories, self.resource = {}, _EMPTY, None
         before = self.size
@@ -198,6 +203,7 @@ class Trace:
             return False
         spans = self.spans.values()
         start = self.spans[anchor].start_ns if anchor else min([span.start_ns for span in spans], default=0)
+        # Nearly every trace ends here. What follows looks at all of its spans.
         if start >= self.seen_from.latest_ns:
             return False
         end = self.spans[anchor].end_ns if anchor else max([span.end_ns for span in spans], default=0)
@@ -206,6 +212,7 @@ class Trace:
 
     def parents(self) -> dict[bytes, bytes]:
         """Span id to parent id of every span of the trace, GenAI or not."""
+        # Not kept for an open trace, which needs them once or twice: there may be a hundred thousand.
         if self.state is not TraceState.REOPENED:
             return parent_links(bytes(self.links))
         if self.known_parents is None:

@@ -65,6 +65,7 @@ class UnclaimedTraces:
             known.before_ready = True
 
     def _get(self, trace_id: bytes, now: float) -> Unclaimed:
+        # The old generation goes as a whole. A trace that is seen again moves to the young one, so it outlives that.
         if now - self._since > self._lifetime or len(self._young) >= self._limit or self._bytes > self._max_bytes:
             self._old, self._young, self._since, self._bytes = self._young, {}, now, 0
         known = self._young.get(trace_id)

@@ -64,6 +64,7 @@ class HoldQueue:
 
     def add(self, export: HeldExport, now: float) -> None:
         """Send the results on, or hold them if judgements are to come. Earlier results of the same trace stop waiting."""
+        # The earlier results leave first: a revision must not overtake the verdict that it revises.
         if self._waiting:
             self._end_wait(export.trace_id, now)
         if export.awaited and self._hold:
@@ -87,6 +88,7 @@ class HoldQueue:
     ) -> None:
         """Add what one judgement made, if anything; ``awaited`` if the results may wait for it."""
         export.awaited -= awaited
+        # These results have left, or those of a later verdict of the same trace wait in their place.
         if self._waiting.get(export.trace_id) is not export:
             self.add_events(events, now)
             return
@@ -94,6 +96,7 @@ class HoldQueue:
         for at, span_id in enumerate(export.span_ids):
             if span_id in attributes:
                 envelope, raw = export.spans[at]
+                # Redacted once more: what the judge wrote may quote what `redact` hides.
                 export.spans[at] = envelope, self._redaction.span(annotate(raw, attributes[span_id]))
         if not export.awaited:
             self._end_wait(export.trace_id, now)
@@ -110,6 +113,7 @@ class HoldQueue:
 
     def advance(self, now: float) -> None:
         """Send on the results that have waited long enough."""
+        # All wait equally long, so the oldest is always due first.
         while self._waiting and (oldest := next(iter(self._waiting.values()))).due <= now:
             self._end_wait(oldest.trace_id, now)
 

@@ -80,6 +80,7 @@ class QueuedExporter:
         self._connect, self._count = connect, consumers
         self._tracing = tracing or SelfTracing()
         self._retry = retry
+        # By default nothing is given up that a spool or a topic keeps safe: to drop it would be the only way to lose it.
         default = 0.0 if queue.durable else MAX_ELAPSED_TIME
         self._max_elapsed_time = (default if retry.max_elapsed_time is None else retry.max_elapsed_time) or math.inf
         self._failing = False
@@ -108,6 +109,7 @@ class QueuedExporter:
             return
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._queue.drained(), self._drain_timeout)
+        # A consumer that is cancelled while it sends leaves its request pending, so it is accounted for below.
         consumers, self._consumers = self._consumers, []
         for consumer in consumers:
             consumer.cancel()
@@ -146,10 +148,12 @@ class QueuedExporter:
                 rejected = await self._send(request)
             except DeliveryError as error:
                 pause = self._next_pause(backoff, request, error)
+                # No pause after a drop: that one request is refused for good says nothing against the next.
                 if pause is None:
                     self._drop(request, error)
                     continue
                 self._report_failure(request, error, pause)
+                # Before the pause: another consumer may try it, and this one holds up nothing but itself.
                 self._queue.requeue(request)
                 await self._clock.sleep(pause)
             else:
@@ -176,6 +180,7 @@ class QueuedExporter:
     async def _reconnect(self) -> None:
         """Use the replaced certificates. Requests in flight on the old connection fail and are retried."""
         try:
+            # Replaced without an await: the other consumers take the new one, since `stale` is true only once.
             old, self._transport = self._transport, self._connect()
         except ConfigError as error:
             _log.error("cannot use the new certificates, keeping the old ones: %s", error)
@@ -206,6 +211,7 @@ class QueuedExporter:
             _log.warning("sending %s failed, retrying in %.1f s: %s", what, pause, error)
 
     def _report_success(self, request: ExportRequest, rejected: Rejected) -> None:
+        # A backend may claim to have rejected more than it was sent.
         self._sent.inc(max(0, request.spans - rejected.count))
         if rejected:
             lost = min(request.spans, rejected.count) if request.signal == "traces" else rejected.count
@@ -225,6 +231,7 @@ class LossReport:
 
     def add(self, signal: Signal, items: int, message: str, kind: str) -> None:
         """Take in the loss of one request."""
+        # The kind comes from the backend: without a limit, one that makes up reasons would fill the log.
         key = (signal, kind) if len(self._lines) < _MAX_REASONS or (signal, kind) in self._lines else (signal, "other")
         loss = self._lines.setdefault(key, _Loss())
         loss.requests += 1

@@ -76,6 +76,7 @@ class SendingQueue:
     @property
     def full(self) -> bool:
         """Whether senders should be asked to slow down."""
+        # With a spool the bytes are on disk, where the limit of the spool holds.
         return len(self) >= self.capacity or (self._spool is None and self._bytes >= self._max_bytes)
 
     def recover(self) -> Iterator[int | None]:
@@ -123,12 +124,14 @@ class SendingQueue:
         One that is not in memory waits for room there, unless no other is being sent.
         """
         while not self._waiting or not self._has_room_for(self._waiting[0]):
+            # No await between the look and this, so no wake-up is lost. Several consumers may wake up for one request.
             self._ready.clear()
             await self._ready.wait()
         request = self._waiting.popleft()
         self._sending.add(request)
         if not request.in_memory and self._spool is not None:
             self._bytes += request.size
+            # The room is taken before the read: meanwhile another consumer must not count on it.
             payload = await self._spool.payload(request.row)
             if payload is not None:
                 request.payload, request.in_memory = payload, True
@@ -154,6 +157,7 @@ class SendingQueue:
             self._bytes -= request.size
         if self._spool is not None:
             self._spool.delete("outbox", [request.row])
+        # The room is free now, for which a request that only the spool has may be waiting.
         self._ready.set()
         if not len(self):
             self._empty.set()

@@ -87,9 +87,11 @@ class Journal:
         unclaimed: dict[bytes, None] = {}
         for trace_id, ids in links.items():
             if not self._is_open(trace_id):
+                # Ids are stored side by side without a length, so those of another size could not be told apart.
                 if len(trace_id) == _TRACE_ID_SIZE:
                     unclaimed[trace_id] = None
                 continue
+            # With the first record only: links belong to the trace, whatever scopes its spans have.
             link = b"".join(ids)
             for envelope, raws in spans_of.get(trace_id, ()):
                 self._store_of(trace_id, RecordKind.SPANS, link, envelope, raws)
@@ -133,7 +135,10 @@ class Journal:
         if now < self._next_sweep:
             return
         self._next_sweep = now + self._lifetime
+        # Twice, as the assembler keeps such context for up to two
+        # lifetimes, and must not know it longer than the spool.
         expired = [row for row, context in self._context.items() if now - context.stored > 2 * self._lifetime]
+        # A trace whose results are not queued is made again after a crash, and needs its context for that.
         closing = {closed.trace_id for closed in self._unwritten.values()}
         gone = [
             row for row in expired if not any(self._is_open(i) or i in closing for i in self._context[row].trace_ids)
@@ -168,6 +173,7 @@ class Journal:
     def _evict(self, trace_id: bytes) -> None:
         row = self._tombstones.pop(trace_id)
         unwritten = self._unwritten.get(row)
+        # A tombstone that is not written yet must never be: nothing would delete it any more.
         if unwritten is None:
             self._evicted.append(row)
         else:
@@ -193,6 +199,7 @@ class Journal:
         if self._evicted:
             self._spool.delete("finished", self._evicted)
             self._evicted = []
+        # Written with the end of the traces that the runs come from, so that a crash between the two loses none.
         changes, self._changes = self._changes, []
         for change in changes:
             change()

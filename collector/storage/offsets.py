@@ -37,7 +37,9 @@ def checkpoint_of(offset: int, metadata: str | None) -> Checkpoint:
     """Returns what was committed; of others' metadata, or none, only the offset is used."""
     kind, _, rest = (metadata or "").partition(" ")
     begin, _, taken = rest.partition(" ")
+    # Not `isdigit` alone: it accepts superscripts, which `int` refuses.
     if kind == _FORMAT and begin.isascii() and begin.isdigit() and taken.isascii() and taken.isdigit():
+        # Whatever the metadata says, begin <= offset <= taken, on which all below relies.
         return Checkpoint(offset, min(int(begin), offset), max(int(taken), offset))
     return Checkpoint(offset, offset, offset)
 
@@ -110,12 +112,14 @@ class Partition:
         """Returns where to read on if this process ended now, once all that is queued is delivered."""
         if self._at < self.begun.offset:  # it is not known yet what is finished
             return self.begun
+        # In order of their first message, so the first one that is young enough ends the search.
         for trace_id in list(self._reading):
             if now - self._reading[trace_id].since <= self._lifetime:
                 break
             if not self._reading[trace_id].is_open:
                 self.finish(trace_id, now)
         firsts = [reading.first for reading in self._reading.values()]
+        # Messages of a partition are read in order, so the first that is not finished is the oldest.
         offset = firsts[0] if firsts else self.taken
         for trace_id in [trace_id for trace_id, ended in self._ended.items() if now - ended.since > self._lifetime]:
             self._straddling.append(self._ended.pop(trace_id))

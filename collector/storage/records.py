@@ -105,6 +105,8 @@ def write_tombstone(trace: Trace) -> bytes:
     known = {**{key: span.annotatable for key, span in trace.spans.items()}, **trace.seen}
     for key, was_held in known.items():
         if isinstance(key, int):
+            # A log record has no span id: its key is a hash of its bytes,
+            # and the column of its own keeps the two apart.
             logs.append(key.to_bytes(_SPAN_ID))
         else:
             (held if was_held else others).append(key)
@@ -153,6 +155,7 @@ def unpack(packed: bytes) -> list[bytes]:
     """Returns the parts of a record. Raises ValueError if it is damaged."""
     try:
         (count,) = struct.unpack_from("<I", packed)
+        # A damaged count may say four billion: no more sizes are read than there are bytes.
         sizes = struct.unpack_from(f"<{min(count, len(packed))}I", packed, 4)
     except struct.error:
         raise ValueError(_DAMAGED) from None

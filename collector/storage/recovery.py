@@ -60,6 +60,7 @@ class Recovery:
 
     def run(self) -> Iterator[bool]:
         """Restore everything, in steps of milliseconds. Yields after each whether a row was lost."""
+        # Tombstones first: spans of a trace that was reopened must find what it had before.
         for row, tombstone in self._journal.tombstones():
             yield from self._restore("finished", row, tombstone, self._tombstone)
         for row, kind, record in self._journal.records():
@@ -77,12 +78,14 @@ class Recovery:
         spans: int | None = None,
     ) -> Iterator[bool]:
         """``spans`` is the kind of a record that could be forwarded without being restored."""
+        # Written before the row is touched: a process that is killed at it can say nothing afterwards.
         ended = self._journal.begin(row)
         if record is not None and ended < _MAX_ENDED:
             try:
                 for _ in steps(row, record):
                     yield False
             except (ValueError, DecodeError):
+                # Forwarding reads the same bytes: what is damaged must not reach the backend.
                 spans = None
             except Exception:  # noqa: BLE001 - a bug, or a record nobody expected, must not end the process at every start
                 _log.exception("row %d of %s could not be restored", row, table)
@@ -94,6 +97,7 @@ class Recovery:
         is_forwarded = (
             spans is not None
             and record is not None
+            # A third start that ended here ended at the forwarding.
             and ended <= _MAX_ENDED
             and self._try_to_forward(row, spans, record)
         )
@@ -117,6 +121,7 @@ class Recovery:
         yield
 
     def _record(self, kind: int, row: int, packed: bytes) -> Iterator[None]:
+        # The times of the process before mean nothing on this clock: every trace is as if it had just arrived.
         now = self._now()
         if kind == RecordKind.CONVERSATION:
             key, revision, truncated, is_over = read_conversation(packed)

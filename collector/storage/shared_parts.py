@@ -39,6 +39,8 @@ class SharedParts:
         return stored, parts, tuple(rows)
 
     def _row_of(self, part: bytes) -> int:
+        # By identity: the slices of a request share the object, and to compare a megabyte for each
+        # trace would cost more than it saves. The part is kept here, so no other one can have its id.
         known, row = self._recent.get(id(part), (b"", 0))
         if known is not part or row not in self._users:
             row = self._spool.store(RecordKind.SHARED, part)
@@ -64,6 +66,7 @@ class SharedParts:
 
     def restore(self, row: int, part: bytes) -> None:
         """Take over a part that was read back. It stays until ``end_restoring``, whatever becomes of its records."""
+        # Used by the recovery itself: the records that refer to it come after it.
         self._users[row] = 1
         self._restored_rows.append(row)
         self._restored[row] = part

@@ -42,6 +42,7 @@ class Spool:
         self._waiting: list[asyncio.Future[None]] = []  # for what is pending to be durable
         self._writing: list[asyncio.Future[None]] | None = None  # for the transaction in progress, if there is one
         self._wake = asyncio.Event()
+        # One thread: changes are applied in the order in which they were recorded, and never beside a read.
         self._worker = ThreadPoolExecutor(1, "spool")
         self._writer: asyncio.Task[None] | None = None
         self._closing = False
@@ -84,6 +85,7 @@ class Spool:
 
     def next_id(self) -> int:
         """Returns an id that no row has had since the start."""
+        # Given here and not by SQLite: what is recorded can be referred to, and deleted, before it is written.
         self._last += 1
         return self._last
 
@@ -172,6 +174,7 @@ class Spool:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), _WATCH)
             self._wake.clear()
+            # Taken over without an await in between: whatever is recorded from here on belongs to the next transaction.
             change, callbacks, waiting = self._pending, self._callbacks, self._waiting
             self._pending, self._callbacks, self._waiting = Change(), [], []
             self._writing = waiting
@@ -191,6 +194,7 @@ class Spool:
         while True:
             try:
                 loop = asyncio.get_running_loop()
+                # The same change until it is written: what follows may delete rows that only this one inserts.
                 self._used = await loop.run_in_executor(self._worker, self._file.apply, change)
             except sqlite3.Error as error:
                 self._fail(error)

@@ -121,6 +121,7 @@ class SpoolFile:
         """Move the damaged file aside and create an empty one."""
         self.damaged = self._path.with_name(f"{NAME}.damaged")
         for suffix in ("", "-wal"):
+            # With its log: SQLite would look for pages of the new file in it.
             if (part := Path(f"{self._path}{suffix}")).exists():
                 part.replace(f"{self.damaged}{suffix}")
         self._path.touch(0o600)
@@ -128,13 +129,18 @@ class SpoolFile:
         return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
+        # No timeout: another collector keeps the lock for as long as it runs. The
+        # file is opened here and used on the worker thread, by one at a time.
         connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             connection.text_factory = lambda text: text.decode("utf-8", "replace")  # damaged text is no error here
             execute = connection.execute
+            # Two collectors on one spool would send everything twice.
             execute("PRAGMA locking_mode = EXCLUSIVE")
+            # Before WAL: in that mode the size of pages can no longer be changed.
             execute(f"PRAGMA page_size = {_PAGE}")
             execute("PRAGMA journal_mode = WAL")
+            # In WAL mode NORMAL syncs at checkpoints only: a commit survives the process, and not a power cut.
             execute(f"PRAGMA synchronous = {'FULL' if self._fsync else 'NORMAL'}")
             execute(f"PRAGMA wal_autocheckpoint = {_WAL_BYTES // _PAGE}")
             if execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
@@ -157,6 +163,7 @@ class SpoolFile:
     def _create(self, connection: sqlite3.Connection) -> None:
         """Create the tables, in the main file: what its log then lacks does not look like a spool that is new."""
         for name in ("application_id", "user_version"):
+            # Without tables, and not new: another program's, or damaged. `_check_version` says which.
             if connection.execute(f"PRAGMA {name}").fetchone() != (0,):
                 return
         connection.execute("BEGIN IMMEDIATE")
@@ -187,6 +194,7 @@ class SpoolFile:
     def check(self) -> None:
         """Read all of it, and say whether something is damaged or missing. Raises sqlite3.Error if it cannot be read."""
         try:
+            # The quick check leaves out indexes, of which there are none; what is in the rows has checksums.
             (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
             is_damaged = found != "ok"
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -224,6 +232,7 @@ class SpoolFile:
 
     def outbox(self) -> Iterator[tuple[int, str, int, int | None]]:
         """Yield id, signal, items and bytes of each request not delivered yet, oldest first; bytes are None if damaged."""
+        # Payloads are read to be checked, and not kept: together they may be larger than memory.
         for row, is_sound in self._rows("outbox"):
             yield row[0], row[1], row[2], len(row[3]) if is_sound else None
 
@@ -247,18 +256,21 @@ class SpoolFile:
 
     def apply(self, change: Change) -> int:
         """Make a change durable, all of it or nothing. Returns how many bytes are in use. Raises sqlite3.Error."""
+        # Also for an empty change, so that an idle spool notices soon that its file was deleted.
         self._stay_in_place()
         if not change:
             return self.used()
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
+            # Inserts first: a row may be stored and deleted within one group of changes, and must then be gone.
             for table, rows in change.inserts.items():
                 if rows:
                     connection.executemany(_INSERTS[table], [(*row, _checksum(table, row)) for row in rows])
             for table, ids in change.deletes.items():
                 if ids:
                     connection.executemany(_DELETES[table], ids)
+            # In the same transaction, so that the number is lost where the rows are.
             connection.execute("UPDATE commits SET number = ?", (self._commits + 1,))
             connection.execute("COMMIT")
         except sqlite3.Error:
@@ -291,6 +303,7 @@ class SpoolFile:
         copy.unlink(missing_ok=True)
         copy.touch(0o600)
         self._connection.execute("VACUUM INTO ?", (str(copy),))
+        # Before the rename: after a power cut the name must not stand for a file that was never written out.
         _sync(copy)
         self._close_marks()
         self._mark, self.attempts = Mark(self._mark.path, "<Q"), Attempts(folder / f"{NAME}-recovering")
@@ -325,6 +338,7 @@ class SpoolFile:
 
 def _checksum(table: str, columns: Sequence[Any]) -> int:
     """Of a row with all its columns, the last of which is bytes."""
+    # With the keys: a row that turns up under another id or signal is as wrong as one with other content.
     *keys, content = columns
     return crc32(content, crc32(f"{table}|{'|'.join(map(str, keys))}".encode()))
 
@@ -348,6 +362,7 @@ def _sync(path: Path) -> None:
 def _is_damage(error: sqlite3.Error | UnicodeDecodeError) -> bool:
     if isinstance(error, UnicodeDecodeError):  # SQLite quotes what is damaged in its message
         return True
+    # Extended codes have the primary one in their lowest byte.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (_NOT_A_DATABASE, _CORRUPT)
 
 
