@@ -24,6 +24,7 @@ class ByteCache(dict[K, V]):
         """Cache an entry of ``size`` bytes, key and value, unless it is too large. Returns ``value``."""
         size += _ENTRY
         if size * _LARGEST <= self.max_bytes:
+            # Everything goes at once: no order of use is kept, so a hit costs no more than that of a dict.
             if self.bytes + size > self.max_bytes:
                 self.clear()
                 self.bytes = 0

@@ -100,6 +100,7 @@ class Decoder:
             try:
                 spans.append(self._span(raw, resource, scope, keys))
             except ProtobufError:
+                # It costs only itself: the other spans of the scope are read.
                 spans.append(None)
         return spans
 
@@ -112,6 +113,7 @@ class Decoder:
             if span is None:
                 yield None
                 continue
+            # Twice only where the selection was too small: most spans need few of their attributes.
             genai_span = read_span(span)
             if (genai_span is None or (not genai_span.dialect and genai_span is not IGNORED)) and self._is_marked(raw):
                 with suppress(ProtobufError):  # in an attribute that nobody selected
@@ -223,6 +225,7 @@ def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
                     selected.values_left -= 1
                     known[item] = selected.name, value
                 continue
+        # Cut short, or no UTF-8: protobuf rejects the one and the other is replaced, below.
         except (IndexError, UnicodeDecodeError):
             pass
         pair = schema.KeyValue.FromString(item)
@@ -249,6 +252,7 @@ def _key_value(raw: bytes, depth: int, room: list[int]) -> tuple[str, Any]:
 
 
 def _any_value(raw: bytes) -> Any:
+    # A list, so that all levels of the value draw on one budget: nested lists would multiply a limit for each.
     return _nested(raw, 0, [_MAX_ITEMS])
 
 

@@ -54,6 +54,7 @@ def documents(text: str) -> Iterator[tuple[int, Any]]:
     line = 1
     while True:
         at = end
+        # A byte order mark, which some tools put at the beginning, is skipped like white space.
         while at < len(text) and text[at] in " \t\r\n\ufeff":
             at += 1
         line += text.count("\n", end, at)
@@ -140,6 +141,7 @@ def _set_hex_ids(document: Any) -> None:
 
 
 def _hex_id(value: str, size: int) -> str:
+    # Only the length tells base64 from hex: a trace id has 24 characters in the one and 32 in the other.
     if len(value) != 2 * size and len(value) == 4 * ((size + 2) // 3):
         try:
             return base64.b64decode(value, validate=True).hex()
@@ -168,6 +170,7 @@ def _jaeger(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _jaeger_span(span: Mapping[str, Any], tags: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    # Jaeger counts microseconds, OTLP nanoseconds.
     start = int(span["startTime"]) * 1000
     failed = str(_tag(tags, "error")).lower() == "true"
     parents = [ref for ref in span.get("references") or () if ref.get("refType") == "CHILD_OF"]
@@ -239,6 +242,7 @@ def _console(span: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _nanoseconds(time: str) -> int:
+    # In integers: as a float, so many nanoseconds would be off by up to 128.
     return (datetime.fromisoformat(time).astimezone(UTC) - _EPOCH) // timedelta(microseconds=1) * 1000
 
 

@@ -80,6 +80,7 @@ class _ObjectCount:
 
     def __call__(self, item: dict[str, Any]) -> dict[str, Any]:
         self._left -= 1
+        # While parsing: afterwards, all the objects would be there already.
         if self._left < 0:
             raise TooLargeError(_too_large(f"{_MAX_OBJECTS:,} objects"))
         return item

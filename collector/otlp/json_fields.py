@@ -40,6 +40,7 @@ def message(fields: Fields, value: Any) -> bytes:
             known += 1
             if (item := value[key]) is not None:
                 parts.append(encode(item))
+    # A key that the table lacks: of a newer OTLP, or in another spelling, which protobuf's parser may know.
     if known != len(value):
         raise Unusual
     return b"".join(parts)
@@ -65,8 +66,10 @@ def _hex(tag: int) -> Encode:
 
 def _number(value: Any, least: int, most: int) -> int:
     """Returns an integer, which may be written as text."""
+    # 20 characters hold any 64-bit number; reading a longer text takes time that grows with its square.
     if type(value) is str and len(value) <= 20 and value.isascii() and value.removeprefix("-").isdigit():
         value = int(value)
+    # `type`, not isinstance: `true` is an int in Python, and no number in OTLP.
     if type(value) is not int or not least <= value <= most:
         raise Unusual
     return value
@@ -105,12 +108,14 @@ def _many(tag: int, fields: Fields) -> Encode:
 def _any_value(value: Any, depth: int = 0) -> bytes:
     if type(value) is not dict or len(value) > 1 or depth > _MAX_DEPTH:
         raise Unusual
+    # Default values are written, unlike elsewhere: in a oneof they tell the kind of the value.
     for kind, item in value.items():
         if kind == "stringValue" and type(item) is str:
             return field(0x0A, item.encode())
         if kind == "boolValue" and type(item) is bool:
             return b"\x10\x01" if item else b"\x10\x00"
         if kind == "intValue":
+            # Protobuf writes a negative number as 64 bits of two's complement.
             return b"\x18" + varint(_number(item, -(1 << 63), (1 << 63) - 1) & ((1 << 64) - 1))
         if kind == "doubleValue" and (type(item) is float or type(item) is int) and isfinite(item):
             return b"\x21" + _double(item)

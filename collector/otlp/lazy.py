@@ -102,6 +102,8 @@ class SpanFilter:
         """Returns which of the spans at ``others``, none of which contains the most common marker, to decode."""
         if self._is_whole(envelope.scope):
             return others
+        # One search for all of them; single spans are searched only after a hit, which is rare. A marker that forms
+        # where two spans meet is then found in neither.
         if self._markers.search(b"".join([spans[index] for index in others])) is None:
             return ()
         return [index for index in others if self._markers.search(spans[index])]
@@ -125,6 +127,7 @@ def split(groups: Iterable[Group], span_filter: SpanFilter) -> Split:
     result = Split()
     for envelope, items in groups:
         spans, whole = items, b""
+        # Too large to be held: the whole span is forwarded without waiting, and only its trimmed form is read.
         if len(items) == 1 and len(items[0]) > _MAX_HELD:  # so large that it is alone in its group
             spans, whole = [trim(items[0])], items[0]
         wanted, others = _classify(spans, result.links)
@@ -144,6 +147,7 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
         try:
             trace_tag, trace_id, span_tag, span_id, parent_tag, parent_id = _unpack_ids(span)
             in_order = trace_tag == _TRACE_TAG and span_tag == _SPAN_TAG and parent_tag == _PARENT_TAG
+            # SDKs that write flags end a span with a local parent in `_LOCAL_END`: one comparison, and it is done.
             is_wanted = _MOST_COMMON in span or (
                 span[-3:] != _LOCAL_END
                 and (
@@ -170,6 +174,7 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
             links[trace_id] = [span_id, parent_id]
         else:
             known += (span_id, parent_id)
+        # A root is decoded whatever it is: it may carry the route, and stands in for an agent whose span is missing.
         if is_wanted or parent_id == _NO_PARENT:
             wanted.append(index)
         else:
@@ -192,11 +197,13 @@ def _parse_ids(raw: bytes) -> tuple[bytes, bytes, bytes, bool]:
     """Returns trace id, span id, parent span id, and whether the parent is remote. Fields may be in any order."""
     span = schema.Span.FromString(raw)
     remote = bool(span.flags & _IS_REMOTE) if span.flags & _HAS_IS_REMOTE else span.kind in _REMOTE_KINDS
+    # Cut or padded to 8 bytes: links are packed one after the other, and another size would shift all that follow.
     return span.trace_id, span.span_id[:8].ljust(8, b"\0"), span.parent_span_id[:8].ljust(8, b"\0"), remote
 
 
 def parent_links(packed: bytes) -> dict[bytes, bytes]:
     """Returns parent span id by span id, b"" for a root, from concatenated links of 16 bytes each."""
+    # The dict is filled in C; only the roots, which are few, are changed afterwards.
     parents: dict[bytes, bytes] = dict(_LINK.iter_unpack(packed))
     for span in [span for span, parent in parents.items() if parent == _NO_PARENT]:
         parents[span] = b""
@@ -226,6 +233,7 @@ def _request_of(envelope: Envelope, item: bytes) -> bytes:
     """Build a request of one large item without copying it at each level."""
     parts = [item]
     size = len(item)
+    # From the inside out: a level begins with the size of all that is in it.
     for tag, description in ((0x12, envelope.scope), (0x12, envelope.resource), (0x0A, b"")):
         head = field_head(tag, size)
         size += len(head) + len(description)

@@ -74,6 +74,7 @@ class Redactor:
     def _within(self, items: Any) -> Any:
         """Returns as many of the items as may still be looked at."""
         most = max(0, self._left)
+        # May fall below 0: from then on every text of the message is masked whole.
         self._left -= len(items)
         return items if self._left >= 0 else items[:most]
 
@@ -82,6 +83,7 @@ class Redactor:
             return MASK
         masked, count = self._mask(text, self._left)
         self._left -= count
+        # Where the budget ends in this text, nobody has looked at what follows the last match.
         return masked if self._left > 0 else MASK
 
     def _pair(self, raw: bytes, depth: int) -> bytes:
@@ -115,5 +117,6 @@ class Redactor:
 
 
 def _replace(field: Any, items: list[bytes]) -> None:
+    # Protobuf allows no assignment to a repeated field.
     del field[:]
     field.extend(items)

@@ -31,6 +31,7 @@ _MESSAGES: dict[str, tuple[tuple[str, int, Any, Any], ...]] = {
     "ScopeItems": (("scope", 1, _BYTES, _ONE), ("items", 2, _BYTES, _MANY)),
     "Resource": (("attributes", 1, _BYTES, _MANY),),
     "Scope": (("name", 1, _BYTES, _ONE), ("version", 2, _BYTES, _ONE)),
+    # Fields that nothing reads, such as links and trace state, are not declared. They survive as unknown fields.
     "Span": (
         ("trace_id", 1, _BYTES, _ONE),
         ("span_id", 2, _BYTES, _ONE),
@@ -75,6 +76,7 @@ def _build() -> dict[str, Any]:
     file = descriptor_pb2.FileDescriptorProto(name="rightcall/lazy.proto", package=_PACKAGE, syntax="proto3")
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
+        # Only a oneof tells an empty string from the absence of a value.
         if name == "AnyValue":
             message.oneof_decl.add(name="value")
         for field, number, kind, label in fields:

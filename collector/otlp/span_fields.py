@@ -44,6 +44,8 @@ def span_fields(raw: bytes) -> SpanFields | None:
         flags, at = (raw[at + 3], at + 6) if raw[at : at + 2] == _FLAGS else (0, at)
     except (IndexError, struct.error):
         return None
+    # Slices beyond the end do not raise, so this finds a wrong length as well as a field that is unknown, repeated or
+    # out of order.
     if at != end:
         return None
     return raw[2:18], raw[20:28], parent, name, kind, start_ns, end_ns, attributes, events, status, flags
@@ -53,6 +55,7 @@ def _text(raw: bytes, at: int, tag: int) -> tuple[bytes, int]:
     """Returns the value of a short field, and where the next field begins. Raises IndexError if it is another field."""
     size = raw[at + 1]
     if raw[at] != tag or size >= _ONE_BYTE:
+        # As where the bytes end: the caller leaves both to protobuf.
         raise IndexError
     at += 2
     return raw[at : at + size], at + size

@@ -39,6 +39,7 @@ MAX_REASON = 1_000
 _STATUSES: tuple[tuple[type[CollectorError], grpc.StatusCode, int], ...] = (
     (DecodeError, grpc.StatusCode.INVALID_ARGUMENT, 400),
     (UnauthenticatedError, grpc.StatusCode.UNAUTHENTICATED, 401),
+    # INVALID_ARGUMENT is not retryable: what does not fit will not fit the next time.
     (TooLargeError, grpc.StatusCode.INVALID_ARGUMENT, 413),
     (UnsupportedError, grpc.StatusCode.UNIMPLEMENTED, 415),
     (PermanentError, grpc.StatusCode.INVALID_ARGUMENT, 400),
@@ -48,6 +49,7 @@ _STATUSES: tuple[tuple[type[CollectorError], grpc.StatusCode, int], ...] = (
     (CollectorError, grpc.StatusCode.UNAVAILABLE, 503),
 )
 
+# Without RESOURCE_EXHAUSTED, which the specification allows to retry only where RetryInfo comes with it.
 RETRYABLE_GRPC = frozenset(
     {
         grpc.StatusCode.CANCELLED,

@@ -69,12 +69,14 @@ class Structure:
                 if self.items > limits.items:
                     raise _too_many(limits.items, "spans, log records or metrics")
                 self._resources.append(resource)
+            # What fits into one slice repeats nothing.
             if self.scopes + self.items > _SLICE_ITEMS:
                 self._check_repeated(limits.repeated)
         except (ProtobufError, ValueError) as error:
             raise DecodeError(f"the body is not an OTLP protobuf request: {error}") from None
 
     def _check_repeated(self, most: int) -> None:
+        # The estimate first: it is enough for nearly all requests, and the exact sum visits every scope again.
         if sum([resource.repeated_at_most() for resource in self._resources]) <= most:
             return
         if sum([resource.repeated() for resource in self._resources]) <= most:
@@ -134,6 +136,7 @@ class _ParsedResource:
     def groups(self) -> Iterator[tuple[Group, int]]:
         """Yield groups with their size in bytes; the first has the size of all."""
         size = self._size
+        # Cleared, not built anew, so that fields of newer OTLP versions stay in the description.
         self._message.ClearField("scopes")
         description = self._message.SerializeToString()
         for scope in self.scopes:
@@ -156,6 +159,7 @@ class _WalkedResource:
         self.items = 0
         for at, end in _pairs(scopes):
             scope, items = split_message(raw, at, end, _FIELD_2, limits.items)
+            # Both leave with every slice: what they take is multiplied by the number of slices.
             if len(self._description) + len(scope) > limits.description:
                 size = f"{limits.description >> 10} KiB"
                 raise TooLargeError(f"a resource may have at most {size} of attributes, with those of a scope")

@@ -25,6 +25,7 @@ def trim(span: bytes) -> bytes:
     kept: list[bytes] = []
     attributes = size = 0
     try:
+        # All fields are counted, not only attributes: a span of millions of empty links would take as long.
         for tag, at, value, end in islice(fields(span), _MAX_FIELDS):
             if tag == _ATTRIBUTE:
                 attributes += 1
@@ -37,8 +38,10 @@ def trim(span: bytes) -> bytes:
             if size <= _MAX_SPAN:
                 kept.append(kept_field)
             else:
+                # Left out alone: smaller fields that follow may still fit.
                 size -= len(kept_field)
     except ValueError:
+        # The decoder rejects it, as it would have rejected the whole span.
         return _NOT_A_SPAN
     return b"".join(kept)
 

@@ -42,6 +42,7 @@ def split_message(raw: bytes, at: int, end: int, tag: int, most: int) -> tuple[b
             if len(positions) > most:
                 break
     except IndexError:
+        # The bytes end inside a field: an error, unless the limit was passed before.
         at = end + 1
     if at > end and len(positions) <= most:
         raise ValueError("a field ends beyond its message")
@@ -93,12 +94,14 @@ def read_field(raw: bytes, at: int) -> tuple[int, int, int]:
         return tag, at, _varint(raw, at)[1]
     if kind in (_FIXED32, _FIXED64):
         return tag, at, at + (4 if kind == _FIXED32 else 8)
+    # Groups (3 and 4) are deprecated in protobuf, and OTLP has none.
     raise ValueError(f"wire type {kind} is not used by OTLP")
 
 
 def _varint(raw: bytes, at: int) -> tuple[int, int]:
     """Returns the number at ``at``, and where it ends."""
     number = 0
+    # Ten bytes hold 64 bits. Without a bound, a flood of continuation bytes would make one endless number.
     for position in range(_MAX_VARINT):
         byte = raw[at + position]
         number |= (byte & 0x7F) << 7 * position

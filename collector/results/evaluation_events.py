@@ -107,6 +107,7 @@ def _calls_without_span(verdict: Verdict) -> tuple[str, ...]:
 def _uid(verdict: Verdict, evaluation: Evaluation) -> str:
     """The same for the same evaluation of the same span however often it is sent."""
     run = verdict.run
+    # The revision is among them: a revised verdict is another event, and one that is sent again is not.
     parts = (
         run.trace_id,
         run.span_id,

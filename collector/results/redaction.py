@@ -22,6 +22,7 @@ class Redaction:
     """Redacts by ``config``. Patterns are matched in linear time, whatever is sent."""
 
     def __init__(self, config: RedactionConfig) -> None:
+        # `fnmatch` ends patterns with \Z, which RE2 spells \z.
         keys = [compile_pattern(translate(glob).replace(r"\Z", r"\z")) for glob in config.attributes]
         patterns = [compile_pattern(pattern) for pattern in config.patterns]
         self.pass_through = config.pass_through and bool(keys or patterns)
@@ -67,4 +68,5 @@ class Redaction:
         if not self.active:
             return text
         masked, count = self._masked(text.encode("utf-8", "replace"), MAX_WORK)
+        # With as many matches as are masked at most, there may be more behind them.
         return (masked if count < MAX_WORK else MASK).decode("utf-8", "replace")

@@ -45,6 +45,7 @@ class Results:
     ) -> None:
         self._redaction, self._wall_ns, self._dimensions = redaction, wall_ns, tuple(dimensions)
         self._console = console.rstrip("/") if console else None
+        # What is hidden on spans must not be quoted in events.
         self._values = values and not redaction.hides(semconv.TOOL_CALL_ARGUMENTS)
 
     def of_trace(self, trace: Trace, verdicts: list[Verdict]) -> tuple[EnvelopedItems, EnvelopedItems]:
@@ -54,6 +55,7 @@ class Results:
         for span_id, raw, envelope in trace.held_spans():
             checkpoint()
             attributes = attributes_of.get(span_id)
+            # Redacted last: a verdict may quote what was sent.
             spans.append((envelope, self._redaction.span(annotate(raw, attributes) if attributes else raw)))
         events: EnvelopedItems = []
         for verdict in verdicts:

@@ -20,7 +20,9 @@ def span_attributes(verdicts: list[Verdict]) -> dict[bytes, Attributes]:
         added[verdict.run.span_id] = tuple(_anchor_attributes(verdict, verdict.rule))
         for span_id, outcome in zip(verdict.run.call_span_ids, verdict.outcomes, strict=True):
             if span_id is not None:
+                # The span of a call may be the anchor of its run, and then carries both.
                 added[span_id] = (*added.get(span_id, ()), (semconv.RIGHTCALL_OUTCOME, outcome))
+    # In a loop of its own: on a shared anchor, the verdict on the whole trace goes before a run that has none.
     for verdict in verdicts:
         if verdict.rule is None and verdict.unscored_reason is not None:
             added.setdefault(verdict.run.span_id, _unscored_attributes(verdict, verdict.unscored_reason))

@@ -30,6 +30,7 @@ class VerdictCounter:
     def count(self, verdict: Verdict) -> None:
         """Take one verdict."""
         telemetry = self._telemetry
+        # Tested first: a revision counts as such whatever rule it is by, so that no run is counted twice.
         if verdict.revision:
             self._count_evaluations(verdict, "revised")
         elif verdict.shadow:
@@ -48,6 +49,7 @@ class VerdictCounter:
         self._add(telemetry.runs, (verdict.release,), run.trace_id)
         if reason := verdict.unscored_reason:
             route, agent = telemetry.label("route", run.route), telemetry.label("agent", run.agent)
+            # Limits on single labels are not enough: their combinations are the series that Prometheus has to keep.
             if not telemetry.is_within("route_agent", route, agent):
                 route = agent = OVERFLOW
             self._add(telemetry.runs_unscored, (reason, route, agent), run.trace_id)
@@ -71,6 +73,7 @@ class VerdictCounter:
             telemetry.child(key[0], *key[1]).inc(count, {"trace_id": trace_id.hex()} if trace_id else None)
         for (labels, value), (count, trace_id) in self._scores.items():
             series = telemetry.child(telemetry.evaluation_score, *labels)
+            # prometheus_client has no call for several equal observations. One exemplar is enough for all of them.
             for _ in range(count - 1):
                 series.observe(value)
             series.observe(value, {"trace_id": trace_id.hex()})

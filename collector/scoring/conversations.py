@@ -86,9 +86,11 @@ def _key(run: Run, conversation_id: str | None) -> ConversationKey | None:
 def _outermost(run: Run, by_anchor: Mapping[bytes, Run], known: dict[bytes, Run]) -> Run:
     """Returns the outermost run around this one, and adds it to ``known`` for all on the way there, by anchor."""
     first, passed = run, set[bytes]()
+    # What is found is kept for every run on the way: agents nested in one another are walked once, not once a level.
     while run.span_id not in known and run.span_id not in passed:
         passed.add(run.span_id)
         run = by_anchor.get(run.parent_span_id or b"", run)
+    # Where parents form a ring none is outermost, and each run stands for itself.
     is_ring = run.span_id in passed and run.parent_span_id in by_anchor
     known.update((anchor, by_anchor[anchor] if is_ring else known.get(run.span_id, run)) for anchor in passed)
     return known[first.span_id]
@@ -179,6 +181,7 @@ def _run(written: Mapping[str, Any]) -> Run:
         trace_id, span_id, parent, started_by = written["ids"]
         calls = [ToolCall(*call) for call in written["calls"]]
         plain = {name: written[name] for name in _PLAIN}
+        # The key's, not the run's own: a run that names no conversation is in the one that its trace names.
         plain["conversation_id"] = ConversationKey(*written["key"]).conversation_id
         found, words = written["found_intent"], written.get("last_words")
         return Run(

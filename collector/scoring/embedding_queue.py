@@ -39,6 +39,7 @@ class EmbeddingQueue:
 
     def ahead(self, texts: Iterable[str]) -> float:
         """Queue those of the texts that are not cached. Returns in how many seconds to ask again, 0 to score now."""
+        # Cut as it will be embedded: texts with one beginning wait as one.
         unknown = {text[:MAX_TEXT] for text in islice(texts, _MAX_TEXTS) if not self._embeddings.knows(text)}
         if not unknown or self._failed:
             return 0.0

@@ -86,6 +86,7 @@ class Embeddings:
     def _embed(self, text: str) -> tuple[float, ...]:
         if self._model is None:
             self._model = _Model(self._folder)
+        # The tokenizer takes valid Unicode only, and a text may hold half of a surrogate pair.
         return self._model.embed(text.encode("utf-8", "replace").decode())
 
 
@@ -153,6 +154,7 @@ class _Model:
 def _softmax(scores: NDArray[Any]) -> NDArray[Any]:
     import numpy as np  # noqa: PLC0415 - from an extra
 
+    # Less the maximum, so that no power overflows. The quotient stays the same.
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     probabilities: NDArray[Any] = powers / powers.sum(axis=-1, keepdims=True)
     return probabilities
@@ -162,6 +164,7 @@ def _gelu(state: NDArray[Any]) -> NDArray[Any]:
     """x * Phi(x); the error function by Abramowitz and Stegun 7.1.26, to 1.5e-7."""
     import numpy as np  # noqa: PLC0415 - from an extra
 
+    # numpy has no error function.
     size = np.abs(state) * 0.5**0.5
     t = 1.0 / (1.0 + 0.3275911 * size)
     tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))

@@ -69,6 +69,7 @@ def load_rules(
 def _load(
     paths: Iterable[Path], before: LoadedRules | None = None, pause: Callable[[], None] | None = None
 ) -> tuple[LoadedRules, _Read]:
+    # Before parsing: rules may name scorers and matchers of other packages.
     plugins.find_plugins()
     mistakes, compiled, intents, files = [], [], [], []
     read: _Read = []

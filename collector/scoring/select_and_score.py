@@ -90,6 +90,7 @@ class Scoring:
     def _score_once(self, scored: Scored, trace: Trace, key: bytes, run: Run, scope: str, release: str) -> None:
         selected = _rules_for(run, self.rules, scope)
         calls = tuple([(call.name, call.span_id, call.status, call.executed) for call in run.trajectory.calls])
+        # A number, not the calls: it is kept for every finished trace that is remembered.
         fingerprint = hash((calls, selected.active and selected.active.rule.name))
         before = self._before(trace, key)
         if before is not None and before.fingerprint == fingerprint:
@@ -136,6 +137,7 @@ def arguments_to_embed(runs: Sequence[Run], rules: RuleSet, scopes: Sequence[str
         _find_intent(run, rules)
     for scope in scopes:
         if any(rule.semantic_texts for rule in rules.rules if rule.rule.scope == scope):
+            # Only the texts are wanted here, so clocks and order do not matter.
             for run in runs if scope == "run" else [_join(runs, 0)] if runs else ():
                 selected = _rules_for(run, rules, scope)
                 for rule in (selected.active, selected.shadow):
@@ -201,6 +203,7 @@ def _join(runs: Sequence[Run], skew_ns: int, *, are_all: bool = False) -> Run:
     """Returns several runs as one, anchored at the earliest outermost of them."""
     anchor = next((run for run in runs if run.parent_span_id is None), runs[0])
     trajectory, call_span_ids = join_runs(runs, skew_ns, are_all=are_all)
+    # Each text once: after a handoff the next agent has the words that the first was given.
     user_texts = dict.fromkeys(run.user_input for run in runs if run.parent_span_id is None and run.user_input)
     user_input = "\n\n".join(user_texts) or anchor.user_input
     contents = _join_contents(runs, anchor) if any(run.contents for run in runs) else ()

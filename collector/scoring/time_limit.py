@@ -49,6 +49,7 @@ class TimeLimit:
             raise WorkLimitError(part) from None
         finally:
             ended = self._now()
+            # In `finally`: a call that raises has taken its time as well.
             if ended - begun >= seconds and _in_event_loop():
                 self._paused_until = ended + PAUSE * (ended - begun)
             work.spend(int((ended - begun) / SECONDS_PER_UNIT), part)
@@ -56,6 +57,7 @@ class TimeLimit:
 
 def _interrupted(call: Callable[[], _T], seconds: float) -> _T:
     """Returns what the call returns, or raises `_TimeUpError` in it after that time, where Python can."""
+    # Python runs signal handlers on the main thread only.
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         return call()
     is_running = True

@@ -51,6 +51,7 @@ class Verdict:
     """Nothing recorded says that the run made further calls."""
 
     def __post_init__(self) -> None:
+        # Once, here: spans, events, counters and judges all ask for these.
         calls = len(self.run.trajectory.calls)
         for evaluation in self.evaluations:
             if evaluation.primary:
