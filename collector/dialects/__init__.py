@@ -75,6 +75,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
 _BY_SCOPE: Final = {scope: dialect for dialect in DIALECTS for scope in dialect.scopes}
 _BY_KEY: Final = tuple((key, dialect) for dialect in DIALECTS for key in dialect.keys)
 _OTHER_KEYS: Final = frozenset(key for key, dialect in _BY_KEY if dialect is not otel_genai.DIALECT)
+# Without those of the fallback: words such as `tool` are in the keys of spans that are about something else.
 _KEY_MARKERS: Final = tuple(m.decode() for dialect in DIALECTS[:-1] for m in dialect.markers)
 _WITH_LOGS: Final = tuple(dialect.read_log for dialect in DIALECTS if dialect.read_log is not None)
 _CONTEXT_ATTRIBUTES: Final = (semconv.HTTP_ROUTE, semconv.URL_PATH, semconv.RIGHTCALL_ROUTE, semconv.RIGHTCALL_INTENT)
@@ -116,6 +117,7 @@ def read_span(span: Span) -> GenAISpan | None:
         genai_span = otel_genai.read_span(span)
     else:
         genai_span = _read_mixed(span)
+    # The fallback looks at keys beyond the selected ones, so it waits until the span is decoded with all of them.
     if genai_span is None and span.is_whole:
         genai_span = generic.read_span(span)
         if genai_span is None and not _is_marked(span):
@@ -143,6 +145,7 @@ def _read_mixed(span: Span) -> GenAISpan | None:
             other = dialect.read_span(span)
             if genai_span is None or genai_span is IGNORED:
                 genai_span = other or genai_span
+            # Where two dialects disagree on the role, the fields of one mean nothing in the other.
             elif other is not None and other.role is genai_span.role:
                 fill_missing(genai_span, other)
     return genai_span

@@ -65,6 +65,7 @@ def _with_events(span: Span) -> Mapping[str, Any]:
         return span.attributes
     attributes: dict[str, Any] = {}
     for event in span.events[:_MAX_EVENTS]:
+        # The attributes of an exception describe a failure, and not the call.
         if event.name != semconv.EVENT_EXCEPTION:
             attributes.update(event.attributes)
     return {**attributes, **span.attributes}

@@ -65,6 +65,7 @@ def _read_component(span: Span) -> GenAISpan:
         genai_span = context_span_of(span, Role.AGENT, NAME, get(_COMPONENT_INPUT))
         genai_span.name = name_of(get(_COMPONENT_NAME))
         return genai_span
+    # All calls of a turn run inside this one span, so it is none of them.
     if kind == "ToolInvoker":
         return genai_span_of(span, Role.GROUP, NAME)
     if type(kind) is str and kind.endswith("ChatGenerator"):

@@ -148,6 +148,7 @@ def _read_context(span: Span) -> GenAISpan:
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = model_span_of(span, NAME, _tool_calls(span.attributes), get(_INPUT))
+    # An answer without calls is in `output.value` alone. It was captured all the same.
     genai_span.has_output = genai_span.has_output or bool(get(_OUTPUT))
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))

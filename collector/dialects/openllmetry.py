@@ -89,6 +89,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or envelope_id or find_text(_RESULT_CALL_ID, output)
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
+    # A JSON result ends with the flag and a repr begins with it; what is between may be long.
     if type(output) is str and _FAILED_RESULT.match(output[-4096:] if output[:1] == "{" else output[:64]):
         genai_span.status = "error"
     return genai_span

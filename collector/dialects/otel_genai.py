@@ -65,6 +65,7 @@ def read_span(span: Span) -> GenAISpan | None:
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     name = name_of(get(semconv.TOOL_NAME)) or name_of(get(_TOOL_NAME))
+    # A span that is named after the operation alone does not name its tool.
     if name is None and span.name != "execute_tool":
         name = name_of(span.name.removeprefix("execute_tool "))
     if name == _MERGED:
@@ -98,6 +99,7 @@ def _other_arguments(attributes: Mapping[str, Any]) -> object:
     for key, value in attributes.items():
         if key.startswith(_PARAMETER) and key.endswith(_VALUE):
             name = key[len(_PARAMETER) : -len(_VALUE)]
+            # A text may look like JSON without being any; only the recorded type tells.
             found[name] = value if attributes.get(f"{_PARAMETER}{name}.type") == "str" else parse_any(value)
     return found or None
 

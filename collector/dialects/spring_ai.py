@@ -42,6 +42,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = get(_ARGUMENTS)
     result = get(_RESULT)
+    # `parse_json` returns None for JSON's null as well, which is a result and not the text of an exception.
     if type(result) is str and result and parse_json(result) is None and result != "null":
         genai_span.status, genai_span.refusal = "error", find_refusal(result)
     return genai_span

@@ -144,6 +144,7 @@ def genai_span_of(span: Span, role: Role, dialect: str) -> GenAISpan:
 
 def _set_error(genai_span: GenAISpan, span: Span, error_type: str | None) -> None:
     """Set the reason of the failure: ``error.type``, else the class of the recorded exception."""
+    # Either the status or the exception may hold the words of a refusal.
     messages: list[object] = [span.status_message]
     for event in span.events:
         if event.name == semconv.EVENT_EXCEPTION:
@@ -175,6 +176,7 @@ def set_input(genai_span: GenAISpan, messages: object) -> None:
     if messages:
         genai_span.user_input = newest_user_input(messages)
         genai_span.tool_results = newest_tool_results(messages)
+        # A longer text would not be parsed later, so an open trace need not hold it.
         if (type(messages) is not str or len(messages) <= MAX_TEXT) and may_contain_tool_calls(messages):
             genai_span.history = messages
 

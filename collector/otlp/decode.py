@@ -225,7 +225,7 @@ def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
                     selected.values_left -= 1
                     known[item] = selected.name, value
                 continue
-        # Cut short, or no UTF-8: protobuf rejects the one and the other is replaced, below.
+        # Too short for this pattern, or no UTF-8: below, protobuf reads the one, and the other is replaced.
         except (IndexError, UnicodeDecodeError):
             pass
         pair = schema.KeyValue.FromString(item)

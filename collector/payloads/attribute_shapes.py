@@ -29,10 +29,13 @@ class Shape(NamedTuple):
 
 
 _CALL: Final = r"(?:tool|function|tool_call|function_call|tool_use|mcp_tool)"
+# The first pattern that matches decides, so the more specific ones come first.
 _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (r"span_kind|span_type|span_attributes|observation_type|run_type|step_type|node_type|opik_type", "kind", 0),
     (r"operation_name|operation|(?<!mime_)(?<!entity_)kind|event_type|log_type", "kind", 1),
+    # The convention `code.function.name` is a place in the source code, and no tool.
     (rf"(?<!code_){_CALL}_(?:call_|definition_|function_|call_function_)?name", "tool_name", 0),
+    # Keys such as `use_tool` and `is_tool` hold no name.
     (r"(?<!use_)(?<!has_)(?<!is_)(?<!select_)tool", "tool_name", 1),
     (r"(?:tool|function)_(?:call_|use_|invocation_|execution_)id|call_id", "call_id", 0),
     (rf"{_CALL}_(?:call_)?(?:arguments|args|inputs?|kwargs|input_value|(?:input|args|arguments)_json)", "input", 0),
@@ -69,6 +72,7 @@ def words_of(text: str) -> str:
     return _SEPARATORS.sub("_", _CAMEL.sub("_", text)).strip("_").lower()
 
 
+# Bounded: tracers repeat their keys, but senders may invent any number of them.
 @lru_cache(maxsize=4096)
 def shape_of(key: str) -> Shape | None:
     """Returns what the attribute ``key`` is about; None if its words do not say."""
@@ -148,6 +152,7 @@ _TOOL_SPANS: Final = tuple(
         rf"^{_PATH}tools?\.([\w-]{{1,256}})$",
     )
 )
+# What follows the word `tool` in names of steps around a call: `tools/list`, `tool.execution_loop`.
 _NOT_NAMES: Final = frozenset({
     "call", "calls", "list", "execution", "execute", "use", "run", "invoke", "invocation", "result", "results", "error",
     "request", "response", "loop", "router", "dispatch", "dispatcher", "selection", "registry", "start", "end",
@@ -162,6 +167,7 @@ _NAMELESS: Final = re.compile(
 
 def tool_in_span_name(name: str) -> tuple[bool, str | None]:
     """Returns whether a span of this name records a tool's call, and the tool that it names, if it does."""
+    # Bounded: these patterns are not RE2's, and senders choose the names.
     for pattern in _TOOL_SPANS if len(name) <= 2 * MAX_KEY else ():
         match = pattern.match(name)
         if match is not None and words_of(match[1]) not in _NOT_NAMES:

@@ -34,6 +34,7 @@ def unflatten(value: object) -> object:
 def _with_lists(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
+    # `isdecimal`, since `isdigit` holds for characters such as a superscript two, which int() refuses.
     if node and all(key.isdecimal() and len(key) <= 4 for key in node):
         return [_with_lists(node[key]) for key in sorted(node, key=int)]
     return {key: _with_lists(inner) for key, inner in node.items()}

@@ -60,6 +60,7 @@ class MessageText:
         if isinstance(value, Mapping):
             return self._text_of_object(value, depth)
         if isinstance(value, (list, tuple)):
+            # From the end: the newest text is wanted, however long the history is.
             return self._text_of_list(value[-MAX_ITEMS:], depth)
         return None
 
@@ -79,6 +80,7 @@ class MessageText:
 
     def _text_of_list(self, items: Sequence[Any], depth: int) -> str | None:
         roles = [role_of(item) for item in items]
+        # With roles these are messages, of which the newest counts. Without, they are the parts of one message.
         if any(role is not None for role in roles):
             own = (item for item, role in zip(reversed(items), reversed(roles), strict=True) if role in self.roles)
             return self._newest((item if isinstance(item, Mapping) else item[1] for item in own), depth)

@@ -70,6 +70,7 @@ _POSSIBLE_DENIAL: Final = re.compile(
 
 def find_refusal(message: str) -> Refusal | None:
     """Returns what a tool span's error or a tool result says of a call that did not run; None if it says nothing of it."""
+    # Sure signs first. Words that the answer of a tool may hold as well come last, and are not sure.
     if _UNNAMED.search(message, 0, MAX_CHARS) is not None:
         return Refusal()
     if len(message) <= MAX_DENIAL and _DENIAL.search(message) is not None:
@@ -94,6 +95,7 @@ def refuses(refusal: Refusal | None, tool_name: str | None) -> Literal["yes", "n
 
 def _is_same(name: str, tool_name: str) -> bool:
     """Whether both name one tool: frameworks put the server's name before that of an MCP tool."""
+    # What precedes must end with a separator: `research` is no `search` of any server.
     shorter, longer = sorted((name.lower(), tool_name.lower()), key=len)
     return longer == shorter or (longer.endswith(shorter) and not longer[: -len(shorter)][-1].isalnum())
 

@@ -35,6 +35,7 @@ class _ResponseText(MessageText):
         return _REPR.match(text) is not None
 
     def text_of_repr(self, text: str) -> str | None:
+        # The message of a tool has content as well, which is no answer of the agent.
         found = [] if "tool_call_id=" in text else _REPR_TEXT.findall(text[:MAX_REPR])
         literal = parse_repr(found[-1]) if found else None
         return literal.strip() or None if isinstance(literal, str) else None

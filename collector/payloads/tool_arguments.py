@@ -36,6 +36,7 @@ def tool_arguments(value: object, schema: object = None) -> object:
 
     ``schema`` is what was recorded of the tool's parameters, a JSON Schema with or without its envelope.
     """
+    # Most arguments have no wrapper. They stay text, since parsing is left to reconstruction.
     if type(value) is str and _MAYBE_WRAPPED.search(value, 0, _LOOKED_AT) is None:
         return value
     names = schema_names(schema)
@@ -90,12 +91,14 @@ def _unwrapped(value: Any, names: Sequence[str]) -> Any:
     if len(value) == 1:
         key, inner = next(iter(value.items()))
         parsed = parse_any(inner)
+        # A tool may have a parameter of that name, as its schema tells.
         return parsed if key in _WRAPPERS and key not in names and isinstance(parsed, Mapping) else value
     return _inside_call(value, names)
 
 
 def _inside_call(value: Mapping[Any, Any], names: Sequence[str]) -> Any:
     """Returns the arguments of a recorded request: an object with a tool's name, its arguments, and an id or a type."""
+    # A name beside an input is not enough: a tool may take arguments of these names.
     is_call = any(key in value for key in _CALL_IDS) or value.keys() == {"name", "arguments"}  # the latter: MCP's own
     if not is_call or first_name(value, _CALL_NAMES) is None or set(names) & value.keys():
         return value

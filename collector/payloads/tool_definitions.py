@@ -47,6 +47,7 @@ def _definitions(source: object) -> Iterator[ToolDefinition]:
             return
         node, depth = stack.pop()
         node = parse_any(node)
+        # A text by itself may be anything. In a list of tools it is a name.
         if isinstance(node, str) and depth:
             name = name_of(node.strip())
             if name is not None:
@@ -71,6 +72,7 @@ def _definition(node: Mapping[Any, Any]) -> ToolDefinition | None:
         if inner is None:
             break
         layers.append(inner)
+    # The innermost layer first: a wrapper may have a name or an id of its own.
     name = next((n for layer in reversed(layers) for key in _NAME_KEYS if (n := name_of(layer.get(key)))), None)
     if name is None:
         return None

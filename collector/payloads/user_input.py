@@ -37,6 +37,7 @@ class _UserText(MessageText):
 
     def text_of_repr(self, text: str) -> str | None:
         text = text[:MAX_REPR]
+        # A history holds earlier messages of the user as well; the last one is the newest.
         starts = [match.end() for match in _REPR_USER.finditer(text)]
         found = _REPR_TEXT.search(text, starts[-1]) if starts else None
         literal = None if found is None else parse_repr(found[1])

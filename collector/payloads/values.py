@@ -90,6 +90,7 @@ def parse_json(text: str) -> Any:
         return None
     left = _left.get()
     if left is not None:
+        # Counted before parsing: afterwards the memory would be taken already.
         left.values -= text.count(",") + 1
         if left.values < 0:
             return None
@@ -144,6 +145,8 @@ class _Left:
     values: int = MAX_VALUES
 
 
+# A context variable, since parsing happens deep inside functions that know of no trace. An evaluation in slices has
+# a context of its own, so a trace evaluated meanwhile does not draw on its budget.
 _left: ContextVar[_Left | None] = ContextVar("left", default=None)
 _R = TypeVar("_R")
 
@@ -166,8 +169,10 @@ def parse_repr(text: str) -> Any:
     if sum(map(text.count, _REPR_PARTS)) > MAX_REPR_PARTS:
         return None
     if left is not None:
+        # Before the attempt: a text that turns out to be no literal takes as long.
         left.reprs -= len(text)
     try:
+        # The size was limited first: the whole text becomes a syntax tree before anything of it is known.
         value = valid_unicode(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
@@ -179,6 +184,7 @@ def parse_any(value: object) -> Any:
     if type(value) is not str:
         return value
     text = value.strip()
+    # Most texts are words. The first character spares them an attempt that fails.
     if text[:1] not in ("{", "[", '"', "("):
         return value
     parsed = parse_json(text)

@@ -22,6 +22,7 @@ def calls_without_span(
 ) -> Iterator[DraftCall]:
     """Yields the calls that no span shows, each with the evidence for it. Of those that spans show, notes which never ran."""
     starts = [model.start_ns for model in models]
+    # In order of start, so that several requests of one agent each take the next of its runs.
     agents: dict[str | None, deque[GenAISpan]] = {}
     for child in run.children:
         if child.anchor is not None and child.started_by is None:

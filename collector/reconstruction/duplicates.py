@@ -319,6 +319,7 @@ def _best_pairs(
     found: list[tuple[tuple[int, ...], int, _T, _T]] = []
     for at, one in enumerate(items):
         checkpoint()
+        # Without an end nothing can be ruled out by time.
         end = max(span_of(one).start_ns, span_of(one).end_ns) if span_of(one).end_ns else float("inf")
         # Bounded: thousands of calls that run at once would otherwise be compared in pairs.
         for other in items[at + 1 : at + 1 + MAX_COMPARED]:

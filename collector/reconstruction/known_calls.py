@@ -86,6 +86,7 @@ class KnownCalls:
     def note_lacking(self) -> None:
         """Find runs that were told, by what they began with, of a call that no run has: one before them lacks it."""
         for run in self.runs[1:]:
+            # The input of a run holds what was called before it; its own calls are not in there yet.
             begun_with = None if run.anchor is None else run.anchor.user_input
             if begun_with is None or not may_contain_results(begun_with):
                 continue

@@ -37,6 +37,7 @@ def adopt(orphans: Mapping[bytes, RunSpans], runs: Sequence[RunSpans], *, has_ro
     for missing, spans in below_missing.items():
         checkpoint()
         if runs and spans.is_idle:  # all of it was recorded twice
+            # Any run will do: what matters is that the missing span is explained.
             runs[0].adopted.add(missing)
             continue
         ids = CallIds(spans)

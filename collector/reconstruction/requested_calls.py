@@ -288,6 +288,7 @@ def _matches(told: Sequence[ToldCall], requests: Sequence[RequestedCall]) -> lis
 
     By name those with equal arguments come first: of what is left, arguments may have been written in another way.
     """
+    # Only ids that both sides have can match. Frameworks may send results under other ids, which match by name.
     ids = {request.id for request in requests} - {None}
     told_ids = {call.id for call in told} - {None}
     by_id: dict[str | None, list[RequestedCall]] = {}
