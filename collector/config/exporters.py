@@ -50,6 +50,7 @@ class OtlpExporterConfig(OtlpSettings):
     endpoint: OtlpEndpoint
 
 
+# An instance, since None means something else: that the signal goes to the common endpoint.
 OFF: Final = OtlpExporterConfig.model_construct(endpoint="")
 """Stands for a signal that is not exported."""
 
@@ -163,6 +164,7 @@ class PrometheusExporterConfig(Section):
             label = label_name(name)
             if label in _OWN_LABELS:
                 raise ValueError(f"{name} is the label {label}, which the metrics have already")
+            # Two attributes that differ only in punctuation would be one label, with the values of both.
             if label in labels:
                 raise ValueError(f"{name} and {labels[label]} are both the label {label}")
             labels[label] = name
@@ -241,6 +243,7 @@ class ExportersConfig(Section):
         return (
             [to.backend.sending_queue.max_size_mib for to in self.destinations()]
             + kafka
+            # They have a queue too, and no setting for its size.
             + [SendingQueueConfig().max_size_mib for _ in others]
         )
 

@@ -27,6 +27,7 @@ def _seconds(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     parts = _DURATION.findall(value)
+    # Compared with the whole, since `findall` skips over what is no duration.
     if not parts or "".join(number + unit for number, unit in parts) != value:
         raise ValueError(f"{value!r} is not a duration such as 500ms, 2s, 10m or 1m30s")
     return sum(float(number) * _UNITS[unit] for number, unit in parts)

@@ -90,6 +90,7 @@ class JudgeConfig(Section):
             raise ValueError("set only one of api_key and api_key_file")
         if self.api_key is not None and not self.api_key.get_secret_value():
             raise ValueError("api_key is empty")
+        # A request reserves this many before it is sent.
         if self.max_tokens > min(self.budget.tokens_per_minute, self.budget.tokens_per_day):
             raise ValueError("max_tokens exceeds the token budget: no request could ever be sent")
         return self

@@ -70,6 +70,7 @@ class KafkaClientConfig(Section):
             "bootstrap.servers": ",".join(self.brokers),
             "client.id": self.client_id,
             "security.protocol": ("sasl_" if self.auth else "") + ("ssl" if tls else "plaintext"),
+            # Before TLS and SASL: what has a key here is set by that key.
             **self.properties,
         }
         if tls is not None:

@@ -33,4 +33,5 @@ def clashes(config: Config) -> Iterator[tuple[tuple[str, ...], str]]:
 
 def _are_one(endpoint: str, other: str) -> bool:
     (host, _, port), (host2, _, port2) = endpoint.rpartition(":"), other.rpartition(":")
+    # Port 0 is any free one, so it clashes with none.
     return port == port2 and int(port) != 0 and (host == host2 or host in _ALL or host2 in _ALL)

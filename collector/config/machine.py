@@ -30,6 +30,7 @@ def _cgroup_limits(root: Path) -> Iterator[int]:
         else:
             continue
         inner = PurePosixPath(path.lstrip("/"))
+        # All of them, since any group around this one may have the smallest limit.
         for part in (inner, *inner.parents):
             try:
                 yield int((folder / part / name).read_text())

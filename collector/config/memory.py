@@ -63,6 +63,7 @@ def memory_budget(config: Config) -> MemoryBudget:
 
     def size(share: Share) -> int:
         at_most = settings[share.at_most] if isinstance(share.at_most, str) else share.at_most
+        # The smaller of the two: a setting must not promise memory that the process does not have.
         return min((config.memory_limiter.limit_mib << 20) * share.percent // 100, at_most << 20)
 
     return MemoryBudget(**{name: size(share) for name, share in SHARES.items()})

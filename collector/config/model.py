@@ -106,6 +106,7 @@ class ReceiversConfig(Section):
     @classmethod
     def _one_or_both(cls, data: Any) -> Any:
         reads = isinstance(data, dict) and data.get("kafka") is not None
+        # The default would open listeners that nobody asked for, on ports that may be taken.
         return {**data, "otlp": {"protocols": {}}} if reads and "otlp" not in data else data
 
 
@@ -353,6 +354,7 @@ def load_config(path: Path) -> Config:
         config = Config.model_validate(_without_nulls(document.data), context=path.parent)
     except ValidationError as error:
         raise document.error(_mistakes(document, error)) from None
+    # Now and not when the second one binds, so that `check` finds it and the message names both keys.
     if mistakes := list(clashes(config)):
         raise document.error(mistakes)
     return config
@@ -372,6 +374,7 @@ def _mistakes(document: Document, error: ValidationError) -> list[tuple[Where, s
         if item["type"] == "extra_forbidden":
             mistakes.append((where, nearest(str(where[-1]), _known_keys(where[:-1]))))
         else:
+            # What stands in the place of a text may be a secret that YAML read as a number: it is not quoted.
             secret_or_text = item["type"] == "string_type"
             mistakes.append((where, plain_words(item | {"input": None} if secret_or_text else item)))
     return mistakes

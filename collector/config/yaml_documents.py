@@ -64,6 +64,7 @@ def load_yaml(
     Raises ConfigError if the file cannot be read, is not YAML, repeats a key or references a variable that is not set.
     """
     try:
+        # Rules are read again while the collector runs: a pipe would block, or be empty the second time.
         read = read_regular_file if environment is None else read_file
         content = read(path, MAX_BYTES)
         root = _compose(content.decode("utf-8"), pause)
@@ -174,17 +175,20 @@ class _Reader:
             self._pause()
         line = node.start_mark.line + 1
         self.lines[where] = line
+        # Counted as they are built, aliases anew each time: a few lines of them can stand for billions of values.
         if len(self.lines) > _MAX_NODES:
             raise ConfigError(f"{self._path}:{line}: more than {_MAX_NODES} values; aliases of aliases?")
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, where)
         if isinstance(node, yaml.SequenceNode):
             return [self.read(item, (*where, index)) for index, item in enumerate(node.value)]
+        # Scalars alone: the constructors of lists and mappings would lose the lines.
         value = self._scalars.construct_object(node)
         if isinstance(value, bool) and node.value.lower() not in ("true", "false"):
             self.booleans[where] = node.value, value
         if isinstance(value, str):
             if self._environment is not None:
+                # After parsing, so that a variable is always one text, whatever characters it has.
                 value = _ENVIRONMENT.sub(lambda found: self._variable(found, line), value)
             return self._text(value, line)
         return value
@@ -226,6 +230,7 @@ def rule_paths(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         if path.is_dir():
             for item in sorted(item for item in path.rglob("*") if _is_rule_file(item.relative_to(path), item)):
+                # By the file itself, so that a file which is named and lies in a named folder is read once.
                 found.setdefault(item.resolve(), item)
         elif path.exists():
             found.setdefault(path.resolve(), path)

@@ -48,5 +48,7 @@ def _as_bearer(header: str) -> str:
     try:
         _, _, password = base64.b64decode(header[len(_BASIC) :], validate=True).partition(b":")
     except binascii.Error:
+        # The same words as for a wrong token: an answer must not tell which of the two it was.
         raise UnauthenticatedError("missing or invalid bearer token") from None
+    # Compared by `BearerTokens` as any other, in constant time and against the tokens now in the file.
     return f"Bearer {password.decode('utf-8', 'surrogateescape')}"

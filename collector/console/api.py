@@ -11,6 +11,7 @@ from collector.runs.database import RunsDatabase
 from collector.runs.queries import of_trace, page_of
 from scorers.quoting import json_line
 
+# Fewer digits would be the beginning of too many traces to mean one.
 _TRACE_ID: Final = re.compile(r"[0-9a-f]{4,32}")
 
 

@@ -93,6 +93,7 @@ class Console:
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        # Before the path is looked at: without a token not even the static files are served.
         reply = self._refusal(scope, headers)
         if reply is None and scope["path"] == "/console/events":
             if self._live.streams < MAX_STREAMS:
@@ -133,6 +134,7 @@ class Console:
             if self._store is None:
                 return self._message(request, 404, "Runs are not stored", "The configuration says runs: off.", is_json)
             context = self._context(request, self._store)
+            # On a thread, since SQLite and templates block; a few, since they share the interpreter with the scoring.
             async with self._turns:
                 return await asyncio.to_thread(_page, context)
         except BadQueryError as error:
@@ -180,6 +182,8 @@ def _tried(context: Context) -> Reply:
 
 def _is_own_form(headers: Mapping[str, str]) -> bool:
     """Whether a form comes from a page of ours: browsers send what they were told on any site along with it."""
+    # Both headers, since older browsers send no Sec-Fetch-Site: a form of another site comes with the password that
+    # the browser remembers.
     origin = headers.get("origin")
     return headers.get("sec-fetch-site", "same-origin") == "same-origin" and (
         origin is None or urlsplit(origin).netloc == headers.get("host")

@@ -134,5 +134,6 @@ def lanes(calls: Sequence[Mapping[str, Any]]) -> Lanes:
             free_at.append(0)
         free_at[lane] = end
         place, long = (start - begin) / max(1, length) * 100, (end - start) / max(1, length) * 100
+        # Of some width at least: a call of no length would not be seen.
         bars.append(Bar(call, lane, round(place, 2), round(max(long, 0.4), 2)))
     return Lanes(bars, len(free_at), length, len(calls) - len(shown))

@@ -116,10 +116,12 @@ def _row(name: str, before: Counted, after: Counted) -> Row:
 def _steps(database: RunsDatabase, sides: tuple[Filter, Filter], total: Row) -> list[Step]:
     """What goes wrong more often than before: the largest increases first."""
     found = [{(one.rule, one.reason): one for one in reasons(database, side, _MAX_REASONS)} for side in sides]
+    # Of the scored runs: no reason is known of one that no rule matches.
     scored = [max(0, one.total - one.no_rule) for one in (total.before, total.after)]
     steps = []
     for rule, reason in {**found[0], **found[1]}:
         sides_of = [one.get((rule, reason)) for one in found]
+        # Runs of a reason are estimated from the sample, and may come out above the exact count.
         hits = [min(runs, round(one.runs)) if one else 0 for one, runs in zip(sides_of, scored, strict=True)]
         shares = [wilson(hit, runs) for hit, runs in zip(hits, scored, strict=True)]
         examples = [one.trace if one else None for one in sides_of]

@@ -48,6 +48,7 @@ class LiveEvents:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), _LOOK)
             now, latest = loop.time(), self._generation()
+            # Looked at, not told: the store's thread need not know of pages, and many writes are one event.
             if latest != seen or now - quiet_since > _SIGN_OF_LIFE:
                 event = b"event: stored\ndata: %d\n\n" % latest if latest != seen else b": still here\n\n"
                 seen, quiet_since = latest, now

@@ -84,6 +84,7 @@ def _rules(
         slots[rule][at] = counted
     rows = []
     for rule, counted_at in slots.items():
+        # The empty name is that of runs without a rule.
         if rule:
             counted = _sum(counted_at.values())
             now, earlier = accuracy(counted), accuracy(before.get((rule,), Counted()))

@@ -83,6 +83,7 @@ def filter_of(query: Mapping[str, str], now: float, others: Iterable[str] = ()) 
             dimensions[name] = value
         elif name not in _OTHER and name not in others:
             known = [*FILTERS, *DIMENSIONS, *_OTHER]
+            # Refused, not ignored: a filter with a typing mistake would show all runs as if they fitted.
             raise BadQueryError(f"unknown field {shorten(name)}{nearest(name, known)}; there are {', '.join(known)}")
     since = _moment(query, "since", now)
     if "range" in query:
@@ -108,6 +109,7 @@ def _moment(query: Mapping[str, str], name: str, now: float) -> float | None:
             moment = read(text)
         except (ValueError, OverflowError):
             continue
+        # Neither NaN nor infinite, nor so far away that no date can be made of it.
         if abs(moment - now) < 1e11:
             return moment
     raise BadQueryError(f"{name} must be seconds of Unix time, or a date such as 2026-11-22T08:00:00Z")
@@ -129,6 +131,7 @@ def number(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name)
     if text is None:
         return None
+    # SQLite takes integers of 64 bits.
     if not text.isdecimal() or len(text) > 18:
         raise BadQueryError(f"{name} must be a number")
     return int(text)

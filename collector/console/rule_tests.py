@@ -47,6 +47,7 @@ def _call(call: Mapping[str, Any]) -> Any:
     plain = call["status"] != "error" and call["executed"]
     if plain and call["arguments"] is None:
         return call["name"]
+    # A tool with one of these names would be read as a key of the long form.
     if plain and call["name"] not in ("tool", "parallel", "arguments", "status", "executed"):
         return {call["name"]: call["arguments"]}
     found: dict[str, Any] = {"tool": call["name"]}

@@ -47,6 +47,7 @@ def try_rules(database: RunsDatabase, text: str) -> Tried:
     """Score the latest stored runs by these rules. Raises ConfigError where they are none."""
     if len(text.encode()) > MAX_BYTES:
         raise ConfigError(f"more than {MAX_BYTES} bytes")
+    # A file, so that the pad refuses what a reload refuses, in the same words and with the same lines.
     with tempfile.TemporaryDirectory(prefix="rightcall-pad-") as folder:
         path = Path(folder) / "rules.yaml"
         path.write_text(text, "utf-8")
@@ -56,8 +57,10 @@ def try_rules(database: RunsDatabase, text: str) -> Tried:
             raise ConfigError(str(error).replace(f"{folder}/", "")) from None
     until, tried, changed = time.monotonic() + MAX_SECONDS, 0, list[Changed]()
     for row in latest(database, Filter({"scope": "run"}), MAX_RUNS):
+        # Between runs: one evaluation is limited by its work.
         if time.monotonic() > until:
             return Tried(tried, changed, cut_short=True)
+        # Of a run that was cut any verdict would be one on its beginning.
         if row["cut"] or row["shadow"]:
             continue
         tried += 1

@@ -60,6 +60,7 @@ async def _demo(seconds: float | None) -> int:
     traffic.start()
     with _screen(scoreboard):
         await service.run()
+        # Before the shutdown, and not on the event loop: the run that is being sent needs the receiver to answer.
         await asyncio.to_thread(traffic.stop)
         await service.shutdown()
     Console().print(scoreboard.render())

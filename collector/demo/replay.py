@@ -90,6 +90,7 @@ def replay(
     def ended_span(attributes: Mapping[str, Any], scope: InstrumentationScope, span: ProtoSpan) -> ReadableSpan:
         own = {key: with_fault(value) for key, value in _attributes(span.attributes).items()}
         if not span.parent_span_id:
+            # At the root, as an application would set it: the frameworks know of no route.
             own["rightcall.route"] = recording.route
         return ReadableSpan(
             with_fault(span.name),
@@ -98,6 +99,7 @@ def replay(
             Resource(attributes),
             own,
             [Event(event.name, _attributes(event.attributes), event.time_unix_nano + shift) for event in span.events],
+            # In OTLP 0 is "unspecified" and 1 "internal", with which the numbers of the SDK begin.
             kind=SpanKind(max(0, span.kind - 1)),
             status=Status(StatusCode(span.status.code), span.status.message or None),
             start_time=span.start_time_unix_nano + shift,
