@@ -12,6 +12,7 @@ from typing import BinaryIO
 def read_regular_file(path: Path, max_bytes: int) -> bytes:
     """Returns a file's content without waiting. Raises OSError, also for what is no regular file (a pipe) or is larger."""
     with open(path, "rb", opener=_without_waiting) as file:
+        # Asked of the open file: a path may lead elsewhere by the time it is opened.
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
         return _content(file, max_bytes)
@@ -24,6 +25,7 @@ def read_file(path: Path, max_bytes: int) -> bytes:
 
 
 def _content(file: BinaryIO, max_bytes: int) -> bytes:
+    # Not by the size it says it has: a file may grow while it is read, and a pipe has none.
     content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise OSError(errno.EFBIG, f"larger than {max_bytes >> 20} MiB", file.name)

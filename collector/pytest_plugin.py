@@ -63,6 +63,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
     """Put what the test asserted of runs into its report, before that is made."""
+    # Looked up, not imported: where nothing has imported it, no test has asserted anything.
     testing = sys.modules.get("collector.testing")
     if testing is not None and call.when == "call":
         item.user_properties += [(_PROPERTY, "\t".join(one)) for one in testing.take_asserted()]

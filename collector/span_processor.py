@@ -72,13 +72,16 @@ class ScoringSpanProcessor(SpanProcessor):
     def __init__(self, rules: str | Path, *, logger_provider: LoggerProvider | None = None) -> None:
         self._rules, self._logger_provider = load_rules(rule_paths([Path(rules)])), logger_provider
         self._start()
+        # A weak reference, because what is registered there stays for good, and would keep each processor alive.
         if hasattr(os, "register_at_fork"):  # no thread survives a fork
             restart = weakref.WeakMethod(self._start)
             os.register_at_fork(after_in_child=lambda: (start := restart()) and start())
 
     def _start(self) -> None:
+        # In a child of a fork, too: the copied queue may be locked by a thread that the child does not have.
         self._queue = _Queue()
         work = _Worker(self._queue, self._rules, self._logger_provider).work
+        # A daemon: an agent that ends without `shutdown` must not wait for it.
         self._thread = threading.Thread(target=work, name="rightcall", daemon=True)
         self._thread.start()
 
@@ -120,6 +123,7 @@ class _Queue:
         self._closed = False
 
     def put(self, span: ReadableSpan) -> None:
+        # Before the lock: meanwhile other threads of the agent end their spans.
         size = _size(span)
         with self._changed:
             if self._closed:
@@ -143,6 +147,7 @@ class _Queue:
             return taken
 
     def _is_urgent(self) -> bool:
+        # Half, so that there is room for what ends until the thread gets its turn.
         half_full = 2 * len(self._spans) >= MAX_QUEUED_SPANS or 2 * self._bytes >= MAX_QUEUED_BYTES
         return self._closed or self._flushes > self._flushed or half_full
 
@@ -152,6 +157,7 @@ class _Queue:
             if self._closed:
                 return True
             self._flushes += 1
+            # What other threads ask for later gets later numbers, and does not prolong this wait.
             number = self._flushes
             self._changed.notify_all()
             return self._changed.wait_for(lambda: self._flushed >= number, seconds)
@@ -204,6 +210,7 @@ class _Worker:
     def _score(self, taken: _Taken) -> None:
         if taken.dropped:
             _log.warning("%d spans ended faster than they were scored; their runs get no verdict", taken.dropped)
+        # A dict keeps the order, in which the oldest are forgotten.
         self._torn |= dict.fromkeys(taken.torn)
         while len(self._torn) > _MAX_TORN:
             del self._torn[next(iter(self._torn))]
@@ -216,14 +223,17 @@ class _Worker:
         self._emit()
 
     def _emit(self) -> None:
+        # Emptied in place: the pipeline has its `append`.
         verdicts, self._verdicts[:] = list(self._verdicts), []
         for verdict in verdicts:
+            # A run that lacks spans which were dropped here would be scored by what is left of it.
             if int.from_bytes(verdict.run.trace_id, "big") in self._torn:
                 continue
             for event in evaluation_events(verdict, SYSTEM_CLOCK.wall_ns()):
                 self._known_logger().emit(_record(logs_pb2.LogRecord.FromString(event)))
 
     def _known_logger(self) -> Logger:
+        # At the first event and not before: the application may set its logger provider after this processor.
         if self._logger is None:
             provider = self._logger_provider or get_logger_provider()
             if not isinstance(provider, sdk_logs.LoggerProvider):

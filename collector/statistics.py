@@ -49,6 +49,7 @@ def _log_hypergeometric(k: int, first: int, second: int, total: int) -> float:
 
 
 def _log_choose(n: int, k: int) -> float:
+    # In logarithms: binomials of a few thousand are beyond the range of a float.
     return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 

@@ -57,6 +57,7 @@ class RecordedRuns(Sequence[Run]):
 
     def _rebuilt(self) -> list[Run]:
         if self._read != len(self._spans):
+            # A copy, since other threads may end spans while it is read. `_read` then says how many it had.
             spans = list(self._spans)
             request = encode_spans(spans).SerializeToString()
             self._runs = [verdict.run for verdict in score_requests([("spans", "traces", request)], _NO_RULES)]
@@ -91,12 +92,14 @@ def record_runs(provider: TracerProvider | None = None) -> Iterator[RecordedRuns
     try:
         yield RecordedRuns(spans)
     finally:
+        # By identity: two recordings of the same spans are equal. A new list, since a span may end on another thread.
         recorder.open = [other for other in recorder.open if other is not spans]
 
 
 def _global_provider() -> TracerProvider:
     provider = trace.get_tracer_provider()
     if isinstance(provider, trace.ProxyTracerProvider):
+        # Only the first call in a process counts, and another thread may have made it: so the provider is read again.
         trace.set_tracer_provider(TracerProvider())
         provider = trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):
@@ -125,6 +128,7 @@ def assert_run(run: Run, *, rules: str | Path) -> None:
     A run that no rule matches, or about which too little was recorded, is no pass. Raises ConfigError for invalid rules.
     """
     __tracebackhide__ = True
+    # With the times of the files, so that rules edited between two runs in one process are loaded again.
     loaded = _load(tuple((path, path.stat().st_mtime_ns) for path in rule_paths([Path(rules)])))
     verdict = verdict_of_run(run, loaded.set)
     _asserted.append(_as_asserted(verdict))

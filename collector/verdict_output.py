@@ -74,6 +74,7 @@ class VerdictOutput:
         if judgement is not None:
             events, attributes = self._results.events([judgement], resource), judged_attributes(judgement)
             self._counter.count(judgement)
+        # Also where there is no judgement: held results wait for the number of them, not for their content.
         self._hold_queue.add_judgement(export, events, attributes, self._clock.now(), awaited=awaited)
 
     def flush(self, now: float) -> None:

@@ -41,6 +41,7 @@ class RotatingFile:
 
     def _open(self) -> None:
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        # A crash may have left half a line, which the next one would continue.
         self._size = _complete(self._file)
         os.ftruncate(self._file, self._size)
 
@@ -53,6 +54,7 @@ class RotatingFile:
             while written < len(line):
                 written += os.write(self._file, line[written:])
         except OSError:
+            # A disk that fills in the middle of a line: what was written of it would become a part of the next one.
             os.ftruncate(self._file, self._size)
             raise
         self._size += len(line)

@@ -34,10 +34,12 @@ class KafkaTransport:
         kafka = import_kafka("exporters.kafka")
         self._config, self._topics = config, {"traces": config.traces, "logs": config.logs}
         settings = config.librdkafka() | {
+            # librdkafka repeats by itself what a broker did not confirm: this way neither twice nor out of order.
             "enable.idempotence": True,
             "error_cb": client_errors("exporters.kafka"),
         }
         settings.setdefault("linger.ms", 5)
+        # Given up when we give up: otherwise it would go on trying beside our own next attempt.
         settings.setdefault("message.timeout.ms", int(config.timeout * 1000))
         try:
             self._producer = kafka.Producer(settings)
@@ -64,6 +66,7 @@ class KafkaTransport:
             def delivered(error: Any, _: Any, items: int = items) -> None:
                 answers.append((error, items))
 
+            # Without a key, items of no trace are spread over the partitions.
             self._produce(topic.topic, value, trace_id.hex() or None, delivered)
         until = time.monotonic() + self._config.timeout + 1.0
         while len(answers) < len(messages) and time.monotonic() < until:

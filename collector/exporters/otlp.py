@@ -57,6 +57,7 @@ class GrpcTransport:
         else:
             credentials = grpc.ssl_channel_credentials(*_pem_files(config, place))
             self._channel = grpc.aio.secure_channel(config.endpoint, credentials, options, compression)
+        # Without serializers: what leaves is bytes already, and the answer is read by `status`.
         self._calls: dict[Signal, Any] = {
             signal: self._channel.unary_unary(path, None, None) for signal, path in _METHODS.items()
         }
@@ -82,6 +83,7 @@ def _grpc_failure(error: grpc.aio.AioRpcError, signal: Signal) -> DeliveryError:
     details = next((value for key, value in trailers if key == _DETAILS), b"")
     retry_after = status.retry_delay(details)
     code = error.code()
+    # OTLP: RESOURCE_EXHAUSTED may be retried only where RetryInfo says that the server can recover.
     overloaded = code is grpc.StatusCode.RESOURCE_EXHAUSTED and retry_after is not None
     message = f"{code.name}: {shorten(error.details() or '', status.MAX_REASON)}"
     if code is grpc.StatusCode.UNIMPLEMENTED:
@@ -109,6 +111,7 @@ class HttpTransport:
         import httpx  # noqa: PLC0415 - tens of megabytes that a gRPC exporter does not need
 
         self._http, self._clock = httpx, clock
+        # Proxies and .netrc of the environment are not meant for this backend.
         self._client = httpx.AsyncClient(verify=_client_context(config, place), timeout=config.timeout, trust_env=False)
         self._timeout, alone = config.timeout, signal is not None
         self._urls = {name: signal_url(config.endpoint, name, of_one_signal=alone) for name in _METHODS}
@@ -139,6 +142,7 @@ class HttpTransport:
         async with self._client.stream("POST", url, content=body, headers=self._headers) as response:
             if response.is_success:
                 return status.rejected_items(request.signal, await _answer(response))
+            # Of an error nothing but status and headers is used, so its body, of whatever size, is never read.
             retryable = response.status_code in status.RETRYABLE_HTTP
             retry_after = status.retry_after(response.headers.get("retry-after"), self._clock.wall_ns() / 1e9)
             message = f"HTTP {response.status_code} from {shown_endpoint(url)}"
@@ -160,6 +164,7 @@ class HttpTransport:
 
 async def _answer(response: httpx.Response) -> bytes:
     """Returns the body as sent. Raises DeliveryError beyond `MAX_ANSWER_BYTES`: no OTLP backend answers that."""
+    # Raw, so that an answer that is compressed all the same is not expanded.
     body, parts = b"", cast("AsyncGenerator[bytes]", response.aiter_raw())
     async with contextlib.aclosing(parts):
         async for part in parts:

@@ -40,6 +40,7 @@ class Reservation:
     def settle(self, tokens: int) -> None:
         """Replace the reserved tokens by those that were used."""
         for window, number in self.windows:
+            # A window that is over takes nothing back: its successor must not get what it never had.
             if window.number == number:
                 window.tokens += tokens - self.tokens
         self.tokens = tokens

@@ -54,6 +54,7 @@ class Circuit:
         """Returns whether to send a request now. If so, ``succeeded``, ``failed`` or ``released`` must follow."""
         if self.state is CircuitState.OPEN and now >= self._until:
             self._step(CircuitEvent.COOLED)
+        # One probe at a time: a judge that is barely back must not get all that waits for it.
         if self.state is CircuitState.HALF_OPEN and not self._probing:
             self._probing = True
             return True
@@ -69,6 +70,7 @@ class Circuit:
         self._failures += 1
         if self.state is CircuitState.CLOSED and self._failures < self._config.failures:
             return
+        # Requests that were sent before it opened may fail later: they do not prolong the pause.
         if self.state is not CircuitState.OPEN:
             self._until = now + self._config.cool_down
         self._step(CircuitEvent.FAILED)

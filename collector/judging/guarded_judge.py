@@ -60,6 +60,7 @@ class GuardedJudge:
 
         Raises JudgeError if the judge failed, LimitError if it may not be asked.
         """
+        # Before budget and circuit: a known answer costs nothing, and a judge that is down takes nothing from it.
         key = digest(self._judge.identity, request)
         if (cached := self._cache.get(key)) is not None:
             self._telemetry.child(self._telemetry.judge_cache_hits, rule).inc()
@@ -70,7 +71,9 @@ class GuardedJudge:
             repair = replace(request, user=request.user + _REPAIR.format(problem=problem))
             failure = JudgeError("invalid", str(problem))
         try:
+            # Cached under the question as it was first asked: asked again, it gets the repaired answer at once.
             return await self._ask_and_parse(repair, request, rule, key)
+        # What is over the limit is only the repair. The judge was asked, and its answer could not be used.
         except LimitError:
             raise failure from None
         except AnswerError as problem:
@@ -124,6 +127,7 @@ class GuardedJudge:
         reservation = self._budget.reserve(max_tokens, self._clock.wall_ns() / 1e9)
         if reservation is None:
             raise failure or LimitError("budget")
+        # Last of all checks: it may choose this request as the probe, which then has to be sent.
         if not self._circuit.admits(self._clock.now()):
             reservation.cancel()
             raise failure or JudgeError("circuit_open", "too many failures in a row; the judge was not asked")
@@ -135,8 +139,10 @@ class GuardedJudge:
         try:
             answer = await self._judge.ask(request)
         except JudgeError as error:
+            # Otherwise the reservation stays: a request that failed late may have used all of its tokens.
             if not error.charged:
                 reservation.settle(0)
+            # An endpoint that refuses a schema works: this is neither a success nor a failure.
             if error.reason == "unsupported":
                 self._circuit.released()
             else:

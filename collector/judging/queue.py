@@ -112,6 +112,7 @@ class JudgeQueue:
         await asyncio.gather(*workers, return_exceptions=True)
         self._skip_queued("shutdown")
         if self._judge is not None:
+            # Taken before the await, so that a second shutdown closes nothing.
             judge, self._judge = self._judge, None
             await judge.close()
 
@@ -137,6 +138,7 @@ class JudgeQueue:
         """
         submitted = 0
         for judge in verdict.judges:
+            # Before anything else: only what was to be judged is counted as skipped.
             if not is_sampled(verdict, judge):
                 continue
             reason = not_judgeable(verdict) or self._not_accepting(size)
@@ -182,6 +184,7 @@ class JudgeQueue:
         except LimitError as limit:
             self._skip(job, limit.reason)
         except asyncio.CancelledError:
+            # Spans may be held for this judgement: whoever waits has to be told that there will be none.
             self._skip(job, "shutdown")
             raise
         except JudgeError as error:

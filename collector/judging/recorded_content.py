@@ -92,6 +92,7 @@ def _first_request(span: Span, genai_span: GenAISpan) -> Any:
 
 
 def _bounded_output(value: object) -> object:
+    # Text may be cut. What looks like JSON may not: half of it cannot be parsed.
     if type(value) is str and value[:1] not in ("{", "["):
         return value[:MAX_OUTPUT]
     return value if _size(value) <= MAX_OUTPUT else None
@@ -110,6 +111,7 @@ def _bounded_definitions(value: object) -> object:
 def _size(value: object) -> int:
     try:
         return len(value) if type(value) is str else len(repr(value))
+    # Nested too deeply, or a number of too many digits: it counts as too long.
     except (RecursionError, ValueError):
         return MAX_TOOL_DEFINITIONS + 1
 

@@ -103,6 +103,8 @@ class KafkaReceiver:
             "auto.offset.reset": self._config.initial_offset,
             "error_cb": client_errors("receivers.kafka"),
         }
+        # Cooperative: partitions that stay are not revoked, so their open traces are kept.
+        # In the newer protocol the brokers assign, and librdkafka refuses the setting.
         if self._config.properties.get("group.protocol") != "consumer":
             settings["partition.assignment.strategy"] = "cooperative-sticky"
         settings.setdefault("fetch.max.bytes", self._max_buffered)
@@ -139,6 +141,7 @@ class KafkaReceiver:
         due = time.monotonic()
         while not self._stopping.is_set():
             try:
+                # Also while paused: whoever does not poll is put out of the group.
                 self._hand_over(consumer.consume(1 if self._paused else _BATCH, _POLL))
                 self._pause_or_resume(consumer)
                 self._commit_delivered(consumer)
@@ -180,6 +183,7 @@ class KafkaReceiver:
                     partition, checkpoint = self._to_commit.get_nowait()
                 except queue.Empty:
                     break
+                # It may have left and come back meanwhile: a checkpoint of its earlier stay is of no use.
                 if self._owned.get(partition.number) is partition:
                     latest[partition.number] = partition, checkpoint
             self._commit(consumer, latest.values())
@@ -249,6 +253,7 @@ class KafkaReceiver:
         self._commit(consumer, self._leave(revoked))
 
     def _on_lost(self, _: Consumer, lost: list[Any]) -> None:
+        # Nothing is committed: another consumer may have gone further already.
         self._leave(lost)
 
     def _leave(self, positions: Iterable[Any]) -> list[tuple[Partition, Checkpoint]]:
@@ -256,11 +261,13 @@ class KafkaReceiver:
         left = [partition for position in positions if (partition := self._owned.pop(position.partition, None))]
         if not left:
             return []
+        # librdkafka gives the partitions away when the callback returns, so it has to wait until they are let go.
         return asyncio.run_coroutine_threadsafe(self._let_go(left), self._loop).result()
 
     # ---- in the event loop
 
     async def _let_go(self, left: Iterable[Partition]) -> list[tuple[Partition, Checkpoint]]:
+        # Between two messages: none of them is half taken when its partition goes.
         async with self._turn:
             self._pipeline.flush()
             checkpoints = []
@@ -283,6 +290,7 @@ class KafkaReceiver:
     async def _checkpoint_forever(self) -> None:
         while True:
             await asyncio.sleep(self._interval)
+            # Before `_are_delivered` takes its mark: all results of what counts as finished here are queued by then.
             found = [(part, part.checkpoint(self._loop.time())) for part in self._offsets.partitions]
             if await self._are_delivered(float("inf")):
                 for partition, checkpoint in found:
@@ -305,6 +313,7 @@ class KafkaReceiver:
         while not partition.revoked:
             try:
                 async with self._turn:
+                    # It may have gone while this waited for its turn.
                     if not partition.revoked:
                         await self._take_once(partition, message)
                         partition.done(_offset(message))
@@ -327,6 +336,7 @@ class KafkaReceiver:
             if self._config.traces.encoding == "otlp_json":
                 room.add(json.cost(value))
                 value = await asyncio.to_thread(json.to_protobuf, "traces", value)
+            # Read a second time: only for its ids, or for the traces that were not finished.
             if offset < partition.begun.taken:
                 found = trace_ids(value)
                 if offset < partition.begun.offset:

@@ -52,9 +52,12 @@ class OtlpGrpcReceiver:
         """Listen. Raises ConfigError if the address cannot be used."""
         options = [
             ("grpc.max_receive_message_length", self._limit),
+            # gRPC would decompress before anything can be counted. So
+            # `_read` does it, step by step and within the room.
             ("grpc.per_message_decompression", 0),
             ("grpc.max_concurrent_streams", self._config.max_concurrent_streams),
             ("grpc.max_allowed_incoming_connections", self._config.max_connections),
+            # Between these two gRPC refuses calls at random. Equal, they are one limit.
             ("grpc.max_metadata_size", _MAX_METADATA),
             ("grpc.absolute_max_metadata_size", _MAX_METADATA),
             ("grpc.server_handshake_timeout_ms", 10_000),
@@ -96,12 +99,14 @@ class OtlpGrpcReceiver:
     def _handler(self, signal: Signal) -> Callable[[Any, grpc.aio.ServicerContext[Any, Any]], Awaitable[bytes]]:
         async def export(_: Any, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
             try:
+                # Before anything else: a sender without a token takes no room, and learns nothing about the load.
                 self._tokens.check(_authorization(context))
                 with self._intake.reservation() as room:
                     rejected = await self._intake.take(signal, await self._read(context, room), "grpc")
             except CollectorError as error:
                 self._intake.refuse("grpc", error)
                 await context.abort(status.grpc_code(error), str(error), _trailers(error))
+            # No bytes at all are OTLP's answer for complete success.
             return status.partial_success(signal, rejected) if rejected else b""
 
         return export
@@ -122,6 +127,7 @@ class OtlpGrpcReceiver:
             async with timeout:
                 message: Any = await context.read()
         except TimeoutError:
+            # `give_up_unfinished` empties the set: then the deadline was moved, and the sender was not slow.
             if timeout not in self._unfinished:
                 raise RefusedError("memory limit reached, retry later") from None
             raise TooSlowError(f"the message did not arrive in {self._config.read_timeout:g} s") from None
@@ -130,6 +136,7 @@ class OtlpGrpcReceiver:
         if not isinstance(message, bytes):
             raise DecodeError("the call ended without a message")
         room.add(len(message))
+        # With decompression off, gRPC hands on the bytes and not the flag that says whether they are compressed.
         if not message.startswith(_COMPRESSED):
             return message
         if len(message) < _OFF_LOOP:

@@ -64,6 +64,7 @@ class OtlpHttpReceiver(HttpServer):
     async def _take(
         self, scope: Scope, headers: dict[bytes, str], content_type: str, receive: Receive
     ) -> Callable[[bool], bytes]:
+        # All that the head can tell is checked before a byte of the body is read.
         signal = _PATHS.get(scope["path"])
         if signal is None:
             raise UnsupportedError(f"no such path; OTLP is at {', '.join(_PATHS)}", 404)
@@ -95,6 +96,7 @@ class OtlpHttpReceiver(HttpServer):
         """Returns the body as sent. Stops reading at the size limit, at the time limit, and where there is no room."""
         too_large = TooLargeError(f"the body is larger than {self._config.max_request_body_size_mib} MiB")
         length = headers.get(b"content-length", "")
+        # Without a length, as in chunked bodies, the loop below finds out.
         if length.isdigit():
             if int(length) > self._limit:
                 raise too_large
@@ -107,6 +109,8 @@ class OtlpHttpReceiver(HttpServer):
                     if message["type"] == "http.disconnect":
                         raise DecodeError("the sender closed the connection before the end of the body")
                     part = message.get("body", b"")
+                    # As it arrives, not as it is announced: whoever announces
+                    # large bodies and sends nothing would shut out all others.
                     room.add(len(part))
                     more = message.get("more_body", False)
                     if body.tell() + len(part) > self._limit:
@@ -126,6 +130,7 @@ async def _unzip(body: bytes, limit: int, room: Reservation) -> bytes:
     """Decompress inline what is small when decompressed, otherwise in a thread, so that it does not block other requests."""
     if len(body) <= _INLINE_GZIP:
         try:
+            # Room is reserved afterwards: if it turns out large, the thread begins anew and reserves all of it.
             plain = gunzip(body, min(limit, _INLINE_GZIP), lambda _: None)
         except TooLargeError:
             pass  # from the start again, with the real limit
@@ -139,5 +144,6 @@ def _headers(error: CollectorError) -> tuple[tuple[bytes, bytes], ...]:
     if isinstance(error, UnauthenticatedError):
         return ((b"www-authenticate", b"Bearer"),)
     if error.retry_after is not None:
+        # The header has whole seconds, and 0 would ask for an attempt at once.
         return ((b"retry-after", str(max(1, round(error.retry_after))).encode()),)
     return ()

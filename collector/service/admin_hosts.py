@@ -14,6 +14,7 @@ from ipaddress import ip_address
 def is_own_host(header: str, names: Sequence[str]) -> bool:
     """Whether a ``Host`` header has an IP address, a name without a dot such as localhost, or one that fits a glob."""
     host, colon, port = header.lower().rpartition(":")
+    # An IPv6 address without a port, such as `[::1]`, has colons of its own.
     if not colon or not port.isdigit():
         host = header.lower()
     host = host.removesuffix(".")

@@ -56,6 +56,7 @@ class Admission:
 
     async def take(self, signal: Signal, request: bytes, transport: str) -> Rejected:
         """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""
+        # Asked again: since the reservation the body has taken its time, and the limits may be reached by now.
         self._admit()
         try:
             parts = await _structure(request)
@@ -69,6 +70,7 @@ class Admission:
     async def take_message(self, request: bytes, origin: Origin) -> Rejected:
         """Take one message of a topic. Raises CollectorError."""
         self._admit()
+        # Not waited for: the topic has the message until its offset is committed.
         parts = await _structure(request)
         return await self._turns.take(self._pipeline.receive_in_steps("traces", parts, "kafka", origin), parts.cost)
 

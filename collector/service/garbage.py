@@ -25,6 +25,7 @@ def tune() -> None:
 
 def freeze_survivors() -> None:
     """Freeze what survived, if that is worth it. Call it often: it takes microseconds."""
+    # The second condition: where `tune` was not called, this is part of a program that collects in its own way.
     if gc.get_count()[1] >= _SURVIVED and gc.get_threshold()[1] == _NEVER:
         gc.freeze()
 
@@ -34,6 +35,7 @@ def give_back() -> None:
     gc.unfreeze()
     gc.collect()
     gc.freeze()
+    # The limiter looks at resident memory: what the allocator keeps for later counts as used there.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc; other C libraries return it by themselves
     if trim is not None:
         trim(0)

@@ -50,6 +50,7 @@ class AdminServer(HttpServer):
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         path = scope["path"]
+        # Before the name is looked at: probes ask by an address or by any name, and these answers tell nothing.
         if path == "/livez":
             await respond(send, 200, b"ok\n", "text/plain")
         elif path == "/readyz":

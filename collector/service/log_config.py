@@ -43,6 +43,7 @@ class RepeatLimit(logging.Filter):
             self._passed[statement] = since, count + 1
             return count < _MOST
         self._passed[statement] = record.created, 1
+        # The text is made now: the arguments belong to the message as it was, without the count.
         if count > _MOST:
             record.msg, record.args = f"{record.getMessage()}; {count - _MOST} more since the last such line", ()
         return True

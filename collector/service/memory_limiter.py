@@ -70,6 +70,7 @@ class MemoryLimiter:
         if now >= self._next_check:
             self._next_check = now + self._interval
             self._used = self._resident()
+            # Garbage and freed pages are resident until they are given back: that is tried before anybody is refused.
             if self._used > self._soft and now >= self._next_relief:
                 self._next_relief = now + _RELIEF
                 self._relieve()

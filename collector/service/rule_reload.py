@@ -26,6 +26,7 @@ class RuleReload:
 
     def __init__(self, config: Config, telemetry: Telemetry, tracing: SelfTracing) -> None:
         self._config, self._telemetry, self._tracing = config, telemetry, tracing
+        # Looked at before the files are read, so that a change in between is seen the next time.
         self._versions = _versions(config.rules)
         self._asked = asyncio.Event()
         self._rules: LoadedRules | None = None
@@ -52,6 +53,7 @@ class RuleReload:
             self._asked.clear()
             versions = await asyncio.to_thread(_versions, self._config.rules)
             if asked or versions != self._versions:
+                # Kept for rules that are refused, too: a mistake is reported once, not every two seconds.
                 self._versions = versions
                 await self._reload(use)
 
@@ -60,6 +62,7 @@ class RuleReload:
             with self._tracing.span("reload rules"):
                 rules = self._published(await asyncio.to_thread(self._read, _GiveWay()))
                 use(rules)
+                # Freeing 10,000 rules at once would hold the interpreter: they are let go one by one, on the thread.
                 replaced = list(self._rules.set.rules) if self._rules is not None else []
                 self._rules = rules
                 await asyncio.to_thread(let_go, replaced, _GiveWay())

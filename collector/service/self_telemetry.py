@@ -64,6 +64,7 @@ class SelfTelemetry:
         task, self._task = self._task, None
         if task is None:
             return
+        # First the timer, then the last request: what was collected must not be collected by both.
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         try:

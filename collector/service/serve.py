@@ -54,6 +54,7 @@ async def start(service: Service) -> None:
             received.append(number)
             starting.cancel()
 
+    # Before the start is over: recovery may take long, and a signal must be able to end it.
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop, number)
     loop.add_signal_handler(signal.SIGHUP, service.reload)

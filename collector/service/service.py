@@ -192,6 +192,7 @@ class Service:
         While it recovers, health is answered and requests are refused, to be sent again.
         """
         parts = [*self._receivers, self.judge_queue, *self._exporters, *self._stores, *self._servers]
+        # Listeners open before recovery begins: probes are answered meanwhile, and senders are told to come again.
         self._intake.recovering = True
         try:
             with self._tracing.span("start"):
@@ -205,6 +206,7 @@ class Service:
         except BaseException:
             await self.shutdown()
             raise
+        # After recovery: of the traces that the spool brought back nothing is missing.
         if self._live:
             self.pipeline.ready()
         self._intake.recovering = False
@@ -232,10 +234,13 @@ class Service:
         """Release traces as they fall due, until ``stop``."""
         watcher = asyncio.create_task(self._rules.watch(self._use))
         while not self._stopping.is_set():
+            # Not longer: what arrives during the pause may be due before `advance` could know of it.
             pause = min(self.pipeline.advance(), _MAX_PAUSE)
             if self._runs is not None:
                 self._runs.advance()
             freeze_survivors()
+            # Partial messages are what no budget counts, so they are
+            # given up first. Beyond the hard limit traces go, too.
             if self._memory.short() and self.grpc is not None:
                 self.grpc.give_up_unfinished()
             if self._memory.exceeded():
@@ -267,13 +272,19 @@ class Service:
         ran, self.health.running = self.health.running, False
         with self._tracing.span("drain") as attributes:
             await _shut_down(self._receivers)
+            # Without one nothing comes back: what is open gets its verdict as it is.
             if self._spool is None:
                 self.pipeline.drain("shutdown")
             elif ran:
+                # With a spool nothing has to be scored by half: what does not
+                # settle in time goes on after the next start.
                 await self._settle()
                 self.pipeline.abandon()
+            # The judge before the exporters: what it still answers has to leave with them.
             await _shut_down([self.judge_queue])
             self.pipeline.flush()
+            # A request reaches the sending queue only once it is durable:
+            # before that, the exporters would find nothing to send.
             if self._spool is not None and ran:
                 with contextlib.suppress(CollectorError):
                     await self._spool.stored()
@@ -281,6 +292,7 @@ class Service:
             await _shut_down([*self._exporters, *self._stores])
             left = len(self._queue) + self._queue.dropped if self._queue is not None else 0
             attributes["rightcall.requests.left"] = left
+        # Last: health and metrics can be read for as long as anything is going on.
         await _shut_down(self._servers)
 
     async def _settle(self) -> None:

@@ -22,8 +22,11 @@ class Turns:
 
     async def take(self, steps: Steps, cost: int) -> Rejected:
         """Take all ``steps``. Raises RefusedError before the first if too much work waits, and what a step raises."""
+        # What comes while nothing waits is taken, however much it is:
+        # otherwise it would be refused each time it is sent.
         if self._waiting and self._waiting + cost > _MAX_WAITING:
             raise RefusedError("too many large requests at once", retry_after=5.0)
+        # Not behind the others: nearly all requests are done in one turn, and need not wait for the large ones.
         if (rejected := _turn(steps)) is not None:
             return rejected
         self._waiting += cost

@@ -28,10 +28,12 @@ class Backoff:
         ``elapsed`` is how many seconds the request has been failing for, ``retry_after`` the pause that the server asked
         for. There is no next attempt if retries are disabled, or if it would come after ``max_elapsed_time``.
         """
+        # Without jitter, all that failed together would try again together.
         jittered = self._interval * (0.5 + self._random())
         pause = jittered if retry_after is None else min(retry_after, MAX_RETRY_AFTER)
         if not self._config.enabled or elapsed + pause > self._max_elapsed_time:
             return None
+        # Not where a request is given up: that must not slow down the next one.
         self._interval = min(self._interval * 2, self._config.max_interval)
         return pause
 

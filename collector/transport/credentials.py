@@ -45,6 +45,7 @@ class WatchedFiles:
 
     def _look(self) -> list[tuple[int, int, int]]:
         try:
+            # With the inode: a secret that is swapped by a link may have the time and size of the old one.
             return [(stat.st_mtime_ns, stat.st_size, stat.st_ino) for stat in (path.stat() for path in self._paths)]
         except OSError:
             return []
@@ -75,6 +76,7 @@ def server_context(config: ServerTlsConfig) -> ssl.SSLContext:
 
 def load_certificate(context: ssl.SSLContext, config: ServerTlsConfig) -> None:
     """Use the certificate that is in the files now. Raises ConfigError."""
+    # OpenSSL opens the files by itself, whatever they are: a pipe or an endless file is refused here.
     read_file(config.cert_file, "tls.cert_file")
     read_file(config.key_file, "tls.key_file")
     try:

@@ -26,6 +26,7 @@ def gunzip(body: bytes, limit: int, reserve: Callable[[int], None]) -> bytes:
         while at < len(body):
             if unzip.eof:
                 unzip, members = zlib.decompressobj(_GZIP), members + 1
+                # Each member needs a decompressor of its own, however little there is in it.
                 if members > _MAX_MEMBERS:
                     raise TooLargeError(f"the gzip body has more than {_MAX_MEMBERS:,} members")
             rest, step = body[at : at + _CHUNK], b""

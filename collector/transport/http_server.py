@@ -156,6 +156,7 @@ async def _reload(context: ssl.SSLContext, tls: ServerTlsConfig) -> None:
     """Use replaced certificate files for new connections. A new ``client_ca_file`` is trusted in addition to the old one."""
     files = WatchedFiles([tls.cert_file, tls.key_file, tls.client_ca_file], tls.reload_interval, time.monotonic)
     while True:
+        # An interval of 0 must not become a loop without a pause.
         await asyncio.sleep(max(tls.reload_interval, 0.05))
         if files.changed():
             try:

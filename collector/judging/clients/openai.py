@@ -47,6 +47,7 @@ class OpenAIJudge:
         self._config, self._clock = config, clock
         self._schemas = Schemas()
         self._key_file = WatchedFiles([config.api_key_file], KEY_CHECK_INTERVAL, clock.now)
+        # Neither proxies nor redirects: a question holds what users said, and goes to the configured endpoint only.
         http = openai.DefaultAsyncHttpxClient(
             verify=_context(config),
             trust_env=False,
@@ -85,6 +86,7 @@ class OpenAIJudge:
                 raise JudgeError("unsupported", f"HTTP {error.status_code}", charged=False) from None
             raise _status_failure(error, self._clock.wall_ns() / 1e9) from None
         except (TimeoutError, openai.APITimeoutError) as error:
+            # Sent is as good as charged: the endpoint may have answered, and nobody was there to read it.
             raise JudgeError("timeout", "no answer in time", charged=not _never_connected(error)) from None
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
@@ -111,12 +113,14 @@ class OpenAIJudge:
             json_schema = {"name": "answer", "strict": True, "schema": strict(request.schema)}
             extra["response_format"] = {"type": "json_schema", "json_schema": json_schema}
         body = bytearray()
+        # Streamed, to stop at the limit: the client alone would read all of an answer, however long.
         async with self._client.chat.completions.with_streaming_response.create(
             model=self._config.model,
             messages=[{"role": "system", "content": request.system}, {"role": "user", "content": user}],
             extra_body=extra,
             extra_headers=self._headers,
         ) as response:
+            # The client would expand it while it is read, before its size could be known.
             if response.headers.get("content-encoding", "identity") != "identity":
                 raise JudgeError("invalid", "the answer is compressed, which was not asked for")
             async for chunk in response.iter_bytes():
@@ -146,6 +150,7 @@ async def _skip_error_body(response: Any) -> None:
 def _answer(body: bytes) -> JudgeAnswer:
     """Returns the text of a chat completion and its token count. Raises JudgeError if it is not one."""
     try:
+        # Not the decoder of the standard library, which lets halves of characters through.
         completion = JSONDecoder().decode(body.decode())
         text = completion["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError, RecursionError):

@@ -79,6 +79,7 @@ def strict(schema: Any) -> Any:
     if isinstance(schema, Mapping):
         changed = {key: strict(value) for key, value in schema.items()}
         if isinstance(schema.get("properties"), Mapping):
+            # OpenAI's strict mode asks for both.
             changed["additionalProperties"] = False
             changed["required"] = list(schema["properties"])
         return changed
