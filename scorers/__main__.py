@@ -28,6 +28,7 @@ def answer(line: str) -> str:
 
 def main() -> int:
     """Answer standard input line by line."""
+    # One line that is not UTF-8 must not end the answers to all others.
     sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
     for line in sys.stdin:
         if line.strip():

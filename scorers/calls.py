@@ -63,6 +63,7 @@ def arguments(call: Call) -> Mapping[str, Any]:
 
 def optional_arguments(call: Call) -> Mapping[str, Any] | None:
     """The arguments as an object, None if absent or null. Raises `TypeError` for any other value."""
+    # Null counts as absent here; systems that tell the two apart read `args` themselves.
     if call.args is ABSENT or call.args is None:
         return None
     if not isinstance(call.args, Mapping):

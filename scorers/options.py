@@ -30,6 +30,7 @@ class Choices:
 
     def mistake(self, value: object) -> str | None:
         """Returns what is wrong with a value, with the nearest of those there are; None if it is one of them."""
+        # None is an option that was not given.
         if value is None or value in self.values:
             return None
         return f"must be one of {', '.join(self.values)}, not {value!r:.100}{nearest(str(value), self.values)}"
@@ -38,6 +39,7 @@ class Choices:
 class Options(BaseModel):
     """Options of a system, under the names the original uses. Unknown options and wrong types are refused."""
 
+    # Strict: pydantic would otherwise take a quoted "true" or "3" for a boolean or a number.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, allow_inf_nan=False)
 
     def mistakes(self) -> Iterator[tuple[str, str]]:

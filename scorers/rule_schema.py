@@ -43,6 +43,7 @@ def _options(plugins: Mapping[str, Installed[Any]]) -> dict[str, type[Options]]:
     for name, installed in plugins.items():
         try:
             models[name] = installed.plugin.options
+        # Left out, not raised: the schema helps an editor, and `check` says what is wrong with the package.
         except PluginError:
             continue
     return models

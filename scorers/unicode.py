@@ -24,7 +24,7 @@ class JSONDecoder(json.JSONDecoder):
     def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
         """Returns the value that starts at ``idx``, and where it ends. Raises ValueError."""
         value, end = super().raw_decode(s, idx)
-        # Only an escape can bring a half in: the text itself was decoded. Walking every value would cost as much again.
+        # Only an escape can bring a half in, since the text itself was decoded: most values need no walk.
         return (valid_unicode(value) if "\\" in s and _has_half_pair(s) else value), end
 
 

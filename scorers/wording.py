@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 def nearest(word: str, known: Sequence[str]) -> str:
     """Returns ``; did you mean X?`` for the known word closest to this one, or an empty string."""
+    # Cut, since difflib's time grows with the product of the lengths.
     close = difflib.get_close_matches(word[:100], known, n=1, cutoff=0.6)
     return f"; did you mean {close[0]}?" if close else ""
 

@@ -48,6 +48,7 @@ def _check(options: argparse.Namespace) -> int:
     except ConfigError as error:
         write_lines(str(error), sys.stderr)
         return FAILED
+    # Warnings, and no failure: what is unusual may be meant.
     for place, doubt in config.exporters.doubts() if config else ():
         write_lines(f"warning: {options.config}: {place}: {doubt}", sys.stderr)
     write_lines(report, sys.stdout)
@@ -60,4 +61,5 @@ def _watched(rules: Sequence[_T]) -> Iterable[_T]:
     from rich.progress import track  # noqa: PLC0415
 
     console = Console(stderr=True)
+    # On stderr and on terminals alone, so that neither a report nor the log of a build has it.
     return track(rules, "Checking rules", console=console, transient=True, disable=not console.is_terminal)

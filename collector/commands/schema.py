@@ -23,6 +23,7 @@ def _schema(options: argparse.Namespace) -> int:
     from collector.scoring.plugins import find_plugins  # noqa: PLC0415
     from scorers.rule_schema import rule_schema  # noqa: PLC0415
 
+    # Editors then know the scorers and matchers of the packages that are installed here.
     find_plugins()
     schema = rule_schema() if options.what == "rules" else Config.model_json_schema()
     sys.stdout.write(f"{json.dumps(schema, indent=2)}\n")

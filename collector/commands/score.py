@@ -77,6 +77,7 @@ def _score(options: argparse.Namespace) -> int:
     from collector.telemetry.blind_spots import blind_spots, sentences  # noqa: PLC0415
     from collector.telemetry.metrics import Telemetry  # noqa: PLC0415
 
+    # Without a configured log Python writes warnings to stderr: one for each bad span of a large recording.
     if logging.lastResort is not None:
         logging.lastResort.addFilter(RepeatLimit())
     rules = load_rules(rule_paths(options.rules))
@@ -88,6 +89,7 @@ def _score(options: argparse.Namespace) -> int:
     for verdict in score_files(options.paths, rules, telemetry=telemetry):
         closest = closest_rule(verdict, rules.set.rules)
         rows.append(row_of(verdict) | ({"closest_rule": closest} if closest is not None else {}))
+    # Without rules nothing can be decided, so there --min-runs is about the runs that were found.
     gate = Gate(options.fail_on, options.min_runs, options.min_accuracy, options.fail_under, bool(options.rules))
     objections = gate.objections(tally(rows))
     sys.stdout.write(report.FORMATS[options.format](rows, objections))
@@ -95,6 +97,7 @@ def _score(options: argparse.Namespace) -> int:
         write_lines(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has", sys.stderr)
     if options.verbose:
         write_lines("\n".join(sentences(blind_spots(telemetry))), sys.stderr)
+    # On stderr, as the table and JSON lines have no place for them; a pipe still shows why the exit code is 1.
     for objection in objections:
         write_lines(f"rightcall score: not met: {objection}", sys.stderr)
     return FAILED if objections else SUCCESS

@@ -47,4 +47,5 @@ def json_reply(value: Mapping[str, Any], status: int = 200) -> Reply:
 
 def _listed(run: Mapping[str, Any]) -> dict[str, Any]:
     named = {**run, "trace_id": run["trace"], "span_id": run["span"], "shadow": bool(run["shadow"])}
+    # Numbers of rows are the store's own; `next` holds what a client needs of them.
     return {key: value for key, value in named.items() if key not in ("id", "trace", "span")}

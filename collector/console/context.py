@@ -36,6 +36,7 @@ class Context:
         """The period that the query names, else an hour of a collector that has seen no more, else a day."""
         if "range" in self.request.query:
             return self.request.query["range"]
+        # A day of a collector that has just started would be one point in an empty chart.
         first = first_counted(self.database)
         return "1h" if first is not None and self.request.now - first < RANGES["1h"] else "24h"
 

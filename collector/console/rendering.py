@@ -54,6 +54,7 @@ def page(template: str, status: int = 200, **values: Any) -> Reply:
 
 def _finalized(value: Any) -> Any:
     """What is written where a template names a value: of received text every character can be seen."""
+    # Escaping makes markup harmless, and leaves what reverses or hides text: `printable` shows it.
     if isinstance(value, str) and not isinstance(value, Markup):
         return printable(value)
     return "" if value is None else value
@@ -125,4 +126,5 @@ def _environment_of() -> Environment:
     return environment
 
 
+# Made once: it keeps the compiled templates.
 _environment = _environment_of()

@@ -24,6 +24,7 @@ def run_list(context: Context) -> Reply:
         number(request.query, "after"),
         page_size(request.query),
     )
+    # Where the page begins is no filter, and makes no sense once a filter is removed.
     active = [(name, value) for name, value in request.query.items() if name not in ("after", "limit")]
     return page(
         "runs.html",

@@ -43,6 +43,7 @@ class Scoreboard:
         self.runs += 1
         if phase != self.phase:
             self.phase = phase
+            # Reasons of the phase before would outnumber those of the prompt that is on show.
             self._reasons.clear()
         window = int(seconds / _WINDOW)
         if not self._windows or self._windows[-1][0] != window:

@@ -126,7 +126,7 @@ class RunsDatabase:
             execute(f"PRAGMA mmap_size = {_MAPPED}")
             (version,), (page,) = execute("PRAGMA user_version").fetchone(), execute("PRAGMA page_size").fetchone()
             if version != FORMAT:
-                # Version 0 with tables is a database of something else.
+                # A new file has version 0 and no tables; whatever else it is, it is not ours to fill.
                 if execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
                     raise sqlite3.DatabaseError("it was written by another version")
                 connection.executescript(_TABLES)

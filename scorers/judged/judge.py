@@ -78,6 +78,7 @@ def parse_answer(answer: str | Mapping[str, Any], schema: Mapping[str, Any]) -> 
 
     # Validated here as well: not every endpoint keeps to the schema that it was asked for.
     found = dict(answer) if isinstance(answer, Mapping) else _parse(answer)
+    # Sorted, so that the same answer has the same message. It names the place and never quotes the answer.
     problems = sorted(Draft202012Validator(schema).iter_errors(found), key=lambda problem: list(map(str, problem.path)))
     if problems:
         place = "/".join(map(str, problems[0].path)) or "the answer"

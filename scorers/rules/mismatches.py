@@ -59,6 +59,7 @@ def show_value(value: Any) -> str:
 def compile_mismatches(tool: Tool, embed: Embed | None = None) -> FindMismatches:
     """Returns a function from a call's arguments to those that differ. It may raise WorkLimitError."""
     tests = [(key, pattern, compile_argument(pattern, embed)) for key, pattern in (tool.arguments or {}).items()]
+    # Compiled for the keys inside, so that a mismatch names `filter.city` and not the whole of `filter`.
     inner = {
         key: compile_mismatches(_of_subset(pattern), embed) for key, pattern, _ in tests if type(pattern) is Subset
     }

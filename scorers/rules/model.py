@@ -86,6 +86,7 @@ class Repeat(Strict):
 
     @model_validator(mode="after")
     def _ordered(self) -> Repeat:
+        # A repetition of at most 0 times would be an element that is never there.
         if self.max is not None and self.max < max(self.min, 1):
             raise ValueError(f"max {self.max} is below min {max(self.min, 1)}")
         return self
@@ -363,6 +364,7 @@ class RuleFile(Strict):
 
     @model_validator(mode="after")
     def _distinct_names(self) -> RuleFile:
+        # Metrics, tests and the console know a rule by its name.
         for kind, names in (("rules", [r.name for r in self.rules]), ("intents", [i.name for i in self.intents])):
             before: dict[str, int] = {}
             for index, name in enumerate(names):

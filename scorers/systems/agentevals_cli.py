@@ -48,6 +48,7 @@ def create(**options: Any) -> Scorer:
 
 
 def _score(options: adk.AdkOptions, expected: list[Call], actual: list[Call]) -> Score:
+    # Only the calls made come from spans; expected ones are compared as they are written.
     score = adk.score(options, expected, [Call(call.tool, _as_read(call.args)) for call in actual])
     return replace(score, details={**score.details, "actual": names(actual), "reason": None})
 

@@ -72,6 +72,7 @@ class AgentevalsOptions(Options):
         return actual.tool == expected.tool and self._matcher(actual.tool)(arguments(actual), arguments(expected))
 
     def _matcher(self, tool: str) -> Matcher:
+        # `or`, and not a default: to the original an empty list of keys is no override.
         override = (self.tool_args_match_overrides or {}).get(tool) or self.tool_args_match_mode
         return MATCHERS.get(override, MATCHERS["ignore"]) if isinstance(override, str) else _on_keys(override)
 

@@ -66,6 +66,7 @@ def create(**options: Any) -> Scorer:
 def _score(options: EvaliteOptions, expected: list[Call], actual: list[Call]) -> Score:
     if not expected or not actual:
         return _one_side_empty(expected, actual)
+    # Not when the options are parsed: the original takes any mode where one side is empty.
     compare = _MODES.get(options.mode or "exact")
     if compare is None:
         raise OriginalError(f"evalite has no mode {options.mode!r}; it has exact and flexible")
@@ -119,6 +120,7 @@ def _at_position(actual: Call, expected: Call | None) -> Outcome:
 
 def _flexible(weights: Weights, expected: list[Call], actual: list[Call]) -> Score:
     """Matches calls of equal name and input first, in any order; then the rest by name, while expectations remain."""
+    # By a key, as the original does: to compare each call with each expected one would take the product of both.
     open_calls: defaultdict[Hashable, list[Call]] = defaultdict(list)
     for call in expected:
         open_calls[call.tool, stable_key(call.args)].append(call)

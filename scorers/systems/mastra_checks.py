@@ -69,6 +69,7 @@ def create(**options: Any) -> Scorer:
 
 
 def _score(options: MastraChecksOptions, _expected: list[Call], actual: list[Call]) -> Score:
+    # The filter by state of the same package: an unfinished call is none, except for noToolErrors below.
     tools = called_tools(actual)
     if options.check == "noToolErrors":
         failed = sum(_failed(call, with_is_error=options.layout == "parts") for call in actual)

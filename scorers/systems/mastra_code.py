@@ -50,6 +50,7 @@ OPTIONS: Final = MastraCodeOptions
 def create(**options: Any) -> Scorer:
     """Returns a scorer with the original's options. Raises `ValueError` for invalid ones, or none."""
     parsed = parse_options(NAME, MastraCodeOptions, options)
+    # In JavaScript an empty list is true and an empty text is not.
     if not parsed.expected_tool and parsed.expected_tool_order is None:
         raise OriginalError("mastra_code needs expectedTool or expectedToolOrder")
     return make_scorer(parsed, _score, reads_expected=False)

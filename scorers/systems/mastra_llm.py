@@ -167,6 +167,7 @@ def analysis_request(
         f"{_line(tool.get('id', 'undefined'), MAX_NAME)}: {_line(tool.get('description', 'undefined'), MAX_DESCRIPTION)}"
         for tool in available_tools[:MAX_TOOLS]
     )
+    # Braces in a text are safe here: `format` reads those of the template alone.
     prompt = ANALYSIS_PROMPT.format(
         user_input=quote(truncate(user_input, MAX_TEXT)),
         agent_response=quote(truncate(agent_response, MAX_TEXT)),
@@ -225,6 +226,7 @@ def _appropriate(analysis: Mapping[str, Any]) -> int:
 
 def _line(text: object, limit: int) -> str:
     """The text, quoted so that it stays on one line."""
+    # Without the quotation marks that the original's prompt has not; the escapes inside stay.
     return quote(truncate(str(text), limit))[1:-1]
 
 

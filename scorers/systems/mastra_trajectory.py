@@ -78,6 +78,7 @@ def create(**options: Any) -> Scorer:
 
 def _spend(options: MastraTrajectoryOptions, _: list[Call], actual: list[Call], work: Work) -> None:
     forbidden = sum(2 + len(sequence) for sequence in options.blacklisted_sequences) + len(options.blacklisted_tools)
+    # Beyond the pairs of calls that every scorer spends: sequences are compared at each place of the run.
     work.spend(forbidden * (1 + len(actual)), "the comparison of the calls with the forbidden ones")
 
 
@@ -112,6 +113,7 @@ def _measurements(options: MastraTrajectoryOptions, actual: list[Call]) -> Repor
 
 def _total(weights: Weights, details: Report) -> tuple[float, str]:
     """Returns the weighted mean of the active measurements, and how it comes about."""
+    # Before the weights: a forbidden call is not to be outweighed.
     if "blacklist" in details and details["blacklist"]["score"] == 0:
         return 0.0, f"Scores 0: {_violations(details['blacklist'])}"
     parts = [("accuracy", weights.accuracy, details["accuracy"]["score"])]
@@ -124,6 +126,7 @@ def _total(weights: Weights, details: Report) -> tuple[float, str]:
     parts = [(name, max(0.0, weight), score) for name, weight, score in parts]
     total = sum(weight for _, weight, _ in parts)
     value = 1.0
+    # All weights may be 0, or negative, which the original counts as 0.
     if total > 0:
         value = min(1.0, round_half_up(sum(weight / total * score for _, weight, score in parts), 2))
     shown = " + ".join(f"{weight:g} * {score:g} {name}" for name, weight, score in parts)

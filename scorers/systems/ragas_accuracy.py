@@ -70,4 +70,5 @@ def _argument_score(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> f
 
 def _sort_key(call: Call) -> tuple[str, ...]:
     given = arguments(call)
+    # As text, like the comparison: values of mixed types could not be sorted otherwise.
     return (call.tool, *(text for key in sorted(given) for text in (key, str(given[key]))))
