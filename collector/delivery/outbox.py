@@ -62,6 +62,7 @@ class Outbox:
         """Add a request."""
         if request.signal in self._off:
             self._dropped.inc(request.spans)
+        # All share one payload: its bytes are not copied, whichever of the queues keep them in memory.
         first, *others = self._queues[request.signal] or (None,)
         for queue in others:  # each counts its own attempts
             queue.put(ExportRequest(request.signal, request.payload, request.items))

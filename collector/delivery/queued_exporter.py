@@ -141,6 +141,7 @@ class QueuedExporter:
 
     async def _consume(self) -> None:
         """Send one request after the other; pause after each failure, longer the more failures there are in a row."""
+        # One for each consumer, not for each request: what fails is the backend, whichever request it is asked to take.
         backoff = Backoff(self._retry, self._clock.random, self._max_elapsed_time)
         while True:
             request = await self._queue.get()

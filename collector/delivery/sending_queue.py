@@ -140,6 +140,7 @@ class SendingQueue:
         return request
 
     def _has_room_for(self, request: ExportRequest) -> bool:
+        # One at a time may be larger than the room: otherwise it would never be sent.
         return request.in_memory or not self._sending or self._bytes + request.size <= self._max_bytes
 
     def requeue(self, request: ExportRequest) -> None:

@@ -29,6 +29,7 @@ class Turns:
         # Not behind the others: nearly all requests are done in one turn, and need not wait for the large ones.
         if (rejected := _turn(steps)) is not None:
             return rejected
+        # Counted only now: what was done in its first turn keeps nobody waiting.
         self._waiting += cost
         try:
             async with self._next:

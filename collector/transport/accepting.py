@@ -33,6 +33,7 @@ def bind(endpoint: str) -> socket.socket:
     except OSError as error:
         is_of_resolver = error.errno is None or error.errno < 0
         raise ListenError(endpoint, str(error.strerror) if is_of_resolver else os.strerror(error.errno or 0)) from None
+    # The event loop accepts: a connection that is gone again by then must not block it.
     listener.setblocking(False)
     # Connections inherit it. Without it the body of an answer waits for the sender to acknowledge its head, 40 ms or more.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

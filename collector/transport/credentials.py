@@ -107,6 +107,7 @@ class BearerTokens:
             except ConfigError as error:
                 _log.error("the new tokens cannot be used, keeping the old ones: %s", error)
         shown = authorization or ""
+        # Compared even where the scheme is wrong, so that the time it takes tells nothing about the header.
         token = _digest(shown[len(_SCHEME) :].strip().encode("utf-8", "surrogateescape"))
         known = [hmac.compare_digest(token, own) for own in self._tokens]  # all of them, whichever matches
         if not shown.lower().startswith(_SCHEME) or not any(known):

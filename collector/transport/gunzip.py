@@ -21,6 +21,7 @@ def gunzip(body: bytes, limit: int, reserve: Callable[[int], None]) -> bytes:
     Calls ``reserve`` with the size of each step, which raises where there is no room. Raises TooLargeError beyond ``limit``
     bytes or too many members, DecodeError if anything of it is not compressed.
     """
+    # Not `gzip.decompress`, which knows no limit: a KiB can become a MiB before anybody can look at its size.
     unzip, plain, at, members = zlib.decompressobj(_GZIP_OR_ZLIB), BytesIO(), 0, 1
     try:
         while at < len(body):
@@ -39,6 +40,7 @@ def gunzip(body: bytes, limit: int, reserve: Callable[[int], None]) -> bytes:
                     raise TooLargeError(f"the body is larger than {limit >> 20} MiB after decompression")
                 reserve(len(step))
                 plain.write(step)
+            # What follows the end of a member is read again, as the head of the next one.
             at -= len(unzip.unused_data)
     except zlib.error as error:
         raise DecodeError(f"the body is not gzip: {error}") from None

@@ -55,6 +55,8 @@ class _Connection(H11Protocol):
 
     def _watch_head(self) -> None:
         """Start the timer with the first byte, stop it with the whole head. Idle connections are left to uvicorn."""
+        # By the parser's state, not by bytes: a head that drips
+        # restarts nothing, and a second request has its own limit.
         if self.conn.their_state is not h11.IDLE:
             self._head_arrived()
         elif self._waiting_for_head is None:
@@ -139,6 +141,7 @@ class HttpServer(ABC):
         if serving is None or self._server is None or self._acceptor is None:
             return
         await self._server.ready.wait()  # where its start was cancelled
+        # First: a connection that came while the others end would never be answered.
         await self._acceptor.close()
         self._server.should_exit = True
         await serving
