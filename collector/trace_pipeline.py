@@ -185,13 +185,14 @@ class TracePipeline:
         self._in_slices = None
         trace, evaluation = done.trace, done.work.result
         snapshot = evaluation.trace
-        if evaluation.wait and trace.leaving:  # it was not yet when that began
+        waits = evaluation.wait or evaluation.embedded_in
+        if waits and trace.leaving:  # it was not yet when that began
             self._queue.appendleft((trace, "evicted"))
         # What it lacks may have come while it was evaluated.
         elif evaluation.wait and len(trace.links) > len(snapshot.links):
             self._assembler.look_again(trace)
         # Spans are only added while a trace is open, so an equal number of them means that nothing changed.
-        elif evaluation.wait or len(trace.spans) + len(trace.seen) == len(snapshot.spans) + len(snapshot.seen):
+        elif waits or len(trace.spans) + len(trace.seen) == len(snapshot.spans) + len(snapshot.seen):
             self._conclude(trace, evaluation)
         else:
             self._give_to_snapshot(done, evaluation)

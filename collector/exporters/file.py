@@ -8,6 +8,7 @@ again, as with every exporter. A line that a crash left unfinished is removed at
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 from datetime import UTC, datetime
@@ -60,8 +61,8 @@ class RotatingFile:
         self._size += len(line)
 
     def _rotate(self) -> None:
-        backup = self._backup()
-        os.rename(self._path, backup)
+        with contextlib.suppress(FileNotFoundError):  # renamed before, but then the new file could not be opened
+            os.rename(self._path, self._backup())
         full = self._file
         self._open()
         os.close(full)

@@ -161,9 +161,10 @@ class KafkaReceiver:
                 _log.warning("receivers.kafka: %s", error.str())
             elif (number := message.partition()) is not None:
                 batches.setdefault(number, []).append(message)
-                self._read += _size(message)
         for number, batch in batches.items():
+            # Those of a partition that has just moved are read by its next consumer.
             if (partition := self._owned.get(number)) is not None:
+                self._read += sum(map(_size, batch))
                 self._loop.call_soon_threadsafe(self._handed.put_nowait, (partition, batch))
 
     def _pause_or_resume(self, consumer: Consumer) -> None:

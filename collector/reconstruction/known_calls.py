@@ -76,7 +76,8 @@ class KnownCalls:
 
     def has(self, request: RequestedCall, run: RunSpans) -> bool:
         """Whether another run than ``run`` has this call, among the first MAX_CANDIDATES of its name or by its id."""
-        if request.id is not None and not self._by_id().get(request.id, set()) <= {id(run)}:
+        by_id = self._by_id()  # reads `_named` too
+        if request.id is not None and not by_id.get(request.id, set()) <= {id(run)}:
             return True
         return any(
             owner != id(run) and (arguments is None or arguments == request.arguments)

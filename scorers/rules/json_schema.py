@@ -9,6 +9,7 @@ jsonschema and referencing are imported when the first rule needs them: they cos
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any, Final
 
 from scorers.rules.regexes import compile_regex, is_match, search_cost
@@ -40,25 +41,24 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[Any, Work], bool]:
     # When the rule is loaded: jsonschema resolves a reference only when it meets it, in the middle of a run.
     _check_references(schema)
     expressions = {text: compile_regex(text) for text in _values(schema, "pattern") if isinstance(text, str)}
-    meter = _Meter()
 
     def pattern(_: Any, text: str, value: Any, __: Any) -> Iterator[Any]:
         if isinstance(value, str):
-            meter.spend(search_cost(expressions[text], len(value)))
+            _spend(search_cost(expressions[text], len(value)))
             if not is_match(expressions[text], value):
                 yield SchemaError(f"does not match {text}")
 
     def unique_items(_: Any, unique: Any, value: Any, __: Any) -> Iterator[Any]:
-        if unique and isinstance(value, list) and len({_key(item, meter) for item in value}) < len(value):
+        if unique and isinstance(value, list) and len({_key(item) for item in value}) < len(value):
             yield SchemaError("has equal items")
 
     ours = {**draft.VALIDATORS, "pattern": pattern, "uniqueItems": unique_items}
     checker: Any = extend
-    metered = {keyword: _metered(keyword, check, meter) for keyword, check in ours.items()}
+    metered = {keyword: _metered(keyword, check) for keyword, check in ours.items()}
     validator = checker(draft, metered)(schema, registry=Registry())
 
     def valid(value: Any, work: Work) -> bool:
-        meter.work = work
+        _work.set(work)
         try:
             return bool(validator.is_valid(value))
         # A value that cannot be checked is not valid: whoever makes it so must not pass by it.
@@ -68,17 +68,16 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[Any, Work], bool]:
     return valid
 
 
-class _Meter:
-    """Where the keywords of a schema spend the work of the evaluation that uses it: jsonschema passes nothing on to them."""
-
-    def __init__(self) -> None:
-        self.work = Work()
-
-    def spend(self, units: int) -> None:
-        self.work.spend(units, "schema")
+_work: ContextVar[Work] = ContextVar("work")
+"""Where the keywords of a schema spend: jsonschema passes nothing on to them. An evaluation in slices has a context of its own,
+so another one that uses the same schema meanwhile spends elsewhere."""
 
 
-def _metered(keyword: str, check: Callable[..., Any], meter: _Meter) -> Callable[..., Iterator[Any]]:
+def _spend(units: int) -> None:
+    _work.get().spend(units, "schema")
+
+
+def _metered(keyword: str, check: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
     """Returns the check of a keyword, spending its own work; that of the schemas below it they spend themselves."""
     base = _REFERENCE_COST if keyword in ("$ref", "$dynamicRef") else _KEYWORD_COST
 
@@ -86,24 +85,24 @@ def _metered(keyword: str, check: Callable[..., Any], meter: _Meter) -> Callable
         size = len(value) if isinstance(value, list | Mapping) else 0
         size += len(expected) if isinstance(expected, list | Mapping) else 0
         # Every keyword spends, not each schema once: references that branch apply the same schema exponentially often.
-        meter.spend(base + _ITEM_COST * size + (size * size // 4 if keyword in _LISTS else 0))
+        _spend(base + _ITEM_COST * size + (size * size // 4 if keyword in _LISTS else 0))
         for error in check(validator, expected, value, schema) or ():
-            meter.spend(len(error.message) // _CHARS_PER_UNIT)  # it quotes the value
+            _spend(len(error.message) // _CHARS_PER_UNIT)  # it quotes the value
             yield error
 
     return checked
 
 
-def _key(value: Any, meter: _Meter) -> Any:
+def _key(value: Any) -> Any:
     """Equal exactly if two JSON values are: 1 equals 1.0, and neither equals true; the order of keys does not matter."""
     if isinstance(value, Mapping):
-        meter.spend(_ITEM_COST * (1 + len(value)))
-        return ("object", frozenset((key, _key(item, meter)) for key, item in value.items()))
+        _spend(_ITEM_COST * (1 + len(value)))
+        return ("object", frozenset((key, _key(item)) for key, item in value.items()))
     if isinstance(value, list):
-        meter.spend(_ITEM_COST * (1 + len(value)))
-        return ("array", tuple(_key(item, meter) for item in value))
+        _spend(_ITEM_COST * (1 + len(value)))
+        return ("array", tuple(_key(item) for item in value))
     if isinstance(value, str):
-        meter.spend(len(value) // _CHARS_PER_UNIT)
+        _spend(len(value) // _CHARS_PER_UNIT)
         return value
     if isinstance(value, int | float):
         return (isinstance(value, bool), hash_key(value))

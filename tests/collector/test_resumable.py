@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from collector.resumable import Resumable, checkpoint, in_parts
+from scorers import ToolCall, Trajectory, load_rules
 
 
 class Ticks:
@@ -105,3 +106,21 @@ def test_items_come_in_parts_with_a_checkpoint_before_each() -> None:
     work = Resumable(lambda: [len(part) for part in in_parts(range(1200))], Ticks())
     assert finish(work, lambda: 0.0) == 4
     assert work.result == [500, 500, 200]
+
+
+def test_evaluations_that_interrupt_one_another_spend_apart() -> None:
+    """jsonschema passes nothing on to its keywords: where they spend their work may not depend on who came last."""
+    schema = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+    means = {"tool": "t", "arguments": {"x": {"schema": schema}}}
+    (rule,) = load_rules({"rules": [{"name": "r", "match": {}, "expect": means}]}).rules
+
+    def label(numbers: int) -> str:
+        return rule.evaluate(Trajectory([ToolCall("t", {"x": list(range(numbers))})]), checkpoint)[0].score.label
+
+    clock = Ticks()
+    large, slices = Resumable(lambda: label(3600), clock), 1
+    while not large.resume(clock.now + 40):
+        assert label(1) == "pass"
+        slices += 1
+    assert slices > 10
+    assert large.result == label(3600) == "error"

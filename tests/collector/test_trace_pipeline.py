@@ -14,6 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from collector.assembly import assembler
 from collector.config.model import Config
 from collector.reconstruction.reconstruct import Run
+from collector.scoring import embeddings
 from collector.scoring.select_and_score import Scoring
 from collector.service.service import Service
 from collector.trace_pipeline import LARGE_BYTES, LARGE_SPANS
@@ -135,6 +136,26 @@ def test_a_span_that_arrives_meanwhile_revises_the_verdict(bench: Bench) -> None
     late = next(span for span in bench.out() if span.span_id == data.span_id(5000))
     assert data.values_of(late)["rightcall.outcome"] == "matched"
     assert (bench.value("traces_open"), bench.value("held_spans")) == (0, 0)
+
+
+def test_a_span_that_arrives_while_it_finds_texts_to_embed_is_scored_with_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses = iter([0.5])
+    monkeypatch.setattr(embeddings, "installed", lambda: lambda _: [1.0])
+    rule = "{name: all, match: {intent: refund}, expect: {max_calls: 9999}}"
+    rules = f"rules: [{rule}]\nintents: [{{name: refund, examples: [money back]}}]"
+    bench = with_ticks(Bench(tmp_path, rules, embed_ahead=lambda _: next(pauses, 0.0)))
+    words = '[{"role": "user", "parts": [{"type": "text", "content": "I want it back"}]}]'
+    bench.send(*large()[:-1], data.agent(1, gen_ai__input__messages=words))
+    begin(bench)
+    bench.send(data.tool(5000, 1, "send_email", at=600))
+    finish(bench)
+    assert (bench.verdicts, bench.out()) == ([], [])
+    bench.clock.tick = 0
+    bench.wait(20)
+    assert [calls_of(verdict.run) for verdict in bench.verdicts] == [LARGE_SPANS + 51]
+    assert len(bench.out()) == LARGE_SPANS + 52
 
 
 def test_a_span_it_waits_for_may_arrive_while_it_is_evaluated(bench: Bench) -> None:

@@ -107,6 +107,24 @@ def test_a_disk_that_fills_tears_no_line(tmp_path: Path, monkeypatch: pytest.Mon
     assert (tmp_path / "a.jsonl").read_bytes() == LINE * 2
 
 
+def test_a_new_file_that_cannot_be_opened_at_once_is_opened_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = RotatingFile(tmp_path / "a.jsonl", 150, 2)
+    file.write(LINE)
+
+    def busy(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "open", busy)
+    with pytest.raises(OSError, match="Too many"):
+        file.write(LINE)
+    monkeypatch.undo()
+    file.write(LINE)
+    file.close()
+    assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == [LINE, LINE]
+
+
 def test_only_its_user_may_read_it(tmp_path: Path) -> None:
     RotatingFile(tmp_path / "deep" / "a.jsonl", 1000, 1).close()
     assert stat.S_IMODE((tmp_path / "deep" / "a.jsonl").stat().st_mode) == 0o600
