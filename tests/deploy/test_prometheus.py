@@ -199,7 +199,8 @@ def test_every_query_returns_data(collector: CollectorProcess, prometheus: Prome
             odd_traffic(collector, number)
             scrape = prometheus.query("timestamp(up)")[0]["value"][1]
             wait_for(lambda before=scrape: prometheus.query("timestamp(up)")[0]["value"][1] > before)
-        queries = list(panel_expressions())
+        # No topic is read here: tests/test_kafka.py sees those metrics move.
+        queries = [(name, query) for name, query in panel_expressions() if "rightcall_kafka_" not in query]
 
         def unanswered() -> list[str]:
             return [name for name, expression in queries if not prometheus.query(filled_in(expression))]
