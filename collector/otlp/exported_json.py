@@ -11,6 +11,7 @@ import binascii
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from math import isfinite
 from typing import Any, Final
 
 from collector.errors import DecodeError
@@ -32,6 +33,7 @@ _ID_KEYS: Final = {"trace_id": "traceId", "span_id": "spanId", "parent_span_id":
 _MAX_DEPTH: Final = 96  # as of any OTLP/JSON
 _KINDS: Final = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
 _STATUS: Final = {"OK": 1, "ERROR": 2}
+_NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}  # as protobuf's JSON has them
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _decoder: Final = JSONDecoder()
 
@@ -83,6 +85,8 @@ def requests(document: Any) -> Iterator[tuple[otlp_json.Signal, bytes]]:
         _set_hex_ids(found)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DecodeError(f"a trace that cannot be read: {type(error).__name__}: {error}") from None
+    except RecursionError:
+        raise DecodeError(f"a trace that cannot be read: nested deeper than {_MAX_DEPTH} levels") from None
     if not found:
         _unknown(document)
     yield from otlp_json.any_signal(found)
@@ -120,7 +124,8 @@ def _with_scopes(resource: Any) -> Any:
             {"scope": item.get("instrumentationLibrary", {}), **item}
             for item in resource["instrumentationLibrarySpans"]
         ]
-        return {**resource, "scopeSpans": scopes}
+        others = {key: value for key, value in resource.items() if key != "instrumentationLibrarySpans"}
+        return {**others, "scopeSpans": scopes}
     return resource
 
 
@@ -256,7 +261,7 @@ def _any_value(value: Any) -> dict[str, Any]:
     if isinstance(value, int):
         return {"intValue": str(value)} if -(2**63) <= value < 2**63 else {"stringValue": str(value)}
     if isinstance(value, float):
-        return {"doubleValue": value}
+        return {"doubleValue": value if isfinite(value) else _NOT_FINITE[str(value)]}
     if isinstance(value, list):
         return {"arrayValue": {"values": [_any_value(item) for item in value]}}
     if isinstance(value, dict):

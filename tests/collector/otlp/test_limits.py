@@ -9,7 +9,6 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue
 
 from collector.otlp import decode, lazy, schema
 from collector.otlp.annotate import _envelopes, _of_spans, annotate, events_envelope
-from collector.otlp.byte_cache import ByteCache
 from collector.otlp.decode import Decoder
 from collector.otlp.redact import Redactor
 from collector.otlp.schema import Scope, ScopeItems
@@ -33,22 +32,6 @@ def resource_with(**attributes: str) -> bytes:
 
 def span_with(**attributes: Any) -> bytes:
     return data.span(1, **attributes).SerializeToString()
-
-
-def test_a_cache_forgets_everything_rather_than_grow_beyond_its_bytes() -> None:
-    cache: ByteCache[int, str] = ByteCache(40_000)
-    for number in range(100):
-        assert cache.keep(number, "x", 1_500) == "x"
-        assert len(cache) * 2_000 == cache.bytes <= 40_000
-    assert 99 in cache
-    assert 0 not in cache
-
-
-def test_a_cache_does_not_keep_what_would_take_much_of_it() -> None:
-    cache: ByteCache[int, str] = ByteCache(40_000)
-    cache.keep(1, "x", 1_000)
-    assert cache.keep(2, "large", 2_100) == "large"
-    assert list(cache) == [1]
 
 
 def test_a_span_filter_caches_a_bounded_number_of_scopes() -> None:
