@@ -6,7 +6,6 @@ Browsers send the token as the password of basic authentication, a proxy in fron
 from __future__ import annotations
 
 import base64
-import binascii
 import time
 from collections.abc import Mapping
 from ipaddress import ip_address
@@ -47,7 +46,7 @@ def _as_bearer(header: str) -> str:
         return header
     try:
         _, _, password = base64.b64decode(header[len(_BASIC) :], validate=True).partition(b":")
-    except binascii.Error:
+    except ValueError:  # neither base64 nor ASCII
         # The same words as for a wrong token: an answer must not tell which of the two it was.
         raise UnauthenticatedError("missing or invalid bearer token") from None
     # Compared by `BearerTokens` as any other, in constant time and against the tokens now in the file.

@@ -96,9 +96,8 @@ def duration(nanoseconds: int) -> str:
     """A duration for people."""
     for size, unit in ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")):
         if nanoseconds >= size:
-            return (
-                f"{nanoseconds / size:.3g} {unit}" if nanoseconds < 1000 * size else f"{nanoseconds / size:,.0f} {unit}"
-            )
+            value = nanoseconds / size
+            return f"{value:.3g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
     return f"{nanoseconds} ns"
 
 
