@@ -35,14 +35,15 @@ class _Token:
         self.lengths[len(text)] += 1
         self.classes.update(name for name, found in _CLASSES if found.search(text))
 
-    def expression(self, noise: float) -> str:
+    def expression(self, most_lost: float) -> tuple[str, int]:
+        """Returns an expression, and how many of the texts it does not match, at most ``most_lost``."""
         total = self.lengths.total()
         text, times = self.texts.most_common(1)[0]
-        if times >= (1 - noise) * total:
-            return escape(text)
+        if total - times <= most_lost:
+            return escape(text), total - times
         inside = "".join(name for name, _ in _CLASSES if name in self.classes)
         length, times = self.lengths.most_common(1)[0]
-        return f"[{inside}]" + (f"{{{length}}}" if times == total >= _MIN_FIXED else "+")
+        return f"[{inside}]" + (f"{{{length}}}" if times == total >= _MIN_FIXED else "+"), 0
 
 
 class TextShapes:
@@ -70,16 +71,22 @@ class TextShapes:
 
     def expression(self, noise: float) -> str | None:
         """Returns an expression that matches all texts but a share of ``noise``, and says something; None if there is none."""
+        if not self._total:
+            return None
         enough = (1 - noise) * self._total
         for name, expression in _NAMED.items():
             if self._named[name] >= enough:
                 return expression
         fitting = [(count[None], tokens) for count, tokens in self._shapes.values() if count[None] >= enough]
-        if not fitting or not self._total:
+        if not fitting:
             return None
         # The finest shape says most: it has more tokens than the coarse one of the same texts.
-        _, tokens = max(fitting, key=lambda found: len(found[1]))
-        parts = [token.expression(noise) for token in tokens]
+        count, tokens = max(fitting, key=lambda found: len(found[1]))
+        parts, most_lost = list[str](), count - enough
+        for token in tokens:  # each literal leaves out texts, and together they are no more than noise
+            part, lost = token.expression(most_lost)
+            parts.append(part)
+            most_lost -= lost
         # Any word at all says nothing.
         is_any_word = len(parts) == 1 and parts[0].endswith("+") and "-" in parts[0]
         return None if is_any_word else f"^{''.join(parts)}$"
