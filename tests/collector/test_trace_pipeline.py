@@ -152,6 +152,7 @@ def test_a_span_that_arrives_while_it_finds_texts_to_embed_is_scored_with_the_re
     bench.send(data.tool(5000, 1, "send_email", at=600))
     finish(bench)
     assert (bench.verdicts, bench.out()) == ([], [])
+    assert isinstance(bench.clock, TickingClock)
     bench.clock.tick = 0
     bench.wait(20)
     assert [calls_of(verdict.run) for verdict in bench.verdicts] == [LARGE_SPANS + 51]
