@@ -119,6 +119,8 @@ def write_tombstone(trace: Trace) -> bytes:
 def read_tombstone(packed: bytes, now: float) -> Trace:
     """Decode a tombstone into the trace it recognises spans for. Raises ValueError if it is damaged."""
     trace_id, links, held, others, logs, anchors = unpack(packed)
+    if len(trace_id) != _TRACE_ID:
+        raise ValueError(_DAMAGED)
     seen: dict[bytes | int, bool] = dict.fromkeys(_split_ids(held, _SPAN_ID), True)
     seen.update(dict.fromkeys(_split_ids(others, _SPAN_ID), False))
     seen.update((int.from_bytes(key), False) for key in _split_ids(logs, _SPAN_ID))
@@ -182,5 +184,7 @@ def _read_anchors(packed: bytes) -> Iterator[tuple[bytes, int]]:
     at = 0
     while at < len(packed):
         revision, size = struct.unpack_from("<IB", packed, at)
-        yield packed[at + 5 : at + 5 + size], revision
         at += 5 + size
+        if at > len(packed):
+            raise ValueError(_DAMAGED)
+        yield packed[at - size : at], revision

@@ -371,20 +371,6 @@ def test_a_trace_evicted_while_its_results_wait_leaves_no_tombstone(tmp_path: Pa
     stored.file.close()
 
 
-@given(st.lists(st.binary(max_size=40), max_size=8))
-def test_packing_is_undone_by_unpacking(parts: list[bytes]) -> None:
-    assert records.unpack(records.pack(parts)) == parts
-
-
-@given(st.binary(max_size=60))
-def test_any_bytes_unpack_to_parts_or_a_refusal(packed: bytes) -> None:
-    try:
-        parts = records.unpack(packed)
-    except ValueError:
-        return
-    assert records.pack(parts) == packed
-
-
 def _said(life: Life) -> list[Any]:
     """Every event without its time, and every span, in an order of their own."""
     events = [sorted((key, repr(value)) for key, value in event.items()) for event in life.events()]

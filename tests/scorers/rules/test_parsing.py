@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorers.rules.parsing import Problem, RuleError, format_path, parse_rules
-from scorers.wording import nearest
 from tests.scorers.examples import refund_file
 
 
@@ -145,13 +144,6 @@ def test_documents_nested_too_deep_are_refused() -> None:
 
 def test_the_number_of_reported_problems_is_bounded() -> None:
     assert len(problems({"rules": [{} for _ in range(5_000)]})) == 100
-
-
-@pytest.mark.parametrize(
-    ("word", "hint"), [("rout", "; did you mean route?"), ("zzz", ""), ("", ""), ("r" * 10_000, "")]
-)
-def test_nearest(word: str, hint: str) -> None:
-    assert nearest(word, ["route", "intent"]) == hint
 
 
 KEYS = ["rules", "name", "expect", "sequence", "tool", "tests", "calls", "match", "x", 1]
