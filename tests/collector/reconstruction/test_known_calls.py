@@ -1,0 +1,170 @@
+"""Messages prove whose calls are whose: by ids, never by the absence of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from collector.model.genai_span import Role
+from collector.model.span import Span
+from collector.reconstruction.drafts import RunSpans
+from collector.reconstruction.known_calls import CallIds, KnownCalls, Owners
+from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall, requested_calls
+from tests.builders import agent_span, genai_spans, model_span, result, tool_span
+
+
+def run(*spans: Span, parent: RunSpans | None = None) -> RunSpans:
+    """A run of these spans, each execution alone."""
+    found = RunSpans(None, b"", parent)
+    for one in genai_spans(spans):
+        if one.role is Role.AGENT:
+            found.anchor = one
+        elif one.role is Role.TOOL:
+            found.executions.append([one])
+        else:
+            found.models.append(one)
+    return found
+
+
+def requests(*ids: str | None, name: str = "pay") -> RunSpans:
+    """A run whose model requested calls of these ids."""
+    return run(model_span([(call_id, name, {}) for call_id in ids]))
+
+
+def executes(*ids: str, name: str = "pay", arguments: dict[str, Any] | None = None) -> RunSpans:
+    """A run that executed calls of these ids."""
+    return run(*(tool_span(name, arguments, number, call_id=call_id) for number, call_id in enumerate(ids, 10)))
+
+
+def told(*ids: str) -> RunSpans:
+    """A run whose model was told the results of calls of these ids."""
+    return run(model_span(input_messages=exchange(*ids)))
+
+
+def exchange(*ids: str) -> list[dict[str, Any]]:
+    """Messages that request these calls and tell their results."""
+    parts = [{"type": "tool_call", "id": call_id, "name": "pay", "arguments": {}} for call_id in ids]
+    return [{"role": "assistant", "parts": parts}, *(result(call_id, "ok") for call_id in ids)]
+
+
+def request_of(run_: RunSpans) -> RequestedCall:
+    (request,) = requested_calls(run_.models)
+    return request
+
+
+def test_the_ids_of_a_run_are_those_it_requested_executed_or_was_told_of() -> None:
+    ids = CallIds(requests("a", "b"), executes("c"), told("d"))
+    assert (ids.requested, ids.known) == ({"a", "b"}, {"c", "d"})
+
+
+def test_calls_without_an_id_prove_nothing() -> None:
+    one, other = CallIds(requests(None)), CallIds(executes(""), requests(None))
+    assert (one.requested, other.known) == (set(), set())
+    assert not one.match(other)
+    assert not CallIds().match(CallIds())
+
+
+@pytest.mark.parametrize(
+    ("other", "matches"),
+    [
+        (executes("a"), True),
+        (told("a"), True),
+        (executes("b"), False),
+        (requests("a"), False),  # both may have taken the id by chance: neither was told of the other's
+    ],
+)
+def test_two_match_where_one_requested_what_the_other_knows(other: RunSpans, matches: bool) -> None:
+    one = CallIds(requests("a"))
+    assert one.match(CallIds(other)) is matches
+    assert CallIds(other).match(one) is matches
+
+
+def test_ids_that_are_added_count() -> None:
+    ids = CallIds()
+    ids.add(executes("a"))
+    assert ids.match(CallIds(requests("a")))
+
+
+def test_the_owners_of_spans_are_the_runs_that_their_ids_prove() -> None:
+    first, second, third = requests("a"), requests("b"), executes("x")
+    owners = Owners([first, second, third])
+    assert owners.of(CallIds(executes("a"))) == [first]
+    assert owners.of(CallIds(requests("x"))) == [third]
+    assert {id(one) for one in owners.of(CallIds(executes("a", "b")))} == {id(first), id(second)}
+    assert owners.of(CallIds(executes("z"), requests("a"))) == []
+    assert owners.of(CallIds()) == []
+
+
+def test_an_owner_is_found_once_however_much_proves_it() -> None:
+    owner = run(model_span([("a", "pay", {}), ("b", "pay", {})]), tool_span("pay", number=20, call_id="x"))
+    assert len(Owners([owner]).of(CallIds(executes("a", "b"), requests("x")))) == 1
+
+
+def test_an_id_that_two_runs_requested_has_two_requesters() -> None:
+    first, second = requests("a"), requests("a", "b")
+    owners = Owners([first, second])
+    assert [id(one) for one in owners.requesters("a")] == [id(first), id(second)]
+    assert [id(one) for one in owners.requesters("b")] == [id(second)]
+    assert owners.requesters("c") == []
+    assert owners.requesters(None) == []
+
+
+def test_a_call_is_of_another_run_by_its_id() -> None:
+    own, other = requests("a"), executes("a", name="renamed", arguments={"n": 1})
+    assert KnownCalls([own, other]).has(request_of(own), own)
+    assert not KnownCalls([own, executes("b", name="renamed")]).has(request_of(own), own)
+    assert not KnownCalls([own]).has(request_of(own), own), "its own call is no other's"
+
+
+@pytest.mark.parametrize(("arguments", "has"), [({"n": 1}, True), ({"n": 2}, False), (None, True)])
+def test_a_call_without_an_id_is_of_another_run_by_its_name_and_arguments(
+    arguments: dict[str, Any] | None, has: bool
+) -> None:
+    own = run(model_span([(None, "pay", {"n": 1})]))
+    other = run(tool_span("pay", arguments))
+    assert KnownCalls([own, other]).has(request_of(own), own) is has
+    assert not KnownCalls([own, run(tool_span("search", arguments))]).has(request_of(own), own)
+
+
+def test_only_so_many_calls_of_a_name_are_compared() -> None:
+    def found(before: int) -> bool:
+        own = run(model_span([(None, "pay", {"n": 1})]))
+        others = run(*(tool_span("pay", {"n": 2}, number) for number in range(10, 10 + before)))
+        last = run(tool_span("pay", {"n": 1}, 5_000))
+        return KnownCalls([others, last, own]).has(request_of(own), own)
+
+    assert [found(MAX_CANDIDATES - 1), found(MAX_CANDIDATES)] == [True, False]
+
+
+def test_without_runs_nothing_is_known() -> None:
+    own = requests("a")
+    known = KnownCalls()
+    known.note_lacking()
+    assert not known.has(request_of(own), own)
+    assert known.lacking == set()
+
+
+def began_with(*ids: str, parent: RunSpans) -> RunSpans:
+    """A run that began with messages about the results of these calls."""
+    begun = run(agent_span(number=30), parent=parent)
+    assert begun.anchor is not None
+    begun.anchor.user_input = exchange(*ids)
+    return begun
+
+
+@pytest.mark.parametrize(("recorded", "lacks"), [("a", False), ("b", True)])
+def test_a_run_that_began_with_a_call_that_none_has_tells_that_one_before_it_lacks_it(
+    recorded: str, lacks: bool
+) -> None:
+    parent = RunSpans(None, b"parent")
+    known = KnownCalls([run(tool_span("pay", call_id=recorded), parent=parent), began_with("a", parent=parent)])
+    known.note_lacking()
+    assert known.lacking == ({id(parent)} if lacks else set())
+
+
+def test_before_the_first_run_there_is_none_that_could_lack_it() -> None:
+    parent = RunSpans(None, b"parent")
+    known = KnownCalls([began_with("a", parent=parent)])
+    known.note_lacking()
+    assert known.lacking == set()
