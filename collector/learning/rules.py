@@ -66,7 +66,7 @@ class Candidate:
 def learn_rule(key: Key, group: Group, noise: float = NOISE) -> Candidate:
     """Returns the rule of a group. Raises NotLearntError for too few runs, and where no pattern fits enough of them."""
     if group.runs < MIN_RUNS:
-        raise NotLearntError(f"{group.runs} runs are too few; at least {MIN_RUNS} are needed")
+        raise NotLearntError(f"too few runs: {group.runs}; at least {MIN_RUNS} are needed")
     collapse = group.retried >= least_support(group.runs, noise)
     pattern = find_pattern(group.variants[collapse], noise)
     if pattern is None:

@@ -101,7 +101,7 @@ def test_support_small_samples_variants_and_unseen_tools_are_told() -> None:
 @pytest.mark.parametrize(
     ("runs", "why"),
     [
-        ([run(calls("a"))] * 9, "9 runs are too few"),
+        ([run(calls("a"))] * 9, "too few runs: 9; at least 10"),
         ([run([])] * 20, "no tool is called often enough"),
         ([run(calls("a"), "shop", None, Doubt("missing_span"))] * 20, "20 runs incomplete"),
         ([run(calls(*"a" * 201))] * 20, "20 runs of more than 200 calls"),
