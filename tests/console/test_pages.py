@@ -163,7 +163,9 @@ def test_rules_that_are_none_are_refused_with_the_line(collector: CollectorProce
     assert "<script>" not in answer.text.replace('<script src="/console/static/live.js" defer></script>', "")
 
 
-@pytest.mark.parametrize("headers", [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}])
+@pytest.mark.parametrize(
+    "headers", [{"origin": "https://evil.example"}, {"origin": "http://["}, {"sec-fetch-site": "cross-site"}]
+)
 def test_a_form_of_another_site_is_refused(collector: CollectorProcess, headers: dict[str, str]) -> None:
     assert pad(collector, "rules: []", **headers).status_code == 403
 
