@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,6 +95,19 @@ def test_only_what_was_known_when_the_process_became_ready_is_marked() -> None:
     traces.mark_known()
     assert traces.claim(trace_id(1)).before_ready
     assert not traces.claim(trace_id(9)).before_ready
+
+
+@pytest.mark.parametrize("what", ["traces", "links", "roots"])
+def test_many_small_things_are_bounded_in_bytes(what: str) -> None:
+    traces, most = unclaimed(max_bytes=80_000), 80_000
+    for number in range(1, 501):
+        if what == "roots":
+            traces.add_root(trace_id(number), root(1), 2_000, MANY, 0)
+        else:
+            traces.add_links(trace_id(number), LINK * (200 if what == "links" else 1), MANY, 0)
+    known = [traces.claim(trace_id(number)) for number in range(1, 501)]
+    sizes = [one.size for one in known if one.links or one.roots]
+    assert most / 2 < sum(sizes) <= most + 2 * max(sizes), "to each half one more"
 
 
 steps = st.tuples(st.integers(0, 8), st.integers(0, 3_000), st.sampled_from(["links", "root", "claim"]))
