@@ -27,7 +27,7 @@ from tests.sinks import OtlpSink
 
 KINDS = [
     "OtlpGrpcReceiver", "OtlpHttpReceiver", "JudgeQueue", "OtlpExporter", "FileExporter", "DebugExporter", "Spool",
-    "RunStore", "EmbeddingQueue", "SelfTelemetry", "PrometheusExporter", "AdminServer",
+    "EmbeddingQueue", "RunStore", "SelfTelemetry", "PrometheusExporter", "AdminServer",
 ]  # fmt: skip
 """Every kind of component, upstream first."""
 _MAX_STEPS = 100
