@@ -101,9 +101,11 @@ def test_other_threads_run_while_a_large_request_is_parsed() -> None:
     finished = threading.Event()
 
     def convert() -> None:
-        with pytest.raises(DecodeError, match="not JSON"):
-            to_protobuf("traces", body)
-        finished.set()
+        try:
+            with pytest.raises(DecodeError, match="not JSON"):
+                to_protobuf("traces", body)
+        finally:
+            finished.set()
 
     thread = threading.Thread(target=convert)
     thread.start()
