@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PURE = {
-    "__future__", "ast", "bisect", "collections", "dataclasses", "difflib", "enum", "fractions", "functools", "hashlib",
+    "__future__", "ast", "bisect", "collections", "contextvars", "dataclasses", "difflib", "enum", "fractions", "functools", "hashlib",
     "heapq", "itertools", "json", "math", "operator", "re", "string", "sys", "typing",
     "unicodedata",
     "pydantic", "pydantic_core", "rapidfuzz", "re2", "jsonschema", "referencing", "scorers",
