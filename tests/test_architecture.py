@@ -12,8 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PURE = {
-    "__future__", "ast", "bisect", "collections", "contextvars", "dataclasses", "difflib", "enum", "fractions", "functools", "hashlib",
-    "heapq", "itertools", "json", "math", "operator", "re", "string", "sys", "typing",
+    "__future__", "ast", "bisect", "collections", "contextvars", "dataclasses", "difflib", "enum", "fractions",
+    "functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re", "string", "sys", "typing",
     "unicodedata",
     "pydantic", "pydantic_core", "rapidfuzz", "re2", "jsonschema", "referencing", "scorers",
 }  # fmt: skip
