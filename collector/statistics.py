@@ -28,8 +28,12 @@ def difference_interval(hits_a: int, total_a: int, hits_b: int, total_b: int, co
     """Returns Newcombe's interval of the difference of two shares, b - a, from Wilson's interval of each."""
     if not total_a or not total_b:
         return Interval(-1.0, 1.0)
-    a, b = hits_a / total_a, hits_b / total_b
     of_a, of_b = share_interval(hits_a, total_a, confidence), share_interval(hits_b, total_b, confidence)
+    return difference_of(hits_a / total_a, of_a, hits_b / total_b, of_b)
+
+
+def difference_of(a: float, of_a: Interval, b: float, of_b: Interval) -> Interval:
+    """Returns Newcombe's interval of b - a, from two shares and Wilson's interval of each."""
     below = sqrt((b - of_b.low) ** 2 + (of_a.high - a) ** 2)
     above = sqrt((of_b.high - b) ** 2 + (a - of_a.low) ** 2)
     return Interval(max(-1.0, b - a - below), min(1.0, b - a + above))

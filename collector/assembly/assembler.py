@@ -272,12 +272,7 @@ class Assembler:
     def close(self, trace: Trace) -> Sequence[Trace]:
         """Drop all of the trace but what recognises late spans. Returns the traces that are not remembered any more."""
         trace.apply(TraceEvent.RELEASED)
-        trace.evaluating = False
-        self._stay(trace)
-        self._resume(trace)
-        del self._open[trace.trace_id]
-        self.held.count -= len(trace.held)
-        self.held.bytes -= sum(map(len, trace.held.values())) + trace.size
+        self.drop(trace)
         trace.drop_held()
         trace.known_parents, trace.links_read = None, 0
         evicted = self._closed.add(trace)
@@ -286,7 +281,7 @@ class Assembler:
         return evicted
 
     def drop(self, trace: Trace) -> None:
-        """Forget an open trace, which is read again elsewhere."""
+        """Let a trace be no longer open; of one that is read again elsewhere, nothing else is left."""
         trace.evaluating = False
         self._stay(trace)
         self._resume(trace)

@@ -28,6 +28,14 @@ def write_lines(text: str, stream: TextIO) -> None:
     print("\n".join(map(printable, text.split("\n"))), file=stream)
 
 
+def share(text: str, most: float = 1.0) -> float:
+    """Returns the value of an option that is a share. Raises ArgumentTypeError."""
+    value = float(text)
+    if not 0 <= value <= most:
+        raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to {most:g}")
+    return value
+
+
 class InsteadOf(argparse.Action):
     """An option in whose presence the paths may be left out: as optional from the start, argparse takes none after it."""
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, UNUSABLE, InsteadOf, add_command, write_lines
+from collector.commands import FAILED, SUCCESS, UNUSABLE, InsteadOf, add_command, share, write_lines
 
 WAIT = 3
 """Exit code: there are too few runs to decide."""
@@ -32,10 +32,10 @@ def add(commands: Any) -> None:
         "--rules", type=Path, action="append", default=[], metavar="R", help="rule file or folder; may be repeated"
     )
     compare.add_argument(
-        "--tolerance", type=_share, default=0.05, metavar="X", help="accuracy that B may lose (default: 0.05)"
+        "--tolerance", type=_inner_share, default=0.05, metavar="X", help="accuracy that B may lose (default: 0.05)"
     )
     compare.add_argument(
-        "--confidence", type=_share, default=0.95, metavar="X", help="of all intervals (default: 0.95)"
+        "--confidence", type=_inner_share, default=0.95, metavar="X", help="of all intervals (default: 0.95)"
     )
     compare.add_argument(
         "--min-runs", type=int, default=20, metavar="N", help="of each version before a rule decides (default: 20)"
@@ -50,9 +50,9 @@ def add(commands: Any) -> None:
     compare.set_defaults(command=_compare)
 
 
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1:
+def _inner_share(text: str) -> float:
+    value = share(text)
+    if value in (0, 1):  # nothing is sure of all runs, and no two versions can be shown to be equal
         raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1")
     return value
 

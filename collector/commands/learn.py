@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, write_lines
+from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, share, write_lines
 
 
 def add(commands: Any) -> None:
@@ -27,10 +27,7 @@ def add(commands: Any) -> None:
 
 
 def _noise(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 0.4:
-        raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to 0.4")
-    return value
+    return share(text, most=0.4)
 
 
 def _learn(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, add_command, write_lines
+from collector.commands import FAILED, SUCCESS, add_command, share, write_lines
 
 KINDS = ("fail", "forbidden", "error", "ambiguous", "incomplete", "no_rule")
 """What ``--fail-on`` takes: labels, runs with a call that their rule forbids, runs without a rule."""
@@ -28,8 +28,8 @@ def add(commands: Any) -> None:
         "--fail-on", type=_kinds, default=("forbidden",), metavar="KINDS",
         help=f"exit 1 when a run is one of these, separated by commas: {', '.join(KINDS)}, or none (default: forbidden)",
     )  # fmt: skip
-    score.add_argument("--min-accuracy", type=_share, metavar="X", help="exit 1 when pass / (pass + fail) is under X")
-    score.add_argument("--fail-under", type=_share, metavar="X", help="exit 1 when the mean score is under X")
+    score.add_argument("--min-accuracy", type=share, metavar="X", help="exit 1 when pass / (pass + fail) is under X")
+    score.add_argument("--fail-under", type=share, metavar="X", help="exit 1 when the mean score is under X")
     score.add_argument(
         "--min-runs", type=_count, default=1, metavar="N",
         help="exit 1 when fewer than N are pass or fail; without rules, when fewer are found (default: 1)",
@@ -39,13 +39,6 @@ def add(commands: Any) -> None:
     )
     score.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     score.set_defaults(command=_score)
-
-
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to 1")
-    return value
 
 
 def _count(text: str) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from collector.console.context import Context
 from collector.console.rendering import page
 from collector.console.request import RANGES, BadQueryError, Reply, filter_of, period
-from collector.console.statistics import Change, Share, accuracy, change, wilson
+from collector.console.statistics import Change, Share, accuracy, change, share
 from collector.runs.database import RunsDatabase
 from collector.runs.queries import Counted, Filter, counted_by, reasons, values_of
 from collector.runs.tally import DIMENSIONS
@@ -123,7 +123,7 @@ def _steps(database: RunsDatabase, sides: tuple[Filter, Filter], total: Row) -> 
         sides_of = [one.get((rule, reason)) for one in found]
         # Runs of a reason are estimated from the sample, and may come out above the exact count.
         hits = [min(runs, round(one.runs)) if one else 0 for one, runs in zip(sides_of, scored, strict=True)]
-        shares = [wilson(hit, runs) for hit, runs in zip(hits, scored, strict=True)]
+        shares = [share(hit, runs) for hit, runs in zip(hits, scored, strict=True)]
         examples = [one.trace if one else None for one in sides_of]
         steps.append(Step(rule, reason, shares[0], shares[1], change(shares[0], shares[1]), examples[0], examples[1]))
     return sorted(steps, key=lambda step: -(step.change.value if step.change else 0.0))[:_MAX_STEPS]
