@@ -265,6 +265,10 @@ class RuleSet:
         """Returns the first rule of this scope that matches, among the shadow rules if ``shadow`` is set."""
         return self._indexes[scope, shadow].select(context)
 
+    def closest(self, context: RuleContext, scope: str) -> tuple[CompiledRule, list[str]] | None:
+        """Returns the rule that comes closest to a run that none of this scope matches, and the keys in which they differ."""
+        return self._indexes[scope, False].closest(context)
+
     def has_scope(self, scope: str) -> bool:
         """Whether any rule scores this scope."""
         return scope in self._scopes

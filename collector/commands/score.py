@@ -80,7 +80,7 @@ def _score(options: argparse.Namespace) -> int:
     telemetry = Telemetry()
     rows = []
     for verdict in score_files(options.paths, rules, telemetry=telemetry):
-        closest = closest_rule(verdict, rules.set.rules)
+        closest = closest_rule(verdict)
         rows.append(row_of(verdict) | ({"closest_rule": closest} if closest is not None else {}))
     # Without rules nothing can be decided, so there --min-runs is about the runs that were found.
     gate = Gate(options.fail_on, options.min_runs, options.min_accuracy, options.fail_under, bool(options.rules))

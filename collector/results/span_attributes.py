@@ -34,9 +34,18 @@ def _unscored_attributes(verdict: Verdict, reason: str) -> Attributes:
         (semconv.RIGHTCALL_COMPLETE, verdict.complete),
         (semconv.RIGHTCALL_RULE, ""),
         (semconv.RIGHTCALL_UNSCORED_REASON, reason),
+        *_closest_rule(verdict),
         *([(semconv.RIGHTCALL_DOUBTS, verdict.doubts)] if verdict.doubts else ()),
         *_scores(verdict),
     )
+
+
+def _closest_rule(verdict: Verdict) -> Iterator[tuple[str, AttributeValue]]:
+    """What somebody would correct whose run should have been scored. Keys only: their values may be secret."""
+    if verdict.closest is not None:
+        rule, keys = verdict.closest
+        yield semconv.RIGHTCALL_CLOSEST_RULE, rule.rule.name
+        yield semconv.RIGHTCALL_CLOSEST_RULE_MISMATCHES, tuple(keys)
 
 
 def _anchor_attributes(verdict: Verdict, rule: str) -> Iterator[tuple[str, AttributeValue]]:

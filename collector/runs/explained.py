@@ -10,10 +10,7 @@ from collector.scoring.verdict import Verdict
 from scorers import CompiledRule
 from scorers.conformance.difference import Difference
 from scorers.quoting import shorten
-from scorers.rules.selection import mismatches
-
-MAX_RULES = 30
-"""Rules of which it is told why they do not match."""
+from scorers.rules.selection import MAX_TRIED, mismatches
 
 
 def explained(verdict: Verdict, rules: Sequence[CompiledRule], *, values: bool = True) -> Row:
@@ -46,25 +43,24 @@ def explained(verdict: Verdict, rules: Sequence[CompiledRule], *, values: bool =
     }
 
 
-def closest_rule(verdict: Verdict, rules: Sequence[CompiledRule]) -> str | None:
-    """Returns the rule that misses a run without one by the fewest keys, and what they ask for; None if there is no such."""
-    if verdict.unscored_reason != "no_rule":
+def closest_rule(verdict: Verdict) -> str | None:
+    """Returns the rule that comes closest to a run that none matches, and what it asks for; None if there is no such."""
+    if verdict.closest is None:
         return None
-    tried, _ = _rules_tried(verdict, rules)
-    closest = min(tried, key=lambda one: len(one["why"]), default=None)
-    return None if closest is None else f"{closest['rule']}: {'; '.join(closest['why'])}"
+    rule = verdict.closest[0].rule
+    return f"{rule.name}: {'; '.join(mismatches(rule.match, context_of(verdict.run)))}"
 
 
 def _rules_tried(verdict: Verdict, rules: Sequence[CompiledRule]) -> tuple[list[Row], int]:
     """Which rules of this scope were tried, in order, why each does not match, and how many more there are."""
     context, tried = context_of(verdict.run), list[Row]()
     of_scope = [rule for rule in rules if (rule.rule.scope, rule.rule.shadow) == (verdict.scope, verdict.shadow)]
-    for rule in of_scope[:MAX_RULES]:
+    for rule in of_scope[:MAX_TRIED]:
         # The rules behind it were not tried.
         if rule.rule.name == verdict.rule:
             return [*tried, {"rule": rule.rule.name, "matches": True, "why": []}], 0
         tried.append({"rule": rule.rule.name, "matches": False, "why": mismatches(rule.rule.match, context)})
-    return tried, max(0, len(of_scope) - MAX_RULES)
+    return tried, max(0, len(of_scope) - MAX_TRIED)
 
 
 def tried_lines(row: Row) -> Iterator[str]:

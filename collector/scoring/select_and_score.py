@@ -164,11 +164,13 @@ class _Selected(NamedTuple):
     active: CompiledRule | None = None
     shadow: CompiledRule | None = None
     is_unknown: bool = False
+    closest: tuple[CompiledRule, list[str]] | None = None
 
 
 def _score(run: Run, selected: _Selected, scope: str, release: str, revision: int) -> Iterator[Verdict]:
     if selected.active is None:
-        yield Verdict(run, release, revision, scope=scope, is_rule_unknown=selected.is_unknown)
+        unknown, closest = selected.is_unknown, selected.closest
+        yield Verdict(run, release, revision, scope=scope, is_rule_unknown=unknown, closest=closest)
     for rule in (selected.active, selected.shadow):
         if rule is not None:
             evaluations, shadow = rule.evaluate(run.trajectory, checkpoint), rule.rule.shadow
@@ -190,7 +192,8 @@ def _rules_for(run: Run, rules: RuleSet, scope: str) -> _Selected:
     if _is_rule_unknown(run, rules, scope):
         return _Selected(is_unknown=True)
     context = context_of(run)
-    return _Selected(rules.select(context, scope), rules.select(context, scope, shadow=True))
+    active, shadow = rules.select(context, scope), rules.select(context, scope, shadow=True)
+    return _Selected(active, shadow, closest=rules.closest(context, scope) if active is None else None)
 
 
 def _find_intent(run: Run, rules: RuleSet) -> None:

@@ -38,6 +38,8 @@ class Verdict:
     """There is no rule because the span that may carry what selects it was not received."""
     compiled_rule: CompiledRule | None = None
     """The rule itself, which tells on demand what differs; None if there is none."""
+    closest: tuple[CompiledRule, Sequence[str]] | None = None
+    """Where no rule matches: the one that comes closest, and the keys of its ``match`` in which the run differs."""
 
     label: str = field(init=False, default="")
     """The label of the primary scorer; "" if there is none."""

@@ -17,6 +17,10 @@ MAX_ATTRIBUTE = 20_000
 """Characters of an attribute that rules match. Further ones are not looked at: every rule may look at every run."""
 
 
+MAX_TRIED = 30
+"""Rules of which it is told, for each run that none of them matches, why they do not."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuleContext:
     """The properties of a run that rules match; None if unknown. ``attributes`` are the run's and its resource's."""
@@ -74,6 +78,12 @@ class CompiledMatch:
                 return False
         return True
 
+    def differing(self, context: RuleContext) -> list[str]:
+        """Returns the keys in which the run is not what the rule asks for; none if it matches."""
+        asked = [(key, getattr(context, key), test) for key, test in self._keys]
+        asked += [(f"attribute {key}", context.attributes.get(key), test) for key, test in self._attributes]
+        return [key for key, value, test in asked if value is None or not test(_as_text(value)[:MAX_ATTRIBUTE])]
+
 
 class RuleIndex(Generic[R]):
     """The rules of one scope, in order. A lookup tests only those that may match by the rarest thing they ask for.
@@ -101,6 +111,11 @@ class RuleIndex(Generic[R]):
             if self._rules[at].match(context):
                 return self._rules[at]
         return None
+
+    def closest(self, context: RuleContext) -> tuple[R, list[str]] | None:
+        """Returns the rule of the first `MAX_TRIED` that misses the run by the fewest keys, and these; None without rules."""
+        tried = [(rule, rule.match.differing(context)) for rule in self._rules[:MAX_TRIED]]
+        return min(tried, key=lambda one: len(one[1]), default=None)
 
     def candidates(self, context: RuleContext) -> list[int]:
         """Returns the positions of the rules that are tested, in order."""

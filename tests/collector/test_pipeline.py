@@ -132,6 +132,8 @@ def test_a_run_without_a_rule_says_so_on_its_anchor_and_is_counted(bench: Bench)
         "rightcall.complete": True,
         "rightcall.rule": "",
         "rightcall.unscored_reason": "no_rule",
+        "rightcall.closest_rule": "weather",
+        "rightcall.closest_rule.mismatches": ["agent"],
     }
     assert bench.out("logs") == []
     assert bench.value("runs_unscored_total", reason="no_rule", route="", agent="stranger") == 1

@@ -19,6 +19,8 @@ WRITTEN = {
     semconv.RIGHTCALL_RULE: ((A, E), "string", "the rule that scored the run; empty where none applied"),
     semconv.RIGHTCALL_RULE_DIGEST: ((A, E), "string", "changes with the rule"),
     semconv.RIGHTCALL_UNSCORED_REASON: ((A,), "string", "why no rule scored the run"),
+    semconv.RIGHTCALL_CLOSEST_RULE: ((A,), "string", "where no rule matches, the one that comes closest"),
+    semconv.RIGHTCALL_CLOSEST_RULE_MISMATCHES: ((A,), "strings", "the keys of its `match` that the run is not"),
     semconv.RIGHTCALL_ROUTE: ((A, E), "string", "the route, as the rule and the metrics have it"),
     semconv.RIGHTCALL_INTENT: ((A, E), "string", "the intent"),
     semconv.RIGHTCALL_INTENT_REASON: ((A,), "string", "what in the user's words told the intent"),

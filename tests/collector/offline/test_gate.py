@@ -10,9 +10,10 @@ from collector.offline.gate import Gate, tally
 from collector.offline.reasons import groups_of
 from collector.runs.explained import closest_rule
 from collector.runs.rows import Row, row_of
-from scorers import Trajectory, load_rules
+from collector.scoring.select_and_score import verdict_of_run
+from scorers import RuleSet, Trajectory, load_rules
 from scorers.trajectory import ToolCall
-from tests.collector.verdicts import verdict_of
+from tests.collector.verdicts import run_of, verdict_of
 
 PASS = row_of(verdict_of("search", outcomes=("matched",)))
 FAIL = row_of(verdict_of("search", outcomes=("extra",), label="fail", value=0.5))
@@ -132,11 +133,10 @@ def test_runs_without_a_rule_are_grouped_by_the_rule_that_is_the_closest() -> No
     rules = load_rules(
         {"rules": [{"name": "far", "match": {"agent": "a", "route": "/a"}}, {"name": "near", "match": {"route": "/b"}}]}
     ).rules
-    verdict = verdict_of("search", rule=None, evaluations=[], run={"agent": "shop"})
-    closest = closest_rule(verdict, rules)
+    closest = closest_rule(verdict_of_run(run_of("search", agent="shop"), RuleSet(rules)))
     assert closest == "near: route is unknown, must be /b"
-    assert closest_rule(verdict, []) is None
-    assert closest_rule(verdict_of("search"), rules) is None
+    assert closest_rule(verdict_of_run(run_of("search"), RuleSet())) is None
+    assert closest_rule(verdict_of_run(run_of("search", route="/b"), RuleSet(rules))) is None
     unmatched = NO_RULE | {"closest_rule": closest, "conversation_id": "c"}
     (group,) = groups_of([PASS, unmatched, unmatched])
     assert group.sentence.startswith("2 no_rule: the closest is near: route is unknown, must be /b (for example ")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorers.rules.model import Rule
-from scorers.rules.selection import MAX_ATTRIBUTE, CompiledMatch, RuleContext, RuleIndex, select
+from scorers.rules.selection import MAX_ATTRIBUTE, MAX_TRIED, CompiledMatch, RuleContext, RuleIndex, mismatches, select
 
 
 class Holder:
@@ -122,3 +122,39 @@ def test_a_lookup_tests_few_of_many_rules(match: Callable[[int], dict[str, Any]]
     tested = index.candidates(context)
 
     assert tested == [7]
+
+
+def test_the_closest_rule_misses_by_the_fewest_keys_and_is_the_first_of_these() -> None:
+    asked: list[dict[str, Any]] = [
+        {"route": "/a", "agent": "shop"},
+        {"route": "/b", "attributes": {"env": "prod"}},
+        {"route": "/c", "agent": "help-*"},
+    ]
+    index = RuleIndex([Holder(rule) for rule in rules(*asked)])
+
+    def closest(context: RuleContext) -> tuple[str, list[str]]:
+        found = index.closest(context)
+        assert found is not None
+        return found[0].rule.name, found[1]
+
+    assert closest(RuleContext(route="/x", agent="shop")) == ("r0", ["route"])
+    assert closest(RuleContext(route="/b", attributes={"env": "test"})) == ("r1", ["attribute env"])
+    assert closest(RuleContext(agent="help-1")) == ("r2", ["route"])
+    assert closest(RuleContext()) == ("r0", ["route", "agent"])
+    assert RuleIndex[Holder]([]).closest(RuleContext()) is None
+
+
+def test_only_so_many_rules_are_tried_for_the_closest() -> None:
+    far = [{"route": f"/{at}", "agent": "a"} for at in range(MAX_TRIED)]
+    index = RuleIndex([Holder(rule) for rule in rules(*far, {"route": "/near"})])
+    found = index.closest(RuleContext())
+    assert found is not None
+    assert found[0].rule.name == "r0"
+
+
+@given(contexts, st.lists(matches, min_size=1, max_size=3))
+def test_a_rule_differs_in_no_key_where_it_matches(context: RuleContext, asked: list[dict[str, Any]]) -> None:
+    for rule in rules(*asked):
+        match = CompiledMatch(rule.match)
+        assert match(context) is (match.differing(context) == [])
+        assert len(match.differing(context)) == len(mismatches(rule.match, context))
