@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from collector.component import SIGNALS, Rejected, Signal
 from collector.errors import CollectorError
 from collector.in_flight import InFlight, Reservation
 from tests import otlp_data as data
+from tests.waiting import let_others_run
 
 _SERVICES: dict[Signal, str] = {
     "traces": "opentelemetry.proto.collector.trace.v1.TraceService",
@@ -39,7 +39,7 @@ class ManualClock(Clock):
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.seconds += seconds
-        await asyncio.sleep(0)
+        await let_others_run()
 
 
 class RecordingIntake:

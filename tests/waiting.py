@@ -26,6 +26,12 @@ async def until(condition: Callable[..., object], pause: float = 0.001) -> None:
             await asyncio.sleep(pause)
 
 
+async def let_others_run(times: int = 1) -> None:
+    """Give every task that is ready its turn on the event loop, as often as this."""
+    for _ in range(times):
+        await asyncio.sleep(0)
+
+
 async def drip(send: Callable[[], object], pause: float = 0.01) -> None:
     """Call ``send`` again and again until cancelled, as a sender does that never finishes."""
     while True:

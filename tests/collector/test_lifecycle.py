@@ -24,6 +24,7 @@ from collector.scoring.embeddings import Embeddings
 from collector.service.service import Service
 from tests.harness import listening, tasks
 from tests.sinks import OtlpSink
+from tests.waiting import let_others_run, until
 
 KINDS = [
     "OtlpGrpcReceiver", "OtlpHttpReceiver", "JudgeQueue", "OtlpExporter", "FileExporter", "DebugExporter", "Spool",
@@ -79,8 +80,7 @@ def check(scenario: Callable[[], Awaitable[None]]) -> None:
         await asyncio.get_running_loop().shutdown_default_executor()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(20):
-                while activity() - before:  # noqa: ASYNC110 - what was left behind has no event to wait for
-                    await asyncio.sleep(0.01)
+                await until(lambda: not activity() - before)
         assert activity() - before == set()
 
     asyncio.run(run())
@@ -123,8 +123,7 @@ def test_stopping_after_a_start_cut_short_at_any_point(kind: str, config: Config
     async def cut_short(steps: int) -> bool:
         part = alone(config, kind)
         starting = asyncio.create_task(part.start())
-        for _ in range(steps):
-            await asyncio.sleep(0)
+        await let_others_run(steps)
         is_complete = not starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
         await part.shutdown()
@@ -208,8 +207,7 @@ def test_a_service_whose_start_is_cancelled_stops_its_parts(config: Config) -> N
     async def scenario() -> None:
         for steps in range(1, 6):
             starting = asyncio.create_task(Service(config).start())
-            for _ in range(steps):
-                await asyncio.sleep(0)
+            await let_others_run(steps)
             starting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await starting

@@ -14,9 +14,6 @@ MODEL = "gpt-4o"
 AGENT, INNER_AGENT = "travel_agent", "policy_agent"
 INSTRUCTIONS = "You help travellers. Use the tools."
 
-_WORK_SECONDS = 0.05
-"""How long a tool takes, so that calls that a framework runs in parallel do overlap."""
-
 
 class CardDeclinedError(Exception):
     """Raised by the card tool on its first call."""
@@ -51,15 +48,20 @@ class Scenario:
     """The tools of the inner agent, which the outer one runs with its tool ``ask_policy_agent``."""
 
 
+def _work() -> None:
+    """Take the time of a tool, so that calls which a framework runs at once overlap."""
+    time.sleep(0.05)
+
+
 def get_weather(city: str, unit: str = "celsius") -> str:
     """Tell the weather in a city."""
-    time.sleep(_WORK_SECONDS)
+    _work()
     return f"{city}: 18 degrees {unit}"
 
 
 def book_flight(flight_id: str, passenger: str, price: float, tags: list[str]) -> str:
     """Book a flight for a passenger."""
-    time.sleep(_WORK_SECONDS)
+    _work()
     return f"{flight_id} is booked for {passenger} at {price}, {', '.join(tags)}"
 
 
@@ -69,7 +71,7 @@ def card_declined_once() -> Callable[[int, float], str]:
 
     def charge_card(order_id: int, amount: float) -> str:
         """Charge the card of an order."""
-        time.sleep(_WORK_SECONDS)
+        _work()
         if not next(tries, True):
             raise CardDeclinedError("card declined: try again")
         return f"charged {amount} EUR for order {order_id}"
@@ -83,7 +85,7 @@ def dice() -> Callable[[int], str]:
 
     def roll_dice(sides: int) -> str:
         """Roll a die."""
-        time.sleep(_WORK_SECONDS)
+        _work()
         return f"rolled {next(rolls)} of {sides}"
 
     return roll_dice
@@ -91,25 +93,25 @@ def dice() -> Callable[[int], str]:
 
 def lookup_policy(topic: str) -> str:
     """Look up a policy."""
-    time.sleep(_WORK_SECONDS)
+    _work()
     return f"The policy for {topic}: within 30 days."
 
 
 def send_mail(to: str, body: str) -> str:
     """Send a mail."""
-    time.sleep(_WORK_SECONDS)
+    _work()
     return f"sent to {to}"
 
 
 def issue_refund(order_id: int, amount: float) -> str:
     """Refund an order."""
-    time.sleep(_WORK_SECONDS)
+    _work()
     return f"refunded {amount} EUR for order {order_id}"
 
 
 def delete_account(user_id: str) -> str:
     """Delete an account."""
-    time.sleep(_WORK_SECONDS)
+    _work()
     return f"deleted {user_id}"
 
 

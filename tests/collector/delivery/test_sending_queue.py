@@ -11,6 +11,7 @@ from collector.component import ExportRequest
 from collector.config.exporters import SendingQueueConfig
 from collector.delivery import sending_queue
 from collector.delivery.sending_queue import SendingQueue
+from tests.waiting import let_others_run
 
 
 def run(scenario: Callable[[SendingQueue], Awaitable[None]], queue_size: int = 10, max_size_mib: int = 1) -> None:
@@ -84,7 +85,7 @@ def test_it_is_drained_when_the_last_request_is_acknowledged() -> None:
             queue.put(ExportRequest("traces", payload, 1))
         drained = asyncio.create_task(queue.drained())
         queue.ack(await queue.get())
-        await asyncio.sleep(0)
+        await let_others_run()
         assert not drained.done()
         queue.ack(await queue.get())
         await drained

@@ -15,6 +15,7 @@ from collector.delivery.sending_queue import SendingQueue
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
+from tests.waiting import let_others_run
 
 Scenario = Callable[[SendingQueue, Spool], Awaitable[None]]
 
@@ -83,7 +84,7 @@ def test_what_is_being_sent_takes_no_more_than_its_share(tmp_path: Path, monkeyp
         waiting = [asyncio.create_task(queue.get()) for _ in range(3)]
         assert [(await task).payload for task in waiting[:2]] == [b"01234567", b"01"], "these are in memory"
         queue.ack(large)
-        await asyncio.sleep(0)
+        await let_others_run()
         assert (queue._bytes, waiting[2].done()) == (10, False), "what is not waits for room"
         queue.ack(await waiting[0])
         assert (await waiting[2]).payload == b"0"

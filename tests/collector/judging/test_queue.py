@@ -39,6 +39,7 @@ from tests.collector.judging.bench import (
 )
 from tests.judge_server import HANGS, JudgeServer, Question, Reply, says, words
 from tests.sinks import ManualClock
+from tests.waiting import let_others_run
 
 SERIES = {"rule": "weather", "route": "", "intent": "", "scorer": "mastra_llm"}
 
@@ -197,8 +198,7 @@ class SlowJudge:
     async def ask(self, request: JudgeRequest) -> JudgeAnswer:
         self.in_flight += 1
         self.most = max(self.most, self.in_flight)
-        for _ in range(10):
-            await asyncio.sleep(0)
+        await let_others_run(10)
         self.in_flight -= 1
         return JudgeAnswer("yes", 1)
 

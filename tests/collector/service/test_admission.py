@@ -25,6 +25,7 @@ from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
+from tests.waiting import let_others_run
 
 RUN = data.traces(data.tool(2, 1, "x"), data.agent(1), data.span(3, parent=1)).SerializeToString()
 
@@ -134,7 +135,7 @@ def test_a_large_request_is_looked_through_outside_the_event_loop() -> None:
         turns, taking = 0, asyncio.create_task(admission.take("traces", request, "http"))
         while not taking.done():
             turns += 1
-            await asyncio.sleep(0)
+            await let_others_run()
         assert isinstance(taking.exception(), TooLargeError)
         return turns
 

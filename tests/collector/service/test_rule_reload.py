@@ -14,7 +14,7 @@ from collector.scoring.rule_files import LoadedRules
 from collector.service.rule_reload import RuleReload
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE, let_others_run, until
 
 RULES = "rules:\n  - {{name: {name}, match: {{}}, expect: {{any_order: []}}}}\n"
 
@@ -89,7 +89,7 @@ def test_files_are_read_off_the_event_loop(watching: Watching, monkeypatch: pyte
         loop = asyncio.get_running_loop()
 
         def open_and_wait_for_the_loop(path: str, flags: int) -> int:
-            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(PATIENCE)
+            asyncio.run_coroutine_threadsafe(let_others_run(), loop).result(PATIENCE)
             return open_file(path, flags)
 
         monkeypatch.setattr(os, "open", open_and_wait_for_the_loop)

@@ -12,6 +12,7 @@ from collector.component import Rejected
 from collector.errors import DecodeError, RefusedError
 from collector.service import turns
 from collector.service.turns import Turns
+from tests.waiting import let_others_run
 
 
 def steps(taken: list[str], name: str, count: int) -> Generator[None, None, Rejected]:
@@ -31,7 +32,7 @@ def test_a_small_request_is_taken_at_once_while_large_ones_wait_for_each_other()
     async def run() -> None:
         shared = Turns()
         large = [asyncio.create_task(shared.take(steps(taken, name, 4), 100)) for name in "ab"]
-        await asyncio.sleep(0)
+        await let_others_run()
         small = await shared.take(steps(taken, "small", 0), 1)
         taken.append("small")
         assert not small
@@ -48,7 +49,7 @@ def test_the_loop_goes_on_between_turns() -> None:
     async def tick() -> None:
         while taken.count("large") < 5:
             taken.append("tick")
-            await asyncio.sleep(0)
+            await let_others_run()
 
     async def run() -> None:
         ticking = asyncio.create_task(tick())
@@ -65,7 +66,7 @@ def test_more_work_than_senders_wait_for_is_refused_and_counts_until_it_is_done(
     async def run() -> None:
         shared = Turns()
         first = asyncio.create_task(shared.take(steps(taken, "first", 3), turns._MAX_WAITING))
-        await asyncio.sleep(0)
+        await let_others_run()
         with pytest.raises(RefusedError, match="too many large requests"):
             await shared.take(steps(taken, "second", 1), 1)
         await first

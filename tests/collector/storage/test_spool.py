@@ -19,7 +19,7 @@ from collector.storage import spool as spool_module
 from collector.storage.spool import Spool
 from collector.storage.spool_file import NAME, Change, SpoolFile
 from collector.telemetry.metrics import Telemetry
-from tests.waiting import until
+from tests.waiting import let_others_run, until
 
 
 class CountingFile(SpoolFile):
@@ -92,7 +92,7 @@ def test_a_repeated_request_is_not_acknowledged_before_the_first_is_durable(tmp_
         spool.store(0, b"first")
         await until(lambda: file.transactions == 1)
         repeated = asyncio.create_task(spool.stored())  # the repetition stored nothing of its own
-        await asyncio.sleep(0)
+        await let_others_run()
         assert not repeated.done()
         file.may_write.set()
         await repeated

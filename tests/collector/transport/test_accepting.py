@@ -18,7 +18,7 @@ import trustme
 from collector.config.model import ServerTlsConfig
 from collector.transport.accepting import Acceptor, bind
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE, let_others_run, until
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 
@@ -141,12 +141,12 @@ def test_many_connections_at_once_leave_the_event_loop_to_others() -> None:
         acceptor = Acceptor(listener, factory, [], 100, lambda: None)
         async with asyncio.timeout(PATIENCE):
             while len(accepted) < 50:
-                await asyncio.sleep(0)
+                await let_others_run()
                 turn += 1
         for sender in senders:
             sender.close()
         await acceptor.close()
-        await asyncio.sleep(0)
+        await let_others_run()
 
     asyncio.run(run())
     assert len(set(accepted)) == 50, "one connection each time that all others have had their turn"
