@@ -89,8 +89,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         f"{len(found)} runs: {', '.join(f'{number} {label}' for label, number in labels.most_common())}"
     )
     groups = Counter((label, rule, reasons) for label, rule, reasons, _ in found if label != "pass")
-    for (label, rule, reasons), number in groups.most_common():
-        example = next(node for *key, node in found if tuple(key) == (label, rule, reasons))
+    # Under xdist, reports come in any order.
+    for (label, rule, reasons), number in sorted(groups.items(), key=lambda group: (-group[1], group[0])):
+        example = min(node for *key, node in found if tuple(key) == (label, rule, reasons))
         by = f" by {shorten(rule)}" if rule else ""
         why = f": {shorten(reasons, 200)}" if reasons else ""
         terminalreporter.line(f"{number} {label}{by}{why} ({example})")

@@ -123,7 +123,7 @@ def test_recordings_are_read_as_score_reads_them(tmp_path: Path) -> None:
     assert [call.name for call in run.trajectory.calls] == ["search"]
 
 
-def suite(pytester: pytest.Pytester, tests: str) -> pytest.RunResult:
+def suite(pytester: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
     """A project of its own, whose process finds the plugin by its entry point."""
     pytester.makepyfile(agent=AGENT, test_agent=tests)
     (pytester.path / "rules").mkdir()
@@ -134,10 +134,11 @@ def suite(pytester: pytest.Pytester, tests: str) -> pytest.RunResult:
         spans = [data.tool(2, 1, "lookup", at=0.1, trace_id=trace), data.agent(1, name="shop-1", trace_id=trace)]
         more = [data.tool(3, 1, "refund", at=0.2, trace_id=trace)] * (number - 1)
         (pytester.path / "traces" / f"{number}.pb").write_bytes(data.traces(*spans, *more).SerializeToString())
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
 
 
-def test_the_plugin_in_a_project(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_the_plugin_in_a_project(pytester: pytest.Pytester, options: tuple[str, ...]) -> None:
     result = suite(
         pytester,
         """
@@ -157,14 +158,15 @@ def test_the_plugin_in_a_project(pytester: pytest.Pytester) -> None:
         def test_recorded(recorded_run):
             assert_run(recorded_run, rules="rules/")
         """,
+        *options,
     )
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines([
         '*lookup.id: "7" does not match ^ord_',
         "*= agent runs =*",
         "4 runs: 2 pass, 2 fail",
-        "1 fail by orders: wrong arguments lookup.id (test_agent.py::test_bad)",
         "1 fail by orders: missing refund (test_agent.py::test_recorded[[]shop-1-01010101-0000[]])",
+        "1 fail by orders: wrong arguments lookup.id (test_agent.py::test_bad)",
     ])  # fmt: skip
 
 

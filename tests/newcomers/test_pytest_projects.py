@@ -34,8 +34,8 @@ def test_the_plugin_in_a_project_with(framework: str, tmp_path: Path) -> None:
     summary = said[said.index(next(line for line in said if "= agent runs =" in line)) :]
     assert summary[1:4] == [
         "3 runs: 2 fail, 1 pass",
-        "1 fail by refund: wrong arguments lookup_order.order_id (test_shop.py::test_a_wrong_order_id)",
         "1 fail by refund: forbidden delete_order, missing refund_card (test_shop.py::test_a_forbidden_tool)",
+        "1 fail by refund: wrong arguments lookup_order.order_id (test_shop.py::test_a_wrong_order_id)",
     ]
 
 
