@@ -21,6 +21,7 @@ from collector.component import ExportRequest, Rejected, Signal
 from collector.config.memory import memory_budget
 from collector.config.model import Config
 from collector.conversation_pipeline import ConversationPipeline
+from collector.delivery.batch import Batch
 from collector.delivery.hold import HoldQueue
 from collector.delivery.sending_queue import Outgoing
 from collector.errors import CollectorError
@@ -235,6 +236,27 @@ class Pipeline:
         self._conversation_pipeline.release(release)
         # Not `flush`: results held for a judge stay until the judge's queue, which is stopped next, has had its time.
         self._output.flush(float("inf"))
+
+    def hand_over(self, put: Callable[[ExportRequest], None]) -> int:
+        """Put the held spans of open traces where their further spans arrive, but for traces whose verdict is sure now.
+
+        Returns how many traces that were.
+        """
+        self._traces.abandon()
+        batch, count = Batch("traces"), 0
+        for trace in self._assembler.open_traces():
+            # What holds nothing has been forwarded already, all of it.
+            if trace.held and not self._traces.release_if_sure(trace):
+                for _, raw, envelope in trace.held_spans():
+                    batch.add(envelope, raw, 0.0)
+                if self._journal is not None:
+                    self._journal.drop(trace)
+                self._traces.drop(trace)
+                count += 1
+        while (request := batch.take()) is not None:
+            put(request)
+        self._telemetry.handed_over_traces.inc(count)
+        return count
 
     def abandon(self) -> None:
         """Leave the large traces whose verdicts are being made to the next start."""

@@ -134,8 +134,16 @@ class TracePipeline:
         """Release a trace as it is, for ``release``, however long it takes."""
         self._conclude(trace, self._evaluate(trace, release))
 
+    def release_if_sure(self, trace: Trace) -> bool:
+        """Give the verdict of a trace if no span that arrives elsewhere could change it. Returns whether it did."""
+        evaluation = self._evaluate(trace, Due.CONFIRMED if trace.waiting == "confirm" else Due.SETTLED)
+        is_sure = not (evaluation.wait or evaluation.embedded_in)
+        if is_sure:
+            self._conclude(trace, evaluation)
+        return is_sure
+
     def drop(self, trace: Trace) -> None:
-        """Forget a trace, which is read again elsewhere."""
+        """Forget a trace, which goes on elsewhere."""
         # Dropping the last reference ends the evaluation, on its own stack.
         if self._in_slices is not None and self._in_slices.trace is trace:
             self._in_slices = None

@@ -304,6 +304,9 @@ class ServiceConfig(Section):
     """The process."""
 
     telemetry: TelemetryConfig = TelemetryConfig()
+    handover: OtlpExporterConfig | None = Field(
+        None, description="where open traces go when the process stops: the balancer that routes by trace id"
+    )
 
 
 class Config(Section):
@@ -338,6 +341,8 @@ class Config(Section):
         source, target = self.receivers.kafka, self.exporters.kafka
         if source is None:
             return self
+        if self.service.handover is not None:
+            raise ValueError("service.handover has no use with receivers.kafka: whoever reads on has the open traces")
         if self.spool is not None:
             raise ValueError("receivers.kafka needs `spool: memory`: the topic keeps what is not finished")
         if target is not None and target.traces is not None and target.traces.topic == source.traces.topic:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from collector.component import SIGNALS, ExportRequest, Signal
-from collector.delivery.sending_queue import SendingQueue, recover
+from collector.delivery.sending_queue import HANDOVER, SendingQueue, recover
 from collector.storage.spool import Spool
 from collector.telemetry.metrics import Telemetry
 
@@ -35,7 +35,8 @@ class Outbox:
     ) -> None:
         self._outlets, self._spool, self._off = outlets, spool, frozenset(off)
         self._queues: Mapping[Signal, Sequence[SendingQueue]] = {
-            signal: [outlet.queue for outlet in outlets if signal in outlet.signals] for signal in SIGNALS
+            signal: [outlet.queue for outlet in outlets if signal in outlet.signals and outlet.mark != HANDOVER]
+            for signal in SIGNALS
         }
         self._without_exporter = Counter[str]()
         self._dropped = telemetry.child(telemetry.dropped_spans, "exporter", "off")

@@ -6,13 +6,15 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from collector.component import ExportRequest, Signal
 from collector.config.exporters import SendingQueueConfig
 from collector.storage.spool import Spool
 
 _WINDOW = 32 << 20  # bytes of spooled requests kept in memory too, at most, so that a fast backend costs no reads
+HANDOVER: Final = "handover"
+"""Marks requests for another instance, which exporters do not get: what is put into their queue is in no other."""
 
 
 class Outgoing(Protocol):
@@ -196,4 +198,5 @@ def recover(spool: Spool, queue_of: Callable[[str], SendingQueue | None]) -> Ite
         elif (queue := queue_of(mark)) is not None:
             signal, _, exporter = mark.partition("/")
             spans = queue.restore(signal, items, row, size)  # type: ignore[arg-type]  # we wrote the signal
-            yield 0 if exporter else spans  # copies for other exporters are not counted again
+            # Copies for other exporters are not counted again.
+            yield spans if exporter in ("", HANDOVER) else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from google.protobuf.message import DecodeError as ProtobufError
 
@@ -19,12 +19,12 @@ def by_trace(signal: Literal["traces", "logs"], payload: bytes) -> Iterator[tupl
 
     The id is b"" for items without one.
     """
-    read = schema.Span.FromString if signal == "traces" else schema.LogRecord.FromString
+    id_of = lazy.trace_id_of if signal == "traces" else _id_of_record
     traces: dict[bytes, dict[Envelope, list[bytes]]] = {}
     sizes: dict[bytes, int] = {}
     for envelope, items in lazy.iter_scopes(payload):
         for raw in items:
-            trace_id = _trace_id(read, raw)
+            trace_id = _trace_id(id_of, raw)
             groups = traces.setdefault(trace_id, {})
             sizes[trace_id] = sizes.get(trace_id, 0) + len(raw)
             if groups and sizes[trace_id] > MAX_MESSAGE:
@@ -38,16 +38,20 @@ def by_trace(signal: Literal["traces", "logs"], payload: bytes) -> Iterator[tupl
 
 def trace_ids(request: bytes) -> set[bytes]:
     """Returns the ids of the traces in a request of spans. Raises DecodeError."""
-    return {_trace_id(schema.Span.FromString, raw) for _, items in lazy.iter_scopes(request) for raw in items}
+    return {_trace_id(lazy.trace_id_of, raw) for _, items in lazy.iter_scopes(request) for raw in items}
 
 
 def _message(trace_id: bytes, groups: dict[Envelope, list[bytes]]) -> tuple[bytes, bytes, int]:
     return trace_id, lazy.join(groups.items()), sum(map(len, groups.values()))
 
 
-def _trace_id(read: Callable[[bytes], Any], raw: bytes) -> bytes:
+def _trace_id(id_of: Callable[[bytes], bytes], raw: bytes) -> bytes:
     try:
-        trace_id: bytes = read(raw).trace_id
+        return id_of(raw)
     except ProtobufError:  # what is no span was received so, and leaves so
         return b""
+
+
+def _id_of_record(raw: bytes) -> bytes:
+    trace_id: bytes = schema.LogRecord.FromString(raw).trace_id
     return trace_id

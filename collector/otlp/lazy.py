@@ -27,7 +27,7 @@ __all__ = ["Envelope"]  # the rest of this module is public by its names
 #   0a 10 <trace id> 12 08 <span id> 22 08 <parent span id> 2a <length of the name> <name> 30 <kind>
 _TRACE_TAG, _SPAN_TAG, _PARENT_TAG, _NAME_TAG, _KIND_TAG = b"\n\x10", b"\x12\x08", b'"\x08', 0x2A, 0x30
 _unpack_ids = struct.Struct("2s16s2s8s2s8s").unpack_from
-_NAME = 38  # offset of the name's tag
+_SPAN, _NAME = 18, 38  # offsets of the span id's tag and of the name's
 _MAX_SHORT = 127  # lengths up to this take one byte
 _LINK = struct.Struct("8s8s")  # span id, parent id
 _NO_PARENT = bytes(8)
@@ -199,6 +199,14 @@ def _parse_ids(raw: bytes) -> tuple[bytes, bytes, bytes, bool]:
     remote = bool(span.flags & _IS_REMOTE) if span.flags & _HAS_IS_REMOTE else span.kind in _REMOTE_KINDS
     # Cut or padded to 8 bytes: links are packed one after the other, and another size would shift all that follow.
     return span.trace_id, span.span_id[:8].ljust(8, b"\0"), span.parent_span_id[:8].ljust(8, b"\0"), remote
+
+
+def trace_id_of(span: bytes) -> bytes:
+    """Returns the trace id of a raw span. Raises protobuf's DecodeError where it is not at its place, and not a span."""
+    if span.startswith(_TRACE_TAG) and span.startswith(_SPAN_TAG, _SPAN):
+        return span[len(_TRACE_TAG) : _SPAN]
+    trace_id: bytes = schema.Span.FromString(span).trace_id
+    return trace_id
 
 
 def parent_links(packed: bytes) -> dict[bytes, bytes]:

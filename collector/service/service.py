@@ -16,7 +16,7 @@ from collector.config.memory import MemoryBudget, memory_budget
 from collector.config.model import Config
 from collector.console.app import Console
 from collector.delivery.outbox import Outbox, Outlet
-from collector.delivery.sending_queue import SendingQueue
+from collector.delivery.sending_queue import HANDOVER, SendingQueue
 from collector.errors import CollectorError, ConfigError, ListenError
 from collector.exporters.debug import DebugExporter
 from collector.exporters.file import FileExporter
@@ -84,6 +84,7 @@ class Service:
         max_bytes = config.spool.max_size_mib << 20 if config.spool is not None else 0
         self._spool = Spool(file, max_bytes, self.telemetry) if file is not None else None
         self._exporters: list[Component] = []
+        self._successor: SendingQueue | None = None
         queue = self._queue = self._build_outbox(budget)
         self.judge_queue = self._build_judge_queue(budget)
         self._embedding = EmbeddingQueue(found) if (found := installed()) is not None else None
@@ -127,10 +128,10 @@ class Service:
     def _build_outbox(self, budget: MemoryBudget) -> Outbox | None:
         """Returns the queues of all exporters; None where only metrics are exported."""
         config = self._config.exporters
-        queues = config.queues_mib()
-        if not queues:
+        queues, handover = config.queues_mib(), self._config.service.handover
+        if not queues and handover is None:
             return None
-        outlets, share = [], budget.sending_queue // len(queues)
+        outlets, share = [], budget.sending_queue // max(1, len(queues))
         again = self._config.receivers.kafka is not None
         for to in config.destinations():
             queue = SendingQueue(to.backend.sending_queue, self._spool, share, is_read_again=again)
@@ -158,6 +159,14 @@ class Service:
             queue = SendingQueue(SendingQueueConfig(), None, share)
             outlets.append(Outlet(queue, SIGNALS, "debug"))
             self._exporters.append(DebugExporter(config.debug, queue, self.telemetry))
+        if handover is not None:
+            # It has no share of its own: what it takes was held until then.
+            queue = self._successor = SendingQueue(handover.sending_queue, self._spool, share, HANDOVER)
+            outlets.append(Outlet(queue, ["traces"], HANDOVER))
+            # The first to drain: what waits for it is scored by half meanwhile.
+            self._exporters.insert(
+                0, OtlpExporter(handover, queue, self.telemetry, name=HANDOVER, place="service.handover")
+            )
         return Outbox(outlets, self._spool, self.telemetry, config.otlp.off if config.otlp is not None else ())
 
     def _build_console(self, store: RunStore | None) -> Console:
@@ -267,12 +276,16 @@ class Service:
     async def shutdown(self) -> None:
         """Stop upstream first.
 
-        Open traces get their verdict, or wait in the spool, before first the judge and then the exporters drain.
+        Open traces are handed over, get their verdict, or wait in the spool, before first the judge and then the exporters
+        drain.
         """
         ran, self.health.running = self.health.running, False
         with self._tracing.span("drain") as attributes:
             await _shut_down(self._receivers)
-            # Without one nothing comes back: what is open gets its verdict as it is.
+            if ran and self._successor is not None:
+                count = self.pipeline.hand_over(self._successor.put)
+                _log.info("handing over %d open traces; %d stay", count, self.pipeline.open_traces)
+            # Without a spool nothing comes back: what is open gets its verdict as it is.
             if self._spool is None:
                 self.pipeline.drain("shutdown")
             elif ran:

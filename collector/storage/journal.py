@@ -110,6 +110,10 @@ class Journal:
         if self._is_open(trace_id):
             self._store_of(trace_id, RecordKind.LOG, b"", envelope, [raw])
 
+    def drop(self, trace: Trace) -> None:
+        """Delete the records of an open trace that goes on elsewhere, in the step that queues its spans for there."""
+        self._delete_records(self._rows.pop(trace.trace_id, ()))
+
     def _store_of(
         self, trace_id: bytes, kind: RecordKind, link: bytes, envelope: Envelope, raws: Sequence[bytes]
     ) -> None:

@@ -5,7 +5,7 @@ evaluations never count as pass or fail. No span is unaccounted for. With an OTL
 exporter, whenever no request is being processed,
 
     receiver_accepted_spans + resumed_spans
-        = exporter_sent_spans + exporter_send_failed_spans + exporter_queue_spans (exporter ``otlp``)
+        = exporter_sent_spans + exporter_send_failed_spans + exporter_queue_spans (exporters ``otlp`` and ``handover``)
           + held_spans + dropped_spans (but stage ``spool``: unreadable records are not resumed)
 """
 
@@ -135,6 +135,9 @@ class Telemetry:
         )
         self.kafka_moved_traces = self._counter(
             "kafka_moved_traces", "Open traces dropped because another consumer reads their partition again."
+        )
+        self.handed_over_traces = self._counter(
+            "handed_over_traces", "Open traces whose held spans went to another instance when this one stopped."
         )
         self.accept_failures = self._counter(
             "accept_failures", "Connections that could not be accepted: no file descriptors left.", "listener"

@@ -373,6 +373,13 @@ HEALTH: Sequence[Panel] = (
         "Open traces that another consumer reads again, after a rebalance.",
     ),
     counter_panel(
+        "rightcall_handed_over_traces_total",
+        "instance",
+        "cps",
+        "Traces handed over",
+        "Open traces of an instance that stopped, which another goes on with.",
+    ),
+    counter_panel(
         "rightcall_accept_failures_total", "listener", "cps", "Refused connections", "No file descriptors were left."
     ),
     counter_panel(

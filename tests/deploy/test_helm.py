@@ -232,6 +232,25 @@ def test_load_balancers_find_the_replicas() -> None:
     assert front["app.kubernetes.io/component"] == "load-balancer"
 
 
+def test_a_replica_that_leaves_hands_over_through_the_load_balancers() -> None:
+    items = render("--values", CHART / "ci" / "balanced-values.yaml")
+    config = yaml.safe_load(one(items, "ConfigMap", "agents-rightcall-config")["data"]["config.yaml"])
+    name, _, port = config["service"]["handover"]["endpoint"].partition(":")
+    front = one(items, "Service", name.removesuffix(".telemetry"))["spec"]
+    assert front["selector"]["app.kubernetes.io/component"] == "load-balancer"
+    assert int(port) in {given["port"] for given in front["ports"]}
+    pod = one(items, "StatefulSet")["spec"]["template"]["spec"]
+    # The balancers have to know that it leaves before it does, and all of it has to end before it is killed.
+    balancer = yaml.safe_load(one(items, "ConfigMap", "agents-rightcall-balancer")["data"]["config.yaml"])
+    interval = balancer["exporters"]["loadbalancing"]["resolver"]["dns"]["interval"]
+    _, pause = pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+    assert int(interval.removesuffix("s")) < int(pause) < pod["terminationGracePeriodSeconds"] / 2
+    allowed = one(items, "NetworkPolicy", "agents-rightcall-balancer")["spec"]["ingress"][0]["from"]
+    labels = one(items, "StatefulSet")["spec"]["selector"]["matchLabels"]
+    assert {"podSelector": {"matchLabels": labels}} in allowed
+    assert "lifecycle" not in pod_of(render())["spec"]["containers"][0], "alone, it has nobody to hand over to"
+
+
 def test_the_operator_gets_our_rules(tmp_path: Path) -> None:
     items = render("--values", CHART / "ci" / "monitoring-values.yaml")
     spec = one(items, "PrometheusRule")["spec"]

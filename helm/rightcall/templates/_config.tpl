@@ -17,6 +17,11 @@
 {{- if eq .Values.routing "kafka" -}}
 {{- $_ := unset $own "receivers" -}}
 {{- end -}}
+{{- if include "rightcall.hasLoadBalancer" . -}}
+{{- /* What a replica holds when it stops goes to where the load balancers send the rest of it. */ -}}
+{{- $endpoint := printf "%s.%s:%d" (include "rightcall.fullname" .) .Release.Namespace (int .Values.ports.grpc) -}}
+{{- $_ := set $own "service" (dict "handover" (dict "endpoint" $endpoint "tls" (dict "insecure" true))) -}}
+{{- end -}}
 {{- if .Values.spool.enabled -}}
 {{- $_ := set $own "spool" (dict "path" "/var/lib/rightcall/spool" "max_size_mib" (int .Values.spool.sizeMiB)) -}}
 {{- end -}}

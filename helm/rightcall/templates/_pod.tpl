@@ -48,6 +48,13 @@ readinessProbe:
   httpGet: {path: /readyz, port: admin}
   periodSeconds: 5
   timeoutSeconds: 5
+{{- if or (include "rightcall.hasLoadBalancer" .) (dig "service" "handover" "" .Values.config) }}
+lifecycle:
+  {{- /* Until whoever routes by trace id knows that this replica leaves; then it hands over what it holds. */}}
+  preStop:
+    exec:
+      command: [sleep, "6"]
+{{- end }}
 resources:
   {{- toYaml .Values.resources | nindent 2 }}
 volumeMounts:

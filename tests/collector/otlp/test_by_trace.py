@@ -78,6 +78,13 @@ def test_log_records_have_the_trace_of_their_own_field() -> None:
     assert found == {trace_id(1): 2, b"": 1}
 
 
+def test_the_order_of_the_fields_of_a_span_does_not_matter() -> None:
+    ids = field(0x12, bytes(8)), field(0x0A, trace_id(3))
+    request = field(0x0A, field(0x12, field(0x12, b"".join(ids)) + field(0x12, b"".join(reversed(ids)))))
+    assert trace_ids(request) == {trace_id(3)}
+    assert [key for key, _, _ in by_trace("traces", request)] == [trace_id(3)]
+
+
 def test_what_is_no_span_leaves_as_it_came() -> None:
     broken = b"\x0a\x7f"
     request = field(0x0A, field(0x12, field(0x12, broken) + field(0x12, data.span(1).SerializeToString())))

@@ -1,0 +1,114 @@
+"""An instance that stops gives its open traces to the one where their further spans arrive."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from pydantic import ValidationError
+
+from collector.component import ExportRequest
+from collector.config.exporters import SendingQueueConfig
+from collector.config.model import Config
+from collector.delivery.outbox import Outbox, Outlet
+from collector.delivery.sending_queue import HANDOVER, SendingQueue
+from tests import otlp_data as data
+from tests.collector_process import CollectorProcess, send
+from tests.harness import WEATHER_RULES, Bench, Life
+from tests.sinks import OtlpSink
+from tests.waiting import wait_for
+
+
+def calls(trace_id: bytes, at: float = 0.0) -> tuple[Span, Span, Span]:
+    """A right run: two calls and, last to arrive, the agent."""
+    return (
+        data.tool(2, 1, "get_weather", at, trace_id),
+        data.tool(3, 1, "send_email", at + 0.1, trace_id),
+        data.agent(1, at=at, trace_id=trace_id),
+    )
+
+
+def handed_over(requests: list[ExportRequest]) -> list[tuple[bytes, bytes]]:
+    return [(span.trace_id, span.span_id) for request in requests for span in data.all_spans(request.payload)]
+
+
+@pytest.mark.parametrize("in_spool", [False, True])
+def test_a_run_whose_second_half_arrives_elsewhere_is_scored_there_as_a_whole(in_spool: bool, tmp_path: Path) -> None:
+    with OtlpSink() as sink, contextlib.ExitStack() as stack:
+        backend = {"endpoint": sink.endpoint, "tls": {"insecure": True}}
+        traces = {"settle": "300ms", "confirm": "300ms", "idle_timeout": "2s"}
+        stays = stack.enter_context(CollectorProcess(WEATHER_RULES, backend, traces=traces))
+        to = {"handover": {"endpoint": f"127.0.0.1:{stays.grpc}", "tls": {"insecure": True}}}
+        spool: Any = {"path": str(tmp_path)} if in_spool else "memory"
+        leaves = stack.enter_context(
+            CollectorProcess(WEATHER_RULES, backend, traces={**traces, "idle_timeout": "30s"}, service=to, spool=spool)
+        )
+        first, *rest = calls(os.urandom(16), time.time() - data.EPOCH_NS / 1e9)
+        assert send(leaves, first) is grpc.StatusCode.OK
+        assert leaves.stop() == 0
+        assert "handing over 1 open traces; 0 stay" in leaves.log
+        assert send(stays, *rest) is grpc.StatusCode.OK
+        wait_for(sink.records)
+        (event,) = sink.records()
+        assert sorted(span.span_id for span in sink.spans()) == sorted(span.span_id for span in (first, *rest))
+        assert stays.stop() == 0
+    values = {item.key: item.value for item in event.attributes}
+    assert values["gen_ai.evaluation.score.label"].string_value == "pass"
+    assert values["rightcall.complete"].bool_value is True
+
+
+def test_what_is_sure_is_decided_and_what_is_not_leaves_with_all_that_is_held(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, traces={"confirm": 60.0})
+    whole, begun, failed, ended, other = (bytes([number]) * 16 for number in range(1, 6))
+    bench.send(*calls(failed)[1:])  # a call is missing
+    bench.wait(3)
+    bench.send(*calls(whole))
+    bench.send(*calls(begun)[:2])
+    bench.send(*calls(ended)[1:])  # not quiet for as long as the other that fails
+    bench.send(data.span(4, 9, "chat", trace_id=other, gen_ai__operation__name="chat"))
+    requests: list[ExportRequest] = []
+    assert bench.pipeline.hand_over(requests.append) == 2
+    assert {verdict.run.trace_id: verdict.label for verdict in bench.verdicts} == {whole: "pass", failed: "fail"}
+    spans = [*calls(begun)[:2], *calls(ended)[1:]]
+    assert handed_over(requests) == [(span.trace_id, span.span_id) for span in spans]
+    assert bench.pipeline.open_traces == 1, "what holds no span has nothing to hand over"
+    assert bench.value("handed_over_traces_total") == 2
+    bench.pipeline.drain("shutdown")
+    left = {(span.trace_id, span.span_id) for span in bench.out()}
+    assert left.isdisjoint(handed_over(requests))
+    assert bench.value("held_spans") == 0
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_after_a_crash_a_trace_is_open_or_handed_over_never_both(written: bool, tmp_path: Path) -> None:
+    with contextlib.closing(Life(tmp_path)) as life:
+        life.send(*calls(data.TRACE)[:2])
+        life.write()
+        successor = SendingQueue(SendingQueueConfig(), life.spool, exporter=HANDOVER)
+        life.pipeline.hand_over(successor.put)
+        if written:
+            life.write()
+        life.crash()
+        successor = SendingQueue(SendingQueueConfig(), life.spool, exporter=HANDOVER)
+        usual = SendingQueue(SendingQueueConfig(), life.spool)
+        outlets = [Outlet(usual, ["traces"]), Outlet(successor, ["traces"], HANDOVER)]
+        outbox = Outbox(outlets, life.spool, life.telemetry)
+        assert life.resumed == (0 if written else 1)
+        list(outbox.recover())
+        assert successor.spans == (2 if written else 0)
+        outbox.put(ExportRequest("traces", b"", 1))
+        life.write()
+        assert len(usual) == 1
+        assert len(successor) == (1 if written else 0), "what leaves as usual is not for it"
+
+
+def test_a_consumer_of_a_topic_has_nothing_to_hand_over() -> None:
+    backend = {"endpoint": "gateways:4317"}
+    with pytest.raises(ValidationError, match=r"service\.handover has no use with receivers\.kafka"):
+        Config.model_validate({"receivers": {"kafka": {"brokers": ["k:9092"]}}, "service": {"handover": backend}})
