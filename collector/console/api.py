@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from collector.console.request import BadQueryError, Reply, Request, filter_of, number, page_size
+from collector.console.context import Context
+from collector.console.request import BadQueryError, Reply, Request, number, page_size
 from collector.runs.database import RunsDatabase
 from collector.runs.queries import of_trace, page_of
 from scorers.quoting import json_line
@@ -15,11 +16,10 @@ from scorers.quoting import json_line
 _TRACE_ID: Final = re.compile(r"[0-9a-f]{4,32}")
 
 
-def runs(database: RunsDatabase, request: Request) -> Reply:
+def runs(context: Context) -> Reply:
     """Returns a page of runs, the latest first, and where the next one begins. Raises BadQueryError."""
-    page = page_of(
-        database, filter_of(request.query, request.now), number(request.query, "after"), page_size(request.query)
-    )
+    request = context.request
+    page = page_of(context.database, context.filter(), number(request.query, "after"), page_size(request.query))
     following = request.link(after=page.next) if page.next is not None else None
     return json_reply({"runs": [_listed(run) for run in page.runs], "next": following})
 

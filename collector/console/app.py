@@ -58,7 +58,7 @@ _PAGES: Final[Mapping[str, Callable[[Context], Reply]]] = {
     "/console/compare": compare,
     "/console/config": config_page,
     "/console/tests": rule_tests.exported,
-    "/runs": lambda context: api.runs(context.database, context.request),
+    "/runs": api.runs,
 }
 
 
@@ -144,7 +144,13 @@ class Console:
 
     def _context(self, request: Request, store: RunStore) -> Context:
         return Context(
-            request, store.database, self._rules(), self._config.console, self._health(), self._shown_config()
+            request,
+            store.database,
+            store.dimensions,
+            self._rules(),
+            self._config.console,
+            self._health(),
+            self._shown_config(),
         )
 
     def _message(self, request: Request, status: int, heading: str, text: str, is_json: bool) -> Reply:

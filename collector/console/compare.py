@@ -8,16 +8,14 @@ from typing import Any, Final, NamedTuple
 
 from collector.console.context import Context
 from collector.console.rendering import page
-from collector.console.request import RANGES, BadQueryError, Reply, filter_of, period
+from collector.console.request import RANGES, BadQueryError, Reply, period
 from collector.console.statistics import Change, Share, accuracy, change, share
 from collector.runs.database import RunsDatabase
-from collector.runs.queries import Counted, Filter, counted_by, reasons, values_of
-from collector.runs.tally import DIMENSIONS
+from collector.runs.queries import Counted, Filter, counted_by, dimensions_since, reasons, total_of, values_of
 
 BY: Final = ("agent", "rule", "route", "intent")
 """What the comparison has a row for."""
-OVER: Final = ("time", *DIMENSIONS, "digest", "agent", "route", "rule")
-"""What the two groups differ in."""
+_OVER: Final = ("digest", "agent", "route", "rule")
 _MAX_ROWS: Final = 50
 _MAX_REASONS: Final = 500
 _MAX_STEPS: Final = 10
@@ -51,11 +49,14 @@ def compare(context: Context) -> Reply:
     request = context.request
     query = {key: value for key, value in request.query.items() if key not in ("over", "a", "b", "by")}
     query["range"] = context.range
-    over, by = _choice(request.query, "over", OVER, ""), _choice(request.query, "by", BY, "agent")
+    choices = ("time", *context.dimensions, *_OVER)
+    over, by = _choice(request.query, "over", choices, ""), _choice(request.query, "by", BY, "agent")
     length = period(query)
-    base = filter_of(query, request.now)
+    base = context.filter(query)
     values = _values(context.database, request.now - length)
-    over = over or next((name for name in ("service.version", "gen_ai.request.model") if len(values[name]) > 1), "time")
+    over = over or next(
+        (name for name in ("service.version", "gen_ai.request.model") if len(values.get(name, ())) > 1), "time"
+    )
     offered = values.get(over, [])
     before_name, after_name = request.query.get("a", ""), request.query.get("b", "")
     if over != "time" and not (before_name and after_name) and len(offered) > 1:
@@ -64,7 +65,7 @@ def compare(context: Context) -> Reply:
     sides = _sides(base, over, before_name, after_name, length)
     return page(
         "compare.html", **context.common("Compare"),
-        over=over, by=by, choices=OVER, bys=BY, ranges=list(RANGES), range=query["range"],
+        over=over, by=by, choices=choices, bys=BY, ranges=list(RANGES), range=query["range"],
         offered=offered, before_name=before_name, after_name=after_name,
         **(_compared(context.database, sides, by) if sides is not None else {"rows": [], "steps": [], "overall": None}),
     )  # fmt: skip
@@ -78,15 +79,9 @@ def _choice(query: Mapping[str, str], name: str, known: Sequence[str], default: 
 
 
 def _values(database: RunsDatabase, since: float) -> dict[str, list[str]]:
-    """What each of `OVER` may be, the latest version first."""
-    found = values_of(database, ("digest", "agent", "route", "rule"), since)
-    tags = database.read(
-        "SELECT dimensions, max(at) FROM counts WHERE at >= ? GROUP BY dimensions ORDER BY 2 DESC", (since,)
-    )
-    for name in DIMENSIONS:
-        lines = (line.partition("=") for text, _ in tags for line in text.split("\n") if line)
-        found[name] = list(dict.fromkeys(value for key, _, value in lines if key == name))
-    return found
+    """What groups may differ in, and what each of it was, the latest version first."""
+    found = values_of(database, _OVER, since)
+    return {**found, **dimensions_since(database, since)}
 
 
 def _sides(base: Filter, over: str, before: str, after: str, length: float) -> tuple[Filter, Filter] | None:
@@ -95,16 +90,16 @@ def _sides(base: Filter, over: str, before: str, after: str, length: float) -> t
         return replace(base, since=since - length, until=since), base
     if not before or not after:
         return None
-    if over in DIMENSIONS:
-        return tuple(replace(base, dimensions={**base.dimensions, over: one}) for one in (before, after))  # type: ignore[return-value]
-    return tuple(replace(base, properties={**base.properties, over: one}) for one in (before, after))  # type: ignore[return-value]
+    if over in _OVER:
+        return tuple(replace(base, properties={**base.properties, over: one}) for one in (before, after))  # type: ignore[return-value]
+    return tuple(replace(base, dimensions={**base.dimensions, over: one}) for one in (before, after))  # type: ignore[return-value]
 
 
 def _compared(database: RunsDatabase, sides: tuple[Filter, Filter], by: str) -> dict[str, Any]:
     before, after = (counted_by(database, [by], side) for side in sides)
     rows = [_row(key[0], before.get(key, Counted()), after.get(key, Counted())) for key in {**before, **after}]
     rows.sort(key=lambda row: (row.change.value if row.change else 0.0, row.name))
-    total = _row("all", *(_sum(one.values()) for one in (before, after)))
+    total = _row("all", *(total_of(one.values()) for one in (before, after)))
     return {"rows": rows[:_MAX_ROWS], "overall": total, "steps": _steps(database, sides, total)}
 
 
@@ -127,7 +122,3 @@ def _steps(database: RunsDatabase, sides: tuple[Filter, Filter], total: Row) -> 
         examples = [one.trace if one else None for one in sides_of]
         steps.append(Step(rule, reason, shares[0], shares[1], change(shares[0], shares[1]), examples[0], examples[1]))
     return sorted(steps, key=lambda step: -(step.change.value if step.change else 0.0))[:_MAX_STEPS]
-
-
-def _sum(several: Any) -> Counted:
-    return Counted(*(sum(column) for column in zip(Counted(), *several, strict=True)))

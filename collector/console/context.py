@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from collector.config.model import ConsoleConfig
-from collector.console.request import RANGES, Request
+from collector.console.request import RANGES, Request, filter_of
 from collector.runs.database import RunsDatabase
-from collector.runs.queries import first_counted
+from collector.runs.queries import Filter, first_counted
 from collector.scoring.rule_files import LoadedRules
 
 
@@ -26,10 +26,15 @@ class Context:
 
     request: Request
     database: RunsDatabase
+    dimensions: Sequence[str]
     rules: LoadedRules
     config: ConsoleConfig
     health: Sequence[Fact]
     shown_config: Mapping[str, Any]
+
+    def filter(self, query: Mapping[str, str] | None = None) -> Filter:
+        """Returns which runs a query asks for, that of the request unless another is given. Raises BadQueryError."""
+        return filter_of(self.request.query if query is None else query, self.request.now, self.dimensions)
 
     @property
     def range(self) -> str:

@@ -9,12 +9,13 @@ from typing import Any, Final, NamedTuple
 from collector.console.charts import Series, series
 from collector.console.context import Context
 from collector.console.rendering import page
-from collector.console.request import RANGES, Reply, filter_of, period
+from collector.console.request import RANGES, Reply, period
 from collector.console.statistics import Change, Share, accuracy, change
-from collector.runs.queries import Counted, Filter, counted_by, reasons
+from collector.runs.queries import Counted, Filter, counted_by, grouped, reasons, total_of
 
 _STEPS: Final = {3600: 60, 86_400: 3600, 604_800: 6 * 3600, 2_592_000: 24 * 3600}
 _TOP: Final = 8
+_MAX_RULES: Final = 40
 _REASONS: Final = 12
 
 
@@ -44,11 +45,11 @@ def overview(context: Context) -> Reply:
     query = {**request.query, "range": context.range}
     length = period(query)
     since, step = request.now - length, _STEPS[length]
-    wanted = filter_of(query, request.now)
+    wanted = context.filter(query)
     by_time = counted_by(database, ["rule"], wanted, step)
     before = counted_by(database, ["rule"], _earlier(wanted, length))
     places = counted_by(database, ["route", "agent", "doubt", "dialect"], wanted)
-    total = _sum(by_time.values())
+    total, rules = total_of(by_time.values()), _rules(context, by_time, before, since, step)
     return page(
         "overview.html",
         **context.common("Overview"),
@@ -57,9 +58,10 @@ def overview(context: Context) -> Reply:
         since=since,
         total=total,
         share=accuracy(total),
-        change=change(accuracy(_sum(before.values())), accuracy(total)),
-        series=series(_by_slot(by_time), since, request.now, step, 960, 150),
-        rules=_rules(context, by_time, before, since, step),
+        change=change(accuracy(total_of(before.values())), accuracy(total)),
+        series=series(_by(0, by_time), since, request.now, step, 960, 150),
+        rules=rules[:_MAX_RULES],
+        are_more_rules=len(rules) > _MAX_RULES,
         routes=_worst(places, 0),
         agents=_worst(places, 1),
         without_rule=_largest(places, 0, lambda one: one.no_rule),
@@ -86,41 +88,25 @@ def _rules(
     for rule, counted_at in slots.items():
         # The empty name is that of runs without a rule.
         if rule:
-            counted = _sum(counted_at.values())
+            counted = total_of(counted_at.values())
             now, earlier = accuracy(counted), accuracy(before.get((rule,), Counted()))
             chart = series(counted_at, since, context.request.now, step, 160, 36)
             rows.append(RuleRow(rule, counted, now, change(earlier, now), chart, bars.get(rule)))
     return sorted(rows, key=lambda row: (-row.counted.failed, row.name))
 
 
-def _by_slot(by_time: Mapping[tuple[Any, ...], Counted]) -> dict[int, Counted]:
-    slots: dict[int, Counted] = {}
-    for (at, _), counted in by_time.items():
-        slots[at] = _sum([slots.get(at, Counted()), counted])
-    return slots
-
-
-def _grouped(places: Mapping[tuple[Any, ...], Counted], at: int) -> dict[str, Counted]:
-    groups: dict[str, Counted] = {}
-    for key, counted in places.items():
-        groups[key[at]] = _sum([groups.get(key[at], Counted()), counted])
-    return groups
+def _by(place: int, counts: Mapping[tuple[Any, ...], Counted]) -> dict[Any, Counted]:
+    """Returns the sums by one part of the keys."""
+    return grouped((key[place], counted) for key, counted in counts.items())
 
 
 def _worst(places: Mapping[tuple[Any, ...], Counted], at: int) -> Sequence[Place]:
     """Those of which it is the surest that they fail: a low upper bound, not a low value of few runs."""
-    found = [Place(name, counted, accuracy(counted)) for name, counted in _grouped(places, at).items()]
+    found = [Place(name, counted, accuracy(counted)) for name, counted in _by(at, places).items()]
     failing = [place for place in found if place.share is not None and place.counted.failed]
     return sorted(failing, key=lambda place: place.share.high if place.share else 1.0)[:_TOP]
 
 
 def _largest(places: Mapping[tuple[Any, ...], Counted], at: int, size: Callable[[Counted], int]) -> Sequence[Place]:
-    found = [Place(name, counted, None) for name, counted in _grouped(places, at).items() if size(counted)]
+    found = [Place(name, counted, None) for name, counted in _by(at, places).items() if size(counted)]
     return sorted(found, key=lambda place: -size(place.counted))[:_TOP]
-
-
-def _sum(several: Any) -> Counted:
-    total = Counted()
-    for one in several:
-        total = Counted(*(left + right for left, right in zip(total, one, strict=True)))
-    return total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -73,22 +73,22 @@ def parse_form(raw: bytes) -> dict[str, str]:
     return dict(fields)
 
 
-def filter_of(query: Mapping[str, str], now: float, others: Iterable[str] = ()) -> Filter:
-    """Returns which runs a query asks for. ``others`` are fields that mean something else. Raises BadQueryError."""
-    properties, dimensions = {}, {}
+def filter_of(query: Mapping[str, str], now: float, dimensions: Sequence[str] = DIMENSIONS) -> Filter:
+    """Returns which runs a query asks for. Raises BadQueryError."""
+    properties, found = {}, {}
     for name, value in query.items():
         if name in FILTERS:
             properties[name] = value
-        elif name in DIMENSIONS:
-            dimensions[name] = value
-        elif name not in _OTHER and name not in others:
-            known = [*FILTERS, *DIMENSIONS, *_OTHER]
+        elif name in dimensions:
+            found[name] = value
+        elif name not in _OTHER:
+            known = [*FILTERS, *dimensions, *_OTHER]
             # Refused, not ignored: a filter with a typing mistake would show all runs as if they fitted.
             raise BadQueryError(f"unknown field {shorten(name)}{nearest(name, known)}; there are {', '.join(known)}")
     since = _moment(query, "since", now)
     if "range" in query:
         since = now - period(query)
-    return Filter(properties, dimensions, query.get("q", ""), since, _moment(query, "until", now))
+    return Filter(properties, found, query.get("q", ""), since, _moment(query, "until", now))
 
 
 def period(query: Mapping[str, str]) -> int:

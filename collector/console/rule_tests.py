@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from collector.console.context import Context
-from collector.console.request import Reply, filter_of
+from collector.console.request import Reply
 from collector.runs.queries import latest
 from collector.runs.rows import Row
 from scorers.quoting import json_line, shorten
 
-MAX_TESTS = 50
+MAX_TESTS: Final = 50
 """Runs that are made tests at once."""
 
 
 def exported(context: Context) -> Reply:
     """Returns the runs that a query asks for as tests, the latest first. Raises BadQueryError."""
-    rows = latest(context.database, filter_of(context.request.query, context.request.now), MAX_TESTS)
+    rows = latest(context.database, context.filter(), MAX_TESTS)
     text = as_tests(row for row in rows if row["rule"])
     return Reply(200, text.encode(), "application/yaml; charset=utf-8")
 

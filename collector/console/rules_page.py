@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from collector.console.context import Context
 from collector.console.rendering import page
-from collector.console.request import RANGES, Reply, filter_of
+from collector.console.request import RANGES, Reply
 from collector.console.scratch import Tried
 from collector.console.statistics import Share, accuracy
 from collector.runs.queries import Counted, counted_by
@@ -46,7 +46,7 @@ def rules_page(context: Context, edited: str = "", tried: Tried | None = None, m
     """Returns the page, with the result of the pad if there is one. Raises BadQueryError."""
     request = context.request
     query = {**request.query, "range": context.range}
-    counted = counted_by(context.database, ["rule", "digest", "shadow"], filter_of(query, request.now))
+    counted = counted_by(context.database, ["rule", "digest", "shadow"], context.filter(query))
     return page(
         "rules.html", **context.common("Rules"),
         rules=[_row(rule, counted) for rule in context.rules.set.rules],

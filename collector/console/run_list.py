@@ -6,9 +6,8 @@ from typing import Final
 
 from collector.console.context import Context
 from collector.console.rendering import page
-from collector.console.request import RANGES, Reply, filter_of, number, page_size
+from collector.console.request import RANGES, Reply, number, page_size
 from collector.runs.queries import FILTERS, page_of, values_of
-from collector.runs.tally import DIMENSIONS
 
 _OFFERED: Final = ("rule", "agent", "route", "intent")
 LABELS: Final = ("wrong", "undecided", "pass", "fail", "incomplete", "ambiguous", "error", "no_rule")
@@ -20,7 +19,7 @@ def run_list(context: Context) -> Reply:
     request = context.request
     found = page_of(
         context.database,
-        filter_of(request.query, request.now),
+        context.filter(),
         number(request.query, "after"),
         page_size(request.query),
     )
@@ -36,7 +35,7 @@ def run_list(context: Context) -> Reply:
         offered=values_of(context.database, _OFFERED, request.now - RANGES["30d"]),
         labels=LABELS,
         ranges=list(RANGES),
-        more=[name for name in (*FILTERS, *DIMENSIONS) if name not in (*_OFFERED, "label")],
+        more=[name for name in (*FILTERS, *context.dimensions) if name not in (*_OFFERED, "label")],
         as_json=request.link("/runs"),
         as_tests=request.link("/console/tests"),
     )

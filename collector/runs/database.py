@@ -1,8 +1,5 @@
 """The store of runs on disk or in memory: one SQLite database, bounded, that is begun anew where it is damaged.
 
-``runs`` has a narrow row for each stored verdict, which is all that lists and filters read; ``bodies`` has the explained
-verdict as compressed JSON. ``counts`` has how many verdicts there were, a row for each series and minute, or hour.
-
 The runs that passed, or that no rule scores, go before all others: they may take a quarter of the room once it is short.
 Every function blocks; one lock serves the thread that writes and those that read.
 """
@@ -22,55 +19,22 @@ from typing import Any, Final
 
 from collector.errors import ConfigError, RightcallError
 from collector.runs.rows import Row
-from collector.runs.tally import DIMENSIONS, Series
-from scorers.quoting import json_line
+from collector.runs.tables import ADD_COUNT, FORMAT, PUT_RUN, TABLES, hash_of, series_columns, stored
+from collector.runs.tally import Series
 
 _log = logging.getLogger(__name__)
 
 NAME: Final = "runs.db"
-FORMAT: Final = 1
-HOUR: Final = 3600
 _MINUTE: Final = 60
-MAX_MINUTES: Final = 3 * HOUR
-"""Seconds for which counts are kept by the minute; older ones are kept by the hour."""
-MAX_COUNTS: Final = 100_000
+HOUR: Final = 3600
+GATHERED: Final = {2 * HOUR: HOUR, 48 * HOUR: 6 * HOUR}
+"""By the age of counts, in seconds, the steps of time of which they are kept; younger ones are kept by the minute."""
+MAX_COUNTS: Final = 60_000
 """Rows of counts; the oldest go beyond it."""
-_USUAL: Final = ("pass", "no_rule")  # labels of which the store keeps less
 _SHARE_OF_USUAL: Final = 0.25
 _ROOM: Final = 0.9  # of the size, above which the oldest go
-_MAPPED: Final = 1 << 30  # bytes of the file that are read without copying: filters may look at every row
+_MAPPED: Final = 1 << 30  # bytes of the file that are read without copying
 _PART: Final = 500  # rows deleted at once
-_SERIES: Final = ", ".join(f"{name} {'INTEGER' if name == 'shadow' else 'TEXT'} NOT NULL" for name in Series._fields)
-_TABLES: Final = f"""
-CREATE TABLE runs (
-    id INTEGER PRIMARY KEY, at REAL NOT NULL, trace TEXT NOT NULL, span TEXT NOT NULL, scope TEXT NOT NULL,
-    shadow INTEGER NOT NULL, label TEXT NOT NULL, usual INTEGER NOT NULL, weight REAL NOT NULL, score REAL,
-    rule TEXT NOT NULL, digest TEXT NOT NULL, route TEXT NOT NULL, intent TEXT NOT NULL, agent TEXT NOT NULL,
-    reason TEXT NOT NULL, calls INTEGER NOT NULL, tags TEXT NOT NULL, words TEXT NOT NULL, size INTEGER NOT NULL);
-CREATE UNIQUE INDEX of_trace ON runs (trace, span, scope, shadow);
-CREATE INDEX by_time ON runs (at);
-CREATE INDEX unusual ON runs (usual, at);
-CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
-CREATE TABLE counts (
-    at INTEGER NOT NULL, step INTEGER NOT NULL, {_SERIES},
-    count INTEGER NOT NULL);
-CREATE INDEX counted ON counts (at);
-PRAGMA user_version = {FORMAT};
-"""
-_COLUMNS: Final = (
-    "at", "trace", "span", "scope", "shadow", "label", "usual", "weight", "score", "rule", "digest", "route", "intent",
-    "agent", "reason", "calls", "tags", "words", "size",
-)  # fmt: skip
-# A revised verdict replaces the first and keeps its number, so it stays at its place in the pages.
-_REPLACE: Final = (
-    f"INSERT INTO runs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "
-    "ON CONFLICT (trace, span, scope, shadow) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)
-    + " RETURNING id"
-)
-_COUNT: Final = f"INSERT INTO counts VALUES ({', '.join('?' * (3 + len(Series._fields)))})"
-_MAX_TAGS: Final = 1_000
-_MAX_WORDS: Final = 400
 
 
 class StoreUnreadableError(RightcallError):
@@ -129,7 +93,7 @@ class RunsDatabase:
                 # A new file has version 0 and no tables; whatever else it is, it is not ours to fill.
                 if execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
                     raise sqlite3.DatabaseError("it was written by another version")
-                connection.executescript(_TABLES)
+                connection.executescript(TABLES)
             # At the start, when nothing waits: a damaged page would otherwise show up in the middle of a request.
             if execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise sqlite3.DatabaseError("it is damaged")
@@ -165,16 +129,26 @@ class RunsDatabase:
 
     def write(self, rows: Iterable[Row], counts: Mapping[Series, int], at: int) -> None:
         """Store explained verdicts, and counts of the minute that ``at`` is in. Raises sqlite3.Error."""
-        minute = at - at % _MINUTE
+        minute, made = at - at % _MINUTE, [stored(row) for row in rows]
         with self._lock, self._transaction():
-            for row in rows:
-                self._put(row)
-            self._connection.executemany(_COUNT, [_count_row(minute, key, count) for key, count in counts.items()])
+            for one in made:
+                columns = one.columns(self._number("kinds", one.kind))
+                (number,) = self._connection.execute(PUT_RUN, columns).fetchone()
+                self._connection.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?)", (number, one.body))
+            for series, count in counts.items():
+                added = (self._number("series", series_columns(series)), minute, _MINUTE, count)
+                self._connection.execute(ADD_COUNT, added)
 
-    def _put(self, row: Row) -> None:
-        body = zlib.compress(_encoded(row), 1)
-        (number,) = self._connection.execute(_REPLACE, _columns_of(row, len(body))).fetchone()
-        self._connection.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?)", (number, body))
+    def _number(self, table: str, columns: Sequence[Any]) -> int:
+        """Returns the number of the row of ``kinds`` or ``series`` with these columns, which is made if there is none."""
+        execute, hashed = self._connection.execute, hash_of(columns)
+        found = execute(f"SELECT id FROM {table} WHERE hash = ?", (hashed,)).fetchone()
+        if found is None:
+            places = ", ".join("?" * len(columns))
+            found = execute(
+                f"INSERT INTO {table} VALUES (NULL, ?, {places}) RETURNING id", (hashed, *columns)
+            ).fetchone()
+        return int(found[0])
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -189,29 +163,34 @@ class RunsDatabase:
         self._connection.execute("COMMIT")
 
     def prune(self, now: float, keep: float) -> None:
-        """Delete what is older than ``keep`` seconds or beyond the size, and gather old counts by the hour."""
+        """Delete what is older than ``keep`` seconds or beyond the size, and gather old counts in longer steps."""
         with self._lock, self._transaction():
             execute = self._connection.execute
-            self._delete("at < ?", (now - keep,))
+            self._delete("usual IN (0, 1) AND at < ?", (now - keep,))
             execute("DELETE FROM counts WHERE at < ?", (now - keep,))
-            self._gather(int(now) - MAX_MINUTES)
+            for age, step in GATHERED.items():
+                self._gather(int(now) - age, step)
             (rows,) = execute("SELECT count(*) FROM counts").fetchone()
             if rows > MAX_COUNTS:
-                oldest = "SELECT rowid FROM counts ORDER BY at LIMIT ?"
-                execute(f"DELETE FROM counts WHERE rowid IN ({oldest})", (rows - MAX_COUNTS + MAX_COUNTS // 10,))
+                # An hour or a minute goes as a whole: half of its series would be a wrong count.
+                latest = "SELECT at FROM counts ORDER BY at DESC LIMIT 1 OFFSET ?"
+                execute(f"DELETE FROM counts WHERE at <= ({latest})", (MAX_COUNTS - MAX_COUNTS // 10,))
+            sizes = dict(execute("SELECT usual, sum(size) FROM runs GROUP BY usual").fetchall())
             # Below the limit of pages, so that there is room to write until the next time.
-            while self.used() > self._max_bytes * _ROOM and self._shrink():
-                pass
+            while self.used() > self._max_bytes * _ROOM and sum(sizes.values()) > 0:
+                self._shrink(sizes)
+            execute("DELETE FROM kinds WHERE NOT EXISTS (SELECT 1 FROM runs WHERE kind = kinds.id)")
+            execute("DELETE FROM series WHERE NOT EXISTS (SELECT 1 FROM counts WHERE series = series.id)")
 
-    def _shrink(self) -> bool:
+    def _shrink(self, sizes: dict[int, int]) -> None:
+        """Delete some of the oldest runs. ``sizes`` are the bytes of those that are usual, and of the others."""
         # By size and not by number: one run may take a thousand times as much as another.
-        sizes = dict(self._connection.execute("SELECT usual, sum(size) FROM runs GROUP BY usual").fetchall())
-        if not sizes:
-            return False
         usual = sizes.get(1, 0) > _SHARE_OF_USUAL * sum(sizes.values())
-        oldest = "id IN (SELECT id FROM runs WHERE usual = ? ORDER BY at LIMIT ?)"
-        self._delete(oldest, (int(usual or 0 not in sizes), _PART))
-        return True
+        which = int(usual or not sizes.get(0))
+        oldest = "FROM runs WHERE usual = ? ORDER BY at LIMIT ?"
+        (size,) = self._connection.execute(f"SELECT sum(size) FROM (SELECT size {oldest})", (which, _PART)).fetchone()
+        self._delete(f"id IN (SELECT id {oldest})", (which, _PART))
+        sizes[which] -= size
 
     def _delete(self, where: str, values: tuple[Any, ...]) -> None:
         # Bodies first: which of them go is told by the rows of `runs`.
@@ -219,17 +198,16 @@ class RunsDatabase:
             which = where if table == "runs" else f"id IN (SELECT id FROM runs WHERE {where})"
             self._connection.execute(f"DELETE FROM {table} WHERE {which}", values)
 
-    def _gather(self, before: int) -> None:
-        hour, names = before - before % HOUR, ", ".join(Series._fields)
-        of_minutes = f"SELECT at - at % {HOUR}, {HOUR}, {names}, sum(count) FROM counts WHERE at < ? AND step < {HOUR} "
-        self._connection.execute(
-            f"INSERT INTO counts {of_minutes} GROUP BY at - at % {HOUR}, {names}",
-            (hour,),
+    def _gather(self, before: int, step: int) -> None:
+        """Make one count of those of a step of time, if they are older."""
+        old, values = f"FROM counts WHERE at < ? AND step < {step}", (before - before % step,)
+        slot = f"at - at % {step}"
+        found = self._connection.execute(
+            f"SELECT series, {slot}, {step}, sum(count) {old} GROUP BY series, {slot}", values
         )
-        self._connection.execute(
-            f"DELETE FROM counts WHERE at < ? AND step < {HOUR}",
-            (hour,),
-        )
+        rows = found.fetchall()
+        self._connection.execute(f"DELETE {old}", values)
+        self._connection.executemany(ADD_COUNT, rows)
 
     def used(self) -> int:
         """Bytes in use."""
@@ -252,45 +230,8 @@ class RunsDatabase:
 
     def bodies(self, numbers: Sequence[int]) -> list[Row]:
         """Returns the explained verdicts with these numbers, in their order. Raises StoreUnreadableError."""
+        if not numbers:
+            return []
         places = ", ".join("?" * len(numbers))
         found = dict(self.read(f"SELECT id, body FROM bodies WHERE id IN ({places})", numbers))
         return [json.loads(zlib.decompress(found[number])) for number in numbers if number in found]
-
-
-def _encoded(row: Row) -> bytes:
-    try:
-        return json.dumps(row, allow_nan=False, separators=(",", ":")).encode()
-    except (ValueError, TypeError, RecursionError):  # arguments of a parser in Python may be what JSON cannot hold
-        return json_line(row).encode()
-
-
-def tag(name: str, value: str) -> str:
-    """Returns the form in which a property is searched for among the tags of a run."""
-    return f"\n{name}={value}\n"
-
-
-def _columns_of(row: Row, size: int) -> tuple[Any, ...]:
-    label = row["label"] or "no_rule"
-    primary = next((one["value"] for one in row["evaluations"] if one["name"] == row["primary"]), None)
-    tools = dict.fromkeys(call["name"] for call in row["tool_calls"])
-    outcomes = dict.fromkeys(one["outcome"] for one in row["difference"])
-    named = [("tool", tools), ("outcome", outcomes), ("doubt", row["doubts"]), ("release", [row["release"]])]
-    tags = [tag(name, str(value)) for name, values in named for value in values]
-    # Dimensions first: tags are cut at the end, and an agent may call any number of tools.
-    tags = [*(tag(name, value) for name, value in row["dimensions"].items()), *tags]
-    words = " ".join([row["trace_id"], row["user_input"] or "", row["conversation_id"] or "", *tools])
-    reason = ", ".join(row.get("reasons", ())) or row.get("unscored_reason") or ""
-    return (
-        row["at"], row["trace_id"], row["span_id"], row["scope"], int(row["shadow"]), label, int(label in _USUAL),
-        row["weight"], primary, row["rule"] or "", row["digest"] or "", row["route"] or "", row["intent"] or "",
-        row["agent"] or "", reason[:_MAX_WORDS], len(row["tool_calls"]), "".join(tags)[:_MAX_TAGS],
-        words[:_MAX_WORDS].lower(), size + 600,
-    )  # fmt: skip
-
-
-def _count_row(minute: int, series: Series, count: int) -> tuple[Any, ...]:
-    values = series._replace(dimensions=())
-    dimensions = "".join(tag(name, value) for name, value in zip(DIMENSIONS, series.dimensions, strict=True) if value)
-    plain = [int(value) if isinstance(value, bool) else value for value in values]
-    plain[Series._fields.index("dimensions")] = dimensions
-    return (minute, _MINUTE, *plain, count)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
-from collector.runs.database import RunsDatabase, tag
+from collector.runs.database import RunsDatabase
 from collector.runs.rows import Row
+from collector.runs.tables import USUAL, tag
 
 PAGE: Final = 50
 """Runs of one page, unless it asks for another number."""
 MAX_PAGE: Final = 500
 """Runs of one page at most."""
-MAX_SEARCHED: Final = 50_000
-"""Stored runs, the latest, among which tools, outcomes, doubts, dimensions and words are looked for."""
+MAX_SEARCHED: Final = 20_000
+"""Runs among which one page looks for words, the latest of those that fit otherwise; the next page goes on behind them."""
+MAX_KINDS: Final = 20_000
+"""Different combinations of properties, the latest, that filters look at: where every run has a route of its own, no others."""
 _MAX_OF_TRACE: Final = 200
 _MAX_VALUES: Final = 100  # of one property that are offered
 _COLUMNS: Final = ("rule", "route", "intent", "agent", "label", "scope", "digest", "reason")
@@ -23,10 +27,12 @@ _TAGS: Final = ("tool", "outcome", "doubt", "release")
 FILTERS: Final = (*_COLUMNS, *_TAGS)
 """The properties by which runs are filtered; any other name is that of a dimension."""
 UNDECIDED: Final = ("ambiguous", "incomplete", "error")
-_LISTED: Final = (
-    "id", "at", "trace", "span", "scope", "shadow", "label", "weight", "score", "rule", "route", "intent", "agent",
-    "reason", "calls",
-)  # fmt: skip
+_TRACE_ID: Final = re.compile("[0-9a-f]{8,32}")
+_Key = TypeVar("_Key", bound=Hashable)
+_LISTED: Final = {
+    "runs": ("id", "at", "trace", "span", "scope", "shadow", "weight", "score", "calls"),
+    "kinds": ("label", "rule", "route", "intent", "agent", "reason"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +45,8 @@ class Filter:
     since: float | None = None
     until: float | None = None
 
-    def where(self) -> tuple[str, list[Any]]:
-        """Returns the condition in SQL, and its values."""
+    def of_properties(self, tags: str = "tags") -> tuple[str, list[Any]]:
+        """Returns the condition on properties and dimensions in SQL, and its values. ``tags`` is the column of dimensions."""
         parts, values = ["1"], list[Any]()
         for name, value in self.properties.items():
             if name == "label" and value in ("wrong", "undecided"):
@@ -48,26 +54,28 @@ class Filter:
                 parts.append(f"label IN ({', '.join('?' * len(labels))})")
                 values += labels
             elif name in _TAGS:
-                parts.append("instr(tags, ?)")
+                parts.append(f"instr({tags}, ?)")
                 values.append(tag(name, value))
             else:
                 parts.append(f"{name} = ?")
                 values.append(value)
         for name, value in self.dimensions.items():
-            parts.append("instr(tags, ?)")
+            parts.append(f"instr({tags}, ?)")
             values.append(tag(name, value))
-        if self.text:
-            parts.append("instr(words, ?)")
-            values.append(self.text.lower())
-        for condition, bound in (("at >= ?", self.since), ("at < ?", self.until)):
-            if bound is not None:
-                parts.append(condition)
-                values.append(bound)
         return " AND ".join(parts), values
+
+    def of_time(self) -> tuple[str, list[float]]:
+        """Returns the condition on the time in SQL, and its values."""
+        bounds = [("at >= ?", self.since), ("at < ?", self.until)]
+        known = [(condition, bound) for condition, bound in bounds if bound is not None]
+        return " AND ".join(["1", *(condition for condition, _ in known)]), [bound for _, bound in known]
 
 
 class Page(NamedTuple):
-    """Some runs, the latest first, and the number after which the next page begins; None if there is none."""
+    """Some runs, the latest first, and the number after which the next page begins; None if there is none.
+
+    A page of a search has fewer runs than asked for, or none, where only the next ones may have more.
+    """
 
     runs: list[Row]
     next: int | None
@@ -86,15 +94,23 @@ class Counted(NamedTuple):
         """All of them."""
         return sum(self)
 
-    def plus(self, label: str, count: int) -> Counted:
-        """Returns it with more verdicts."""
-        if label == "pass":
-            return self._replace(passed=self.passed + count)
-        if label == "fail":
-            return self._replace(failed=self.failed + count)
-        if label == "no_rule":
-            return self._replace(no_rule=self.no_rule + count)
-        return self._replace(undecided=self.undecided + count)
+
+_PLACE_OF: Final = {"pass": 0, "fail": 1, "no_rule": 3}  # in `Counted`; every other label is undecided
+
+
+def grouped(counts: Iterable[tuple[_Key, Counted]]) -> dict[_Key, Counted]:
+    """Returns the sum of what has the same key."""
+    found: dict[_Key, list[int]] = {}
+    for key, counted in counts:
+        total = found.setdefault(key, [0, 0, 0, 0])
+        for place, number in enumerate(counted):
+            total[place] += number
+    return {key: Counted(*total) for key, total in found.items()}
+
+
+def total_of(counts: Iterable[Counted]) -> Counted:
+    """Returns their sum."""
+    return grouped(("", counted) for counted in counts).get("", Counted())
 
 
 class Reason(NamedTuple):
@@ -112,24 +128,74 @@ class Reason(NamedTuple):
 def page_of(database: RunsDatabase, wanted: Filter, after: int | None = None, size: int = PAGE) -> Page:
     """Returns the runs that fit, at most ``size``, without what makes them long. Raises StoreUnreadableError."""
     size = max(1, min(size, MAX_PAGE))
-    condition, values = wanted.where()
-    if "instr(" in condition:  # looks into every row, so not at all of them
-        condition += f" AND id > (SELECT max(id) - {MAX_SEARCHED} FROM runs)"
+    statement, values = _numbers(wanted, after)
+    if wanted.text:
+        found, following = _searched(database, statement, values, wanted.text.lower(), size)
+    else:
+        # One more than asked for tells whether there is a next page, without counting what fits.
+        found = [number for (number,) in database.read(f"{statement} LIMIT ?", [*values, size + 1])]
+        following = found[size - 1] if len(found) > size else None
+    return Page(_listed(database, found[:size]), following)
+
+
+def _numbers(wanted: Filter, after: int | None) -> tuple[str, list[Any]]:
+    """Returns the query for the numbers of the runs that fit, but for the text, and its values."""
+    (kinds, of_kinds), (times, of_times) = wanted.of_properties(), wanted.of_time()
+    conditions, values = [times], list[Any](of_times)
+    if _is_trace_id(wanted.text):
+        conditions.append("trace >= ? AND trace < ?")
+        values += _range_of(wanted.text.lower())
+    elif of_kinds or of_times:
+        # Its index has all that is looked at here, so that no row is read that does not fit.
+        conditions.append(f"kind IN (SELECT id FROM kinds WHERE {kinds} ORDER BY id DESC LIMIT {MAX_KINDS})")
+        values += of_kinds
     if after is not None:
-        condition, values = f"{condition} AND id < ?", [*values, after]
+        conditions.append("id < ?")
+        values.append(after)
     # By number and not by time: numbers are unique, so a page ends and the next begins at one run exactly.
-    listed = f"SELECT {', '.join(_LISTED)} FROM runs WHERE {condition} ORDER BY id DESC LIMIT ?"
-    # One more than asked for tells whether there is a next page, without counting what fits.
-    found = [dict(zip(_LISTED, row, strict=True)) for row in database.read(listed, [*values, size + 1])]
-    return Page(found[:size], found[size - 1]["id"] if len(found) > size else None)
+    return f"SELECT id FROM runs WHERE {' AND '.join(conditions)} ORDER BY id DESC", values
+
+
+def _searched(
+    database: RunsDatabase, statement: str, values: Sequence[Any], text: str, size: int
+) -> tuple[list[int], int | None]:
+    """Returns the numbers of runs with this text among so many, and behind which one to go on."""
+    if _is_trace_id(text):
+        return [number for (number,) in database.read(f"{statement} LIMIT ?", [*values, size])], None
+    looked_at = f"{statement} LIMIT {MAX_SEARCHED}"
+    with_text = f"SELECT id FROM runs WHERE id IN ({looked_at}) AND instr(words, ?) ORDER BY id DESC LIMIT ?"
+    found = [number for (number,) in database.read(with_text, [*values, text, size + 1])]
+    if len(found) > size:
+        return found, found[size - 1]
+    last = database.read(f"{statement} LIMIT 1 OFFSET {MAX_SEARCHED - 1}", values)
+    return found, last[0][0] if last else None
+
+
+def _listed(database: RunsDatabase, numbers: Sequence[int]) -> list[Row]:
+    if not numbers:
+        return []
+    columns = [f"{table}.{name}" for table, names in _LISTED.items() for name in names]
+    rows = database.read(
+        f"SELECT {', '.join(columns)} FROM runs JOIN kinds ON kinds.id = runs.kind "
+        f"WHERE runs.id IN ({', '.join('?' * len(numbers))}) ORDER BY runs.id DESC",
+        numbers,
+    )
+    return [dict(zip((column.partition(".")[2] for column in columns), row, strict=True)) for row in rows]
+
+
+def _is_trace_id(text: str) -> bool:
+    return _TRACE_ID.fullmatch(text.lower()) is not None
+
+
+def _range_of(trace_id: str) -> tuple[str, str]:
+    """Returns a range of texts, which an index serves, of the trace ids that begin so."""
+    return trace_id, trace_id + "g"  # it follows all hexadecimal digits
 
 
 def of_trace(database: RunsDatabase, trace_id: str) -> list[Row]:
     """Returns the explained verdicts of the trace whose id begins so, outermost first; none if it stands for several."""
-    # A range, which an index serves: "g" follows all hexadecimal digits.
-    first, last = trace_id, trace_id + "g"
     statement = "SELECT id, trace FROM runs WHERE trace >= ? AND trace < ? ORDER BY id LIMIT ?"
-    found = database.read(statement, (first, last, _MAX_OF_TRACE))
+    found = database.read(statement, (*_range_of(trace_id), _MAX_OF_TRACE))
     # To show any of several traces would be a guess.
     if len({trace for _, trace in found}) != 1:
         return []
@@ -149,47 +215,84 @@ def counted_by(
 
     Shadow rules count only where ``shadow`` is one of the keys.
     """
-    columns = [*([f"at - at % {int(step)}"] if step else []), *keys]
-    named = ", ".join([*columns, "label"])
-    condition, values = wanted.where()
-    # Counts have no tags of their own: of these only the dimensions are counted by.
-    condition = condition.replace("instr(tags, ?)", "instr(dimensions, ?)")
-    if "shadow" not in keys:
-        condition += " AND shadow = 0"
+    shadows = "" if "shadow" in keys else " AND shadow = 0"
+    (series, of_series), (times, of_times) = wanted.of_properties("dimensions"), wanted.of_time()
+    # Series are few: they are looked up last, once it is known how often each was counted.
+    slot, slots = (f", at - at % {int(step)} AS slot", "slot") if step else ("", "")
+    columns = ", ".join([*([slots] if slots else []), *keys, "label"])
     rows = database.read(
-        f"SELECT {named}, sum(count) FROM counts WHERE {condition} GROUP BY {named} ORDER BY {named}",
-        values,
+        f"SELECT {columns}, sum(counted) FROM series JOIN (SELECT series{slot}, sum(count) AS counted FROM counts "
+        f"WHERE series IN (SELECT id FROM series WHERE {series}{shadows}) AND {times} "
+        f"GROUP BY series{', slot' if slots else ''}) AS found ON found.series = series.id GROUP BY {columns}",
+        [*of_series, *of_times],
     )
-    found: dict[tuple[Any, ...], Counted] = {}
+    found: dict[tuple[Any, ...], list[int]] = {}
     for *key, label, count in rows:
-        found[tuple(key)] = found.get(tuple(key), Counted()).plus(label, count)
-    return found
+        found.setdefault(tuple(key), [0, 0, 0, 0])[_PLACE_OF.get(label, 2)] += count
+    return {key: Counted(*numbers) for key, numbers in found.items()}
 
 
 def first_counted(database: RunsDatabase) -> int | None:
     """Returns since when verdicts are counted, in seconds of Unix time. Raises StoreUnreadableError."""
-    ((first,),) = database.read("SELECT min(at) FROM counts")
+    ((first,),) = database.read("SELECT min((SELECT min(at) FROM counts WHERE series = series.id)) FROM series")
     return None if first is None else int(first)
 
 
 def reasons(database: RunsDatabase, wanted: Filter, limit: int) -> list[Reason]:
     """Returns why runs are not a pass, the most frequent first. Raises StoreUnreadableError."""
-    condition, values = wanted.where()
+    (kinds, of_kinds), (times, of_times) = wanted.of_properties(), wanted.of_time()
+    usual = ", ".join(f"'{label}'" for label in USUAL)
     rows = database.read(
-        "SELECT rule, label, reason, sum(weight), min(at), max(at), trace FROM runs "
-        f"WHERE usual = 0 AND shadow = 0 AND {condition} GROUP BY rule, label, reason ORDER BY 4 DESC LIMIT ?",
-        [*values, limit],
+        "SELECT rule, label, reason, weighed, first, last, kinds.id FROM kinds JOIN ("
+        f"SELECT kind, sum(weight) AS weighed, min(at) AS first, max(at) AS last FROM runs WHERE kind IN (SELECT id FROM kinds "
+        f"WHERE label NOT IN ({usual}) AND shadow = 0 AND {kinds} ORDER BY id DESC LIMIT {MAX_KINDS}) AND {times} GROUP BY kind"
+        ") AS found ON found.kind = kinds.id",
+        [*of_kinds, *of_times],
     )
-    return [Reason(*row) for row in rows]
+    grouped: dict[tuple[str, str, str], tuple[float, float, float, int]] = {}
+    for *key, runs, first, last, kind in rows:
+        before = grouped.get(tuple(key), (0.0, first, 0.0, 0))
+        latest = (last, kind) if last > before[2] else before[2:]
+        grouped[tuple(key)] = (before[0] + runs, min(before[1], first), *latest)
+    most = sorted(grouped.items(), key=lambda item: -item[1][0])[:limit]
+    last_trace = f"SELECT trace FROM runs WHERE kind = kinds.id AND {times} ORDER BY at DESC LIMIT 1"
+    wanted_kinds = [found[-1] for _, found in most]
+    traces = dict(
+        database.read(
+            f"SELECT id, ({last_trace}) FROM kinds WHERE id IN ({', '.join('?' * len(wanted_kinds))})",
+            [*of_times, *wanted_kinds],
+        )
+    )
+    return [Reason(*key, *found[:-1], traces.get(found[-1], "")) for key, found in most]
 
 
 def values_of(database: RunsDatabase, columns: Sequence[str], since: float) -> dict[str, list[str]]:
     """Returns what each of these columns of the counts may be filtered by, the most frequent first."""
     named = ", ".join(columns)
-    rows = database.read(f"SELECT {named}, sum(count) FROM counts WHERE at >= ? GROUP BY {named}", (since,))
+    rows = database.read(
+        f"SELECT {named}, (SELECT sum(count) FROM counts WHERE series = series.id AND at >= ?) AS counted FROM series "
+        "WHERE counted",
+        (since,),
+    )
     found: dict[str, Counter[str]] = {column: Counter() for column in columns}
     for *values, count in rows:
         for column, value in zip(columns, values, strict=True):
             if value:
                 found[column][value] += count
     return {column: [value for value, _ in counts.most_common(_MAX_VALUES)] for column, counts in found.items()}
+
+
+def dimensions_since(database: RunsDatabase, since: float) -> dict[str, list[str]]:
+    """Returns what each dimension was, the latest first. Raises StoreUnreadableError."""
+    last = "SELECT max(at) FROM counts WHERE series = series.id AND at >= ?"
+    rows = database.read(
+        f"SELECT dimensions, max(({last})) AS last FROM series GROUP BY dimensions HAVING last ORDER BY last DESC",
+        (since,),
+    )
+    found: dict[str, dict[str, None]] = {}
+    for tags, _ in rows:
+        for line in tags.split("\n"):
+            name, _, value = line.partition("=")
+            if name:
+                found.setdefault(name, {})[value] = None
+    return {name: list(values)[:_MAX_VALUES] for name, values in found.items()}

@@ -10,7 +10,7 @@ from collector.judging.redacting import ARGUMENTS, INPUTS
 from collector.results.redaction import Redaction
 from collector.runs.explained import explained
 from collector.runs.rows import Row
-from collector.runs.tally import dimensions_of
+from collector.runs.tally import DIMENSIONS, dimensions_of
 from collector.scoring.verdict import Verdict
 from scorers import CompiledRule
 
@@ -94,8 +94,8 @@ class _Room:
 class Recorder:
     """Makes the stored form of verdicts, on the store's own thread: its compiled rules share nothing with the scoring."""
 
-    def __init__(self, redaction: Redaction) -> None:
-        self._redaction = redaction
+    def __init__(self, redaction: Redaction, dimensions: Sequence[str] = DIMENSIONS) -> None:
+        self._redaction, self._dimensions = redaction, dimensions
         self._no_input = redaction.active and any(redaction.hides(name) for name in INPUTS)
         self._no_arguments = redaction.active and any(redaction.hides(name) for name in ARGUMENTS)
         self._compiled: dict[tuple[str, str], CompiledRule | None] = {}
@@ -110,7 +110,7 @@ class Recorder:
         # Set again, since a run that is not compared was explained without its rule.
         row["pass_at"] = None if verdict.compiled_rule is None else verdict.compiled_rule.rule.pass_
         row["at"], row["weight"], row["cut"] = round(submitted.at, 3), round(submitted.weight, 3), submitted.cut
-        row["dimensions"] = {name: value for name, value in dimensions_of(verdict.run).items() if value}
+        row["dimensions"] = dimensions_of(verdict.run.attributes, self._dimensions)
         row["attributes"] = {
             key: value for key, value in verdict.run.attributes.items() if not self._redaction.hides(key)
         }

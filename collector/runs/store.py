@@ -6,6 +6,7 @@ Whatever goes wrong here (a slow or full disk, a damaged file, more runs than ca
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 import threading
@@ -16,12 +17,13 @@ from typing import Final, NamedTuple
 
 from collector.clock import Clock
 from collector.config.model import Config
+from collector.errors import ConfigError
 from collector.results.redaction import Redaction
 from collector.runs.database import RunsDatabase
 from collector.runs.record import Recorder, Submitted, bounded
 from collector.runs.rows import Row
 from collector.runs.sampling import RateSample
-from collector.runs.tally import Series, Tally
+from collector.runs.tally import DIMENSIONS, Series, Tally
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
 from scorers import CompiledRule
@@ -55,7 +57,9 @@ class RunStore:
         self, database: RunsDatabase, keep: float, redaction: Redaction, telemetry: Telemetry, clock: Clock
     ) -> None:
         self.database, self._keep, self._clock = database, keep, clock
-        self._recorder, self._tally = Recorder(redaction), Tally()
+        self.dimensions = tuple(dict.fromkeys((*DIMENSIONS, *telemetry.dimensions)))
+        """Attributes by which runs can be compared."""
+        self._recorder, self._tally = Recorder(redaction, self.dimensions), Tally(self.dimensions)
         self._usual, self._unusual = RateSample(USUAL_PER_SECOND), RateSample(UNUSUAL_PER_SECOND)
         self._dropped = {
             reason: telemetry.child(telemetry.runs_not_stored, reason)
@@ -101,7 +105,15 @@ class RunStore:
 
     async def start(self) -> None:
         """Begin to store. Raises ConfigError where that is not possible."""
-        await asyncio.to_thread(self.database.open)
+        opening = asyncio.ensure_future(asyncio.to_thread(self.database.open))
+        try:
+            await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            # The thread cannot be stopped, and would leave a database open that nobody closes.
+            with contextlib.suppress(ConfigError):
+                await opening
+            self.database.close()
+            raise
         self._thread = threading.Thread(target=self._work, name="runs", daemon=True)
         self._thread.start()
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from collector.reconstruction.reconstruct import Run
 from collector.scoring.verdict import Verdict
+from collector.telemetry.metrics import dimension_text
 
 DIMENSIONS: Final = ("service.name", "service.version", "deployment.environment.name", "gen_ai.request.model")
-"""Attributes of a run, or of its resource, by which runs are compared."""
+"""Attributes of a run, or of its resource, by which runs are compared, beside those of ``exporters.prometheus.dimensions``."""
 _OLD_NAMES: Final = {"deployment.environment.name": "deployment.environment"}
-_READ: Final = (*DIMENSIONS, *_OLD_NAMES.values())
 MAX_SERIES: Final = 500
 """Combinations counted apart between two flushes; further ones are counted by rule and label alone, under ``__other__``."""
 OTHER: Final = "__other__"
 _MAX_TEXT: Final = 120
+_SCALARS: Final = frozenset([str, bool, int, float])
 
 
 class Series(NamedTuple):
@@ -31,14 +31,15 @@ class Series(NamedTuple):
     agent: str
     dialect: str
     doubt: str
-    dimensions: tuple[str, ...]
-    """The values of `DIMENSIONS`, "" where unknown."""
+    dimensions: tuple[tuple[str, str], ...]
+    """Those that are known, with their values."""
 
 
 class Tally:
-    """Counts verdicts until they are taken. A revision is not a run of its own."""
+    """Counts verdicts until they are taken, by these ``dimensions`` among others. A revision is not a run of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, dimensions: Sequence[str] = DIMENSIONS) -> None:
+        self._dimensions, self._read = dimensions, (*dimensions, *_OLD_NAMES.values())
         self._counts: dict[tuple[Any, ...], int] = {}
 
     def add(self, verdict: Verdict) -> None:
@@ -49,7 +50,7 @@ class Tally:
         # The raw values, uncut: this runs for each verdict, and series are made of them once for each flush.
         key = (
             verdict.rule, verdict.digest, verdict.scope, verdict.shadow, label, run.route, run.intent, run.agent, run.dialect,
-            doubt, *[value if type(value := attributes.get(name)) is str else None for name in _READ],
+            doubt, *[value if type(value := attributes.get(name)) in _SCALARS else None for name in self._read],
         )  # fmt: skip
         counts = self._counts
         if key in counts:
@@ -58,7 +59,7 @@ class Tally:
         elif len(counts) < MAX_SERIES:
             counts[key] = 1
         else:
-            key = (*key[:5], *(OTHER,) * 4, doubt, *(OTHER,) * len(_READ))
+            key = (*key[:5], *(OTHER,) * 4, doubt, *(OTHER,) * len(self._read))
             counts[key] = counts.get(key, 0) + 1
 
     def take(self) -> Mapping[Series, int]:
@@ -67,25 +68,26 @@ class Tally:
         taken: dict[Series, int] = {}
         for key, count in counts.items():
             # Values that are equal once cut are one series.
-            series = _series(key)
+            series = self._series(key)
             taken[series] = taken.get(series, 0) + count
         return taken
 
-
-def _series(key: tuple[Any, ...]) -> Series:
-    rule, digest, scope, shadow, label, route, intent, agent, dialect, doubt, *read = key
-    found = dict(zip(_READ, read, strict=True))
-    dimensions = tuple(_cut(found[name] or found.get(_OLD_NAMES.get(name, ""))) for name in DIMENSIONS)
-    return Series(
-        rule or "", digest or "", scope, shadow, label or "no_rule", _cut(route), _cut(intent), _cut(agent), _cut(dialect),
-        _cut(doubt), dimensions,
-    )  # fmt: skip
+    def _series(self, key: tuple[Any, ...]) -> Series:
+        rule, digest, scope, shadow, label, route, intent, agent, dialect, doubt, *read = key
+        found = dimensions_of(dict(zip(self._read, read, strict=True)), self._dimensions)
+        return Series(
+            rule or "", digest or "", scope, shadow, label or "no_rule", _cut(route), _cut(intent), _cut(agent),
+            _cut(dialect), _cut(doubt), tuple(found.items()),
+        )  # fmt: skip
 
 
-def dimensions_of(run: Run) -> dict[str, str]:
-    """Returns the dimensions of a run; "" for those that are unknown."""
-    attributes = run.attributes
-    return {name: _cut(attributes.get(name) or attributes.get(_OLD_NAMES.get(name, ""))) for name in DIMENSIONS}
+def dimensions_of(attributes: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
+    """Returns those of the dimensions ``names`` that attributes of a run tell."""
+    found = {
+        name: _cut(dimension_text(attributes.get(name)) or dimension_text(attributes.get(_OLD_NAMES.get(name, ""))))
+        for name in names
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _cut(value: Any) -> str:

@@ -22,8 +22,8 @@ from tests import marked
 ROOT = Path(__file__).parents[2]
 SECURITY = ROOT / "SECURITY.md"
 GUARDED = [
-    "collector/config", "collector/exporters", "collector/judging", "collector/otlp", "collector/receivers",
-    "collector/transport", "scorers/work.py",
+    "collector/config", "collector/console", "collector/exporters", "collector/judging", "collector/otlp",
+    "collector/receivers", "collector/runs", "collector/transport", "scorers/work.py",
 ]  # fmt: skip
 """Folders and files whose public limits are all in `CONSTANTS`."""
 NO_LIMITS = frozenset(
@@ -159,16 +159,30 @@ CONSTANTS = {
         "collector/receivers/test_otlp_grpc_limits.py::test_too_many_headers_are_refused_and_the_next_call_works",
     "collector.request_pipeline._MAX_LOG_RECORD":
         "collector/test_request_pipeline.py::test_a_log_record_that_is_too_large_is_forwarded_unread",
+    "collector.runs.record.MAX_COMPARED":
+        "collector/runs/test_store.py::test_a_run_of_many_calls_is_not_compared_again",
+    "collector.runs.store.MAX_MEMORY_MIB": "collector/runs/test_store.py::test_a_store_in_memory_is_small",
     "collector.runs.record.MAX_CALLS": "collector/runs/test_store.py::test_a_huge_run_is_cut_before_it_waits",
     "collector.runs.record.MAX_TEXT": "collector/runs/test_store.py::test_a_huge_run_is_cut_before_it_waits",
     "collector.runs.store.MAX_WAITING":
         "collector/runs/test_store.py::test_a_store_that_writes_nothing_takes_only_so_many",
     "collector.runs.tally.MAX_SERIES":
         "collector/runs/test_store.py::test_series_beyond_the_limit_are_counted_together",
+    "collector.console.app.MAX_PAGES":
+        "collector/console/test_app.py::test_a_slow_disk_makes_pages_wait_for_their_turn_and_nothing_else",
+    "collector.console.charts.MAX_BARS": "collector/console/test_charts.py::test_only_the_first_calls_are_drawn",
+    "collector.console.rule_tests.MAX_TESTS": "collector/console/test_app.py::test_only_so_many_runs_become_tests_at_once",
+    "collector.console.scratch.MAX_BYTES": "console/test_pages.py::test_rules_that_are_none_are_refused_with_the_line",
+    "collector.console.scratch.MAX_RUNS": "collector/console/test_app.py::test_rules_are_tried_on_so_many_runs",
+    "collector.console.scratch.MAX_SECONDS": "collector/console/test_app.py::test_rules_are_tried_for_so_long",
     "collector.console.app.MAX_FORM": "console/test_pages.py::test_a_form_without_end_is_refused",
     "collector.console.live.MAX_STREAMS": "console/test_pages.py::test_only_so_many_pages_are_updated_live",
     "collector.console.request.MAX_QUERY": "console/test_api.py::test_a_query_that_means_nothing_is_refused",
-    "collector.runs.queries.MAX_SEARCHED": "collector/runs/test_store.py::test_words_are_looked_for_among_the_latest_runs",
+    "collector.runs.queries.MAX_SEARCHED":
+        "collector/runs/test_store.py::test_a_page_looks_for_words_in_so_many_runs_and_the_next_one_goes_on",
+    "collector.runs.queries.MAX_KINDS": "collector/runs/test_store.py::test_so_many_kinds_of_runs_are_filtered",
+    "collector.runs.database.MAX_COUNTS":
+        "collector/runs/test_store.py::test_counts_of_a_minute_are_one_row_and_a_full_table_loses_whole_hours",
     "collector.runs.queries.MAX_PAGE": "console/test_api.py::test_a_query_that_means_nothing_is_refused",
     "collector.service.admission._MAX_DESCRIPTION":
         "collector/otlp/test_structure.py::test_a_resource_with_too_much_to_say_is_refused",

@@ -95,7 +95,9 @@ def test_a_field_that_nobody_knows_is_named_with_the_nearest() -> None:
         filter_of({"x" * 400: "1"}, NOW)
     with pytest.raises(BadQueryError, match=r"unknown field \\x1b\\u202e"):
         filter_of({"\x1b\u202e": "1"}, NOW)
-    assert filter_of({"by": "route"}, NOW, others=["by"]).properties == {}
+    with pytest.raises(BadQueryError, match="unknown field team"):
+        filter_of({"team": "blue"}, NOW)
+    assert filter_of({"team": "blue"}, NOW, ("team",)).dimensions == {"team": "blue"}
 
 
 @pytest.mark.parametrize(

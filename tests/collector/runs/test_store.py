@@ -11,18 +11,20 @@ from typing import Any
 
 import pytest
 
-from collector.config.model import Config
+from collector.config.model import Config, RedactionConfig
+from collector.results.redaction import Redaction
+from collector.runs import database as databases
 from collector.runs import queries
 from collector.runs import store as stores
 from collector.runs.database import NAME, RunsDatabase
 from collector.runs.queries import Counted, Filter, counted_by, of_trace, page_of, reasons
-from collector.runs.record import MAX_CALLS, MAX_TEXT, bounded
+from collector.runs.record import MAX_CALLS, MAX_COMPARED, MAX_TEXT, Recorder, Submitted, bounded
 from collector.runs.sampling import RateSample
 from collector.runs.store import RunStore, build_store
 from collector.runs.tally import MAX_SERIES, OTHER, Tally
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
-from scorers import ToolCall, Trajectory
+from scorers import CompiledRule, ToolCall, Trajectory, parse_rules
 from tests.collector.verdicts import run_of, verdict_of
 from tests.sinks import ManualClock
 from tests.waiting import until
@@ -93,10 +95,61 @@ def test_a_run_is_found_by_everything_it_is_filtered_by() -> None:
     assert stored(offered, look) == [1, 1, 1, 1, 1, 3, 0, 1, 3, 1, 1, 0, 0]
 
 
-def test_words_are_looked_for_among_the_latest_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_looks_for_words_in_so_many_runs_and_the_next_one_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queries, "MAX_SEARCHED", 3)
-    found = stored(verdicts(8), lambda store: len(page_of(store.database, Filter(text="look")).runs))
-    assert found == 3
+    inputs = ["needle"] + ["hay"] * 7
+
+    def look(store: RunStore) -> list[int]:
+        found, after = [], None
+        while True:
+            page = page_of(store.database, Filter(text="needle"), after)
+            found.append(len(page.runs))
+            if (after := page.next) is None:
+                return found
+
+    offered = [next(iter(verdicts(1, first=at, run={"user_input": one}))) for at, one in enumerate(inputs)]
+    assert stored(offered, look) == [0, 0, 1]
+
+
+def test_so_many_kinds_of_runs_are_filtered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "MAX_KINDS", 3)
+    offered = [one for at in range(5) for one in verdicts(1, "fail", first=at, run={"route": f"/{at}"})]
+
+    def look(store: RunStore) -> tuple[int, int, int]:
+        database = store.database
+        return (
+            len(page_of(database, Filter({"label": "fail"})).runs), len(page_of(database, Filter()).runs),
+            len(reasons(database, Filter(), 10)),
+        )  # fmt: skip
+
+    assert stored(offered, look) == (3, 5, 1)
+
+
+def test_a_trace_is_found_by_the_beginning_of_its_id() -> None:
+    def look(store: RunStore) -> list[int]:
+        texts = [numbered(1).hex(), numbered(1).hex()[:8].upper(), "0123456789abcdef"]
+        return [len(page_of(store.database, Filter(text=text)).runs) for text in texts]
+
+    assert stored(verdicts(3), look) == [1, 1, 0]
+
+
+def test_counts_of_a_minute_are_one_row_and_a_full_table_loses_whole_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "MAX_COUNTS", 20)
+    tally = Tally()
+    for verdict in [*verdicts(2), *verdicts(1, "fail", first=2)]:
+        tally.add(verdict)
+    counts = tally.take()
+    database = RunsDatabase(None, 8 << 20)
+    database.open()
+    for hour in range(15):
+        for _ in range(3):
+            database.write([], counts, hour * 3600)
+    assert database.read("SELECT count(*) FROM counts") == [(30,)]
+    database.prune(15 * 3600, 1e9)
+    kept = counted_by(database, ["rule"], Filter(), 3600)
+    assert {at for at, _ in kept} == {3600 * hour for hour in range(6, 15)}
+    assert set(kept.values()) == {Counted(passed=6, failed=3)}
+    database.close()
 
 
 def test_pages_of_runs_have_each_run_once() -> None:
@@ -159,10 +212,10 @@ def test_wrong_runs_outlive_right_ones_and_the_size_is_kept(tmp_path: Path) -> N
         database.write(rows, {}, batch)
         database.prune(batch + 1.0, 1e9)
         assert database.used() <= 2 << 20
-    kept = dict(database.read("SELECT label, count(*) FROM runs GROUP BY label"))
+    kept = dict(database.read("SELECT label, count(*) FROM runs JOIN kinds ON kinds.id = kind GROUP BY label"))
     assert kept["fail"] == 600, "none of them has to go yet"
     assert 0 < kept["pass"] < 5400
-    assert database.read("SELECT min(at) FROM runs WHERE label = 'fail'") == [(1.0,)]
+    assert database.read("SELECT min(at) FROM runs WHERE usual = 0") == [(1.0,)]
     assert database.read("SELECT count(*) FROM bodies") == database.read("SELECT count(*) FROM runs")
     database.prune(100.0, 50.0)
     assert database.read("SELECT count(*) FROM runs WHERE at < 50") == [(0,)]
@@ -243,6 +296,44 @@ def test_a_huge_run_is_cut_before_it_waits() -> None:
     )
     assert bounded(wide)[0].run.trajectory.calls[0].arguments is None
     assert not bounded(verdict_of("look"))[1]
+
+
+def test_a_run_of_many_calls_is_not_compared_again() -> None:
+    rules = parse_rules({"rules": [{"name": "weather", "match": {}, "expect": {"sequence": ["look"]}}]}).rules
+    rule = CompiledRule(rules[0])
+    recorder = Recorder(Redaction(RedactionConfig()))
+    compared = []
+    for count in (MAX_COMPARED, MAX_COMPARED + 1):
+        verdict = verdict_of(*["look"] * count, label="fail", compiled_rule=rule)
+        compared.append(bool(recorder.row(Submitted(verdict, 1.0, 1.0, cut=False), [rule])["difference"]))
+    assert compared == [True, False]
+
+
+def test_a_store_in_memory_is_small() -> None:
+    store = store_of(ManualClock(), runs={"max_size_mib": 4096})
+    store.database.open()
+    ((pages,),), ((size,),) = (store.database.read(f"PRAGMA {name}") for name in ("max_page_count", "page_size"))
+    store.database.close()
+    assert pages * size == stores.MAX_MEMORY_MIB << 20
+
+
+def test_a_start_that_is_given_up_leaves_nothing_open(tmp_path: Path) -> None:
+    async def run() -> RunStore:
+        store = store_of(ManualClock(), runs={"path": str(tmp_path)})
+        with store.database._lock, sqlite3.connect(tmp_path / NAME) as busy:
+            busy.execute("BEGIN EXCLUSIVE")  # opening waits for it, on its thread
+            starting = asyncio.create_task(store.start())
+            await asyncio.sleep(0)
+            starting.cancel()
+            busy.rollback()
+        busy.close()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        return store
+
+    store = asyncio.run(run())
+    assert store.database._opened is None
+    assert store._thread is None
 
 
 @pytest.mark.parametrize("damage", ["no database", "torn", "older"])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.runs.tally import DIMENSIONS, MAX_SERIES, OTHER, Series, Tally, dimensions_of
-from tests.collector.verdicts import run_of, verdict_of
+from tests.collector.verdicts import verdict_of
 
 
 def series_of(**fields: Any) -> Series:
@@ -24,8 +24,9 @@ def test_a_verdict_is_counted_by_what_it_is() -> None:
     attributes = {"service.name": "shop", "service.version": "2", "gen_ai.request.model": "m", "other": "x"}
     run = {"route": "/pay", "intent": "refund", "agent": "helper", "dialect": "mcp", "attributes": attributes}
     assert series_of(run=run, shadow=True, scope="trace") == Series(
-        "weather", "d1", "trace", True, "pass", "/pay", "refund", "helper", "mcp", "", ("shop", "2", "", "m")
-    )
+        "weather", "d1", "trace", True, "pass", "/pay", "refund", "helper", "mcp", "",
+        (("service.name", "shop"), ("service.version", "2"), ("gen_ai.request.model", "m")),
+    )  # fmt: skip
 
 
 def test_a_run_without_a_rule_is_counted_as_such() -> None:
@@ -47,16 +48,24 @@ def test_only_what_is_undecided_has_a_doubt(label: str, doubt: str) -> None:
         ({"deployment.environment": "old"}, "old"),
         ({"deployment.environment": "old", "deployment.environment.name": "prod"}, "prod"),
         ({"deployment.environment": "old", "deployment.environment.name": ""}, "old"),
-        ({"deployment.environment.name": 7}, ""),
+        ({"deployment.environment.name": 7}, "7"),
+        ({"deployment.environment.name": True}, "true"),
         ({"deployment.environment.name": ["a"]}, ""),
         ({"deployment.environment.name": "x" * 500}, "x" * 120),
         ({}, ""),
     ],
 )
 def test_an_environment_has_its_name_or_its_old_one(attributes: dict[str, Any], environment: str) -> None:
-    at = DIMENSIONS.index("deployment.environment.name")
-    assert series_of(run={"attributes": attributes}).dimensions[at] == environment
-    assert dimensions_of(run_of(attributes=attributes))["deployment.environment.name"] == environment
+    counted = dict(series_of(run={"attributes": attributes}).dimensions)
+    assert counted == dimensions_of(attributes, DIMENSIONS)
+    assert counted.get("deployment.environment.name", "") == environment
+
+
+def test_runs_are_counted_by_the_dimensions_that_are_configured() -> None:
+    tally = Tally(("service.version", "team"))
+    tally.add(verdict_of(run={"attributes": {"team": "blue", "service.version": "2", "service.name": "shop"}}))
+    ((series, _),) = tally.take().items()
+    assert series.dimensions == (("service.version", "2"), ("team", "blue"))
 
 
 def test_names_are_cut() -> None:
@@ -90,7 +99,8 @@ def test_beyond_the_limit_rule_and_label_are_counted_still() -> None:
     assert len(counts) == MAX_SERIES + 2
     assert [count for series, count in counts.items() if series.agent == "agent 0"] == [2]
     (other,) = [series for series in counts if series.agent == OTHER and series.label == "pass"]
-    assert (other.rule, other.route, other.dialect, other.dimensions) == ("weather", OTHER, OTHER, (OTHER,) * 4)
+    assert (other.rule, other.route, other.dialect) == ("weather", OTHER, OTHER)
+    assert {value for _, value in other.dimensions} == {OTHER}
 
 
 @given(st.lists(st.tuples(st.sampled_from(["pass", "fail", "error"]), st.sampled_from("ab"), st.booleans())))

@@ -1,0 +1,124 @@
+"""The tables of the store, and how explained verdicts and counts become their rows.
+
+``runs`` has a short row for each stored verdict. What many of them have in common, which is all that they are filtered by, is
+one row of ``kinds``, so that a filter looks at kinds and not at runs; ``counts`` are related to ``series`` in the same way.
+``bodies`` has the explained verdict as compressed JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
+
+from collector.runs.rows import Row
+from collector.runs.tally import Series
+from scorers.quoting import json_line
+
+FORMAT: Final = 2
+USUAL: Final = ("pass", "no_rule")
+"""Labels of which the store keeps less."""
+KIND: Final = ("shadow", "scope", "label", "rule", "digest", "route", "intent", "agent", "reason", "tags")
+"""What a run has in common with others."""
+_NUMBERS: Final = ("shadow",)
+
+
+def _columns(names: Sequence[str]) -> str:
+    return ", ".join(f"{name} {'INTEGER' if name in _NUMBERS else 'TEXT'} NOT NULL" for name in names)
+
+
+TABLES: Final = f"""
+CREATE TABLE kinds (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, {_columns(KIND)});
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY, trace TEXT NOT NULL, span TEXT NOT NULL, scope TEXT NOT NULL, shadow INTEGER NOT NULL,
+    at REAL NOT NULL, kind INTEGER NOT NULL, usual INTEGER NOT NULL, weight REAL NOT NULL, score REAL,
+    calls INTEGER NOT NULL, size INTEGER NOT NULL, words TEXT NOT NULL);
+CREATE UNIQUE INDEX of_trace ON runs (trace, span, scope, shadow);
+CREATE INDEX of_kind ON runs (kind, at, weight);
+CREATE INDEX unusual ON runs (usual, at, size);
+CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE series (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, {_columns(Series._fields)});
+CREATE TABLE counts (
+    series INTEGER NOT NULL, at INTEGER NOT NULL, step INTEGER NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (series, at, step)) WITHOUT ROWID;
+PRAGMA user_version = {FORMAT};
+"""
+_RUN: Final = (
+    "trace", "span", "scope", "shadow", "at", "kind", "usual", "weight", "score", "calls", "size", "words",
+)  # fmt: skip
+# A revised verdict replaces the first and keeps its number, so it stays at its place in the pages.
+PUT_RUN: Final = (
+    f"INSERT INTO runs ({', '.join(_RUN)}) VALUES ({', '.join('?' * len(_RUN))}) "
+    f"ON CONFLICT (trace, span, scope, shadow) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _RUN)} "
+    "RETURNING id"
+)
+ADD_COUNT: Final = (
+    "INSERT INTO counts VALUES (?, ?, ?, ?) ON CONFLICT (series, at, step) DO UPDATE SET count = count + excluded.count"
+)
+_MAX_TAGS: Final = 1_000
+_MAX_WORDS: Final = 400
+_MAX_REASON: Final = 400
+_ROOM_OF_ROW: Final = 500  # bytes that a run takes beside its body, about
+
+
+class Stored(NamedTuple):
+    """A verdict as rows of the tables: ``run`` without the number of its kind."""
+
+    run: Sequence[Any]
+    kind: Sequence[Any]
+    body: bytes
+
+    def columns(self, kind: int) -> Sequence[Any]:
+        """Returns the columns of ``runs``."""
+        return [*self.run[:5], kind, *self.run[5:]]
+
+
+def tag(name: str, value: str) -> str:
+    """Returns the form in which a property is searched for among the tags of a run."""
+    # A line break would let a value pass for another property.
+    return "\n" + f"{name}={value}".replace("\n", " ") + "\n"
+
+
+def stored(row: Row) -> Stored:
+    """Returns an explained verdict as rows."""
+    body, label = zlib.compress(_encoded(row), 1), row["label"] or "no_rule"
+    primary = next((one["value"] for one in row["evaluations"] if one["name"] == row["primary"]), None)
+    tools = dict.fromkeys(call["name"] for call in row["tool_calls"])
+    outcomes = dict.fromkeys(one["outcome"] for one in row["difference"])
+    named = [("tool", tools), ("outcome", outcomes), ("doubt", row["doubts"]), ("release", [row["release"]])]
+    # Dimensions first: tags are cut at the end, and an agent may call any number of tools.
+    tags = [tag(name, value) for name, value in row["dimensions"].items()]
+    tags += [tag(name, str(value)) for name, values in named for value in values]
+    reason = ", ".join(row.get("reasons", ())) or row.get("unscored_reason") or ""
+    words = " ".join([row["user_input"] or "", row["conversation_id"] or "", *tools])
+    return Stored(
+        (
+            row["trace_id"], row["span_id"], row["scope"], int(row["shadow"]), row["at"], int(label in USUAL), row["weight"],
+            primary, len(row["tool_calls"]), len(body) + _ROOM_OF_ROW, words[:_MAX_WORDS].lower(),
+        ),
+        (
+            int(row["shadow"]), row["scope"], label, row["rule"] or "", row["digest"] or "", row["route"] or "",
+            row["intent"] or "", row["agent"] or "", reason[:_MAX_REASON], "".join(tags)[:_MAX_TAGS],
+        ),
+        body,
+    )  # fmt: skip
+
+
+def series_columns(series: Series) -> Sequence[Any]:
+    """Returns the columns of ``series``."""
+    dimensions = "".join(tag(name, value) for name, value in series.dimensions)
+    return [int(value) if isinstance(value, bool) else value for value in (*series[:-1], dimensions)]
+
+
+def hash_of(columns: Sequence[Any]) -> bytes:
+    """Returns what tells rows of ``kinds`` or ``series`` apart, so that no index repeats their texts."""
+    return blake2b(repr(columns).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _encoded(row: Row) -> bytes:
+    try:
+        return json.dumps(row, allow_nan=False, separators=(",", ":")).encode()
+    except (ValueError, TypeError, RecursionError):  # arguments of a parser in Python may be what JSON cannot hold
+        return json_line(row).encode()
