@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -19,6 +20,20 @@ _UNSHRUNK = set(Phase) - {Phase.shrink, Phase.explain}
 settings.register_profile(
     "mutants", settings.get_profile("rightcall"), max_examples=20, derandomize=True, database=None, phases=_UNSHRUNK
 )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """Escape what xdist cannot send: hostile text, with lone surrogates, gets into what is logged and asserted."""
+    return _encodable((yield))
+
+
+def _encodable(data: Any) -> Any:
+    if isinstance(data, str):
+        return data.encode(errors="backslashreplace").decode()
+    if isinstance(data, dict):
+        return {_encodable(key): _encodable(value) for key, value in data.items()}
+    return type(data)(map(_encodable, data)) if type(data) in (list, tuple) else data
 
 
 @pytest.fixture(scope="session", autouse=True)
