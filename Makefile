@@ -4,7 +4,7 @@ BIN := .venv/bin
 SETUP := .venv/.installed
 .DEFAULT_GOAL := install
 
-.PHONY: help install all test lint format coverage mutants fuzz truth demo bench bench-growth peers wheel lock clean
+.PHONY: help install all test lint format coverage mutants fuzz truth demo bench bench-growth bench-console peers wheel lock clean
 
 help: ## List these targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -55,6 +55,9 @@ bench: $(SETUP) ## Measure throughput, latency and memory, next to the peers of 
 
 bench-growth: $(SETUP) ## Print how costs grow with rules, series, agents and turns (about a minute)
 	$(BIN)/python -m tests.bench.growth
+
+bench-console: $(SETUP) ## Print how long each page of the console takes with a full store (about 2 minutes)
+	$(BIN)/python -m tests.bench.console
 
 PEERS := .bench/peers
 

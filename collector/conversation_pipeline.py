@@ -88,4 +88,4 @@ class ConversationPipeline:
         evicted = self._conversations.close(conversation, release)
         if self._journal is not None:
             self._journal.close_conversation(conversation, evicted)
-        self._output.count(verdicts)
+        self._output.count(verdicts, [])

@@ -46,7 +46,7 @@ from collector.storage.recovery import Recovery
 from collector.storage.spool import Spool
 from collector.telemetry.metrics import Telemetry
 from collector.trace_pipeline import Rules, TracePipeline
-from collector.verdict_output import VerdictOutput
+from collector.verdict_output import Archive, VerdictOutput
 
 _log = logging.getLogger(__name__)
 _ReadSpan = Callable[[Span], GenAISpan | None]
@@ -73,6 +73,7 @@ class Pipeline:
         spool: Spool | None = None,
         judge_queue: JudgeQueue | None = None,
         embed_ahead: Callable[[Iterable[str]], float] | None = None,
+        archive: Archive | None = None,
     ) -> None:
         self._telemetry, self._queue, self._clock, self._embed_ahead = telemetry, queue, clock, embed_ahead
         self._context, self._user_input = config.context, user_input
@@ -92,7 +93,9 @@ class Pipeline:
         # With a Kafka receiver there is no spool, since the topic
         # holds what is not finished: at most one of the two is set.
         self._hold_queue = HoldQueue(queue, self._journal or self.offsets, self._redaction, assembler.held, hold)
-        self._output = VerdictOutput(telemetry, self._results, self._hold_queue, clock, judge_queue, on_verdict)
+        self._output = VerdictOutput(
+            telemetry, self._results, self._hold_queue, clock, judge_queue, on_verdict, archive
+        )
         self._conversations = Conversations(config.conversations, budget.conversations)
         self._conversation_pipeline = ConversationPipeline(
             self._conversations, rules.set, self._journal, self._output, telemetry, clock, self._wait_for,

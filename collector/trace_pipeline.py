@@ -107,7 +107,7 @@ class TracePipeline:
         self._clock, self._wait_for, self._confirms = clock, wait_for, confirms
         self._queue: deque[tuple[Trace, Due | str]] = deque()
         self._in_slices: _InSlices | None = None
-        self._uncounted: deque[Verdict] = deque()
+        self._uncounted: deque[tuple[Verdict, EnvelopedItems]] = deque()
 
     # ---- called by the pipeline
 
@@ -159,7 +159,7 @@ class TracePipeline:
         # One count, one start or one slice each time, so that the clock is looked at between any two.
         while self.busy and self._clock.now() < until:
             if self._uncounted:
-                self._output.count([self._uncounted.popleft()])
+                self._count_one()
             elif self._in_slices is None:
                 self._begin(*self._queue.popleft())
             elif self._in_slices.work.resume(until):
@@ -170,8 +170,8 @@ class TracePipeline:
         self._queue.clear()
         self._in_slices = None
         # Their results have left: what is not counted now never is.
-        self._output.count(self._uncounted)
-        self._uncounted.clear()
+        while self._uncounted:
+            self._count_one()
 
     # ---- large traces
 
@@ -299,11 +299,15 @@ class TracePipeline:
         self._hold_queue.add(export, now)
         # A trace of 10,000 agents has as many verdicts: counted at once, they would cost more than a slice may take.
         if len(verdicts) > _MAX_COUNTED:
-            self._uncounted.extend(verdicts)
+            self._uncounted.extend((verdict, evaluation.spans) for verdict in verdicts)
         else:
-            self._output.count(verdicts)
+            self._output.count(verdicts, evaluation.spans)
         if evaluation.collected:
             self._conversation_pipeline.add(evaluation.collected, now)
+
+    def _count_one(self) -> None:
+        verdict, spans = self._uncounted.popleft()
+        self._output.count([verdict], spans)
 
 
 _MAX_COUNTED: Final = 100  # verdicts counted in one step

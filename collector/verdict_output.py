@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from collector.assembly.trace import Given, Trace
 from collector.clock import Clock
 from collector.delivery.hold import HeldExport, HoldQueue
 from collector.judging.queue import JudgeQueue
+from collector.otlp.structure import Envelope
 from collector.results.results import EnvelopedItems, Results
 from collector.results.span_attributes import judged_attributes
 from collector.results.verdict_counter import VerdictCounter
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
+
+
+class Archive(NamedTuple):
+    """What keeps verdicts for people: told of each, with the spans of its trace as they leave, and of judgements."""
+
+    offer: Callable[[Verdict, Sequence[tuple[Envelope, bytes]]], None]
+    add_judgement: Callable[[Verdict], None]
 
 
 class VerdictOutput:
@@ -27,9 +36,10 @@ class VerdictOutput:
         clock: Clock,
         judge_queue: JudgeQueue | None,
         on_verdict: Callable[[Verdict], None] | None,
+        archive: Archive | None = None,
     ) -> None:
         self._telemetry, self._results, self._hold_queue, self._clock = telemetry, results, hold_queue, clock
-        self._judge_queue, self._on_verdict = judge_queue, on_verdict
+        self._judge_queue, self._on_verdict, self._archive = judge_queue, on_verdict, archive
         self._counter = VerdictCounter(telemetry)
 
     def record(self, trace: Trace, given: Mapping[bytes, Given]) -> None:
@@ -40,12 +50,14 @@ class VerdictOutput:
                 self._telemetry.child(self._telemetry.verdict_revisions, before.label or "unknown", verdict.label).inc()
             trace.record_verdict(anchor, verdict)
 
-    def count(self, verdicts: Iterable[Verdict]) -> None:
-        """Count the verdicts and hand them to the listener."""
+    def count(self, verdicts: Iterable[Verdict], spans: EnvelopedItems) -> None:
+        """Count the verdicts and hand them to the listeners; ``spans`` are those of their trace, as they leave."""
         for verdict in verdicts:
             self._counter.count(verdict)
             if self._on_verdict is not None:
                 self._on_verdict(verdict)
+            if self._archive is not None:
+                self._archive.offer(verdict, spans)
 
     def export_events(self, verdicts: Sequence[Verdict], resource: bytes) -> None:
         """Export the events of verdicts whose spans have left."""
@@ -74,6 +86,8 @@ class VerdictOutput:
         if judgement is not None:
             events, attributes = self._results.events([judgement], resource), judged_attributes(judgement)
             self._counter.count(judgement)
+            if self._archive is not None:
+                self._archive.add_judgement(judgement)
         # Also where there is no judgement: held results wait for the number of them, not for their content.
         self._hold_queue.add_judgement(export, events, attributes, self._clock.now(), awaited=awaited)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from collector.console.context import Context
+from collector.console.raw_spans import as_otlp_json
 from collector.console.request import BadQueryError, Reply, Request, number, page_size
 from collector.runs.database import RunsDatabase
 from collector.runs.queries import of_trace, page_of
@@ -28,8 +29,16 @@ def trace(database: RunsDatabase, request: Request) -> Reply:
     """Returns the explained verdicts of one trace; the beginning of its id suffices. Raises BadQueryError."""
     rows = of_trace(database, trace_id_of(request.path))
     if not rows:
-        return json_reply({"error": "no run of this trace is stored, or the id stands for more than one"}, 404)
+        return _unknown()
     return json_reply({"trace_id": rows[0]["trace_id"], "runs": rows})
+
+
+def spans(database: RunsDatabase, request: Request) -> Reply:
+    """Returns the stored spans of one trace as OTLP/JSON. Raises BadQueryError."""
+    rows = of_trace(database, trace_id_of(request.path.removesuffix("/spans")))
+    if not rows:
+        return _unknown()
+    return Reply(200, as_otlp_json(database, rows[0]["trace_id"]), "application/json")
 
 
 def trace_id_of(path: str) -> str:
@@ -43,6 +52,10 @@ def trace_id_of(path: str) -> str:
 def json_reply(value: Mapping[str, Any], status: int = 200) -> Reply:
     """Returns an answer in JSON."""
     return Reply(status, json_line(value).encode() + b"\n", "application/json")
+
+
+def _unknown() -> Reply:
+    return json_reply({"error": "no run of this trace is stored, or the id stands for more than one"}, 404)
 
 
 def _listed(run: Mapping[str, Any]) -> dict[str, Any]:

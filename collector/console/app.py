@@ -167,6 +167,8 @@ def _page(context: Context) -> Reply:
         return _tried(context)
     if request.path in _PAGES:
         return _PAGES[request.path](context)
+    if request.path.startswith("/runs/") and request.path.endswith("/spans"):
+        return api.spans(context.database, request)
     if request.path.startswith("/runs/"):
         return api.trace(context.database, request)
     if request.path.startswith("/console/runs/"):

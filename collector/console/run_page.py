@@ -8,6 +8,7 @@ from typing import Any, Final
 from collector.console.api import trace_id_of
 from collector.console.charts import lanes
 from collector.console.context import Context
+from collector.console.raw_spans import shown
 from collector.console.rendering import page
 from collector.console.request import Reply
 from collector.console.rule_tests import as_tests, is_exportable
@@ -30,6 +31,7 @@ def run_page(context: Context) -> Reply:
     if not rows:
         return page("no_run.html", 404, **common)
     trace_id = rows[0]["trace_id"]
+    spans, has_all_spans = shown(context.database, trace_id)
     return page(
         "run.html",
         **common,
@@ -38,6 +40,8 @@ def run_page(context: Context) -> Reply:
         trace_link=_link(context.config.trace_url, trace_id),
         log_link=_link(context.config.log_url, trace_id),
         known_by=KNOWN_BY,
+        spans=spans,
+        has_all_spans=has_all_spans,
     )
 
 

@@ -209,6 +209,13 @@ def trace_id_of(span: bytes) -> bytes:
     return trace_id
 
 
+def span_id_of(span: bytes) -> bytes:
+    """Returns the span id of a raw span. Raises protobuf's DecodeError where it is not at its place, and not a span."""
+    if span.startswith(_TRACE_TAG) and span.startswith(_SPAN_TAG, _SPAN):
+        return span[_SPAN + len(_SPAN_TAG) : _SPAN + len(_SPAN_TAG) + 8]
+    return _parse_ids(span)[1]
+
+
 def parent_links(packed: bytes) -> dict[bytes, bytes]:
     """Returns parent span id by span id, b"" for a root, from concatenated links of 16 bytes each."""
     # The dict is filled in C; only the roots, which are few, are changed afterwards.

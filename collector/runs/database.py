@@ -7,7 +7,6 @@ Every function blocks; one lock serves the thread that writes and those that rea
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import sqlite3
@@ -19,7 +18,18 @@ from typing import Any, Final
 
 from collector.errors import ConfigError, RightcallError
 from collector.runs.rows import Row
-from collector.runs.tables import ADD_COUNT, FORMAT, PUT_RUN, TABLES, hash_of, series_columns, stored
+from collector.runs.tables import (
+    ADD_COUNT,
+    FORMAT,
+    PUT_RUN,
+    TABLES,
+    Stored,
+    hash_of,
+    packed,
+    series_columns,
+    stored,
+    unpacked,
+)
 from collector.runs.tally import Series
 
 _log = logging.getLogger(__name__)
@@ -35,6 +45,9 @@ _SHARE_OF_USUAL: Final = 0.25
 _ROOM: Final = 0.9  # of the size, above which the oldest go
 _MAPPED: Final = 1 << 30  # bytes of the file that are read without copying
 _PART: Final = 500  # rows deleted at once
+_MAX_SPANS: Final = 1 << 18  # bytes of the spans of a verdict that was revised
+MAX_OF_TRACE: Final = 200
+"""Verdicts on one trace that are read at once."""
 
 
 class StoreUnreadableError(RightcallError):
@@ -134,10 +147,34 @@ class RunsDatabase:
             for one in made:
                 columns = one.columns(self._number("kinds", one.kind))
                 (number,) = self._connection.execute(PUT_RUN, columns).fetchone()
-                self._connection.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?)", (number, one.body))
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO bodies VALUES (?, ?, ?)", (number, one.body, one.spans)
+                )
             for series, count in counts.items():
                 added = (self._number("series", series_columns(series)), minute, _MINUTE, count)
                 self._connection.execute(ADD_COUNT, added)
+
+    def _with_earlier(self, number: int, one: Stored) -> bytes:
+        """Returns the spans of a verdict; before those of a revised one, which are late ones, go those that it had."""
+        found = self._connection.execute("SELECT spans FROM bodies WHERE id = ?", (number,)).fetchone()
+        if not one.is_revised or found is None:
+            return one.spans
+        # Two requests one after the other are one request, as protobuf has it.
+        spans = zlib.decompress(found[0]) + zlib.decompress(one.spans)
+        return zlib.compress(spans, 1) if len(spans) <= _MAX_SPANS else one.spans
+
+    def add_evaluation(self, key: tuple[str, str, str, bool], evaluation: Row) -> None:
+        """Add an evaluation to the stored verdict with this trace, span, scope and shadow, if there is one."""
+        of_run = "SELECT id FROM runs WHERE trace = ? AND span = ? AND scope = ? AND shadow = ?"
+        with self._lock, self._transaction():
+            found = self._connection.execute(f"SELECT id, body FROM bodies WHERE id = ({of_run})", key).fetchone()
+            if found is not None:
+                row = unpacked(found[1])
+                row["evaluations"] = [
+                    *(one for one in row["evaluations"] if one["name"] != evaluation["name"]),
+                    evaluation,
+                ]
+                self._connection.execute("UPDATE bodies SET body = ? WHERE id = ?", (packed(row), found[0]))
 
     def _number(self, table: str, columns: Sequence[Any]) -> int:
         """Returns the number of the row of ``kinds`` or ``series`` with these columns, which is made if there is none."""
@@ -228,10 +265,16 @@ class RunsDatabase:
         except sqlite3.Error as error:
             raise StoreUnreadableError(f"the store of runs cannot be read: {error}") from None
 
+    def spans(self, trace_id: str) -> Iterator[bytes]:
+        """The raw spans of each stored verdict on a trace, as an OTLP request. Raises StoreUnreadableError."""
+        stored_of = f"SELECT spans FROM bodies WHERE id IN (SELECT id FROM runs WHERE trace = ? LIMIT {MAX_OF_TRACE})"
+        for (spans,) in self.read(stored_of, (trace_id,)):
+            yield zlib.decompress(spans)
+
     def bodies(self, numbers: Sequence[int]) -> list[Row]:
         """Returns the explained verdicts with these numbers, in their order. Raises StoreUnreadableError."""
         if not numbers:
             return []
         places = ", ".join("?" * len(numbers))
         found = dict(self.read(f"SELECT id, body FROM bodies WHERE id IN ({places})", numbers))
-        return [json.loads(zlib.decompress(found[number])) for number in numbers if number in found]
+        return [unpacked(found[number]) for number in numbers if number in found]

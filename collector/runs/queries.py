@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
 
-from collector.runs.database import RunsDatabase
+from collector.runs.database import MAX_OF_TRACE, RunsDatabase
 from collector.runs.rows import Row
 from collector.runs.tables import USUAL, tag
 
@@ -20,7 +20,6 @@ MAX_SEARCHED: Final = 20_000
 """Runs among which one page looks for words, the latest of those that fit otherwise; the next page goes on behind them."""
 MAX_KINDS: Final = 20_000
 """Different combinations of properties, the latest, that filters look at: where every run has a route of its own, no others."""
-_MAX_OF_TRACE: Final = 200
 _MAX_VALUES: Final = 100  # of one property that are offered
 _COLUMNS: Final = ("rule", "route", "intent", "agent", "label", "scope", "digest", "reason")
 _TAGS: Final = ("tool", "outcome", "doubt", "release")
@@ -195,7 +194,7 @@ def _range_of(trace_id: str) -> tuple[str, str]:
 def of_trace(database: RunsDatabase, trace_id: str) -> list[Row]:
     """Returns the explained verdicts of the trace whose id begins so, outermost first; none if it stands for several."""
     statement = "SELECT id, trace FROM runs WHERE trace >= ? AND trace < ? ORDER BY id LIMIT ?"
-    found = database.read(statement, (*_range_of(trace_id), _MAX_OF_TRACE))
+    found = database.read(statement, (*_range_of(trace_id), MAX_OF_TRACE))
     # To show any of several traces would be a guess.
     if len({trace for _, trace in found}) != 1:
         return []

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from collector.judging.redacting import ARGUMENTS, INPUTS
+from collector.otlp.lazy import join, span_id_of
+from collector.otlp.structure import Envelope
 from collector.results.redaction import Redaction
 from collector.runs.explained import explained
-from collector.runs.rows import Row
+from collector.runs.rows import Row, evaluation_row
 from collector.runs.tally import DIMENSIONS, dimensions_of
 from collector.scoring.verdict import Verdict
-from scorers import CompiledRule
+from scorers import CompiledRule, Evaluation
 
 MAX_CALLS: Final = 1_000
 """Calls stored of a run."""
 MAX_TEXT: Final = 131_072
 """Characters stored of the arguments of all calls of a run; those of calls beyond it are left out."""
+MAX_SPANS: Final = 65_536
+"""Bytes of raw spans stored of a run; those that do not fit are left out."""
 MAX_COMPARED: Final = 200
 """Calls of a run that is compared with its rule again for the console."""
 _MAX_VALUES: Final = 4_000
@@ -37,6 +41,8 @@ class Submitted(NamedTuple):
     """How many verdicts it stands for."""
     cut: bool
     """Whether calls or arguments were left out."""
+    spans: Sequence[tuple[Envelope, bytes]] = ()
+    """Those of the run and its calls that were held, as they left."""
 
 
 def bounded(verdict: Verdict) -> tuple[Verdict, bool]:
@@ -64,6 +70,17 @@ def bounded(verdict: Verdict) -> tuple[Verdict, bool]:
     found = replace(verdict, run=kept, compiled_rule=None if cut else verdict.compiled_rule)
     found.outcomes = verdict.outcomes[: len(calls)]
     return found, cut
+
+
+def spans_of(verdict: Verdict, spans: Iterable[tuple[Envelope, bytes]]) -> Sequence[tuple[Envelope, bytes]]:
+    """Returns which of these spans of its trace are those of the run and its calls, up to `MAX_SPANS` bytes."""
+    own, room, found = {verdict.run.span_id, *verdict.run.call_span_ids}, MAX_SPANS, list[tuple[Envelope, bytes]]()
+    for envelope, span in spans:
+        # Those that are too large are left out, and smaller ones behind them are not.
+        if len(span) <= room and span_id_of(span) in own:
+            found.append((envelope, span))
+            room -= len(span)
+    return found
 
 
 class _Room:
@@ -110,11 +127,17 @@ class Recorder:
         # Set again, since a run that is not compared was explained without its rule.
         row["pass_at"] = None if verdict.compiled_rule is None else verdict.compiled_rule.rule.pass_
         row["at"], row["weight"], row["cut"] = round(submitted.at, 3), round(submitted.weight, 3), submitted.cut
+        row["spans"] = join([(envelope, [span]) for envelope, span in submitted.spans])
         row["dimensions"] = dimensions_of(verdict.run.attributes, self._dimensions)
         row["attributes"] = {
             key: value for key, value in verdict.run.attributes.items() if not self._redaction.hides(key)
         }
         return self._redacted(row) if self._redaction.active else row
+
+    def judgement(self, evaluation: Evaluation) -> Row:
+        """Returns what a judge said, as it may be shown."""
+        row = {**evaluation_row(evaluation), "is_judged": True}
+        return self._text_of(row) if self._redaction.active else row
 
     def _redacted(self, row: Row) -> Row:
         row["user_input"] = None if self._no_input else row["user_input"]
@@ -124,7 +147,8 @@ class Recorder:
                 call["arguments"] = None
                 call.pop("arguments_text", None)
         # A pattern such as that for card numbers may match an id by chance, and links would lead nowhere.
-        ids = {key: row[key] for key in ("trace_id", "span_id", "parent_span_id", "digest", "label", "scope")}
+        # The spans left redacted already.
+        ids = {key: row[key] for key in ("trace_id", "span_id", "parent_span_id", "digest", "label", "scope", "spans")}
         redacted: Row = self._text_of(row)
         return {**redacted, **ids}
 

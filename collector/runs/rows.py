@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from collector.scoring.verdict import Verdict
-from scorers import ToolCall
+from scorers import Evaluation, ToolCall
 
 Row = dict[str, Any]
 
@@ -33,16 +33,7 @@ def row_of(verdict: Verdict) -> Row:
             _call(call, outcomes[index] if outcomes else None) for index, call in enumerate(run.trajectory.calls)
         ],
         "rule": verdict.rule,
-        "evaluations": [
-            {
-                "name": evaluation.name,
-                "value": evaluation.score.value,
-                "label": evaluation.score.label,
-                "explanation": evaluation.score.explanation,
-                "details": dict(evaluation.score.details),
-            }
-            for evaluation in verdict.evaluations
-        ],
+        "evaluations": [evaluation_row(evaluation) for evaluation in verdict.evaluations],
     }
     if run.found_intent is not None:
         row["intent_reason"] = run.found_intent.reason
@@ -58,6 +49,18 @@ def row_of(verdict: Verdict) -> Row:
     if verdict.shadow:
         row["shadow"] = True
     return row
+
+
+def evaluation_row(evaluation: Evaluation) -> Row:
+    """What one scorer says."""
+    score = evaluation.score
+    return {
+        "name": evaluation.name,
+        "value": score.value,
+        "label": score.label,
+        "explanation": score.explanation,
+        "details": dict(score.details),
+    }
 
 
 def _why(verdict: Verdict) -> Row:

@@ -11,6 +11,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final, NamedTuple
@@ -18,15 +19,16 @@ from typing import Final, NamedTuple
 from collector.clock import Clock
 from collector.config.model import Config
 from collector.errors import ConfigError
+from collector.otlp.structure import Envelope
 from collector.results.redaction import Redaction
 from collector.runs.database import RunsDatabase
-from collector.runs.record import Recorder, Submitted, bounded
+from collector.runs.record import Recorder, Submitted, bounded, spans_of
 from collector.runs.rows import Row
 from collector.runs.sampling import RateSample
 from collector.runs.tally import DIMENSIONS, Series, Tally
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
-from scorers import CompiledRule
+from scorers import CompiledRule, Evaluation
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +52,14 @@ class _Counts(NamedTuple):
     counts: Mapping[Series, int]
 
 
+class _Judged(NamedTuple):
+    run: tuple[str, str, str, bool]
+    evaluation: Evaluation
+
+
+_Item = Submitted | _Counts | _Judged
+
+
 class RunStore:
     """A component. ``offer`` takes every verdict, ``advance`` is to be called often; both on the event loop."""
 
@@ -65,7 +75,7 @@ class RunStore:
             reason: telemetry.child(telemetry.runs_not_stored, reason)
             for reason in ("queue_full", "not_writable", "internal")
         }
-        self._waiting: SimpleQueue[Submitted | _Counts | None] = SimpleQueue()
+        self._waiting: SimpleQueue[_Item | None] = SimpleQueue()
         self._next_flush = self._pruned = self._warned = 0.0
         self._thread: threading.Thread | None = None
         self.rules: Sequence[CompiledRule] = ()
@@ -75,8 +85,8 @@ class RunStore:
 
     # ---- on the event loop
 
-    def offer(self, verdict: Verdict) -> None:
-        """Count a verdict and, if it is in the sample, hand it over to be stored."""
+    def offer(self, verdict: Verdict, spans: Sequence[tuple[Envelope, bytes]] = ()) -> None:
+        """Count a verdict and, if it is in the sample, hand it over to be stored. ``spans`` are those of its trace."""
         now = self._clock.now()
         # A revised verdict is on a run that was counted.
         if not verdict.revision:
@@ -90,7 +100,14 @@ class RunStore:
             return
         # Cut before it waits: 200 verdicts of huge runs would be as much memory as the traces themselves.
         kept, cut = bounded(verdict)
-        self._waiting.put(Submitted(kept, self._clock.wall_ns() / 1e9, sample.weight, cut))
+        at = self._clock.wall_ns() / 1e9
+        self._waiting.put(Submitted(kept, at, sample.weight, cut, spans_of(verdict, spans)))
+
+    def add_judgement(self, judgement: Verdict) -> None:
+        """Hand over what a judge said of a run, for the case that the run is stored."""
+        run = (judgement.run.trace_id.hex(), judgement.run.span_id.hex(), judgement.scope, judgement.shadow)
+        if self._waiting.qsize() < MAX_WAITING:
+            self._waiting.put(_Judged(run, judgement.evaluations[0]))
 
     def advance(self) -> None:
         """Hand over the counts, if it is time to."""
@@ -136,7 +153,7 @@ class RunStore:
     def _work(self) -> None:
         going = True
         while going:
-            batch: list[Submitted | _Counts] = []
+            batch: list[_Item] = []
             item = self._waiting.get()
             try:
                 while item is not None and len(batch) < _BATCH:
@@ -150,18 +167,22 @@ class RunStore:
             if batch:
                 self._store(batch)
 
-    def _store(self, batch: Sequence[Submitted | _Counts]) -> None:
-        rows, counts = [], dict[Series, int]()
+    def _store(self, batch: Sequence[_Item]) -> None:
+        rows, counts, judged = [], dict[Series, int](), list[_Judged]()
         at = self._clock.wall_ns() // 1_000_000_000
         for item in batch:
             if isinstance(item, _Counts):
                 at = item.at
                 for series, count in item.counts.items():
                     counts[series] = counts.get(series, 0) + count
+            elif isinstance(item, _Judged):
+                judged.append(item)
             elif (row := self._row(item)) is not None:
                 rows.append(row)
         # One transaction for the batch: each one costs a write of its own.
         self._try(lambda: self.database.write(rows, counts, at), len(rows))
+        for run, evaluation in judged:
+            self._try(partial(self.database.add_evaluation, run, self._recorder.judgement(evaluation)), 0)
         now = self._clock.wall_ns() / 1e9
         if now - self._pruned >= _PRUNE:
             self._pruned = now

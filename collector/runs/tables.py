@@ -2,7 +2,7 @@
 
 ``runs`` has a short row for each stored verdict. What many of them have in common, which is all that they are filtered by, is
 one row of ``kinds``, so that a filter looks at kinds and not at runs; ``counts`` are related to ``series`` in the same way.
-``bodies`` has the explained verdict as compressed JSON.
+``bodies`` has the explained verdict as JSON and its raw spans as an OTLP request, both compressed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CREATE TABLE runs (
 CREATE UNIQUE INDEX of_trace ON runs (trace, span, scope, shadow);
 CREATE INDEX of_kind ON runs (kind, at, weight);
 CREATE INDEX unusual ON runs (usual, at, size);
-CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB NOT NULL, spans BLOB NOT NULL);
 CREATE TABLE series (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, {_columns(Series._fields)});
 CREATE TABLE counts (
     series INTEGER NOT NULL, at INTEGER NOT NULL, step INTEGER NOT NULL, count INTEGER NOT NULL,
@@ -69,6 +69,8 @@ class Stored(NamedTuple):
     run: Sequence[Any]
     kind: Sequence[Any]
     body: bytes
+    spans: bytes
+    is_revised: bool
 
     def columns(self, kind: int) -> Sequence[Any]:
         """Returns the columns of ``runs``."""
@@ -83,7 +85,11 @@ def tag(name: str, value: str) -> str:
 
 def stored(row: Row) -> Stored:
     """Returns an explained verdict as rows."""
-    body, label = zlib.compress(_encoded(row), 1), row["label"] or "no_rule"
+    body, spans = (
+        packed({key: value for key, value in row.items() if key != "spans"}),
+        zlib.compress(row.get("spans", b""), 1),
+    )
+    label = row["label"] or "no_rule"
     primary = next((one["value"] for one in row["evaluations"] if one["name"] == row["primary"]), None)
     tools = dict.fromkeys(call["name"] for call in row["tool_calls"])
     outcomes = dict.fromkeys(one["outcome"] for one in row["difference"])
@@ -96,13 +102,15 @@ def stored(row: Row) -> Stored:
     return Stored(
         (
             row["trace_id"], row["span_id"], row["scope"], int(row["shadow"]), row["at"], int(label in USUAL), row["weight"],
-            primary, len(row["tool_calls"]), len(body) + _ROOM_OF_ROW, words[:_MAX_WORDS].lower(),
+            primary, len(row["tool_calls"]), len(body) + len(spans) + _ROOM_OF_ROW, words[:_MAX_WORDS].lower(),
         ),
         (
             int(row["shadow"]), row["scope"], label, row["rule"] or "", row["digest"] or "", row["route"] or "",
             row["intent"] or "", row["agent"] or "", reason[:_MAX_REASON], "".join(tags)[:_MAX_TAGS],
         ),
         body,
+        spans,
+        bool(row["revision"]),
     )  # fmt: skip
 
 
@@ -117,8 +125,16 @@ def hash_of(columns: Sequence[Any]) -> bytes:
     return blake2b(repr(columns).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _encoded(row: Row) -> bytes:
+def packed(row: Row) -> bytes:
+    """Returns an explained verdict as it is stored."""
     try:
-        return json.dumps(row, allow_nan=False, separators=(",", ":")).encode()
+        text = json.dumps(row, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError, RecursionError):  # arguments of a parser in Python may be what JSON cannot hold
-        return json_line(row).encode()
+        text = json_line(row)
+    return zlib.compress(text.encode(), 1)
+
+
+def unpacked(body: bytes) -> Row:
+    """Returns what `packed` was given."""
+    row: Row = json.loads(zlib.decompress(body))
+    return row

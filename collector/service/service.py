@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from collector.clock import SYSTEM_CLOCK
 from collector.component import SIGNALS, Component
@@ -47,6 +47,7 @@ from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
+from collector.verdict_output import Archive
 
 _log = logging.getLogger(__name__)
 _MAX_PAUSE = 0.05  # seconds by which a verdict may be late
@@ -91,10 +92,11 @@ class Service:
         self._runs = store = build_store(config, self.telemetry, SYSTEM_CLOCK)
         if store is not None:
             store.rules = rules.set.rules
-        listeners = [seen for seen in (store.offer if store is not None else None, on_verdict) if seen is not None]
+        archive = None if store is None else Archive(store.offer, store.add_judgement)
         self.pipeline = Pipeline(
-            config, rules, self.telemetry, queue, SYSTEM_CLOCK, _to_all(listeners), spool=self._spool,
+            config, rules, self.telemetry, queue, SYSTEM_CLOCK, on_verdict, spool=self._spool,
             judge_queue=self.judge_queue, embed_ahead=self._embedding.ahead if self._embedding is not None else None,
+            archive=archive,
         )  # fmt: skip
         self._memory = MemoryLimiter(config.memory_limiter, time.monotonic)
         intake = Admission(self.pipeline, queue, self._spool, self._memory, InFlight(budget.requests))
@@ -317,18 +319,6 @@ class Service:
         while True:
             pause = min(self.pipeline.advance(), _MAX_PAUSE)
             await asyncio.sleep(pause)
-
-
-def _to_all(listeners: Sequence[Callable[[Verdict], None]]) -> Callable[[Verdict], None] | None:
-    """Returns one listener that hands a verdict to all of them."""
-    if len(listeners) < 2:
-        return listeners[0] if listeners else None
-
-    def hand_over(verdict: Verdict) -> None:
-        for listener in listeners:
-            listener(verdict)
-
-    return hand_over
 
 
 def _address(endpoint: str, port: int) -> str:

@@ -1,4 +1,7 @@
-"""How long the pages of the console take with a full store: ``python -m tests.bench.console`` prints it as a table."""
+"""How long the pages of the console take with a full store: ``make bench-console`` prints it as a table.
+
+``python -m tests.bench.console 1000000`` writes so many runs first: the store stays within its bounds.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from resource import RUSAGE_SELF, getrusage
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -68,6 +72,7 @@ def fill(folder: Path, runs: int = RUNS, series: int = _SERIES) -> RunsDatabase:
         database.write([_run(random, kinds, at) for _ in range(min(_BATCH, runs - number))], {}, at)
         if number % (20 * _BATCH) == 0:
             database.prune(now, _WEEK + HOUR)
+    database.prune(now, _WEEK + HOUR)
     return database
 
 
@@ -129,6 +134,10 @@ def main(runs: int) -> None:
         ((kept,),), ((counts,),) = (database.read(f"SELECT count(*) FROM {table}") for table in ("runs", "counts"))
         print(f"{kept:,} runs, {counts:,} rows of counts, {database.used() >> 20} MiB, "
               f"written in {time.monotonic() - began:.0f} s")  # fmt: skip
+        on_disk = sum(path.stat().st_size for path in folder.glob("runs.db*")) >> 20
+        print(
+            f"{on_disk} MiB on disk, of which none is given back; {getrusage(RUSAGE_SELF).ru_maxrss >> 10} MiB of memory"
+        )
         for one in sorted(times(database, folder), key=lambda timed: -timed.median):
             print(f"{one.median:8.1f} ms  {one.longest:8.1f} ms at most  {one.path}")
         database.close()

@@ -159,6 +159,11 @@ CONSTANTS = {
         "collector/receivers/test_otlp_grpc_limits.py::test_too_many_headers_are_refused_and_the_next_call_works",
     "collector.request_pipeline._MAX_LOG_RECORD":
         "collector/test_request_pipeline.py::test_a_log_record_that_is_too_large_is_forwarded_unread",
+    "collector.console.raw_spans.MAX_SHOWN": "console/test_pages.py::test_raw_spans_are_shown_and_given_as_otlp",
+    "collector.runs.database.MAX_OF_TRACE":
+        "collector/runs/test_store.py::test_only_so_many_verdicts_on_a_trace_are_read",
+    "collector.runs.record.MAX_SPANS":
+        "collector/runs/test_store.py::test_spans_stored_of_a_run_are_limited_in_bytes",
     "collector.runs.record.MAX_COMPARED":
         "collector/runs/test_store.py::test_a_run_of_many_calls_is_not_compared_again",
     "collector.runs.store.MAX_MEMORY_MIB": "collector/runs/test_store.py::test_a_store_in_memory_is_small",

@@ -113,6 +113,16 @@ def test_a_run_says_why(collector: CollectorProcess) -> None:
     assert len(page) < 200_000
 
 
+def test_raw_spans_are_shown_and_given_as_otlp(collector: CollectorProcess) -> None:
+    document = get(collector, f"/runs/{RIGHT.hex()[:9]}/spans").json()
+    spans = [span for scope in document["resourceSpans"][0]["scopeSpans"] for span in scope["spans"]]
+    assert {span["spanId"][-1] for span in spans} == {"1", "2", "3"}
+    assert "rightcall.outcome" in json.dumps(spans)
+    assert "execute_tool get_weather" in get(collector, f"/console/runs/{RIGHT.hex()}").text
+    assert "has more than is shown here" in get(collector, f"/console/runs/{HUGE.hex()}").text
+    assert get(collector, "/runs/ffffffff/spans").status_code == 404
+
+
 def test_huge_and_hostile_runs_are_shown_fast(collector: CollectorProcess) -> None:
     for trace in (HUGE, NASTY, WRONG):
         began = time.monotonic()

@@ -12,20 +12,24 @@ from typing import Any
 import pytest
 
 from collector.config.model import Config, RedactionConfig
+from collector.console.raw_spans import _spans
+from collector.otlp.lazy import span_id_of
+from collector.otlp.structure import Envelope
 from collector.results.redaction import Redaction
 from collector.runs import database as databases
 from collector.runs import queries
 from collector.runs import store as stores
 from collector.runs.database import NAME, RunsDatabase
 from collector.runs.queries import Counted, Filter, counted_by, of_trace, page_of, reasons
-from collector.runs.record import MAX_CALLS, MAX_COMPARED, MAX_TEXT, Recorder, Submitted, bounded
+from collector.runs.record import MAX_CALLS, MAX_COMPARED, MAX_SPANS, MAX_TEXT, Recorder, Submitted, bounded
 from collector.runs.sampling import RateSample
 from collector.runs.store import RunStore, build_store
 from collector.runs.tally import MAX_SERIES, OTHER, Tally
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import Telemetry
 from scorers import CompiledRule, ToolCall, Trajectory, parse_rules
-from tests.collector.verdicts import run_of, verdict_of
+from tests import otlp_data as data
+from tests.collector.verdicts import evaluation, run_of, verdict_of
 from tests.sinks import ManualClock
 from tests.waiting import until
 
@@ -296,6 +300,68 @@ def test_a_huge_run_is_cut_before_it_waits() -> None:
     )
     assert bounded(wide)[0].run.trajectory.calls[0].arguments is None
     assert not bounded(verdict_of("look"))[1]
+
+
+def raw(number: int, size: int = 0) -> tuple[Envelope, bytes]:
+    """A span of a trace, as it leaves."""
+    span = data.tool(number, 1, "look", trace_id=numbered(1), note="x" * size)
+    return Envelope(b"", b""), span.SerializeToString()
+
+
+def kept_spans(*batches: Verdict, spans: Iterable[tuple[Envelope, bytes]]) -> list[int]:
+    async def run() -> list[bytes]:
+        store = store_of(ManualClock())
+        await store.start()
+        for verdict in batches:
+            store.offer(verdict, list(spans))
+        await store.stored()
+        found = [span for _, group in _spans(store.database, numbered(1).hex()) for span in group]
+        store.database.close()
+        return found
+
+    return [int.from_bytes(span_id_of(span), "big") for span in asyncio.run(run())]
+
+
+def test_the_spans_of_a_run_and_its_calls_are_stored_each_once() -> None:
+    own = verdict_of("look", run={"trace_id": numbered(1)})  # spans 1 and 2
+    shadow = verdict_of("look", run={"trace_id": numbered(1)}, shadow=True)
+    assert kept_spans(own, shadow, spans=[raw(2), raw(7), raw(1)]) == [2, 1]
+
+
+def test_spans_of_late_calls_are_added() -> None:
+    first = verdict_of("look", run={"trace_id": numbered(1)})
+    late = verdict_of("look", "look", run={"trace_id": numbered(1)}, revision=1)
+    assert kept_spans(first, late, spans=[raw(2), raw(3)]) == [2, 3]
+
+
+def test_spans_stored_of_a_run_are_limited_in_bytes() -> None:
+    own = verdict_of("look", "look", run={"trace_id": numbered(1)})
+    assert kept_spans(own, spans=[raw(2, 50_000), raw(3, MAX_SPANS), raw(1)]) == [2, 1]
+
+
+def test_what_a_judge_says_is_put_beside_the_rule() -> None:
+    async def run() -> list[list[str]]:
+        store = store_of(ManualClock(), redact={"patterns": ["s3cret"]})
+        await store.start()
+        run = {"trace_id": numbered(1)}
+        store.offer(verdict_of("look", label="fail", run=run))
+        for value in (0.0, 1.0):
+            said = evaluation(value=value, name="judge", explanation="it had s3cret reasons")
+            store.add_judgement(verdict_of("look", evaluations=[said], judged=True, run=run))
+        store.add_judgement(verdict_of(evaluations=[said], judged=True, run={"trace_id": numbered(2)}))
+        await store.stored()
+        (row,) = of_trace(store.database, numbered(1).hex())
+        store.database.close()
+        return [[one["name"], one["value"], one["explanation"]] for one in row["evaluations"]]
+
+    assert asyncio.run(run()) == [["trajectory", 1.0, "because"], ["judge", 1.0, "it had [redacted] reasons"]]
+
+
+def test_only_so_many_verdicts_on_a_trace_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "MAX_OF_TRACE", 2)
+    run = {"trace_id": numbered(1)}
+    offered = [verdict_of("look", run={**run, "span_id": bytes([at]) * 8}) for at in range(1, 5)]
+    assert len(stored(offered, lambda store: of_trace(store.database, numbered(1).hex()))) == 2
 
 
 def test_a_run_of_many_calls_is_not_compared_again() -> None:
