@@ -96,16 +96,19 @@ class Agents(threading.Thread):
         self.join()
 
 
-def consumer(broker: str, topic: str, sink: OtlpSink, **more: Any) -> CollectorProcess:
+def consumer(
+    broker: str, topic: str, sink: OtlpSink, rules: str = RULES, exporters: dict[str, Any] | None = None, **more: Any
+) -> CollectorProcess:
     """One collector of the group, not started."""
+    traces = {"settle": "500ms", "confirm": "1s", "idle_timeout": "5s"}
     kafka = {
         "brokers": [broker], "group_id": f"group-{topic}", "traces": {"topic": topic},
         "properties": {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500}, **more,
     }  # fmt: skip
+    backend = {"endpoint": sink.endpoint, "tls": {"insecure": True}}
     return CollectorProcess(
-        RULES, {"endpoint": sink.endpoint, "tls": {"insecure": True}},
-        receivers={"kafka": kafka}, traces={"settle": "500ms", "confirm": "1s", "idle_timeout": "5s"},
-    )  # fmt: skip
+        rules, None, receivers={"kafka": kafka}, traces=traces, exporters=exporters or {"otlp": backend}
+    )
 
 
 def lag(broker: str, topic: str, partitions: int = PARTITIONS) -> int:
