@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, lgamma, sqrt
+from math import exp, lgamma, log, pi, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -37,6 +37,28 @@ def difference_of(a: float, of_a: Interval, b: float, of_b: Interval) -> Interva
     below = sqrt((b - of_b.low) ** 2 + (of_a.high - a) ** 2)
     above = sqrt((of_b.high - b) ** 2 + (a - of_a.low) ** 2)
     return Interval(max(-1.0, b - a - below), min(1.0, b - a + above))
+
+
+def log_evidence(hits_a: int, total_a: int, hits_b: int, total_b: int) -> float:
+    """Returns the logarithm of an e-value against "both shares are the same", which may be asked after each run.
+
+    The likelihood of both samples, each with a share of its own under Jeffreys' prior, over that of the one share that fits
+    both best: universal inference (L. Wasserman, A. Ramdas and S. Balakrishnan, PNAS 117, 2020). Where the shares are the
+    same, it ever exceeds 1 / p with a probability of at most p, however often one looks (J. Ville, 1939), and so does
+    a mean of several such values. It needs nothing but the counts, and holds for few runs and for rare hits.
+    """
+    apart = _log_marginal(hits_a, total_a) + _log_marginal(hits_b, total_b)
+    return apart - _log_likelihood(hits_a + hits_b, total_a + total_b)
+
+
+def _log_marginal(hits: int, total: int) -> float:
+    return lgamma(hits + 0.5) + lgamma(total - hits + 0.5) - lgamma(total + 1) - log(pi)
+
+
+def _log_likelihood(hits: int, total: int) -> float:
+    """Of the share that fits best."""
+    misses = total - hits
+    return (hits * log(hits / total) if hits else 0.0) + (misses * log(misses / total) if misses else 0.0)
 
 
 def chance_of_at_most(together: int, first: int, second: int, total: int) -> float:

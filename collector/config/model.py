@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from collector.config.drift import DriftConfig, or_off
 from collector.config.exporters import ExportersConfig, OtlpExporterConfig
 from collector.config.fields import Duration, Listen, LocalPath, Section
 from collector.config.judge import JudgeConfig
@@ -319,6 +320,7 @@ class Config(Section):
     context: ContextConfig = ContextConfig()
     spool: Annotated[SpoolConfig | None, BeforeValidator(_spool)] = Field(SpoolConfig(), json_schema_extra=_also_memory)
     runs: Annotated[RunsConfig | None, BeforeValidator(_runs)] = Field(RunsConfig(), json_schema_extra=_also_off)
+    drift: Annotated[DriftConfig | None, BeforeValidator(or_off)] = Field(DriftConfig(), json_schema_extra=_also_off)
     memory_limiter: MemoryLimiterConfig = Field(default_factory=MemoryLimiterConfig)
     redact: RedactionConfig = RedactionConfig()
     explain: ExplainConfig = ExplainConfig()

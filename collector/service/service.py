@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from collector.clock import SYSTEM_CLOCK
 from collector.component import SIGNALS, Component
@@ -17,6 +17,7 @@ from collector.config.model import Config
 from collector.console.app import Console
 from collector.delivery.outbox import Outbox, Outlet
 from collector.delivery.sending_queue import HANDOVER, SendingQueue
+from collector.drift.monitor import build_monitor
 from collector.errors import CollectorError, ConfigError, ListenError
 from collector.exporters.debug import DebugExporter
 from collector.exporters.file import FileExporter
@@ -93,8 +94,11 @@ class Service:
         if store is not None:
             store.rules = rules.set.rules
         archive = None if store is None else Archive(store.offer, store.add_judgement)
+        self._drift = drift = build_monitor(config, self.telemetry, SYSTEM_CLOCK) if self._live else None
+        offered = drift.offer if drift is not None else None
+        listeners = [listener for listener in (offered, on_verdict) if listener is not None]
         self.pipeline = Pipeline(
-            config, rules, self.telemetry, queue, SYSTEM_CLOCK, on_verdict, spool=self._spool,
+            config, rules, self.telemetry, queue, SYSTEM_CLOCK, _to_all(listeners), spool=self._spool,
             judge_queue=self.judge_queue, embed_ahead=self._embedding.ahead if self._embedding is not None else None,
             archive=archive,
         )  # fmt: skip
@@ -120,7 +124,9 @@ class Service:
             lifetime = config.traces.idle_timeout
             receiver = KafkaReceiver(kafka, intake, self.pipeline, mark, self.telemetry, lifetime=lifetime)
             self._receivers.append(receiver)
-        self._stores: list[Component] = [part for part in (self._spool, self._embedding, store) if part is not None]
+        self._stores: list[Component] = [
+            part for part in (self._spool, self._embedding, store, drift) if part is not None
+        ]
         self._servers: list[Component] = [
             *self_telemetry(config, self.telemetry, self._tracing),
             self.prometheus,
@@ -249,6 +255,8 @@ class Service:
             pause = min(self.pipeline.advance(), _MAX_PAUSE)
             if self._runs is not None:
                 self._runs.advance()
+            if self._drift is not None:
+                self._drift.advance()
             freeze_survivors()
             # Partial messages are what no budget counts, so they are
             # given up first. Beyond the hard limit traces go, too.
@@ -319,6 +327,18 @@ class Service:
         while True:
             pause = min(self.pipeline.advance(), _MAX_PAUSE)
             await asyncio.sleep(pause)
+
+
+def _to_all(listeners: Sequence[Callable[[Verdict], None]]) -> Callable[[Verdict], None] | None:
+    """Returns one listener that hands a verdict to all of them."""
+    if len(listeners) < 2:
+        return listeners[0] if listeners else None
+
+    def hand_over(verdict: Verdict) -> None:
+        for listener in listeners:
+            listener(verdict)
+
+    return hand_over
 
 
 def _address(endpoint: str, port: int) -> str:

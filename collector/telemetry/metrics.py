@@ -112,6 +112,22 @@ class Telemetry:
             "intents", "Intents looked up in user messages, by what identified them (none: nothing did).", "by"
         )
 
+        self.path_drift = self._gauge(
+            "path_drift",
+            "1 while the paths of the runs differ from those of the days before, beyond chance; else 0.",
+            "route",
+            "agent",
+        )
+        self.path_share = self._gauge(
+            "path_share_ratio",
+            "While there is path_drift: the share of runs of which a fact is true, for the facts that changed most; "
+            "`period` is `now` or `before`.",
+            "route",
+            "agent",
+            "fact",
+            "period",
+        )
+
     def _declare_receivers(self) -> None:
         self.receiver_accepted_spans = self._counter(
             "receiver_accepted_spans", "Spans accepted from senders.", "receiver", "transport"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from math import exp, log
 
 import pytest
 
-from collector.statistics import chance_of_at_most, difference_interval, share_interval
+from collector.statistics import chance_of_at_most, difference_interval, log_evidence, share_interval
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,32 @@ def test_the_chance_that_independent_events_hardly_meet() -> None:
     assert chance_of_at_most(0, 17, 3, 20) == pytest.approx(1 / 1140)
     assert chance_of_at_most(3, 3, 10, 20) == pytest.approx(1.0)
     assert chance_of_at_most(10, 10, 15, 20) == pytest.approx(1.0)
+
+
+def test_evidence_grows_with_a_difference_and_shrinks_without() -> None:
+    assert log_evidence(0, 0, 0, 0) == pytest.approx(0.0)
+    assert log_evidence(50, 1_000, 50, 1_000) < 0.0
+    assert log_evidence(50, 1_000, 150, 1_000) == pytest.approx(log_evidence(150, 1_000, 50, 1_000))
+    assert log_evidence(50, 1_000, 150, 1_000) > log_evidence(50, 1_000, 100, 1_000) > 0.0
+    assert log_evidence(0, 3_000, 3, 10) > 10.0
+
+
+def test_evidence_of_two_small_samples_is_the_ratio_of_their_likelihoods() -> None:
+    # A hit alone has the probability 1/2 under Jeffreys' prior, two equal ones in a row 3/8; the best share gives 1 and 1/4.
+    assert exp(log_evidence(1, 1, 0, 0)) == pytest.approx(1 / 2)
+    assert exp(log_evidence(2, 2, 0, 0)) == pytest.approx(3 / 8)
+    assert exp(log_evidence(1, 1, 0, 1)) == pytest.approx(1 / 4 / (1 / 4))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3])
+def test_evidence_that_is_looked_at_after_each_run_lies_no_more_often_than_it_says(share: float) -> None:
+    chance, lies = random.Random(7), 0
+    for _ in range(200):
+        before = sum(chance.random() < share for _ in range(200))
+        hits = 0
+        for runs in range(1, 300):
+            hits += chance.random() < share
+            if log_evidence(before, 200, hits, runs) >= log(10):
+                lies += 1
+                break
+    assert lies <= 20

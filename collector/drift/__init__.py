@@ -1,0 +1,1 @@
+"""Changes in what agents do, without rules: how often runs take which path, against the time before."""

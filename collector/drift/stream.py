@@ -1,0 +1,277 @@
+"""The runs of one route and agent: counted by hour, and compared with the same hours of the week before.
+
+Four windows, of an hour, six hours, a day and a week, each begin anew when they end (UTC). In each the runs since its
+beginning are tested against the same hours of the ``baseline`` weeks before, so that the rhythm of days and weeks is no
+change. The test is a mean of e-values (`collector.statistics.log_evidence`), one for each fact of a path, so that it may be
+asked every minute without more false alarms. Each window may cost its share of one false alarm a year over all streams and
+windows: expectations add up, whatever depends on what. J. Shin, A. Ramdas and A. Rinaldo ("E-detectors", 2023) detect
+changes by such restarts. It holds where runs are independent of each other and all facts have a slot.
+
+Neither is drift what changes less than `MIN_CHANGE`, nor what only goes back to how it was the week before that: an incident
+would be told a second time, a week later.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from math import exp, log
+from typing import Final, NamedTuple
+
+from collector.statistics import log_evidence
+
+MAX_STREAMS: Final = 100
+"""Routes and agents whose runs are compared; the probability of a false alarm is shared by so many."""
+MAX_FACTS: Final = 64
+"""Facts that are counted of the runs of one route and agent: rare ones make room for new ones."""
+MIN_CHANGE: Final = 0.01
+"""The smallest change of a share of runs that is drift."""
+FALSE_ALARMS_A_YEAR: Final = 1.0
+WEEK: Final = 168  # hours
+_WINDOWS: Final = (1, 6, 24, WEEK)
+_HOURS_A_YEAR: Final = 8766
+_RARE: Final = 0.005
+_SHOWN: Final = 3
+
+
+class Change(NamedTuple):
+    """One fact whose share of the runs changed: ``now`` and ``before``, from 0 to 1."""
+
+    fact: str
+    now: float
+    before: float
+
+    def __str__(self) -> str:
+        return f"{self.fact} in {_percent(self.now)} of runs ({_percent(self.before)} before)"
+
+
+class Drift(NamedTuple):
+    """A difference that chance does not explain. ``since`` is the hour in which it seems to have begun, in Unix seconds."""
+
+    since: int
+    hours: int
+    """The length of the window that shows it."""
+    changes: tuple[Change, ...]
+    """Those that are the surest, first."""
+
+    def __str__(self) -> str:
+        since = datetime.fromtimestamp(self.since, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        return f"since {since} {'; '.join(map(str, self.changes))}"
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many runs there were, and of how many each fact is true, by its slot."""
+
+    runs: int = 0
+    hits: array[int] = field(default_factory=lambda: array("I", bytes(4 * MAX_FACTS)))
+
+    def add(self, other: Counts) -> None:
+        """Add what another one counted."""
+        self.runs += other.runs
+        for slot, hits in enumerate(other.hits):
+            if hits:
+                self.hits[slot] += hits
+
+
+@dataclass(slots=True)
+class Fact:
+    """What a slot counts. Its counts are complete from the hour ``since`` on, 0 for always; it was first seen at ``born``."""
+
+    name: str
+    born: int
+    since: int
+
+
+@dataclass(slots=True)
+class _Window:
+    hours: int
+    start: int = -1
+    before: Counts = field(default_factory=Counts)
+    earlier: Counts = field(default_factory=Counts)
+    """The same hours of the week before the baseline."""
+    done: Counts = field(default_factory=Counts)
+    """Its own runs, but for those of the hour in progress."""
+    drift: Drift | None = None
+    previous: Drift | None = None
+    """That of the window before it."""
+
+    def begin(self, start: int, previous: Drift | None) -> None:
+        """Begin anew."""
+        self.start, self.previous, self.drift = start, previous, None
+        self.before, self.earlier, self.done = Counts(), Counts(), Counts()
+
+    @property
+    def threshold(self) -> float:
+        """The logarithm of the mean of e-values from which on there is drift."""
+        return log(MAX_STREAMS * len(_WINDOWS) * _HOURS_A_YEAR / self.hours / FALSE_ALARMS_A_YEAR)
+
+
+class Stream:
+    """Counts runs and says what changed. ``baseline`` is in weeks. Hours are those since 1970."""
+
+    def __init__(self, baseline: int) -> None:
+        self.baseline = baseline
+        self.hours: dict[int, Counts] = {}
+        self.facts: list[Fact | None] = [None] * MAX_FACTS
+        self.refused = 0
+        """The last hour in which there was no slot for a fact."""
+        self.drift: Drift | None = None
+        self._slots: dict[str, int] = {}
+        self._windows = [_Window(hours) for hours in _WINDOWS]
+        self._rolled = self._first = -1
+
+    def restore(self, hours: dict[int, Counts], facts: list[Fact | None], refused: int) -> None:
+        """Go on from what was counted before."""
+        self.hours, self.facts, self.refused = hours, facts, refused
+        self._slots = {fact.name: slot for slot, fact in enumerate(facts) if fact is not None}
+
+    @property
+    def latest(self) -> int:
+        """The last hour in which a run was counted."""
+        return max(self.hours, default=0)
+
+    def is_ready(self, hour: int) -> bool:
+        """Whether the whole baseline of this hour was seen."""
+        return min(self.hours, default=hour) <= hour - WEEK * self.baseline
+
+    @property
+    def kept(self) -> int:
+        """How many hours are kept: the longest window, what it is compared with, and the week before that."""
+        return WEEK * (self.baseline + 2)
+
+    def count(self, hour: int, facts: Collection[str], runs: int = 1) -> None:
+        """Count runs of which the same facts are true."""
+        counts = self.hours.get(hour)
+        if counts is None:
+            counts = self.hours[hour] = Counts()
+        counts.runs += runs
+        for fact in facts:
+            slot = self._slots.get(fact)
+            if slot is None and (slot := self._new_slot(fact, hour)) is None:
+                self.refused = hour
+                continue
+            counts.hits[slot] += runs
+
+    def look(self, hour: int) -> Drift | None:
+        """Test all windows as of now. Returns the drift that there is: that of the shortest window."""
+        if hour > self._rolled:
+            self._roll(hour)
+        now = self.hours.get(hour)
+        for window in self._windows:
+            if now is not None and (drift := self._test(window, now)) is not None:
+                window.drift = drift
+        found = [drift for window in self._windows for drift in (window.drift, window.previous) if drift is not None]
+        self.drift = min(found, key=lambda one: (one.hours, -one.since)) if found else None
+        return self.drift
+
+    # ---- slots
+
+    def _new_slot(self, fact: str, hour: int) -> int | None:
+        if len(self._slots) == MAX_FACTS:
+            return None
+        slot = self.facts.index(None)
+        # While there was no room it may have been true and not been counted.
+        missed = self.refused > hour - self.kept
+        self.facts[slot], self._slots[fact] = Fact(fact, hour, hour + 1 if missed else 0), slot
+        return slot
+
+    def _make_room(self, hour: int) -> None:
+        """Forget what is true of hardly any run, where there is no room for anything new."""
+        if len(self._slots) < MAX_FACTS:
+            return
+        self.refused = hour  # what is forgotten now may be true of later runs, and be taken for new
+        total = Counts()
+        for counts in self.hours.values():
+            total.add(counts)
+        for slot, fact in enumerate(self.facts):
+            if fact is not None and total.hits[slot] < _RARE * total.runs:
+                for counts in self.hours.values():
+                    counts.hits[slot] = 0
+                self.facts[slot] = None
+                del self._slots[fact.name]
+
+    # ---- windows
+
+    def _roll(self, hour: int) -> None:
+        for old in [one for one in self.hours if one <= hour - self.kept or one > hour]:
+            del self.hours[old]
+        self._make_room(hour)
+        for window in self._windows:
+            start = hour // window.hours * window.hours
+            if start != window.start:
+                # Those of a week end with it, since then the baseline has the new ways itself. The others last until the next
+                # window of their length has had its say.
+                lasts = start == window.start + window.hours and window.hours < WEEK
+                previous = window.drift if lasts else None
+                window.begin(start, previous)
+            for one in range(max(start, self._rolled), hour):
+                self._add(window.done, one)
+            # The baseline grows with the window: a night is compared with nights.
+            for one in range(max(start, self._rolled + 1), hour + 1):
+                for weeks in range(1, self.baseline + 1):
+                    self._add(window.before, one - WEEK * weeks)
+                self._add(window.earlier, one - WEEK * (self.baseline + 1))
+        self._rolled, self._first = hour, min(self.hours, default=hour)
+
+    def _add(self, total: Counts, hour: int) -> None:
+        if (counts := self.hours.get(hour)) is not None:
+            total.add(counts)
+
+    # ---- the test
+
+    def _test(self, window: _Window, latest: Counts) -> Drift | None:
+        before, runs = window.before, window.done.runs + latest.runs
+        first = window.start - WEEK * self.baseline
+        if not before.runs or self._first > first:
+            return None
+        found: list[tuple[float, str, int]] = []
+        for slot, fact in enumerate(self.facts):
+            # Which facts are tested is settled when a window begins: chosen by what is in it, they would be found by chance.
+            if fact is None or fact.born >= window.start or fact.since > first:
+                continue
+            hits = window.done.hits[slot] + latest.hits[slot]
+            change = hits / runs - before.hits[slot] / before.runs
+            if abs(change) >= MIN_CHANGE and not self._is_return(window, slot, hits / runs, change):
+                found.append((log_evidence(before.hits[slot], before.runs, hits, runs), fact.name, slot))
+        if not found or _log_mean([evidence for evidence, _, _ in found]) < window.threshold:
+            return None
+        found.sort(key=lambda one: (-one[0], one[1]))
+        changes = dict[tuple[float, float], Change]()
+        for _, name, slot in found:
+            shares = ((window.done.hits[slot] + latest.hits[slot]) / runs, before.hits[slot] / before.runs)
+            # Facts that are true of the same runs say the same.
+            changes.setdefault(shares, Change(name, *shares))
+        return Drift(self._since(window, found[0][2]) * 3600, window.hours, tuple(changes.values())[:_SHOWN])
+
+    @staticmethod
+    def _is_return(window: _Window, slot: int, share: float, change: float) -> bool:
+        """Whether the share is back to what it was before the baseline."""
+        earlier = window.earlier
+        return earlier.runs > 0 and abs(share - earlier.hits[slot] / earlier.runs) < abs(change) / 2
+
+    def _since(self, window: _Window, slot: int) -> int:
+        """The hour of the window from which on the fact's share fits a change best."""
+        hours = [(hour, self.hours[hour]) for hour in range(window.start, self._rolled + 1) if hour in self.hours]
+        runs, hits = window.before.runs, window.before.hits[slot]
+        after_runs, after_hits = sum(one.runs for _, one in hours), sum(one.hits[slot] for _, one in hours)
+        best, since = float("-inf"), window.start
+        for hour, counts in hours:
+            fit = log_evidence(hits, runs, after_hits, after_runs)
+            if fit > best:
+                best, since = fit, hour
+            runs, hits = runs + counts.runs, hits + counts.hits[slot]
+            after_runs, after_hits = after_runs - counts.runs, after_hits - counts.hits[slot]
+        return since
+
+
+def _log_mean(logs: list[float]) -> float:
+    """The logarithm of the mean of e-values over all `MAX_FACTS` slots; those that are left out count as 0."""
+    highest = max(logs)
+    return highest + log(sum(exp(one - highest) for one in logs) / MAX_FACTS)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.1 or not share else f"{share:.1%}"

@@ -1,0 +1,190 @@
+"""Verdicts become metrics of drift, survive a restart, and cost next to nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.config.model import Config
+from collector.drift import monitor as monitors
+from collector.drift.monitor import MAX_PATHS, DriftMonitor, build_monitor
+from collector.drift.state import DriftState
+from collector.drift.stream import MAX_STREAMS
+from collector.telemetry.metrics import Telemetry
+from scorers.trajectory import DoubtName
+from tests.collector.verdicts import verdict_of
+from tests.sinks import ManualClock
+
+HOUR = 3600.0
+
+
+class Watching:
+    """A monitor and its clock."""
+
+    def __init__(self, state: DriftState | None = None) -> None:
+        self.clock, self.telemetry = ManualClock(), Telemetry()
+        self.monitor = DriftMonitor(1, self.telemetry, self.clock, state)
+
+    def hour(self, tools: dict[tuple[str, ...], int], **run: Any) -> None:
+        """Runs of so many calls each within an hour, which then passes."""
+        for calls, number in tools.items():
+            verdict = verdict_of(*calls, run={"route": "/refund", **run})
+            for _ in range(number):
+                self.monitor.offer(verdict)
+        self.monitor.advance()
+        self.clock.seconds += 60.0
+        self.monitor.advance()
+        self.clock.seconds += HOUR - 60.0
+
+    def samples(self, name: str) -> dict[tuple[str, ...], float]:
+        """The values of a metric by its labels."""
+        families = [one for one in self.telemetry.registry.collect() if one.name == f"rightcall_{name}"]
+        return {tuple(one.labels.values()): one.value for family in families for one in family.samples}
+
+
+USUAL = {("lookup", "refund"): 490, ("lookup", "lookup", "refund"): 10}
+CHANGED = {("lookup", "refund"): 345, ("lookup", "lookup", "refund"): 155}
+SERIES = ("/refund", "helper")
+
+
+def test_a_change_is_a_metric_a_line_in_the_log_and_a_row_for_the_console(caplog: pytest.LogCaptureFixture) -> None:
+    watching = Watching()
+    for _ in range(8 * 24):
+        watching.hour(USUAL)
+    assert watching.samples("path_drift") == {SERIES: 0.0}
+    assert watching.samples("path_share_ratio") == {}
+    with caplog.at_level(logging.WARNING):
+        watching.hour(CHANGED)
+    assert watching.samples("path_drift") == {SERIES: 1.0}
+    shares = watching.samples("path_share_ratio")
+    assert shares[*SERIES, "calls_lookup_twice_or_more", "now"] == pytest.approx(0.31)
+    assert shares[*SERIES, "calls_lookup_twice_or_more", "before"] == pytest.approx(0.02)
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "route /refund, agent helper changed: since " in line
+    assert "calls lookup twice or more in 31% of runs (2.0% before)" in line
+    (row,) = watching.monitor.watched
+    assert (row.route, row.agent, row.is_ready) == ("/refund", "helper", True)
+    assert row.drift is not None
+    for _ in range(9 * 24):
+        watching.hour(USUAL)
+    assert watching.samples("path_drift") == {SERIES: 0.0}
+    assert watching.samples("path_share_ratio") == {}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"scope": "trace"}, {"shadow": True}, {"revision": 1}, {"judged": True}, {"doubts": ["missing_span"]}],
+)
+def test_a_run_is_counted_once_and_only_if_all_of_it_was_seen(fields: dict[str, Any]) -> None:
+    watching = Watching()
+    watching.monitor.offer(verdict_of("a", **fields))
+    watching.monitor.advance()
+    assert watching.monitor.watched == []
+    # A doubt that hides no call is none here; neither is a run without a rule.
+    order: list[DoubtName] = ["uncertain_order"]
+    watching.monitor.offer(verdict_of("a", rule=None, evaluations=[], doubts=order))
+    watching.clock.seconds += 1.0
+    watching.monitor.advance()
+    assert len(watching.monitor.watched) == 1
+
+
+def test_agents_by_random_names_displace_none_that_is_at_work() -> None:
+    watching = Watching()
+    for _ in range(5):
+        watching.hour(USUAL)
+        for number in range(MAX_STREAMS):
+            watching.monitor.offer(verdict_of("a", run={"agent": f"random {watching.clock.seconds} {number}"}))
+        watching.clock.seconds += 1.0
+        watching.monitor.advance()
+        watching.clock.seconds += HOUR
+        assert len(watching.monitor.watched) == MAX_STREAMS
+    assert "helper" in {row.agent for row in watching.monitor.watched}
+    assert watching.samples("label_overflow")["route_agent",] > 0
+
+
+def test_only_so_many_paths_wait() -> None:
+    watching = Watching()
+    for number in range(MAX_PATHS + 50):
+        watching.monitor.offer(verdict_of(f"tool {number}"))
+    assert len(watching.monitor._paths) == MAX_PATHS
+    assert watching.monitor._streams["", "helper"].hours
+
+
+def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
+    async def run() -> None:
+        watching = Watching(DriftState(tmp_path))
+        for _ in range(8 * 24):
+            watching.hour(USUAL)
+        await watching.monitor.shutdown()
+        again = Watching(DriftState(tmp_path))
+        await again.monitor.start()
+        again.clock.seconds = watching.clock.seconds
+        again.hour(CHANGED)
+        assert again.samples("path_drift") == {SERIES: 1.0}
+        await again.monitor.shutdown()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"format": [0, "little"]}', b"\xff", b'{"a":' * 100_000])
+def test_a_file_that_is_not_ours_is_begun_anew(tmp_path: Path, damage: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    state = DriftState(tmp_path)
+    state.path.write_bytes(damage)
+    assert state.load(1) == {}
+    assert "is begun anew" in caplog.text
+
+
+def test_counts_that_do_not_fit_are_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    watching = Watching(DriftState(tmp_path))
+    watching.hour(USUAL)
+    asyncio.run(watching.monitor.shutdown())
+    path = DriftState(tmp_path).path
+    path.write_text(path.read_text("utf-8").replace('"hours": [', '"hours": [1, '), "utf-8")
+    assert DriftState(tmp_path).load(1) == {}
+    assert "it is damaged" in caplog.text
+
+
+def test_what_cannot_be_written_is_said_and_harms_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    state = DriftState(tmp_path / "missing")
+    state.save([])
+    assert "cannot be written" in caplog.text
+
+
+def test_it_is_saved_every_ten_minutes_beside_the_work(tmp_path: Path) -> None:
+    async def run() -> None:
+        watching = Watching(DriftState(tmp_path))
+        watching.hour(USUAL)
+        watching.monitor.advance()
+        assert watching.monitor._saving is not None
+        await asyncio.wait([watching.monitor._saving])
+        assert DriftState(tmp_path).load(1).keys() == {("/refund", "helper")}
+        await watching.monitor.shutdown()
+
+    asyncio.run(run())
+
+
+def test_it_is_off_by_one_setting_and_keeps_its_file_with_the_runs(tmp_path: Path) -> None:
+    clock = ManualClock()
+    assert build_monitor(Config.model_validate({"drift": "off"}), Telemetry(), clock) is None
+    for settings in ({"spool": {"path": tmp_path}}, {"spool": "memory", "runs": {"path": tmp_path}}):
+        found = build_monitor(Config.model_validate({"drift": {"baseline": "336h"}, **settings}), Telemetry(), clock)
+        assert found is not None
+        assert found._state is not None
+        assert found._state.path.parent == tmp_path
+        assert found._baseline == 2
+    found = build_monitor(Config.model_validate({"spool": "memory"}), Telemetry(), clock)
+    assert found is not None
+    assert found._state is None
+
+
+def test_time_is_bounded_however_different_the_paths_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitors, "_STEP", 0.0)
+    watching = Watching()
+    for number in range(10):
+        watching.monitor.offer(verdict_of(f"tool {number}"))
+    watching.monitor.advance()
+    assert len(watching.monitor._paths) == 10
