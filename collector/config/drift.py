@@ -24,7 +24,7 @@ class DriftConfig(Section):
 
 
 def or_off(value: Any) -> Any:
-    """Returns None for `off`. Raises ValueError for what is no section."""
+    """Returns None for ``off``. Raises ValueError for what is no section."""
     if value is False or value == "off":  # YAML reads off as false
         return None
     if not isinstance(value, (dict, DriftConfig)):

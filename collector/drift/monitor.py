@@ -175,8 +175,8 @@ class DriftMonitor:
             wanted[series] = max(wanted.get(series, 0.0), float(stream.drift is not None))
             for change in stream.drift.changes if stream.drift is not None else ():
                 fact = printable(telemetry.label("fact", change.fact))
-                wanted[telemetry.path_share, (*series[1], fact, "now")] = change.now
-                wanted[telemetry.path_share, (*series[1], fact, "before")] = change.before
+                wanted[telemetry.path_share_ratio, (*series[1], fact, "now")] = change.now
+                wanted[telemetry.path_share_ratio, (*series[1], fact, "before")] = change.before
         for metric, values in self._shown.keys() - wanted.keys():
             metric.remove(*values)
         for (metric, values), value in wanted.items():

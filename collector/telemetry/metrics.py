@@ -118,7 +118,7 @@ class Telemetry:
             "route",
             "agent",
         )
-        self.path_share = self._gauge(
+        self.path_share_ratio = self._gauge(
             "path_share_ratio",
             "While there is path_drift: the share of runs of which a fact is true, for the facts that changed most; "
             "`period` is `now` or `before`.",

@@ -213,6 +213,19 @@ ACCURACY: Sequence[Panel] = (
         unit="cps",
     ),
     Panel(
+        "Paths that changed",
+        "Routes and agents whose runs take other paths than in the same hours of the weeks before, beyond chance.",
+        [Query("max by (route, agent) (rightcall_path_drift)", "{{route}} {{agent}}")],
+        maximum=1,
+    ),
+    Panel(
+        "What changed most in them",
+        "The share of runs of which a fact is true, now and before.",
+        [Query("max by (route, agent, fact, period) (rightcall_path_share_ratio)")],
+        kind="table",
+        unit="percentunit",
+    ),
+    Panel(
         "Runs with arguments that were not captured",
         "Their rule constrains arguments, and matched by the tool's name alone: wrong arguments would pass.",
         [Query("sum by (rule) (rate(rightcall_unobserved_arguments_total[$__rate_interval]))", "{{rule}}")],

@@ -28,7 +28,7 @@ GUARDED = [
 """Folders and files whose public limits are all in `CONSTANTS`."""
 NO_LIMITS = frozenset(
     # Times that something takes or waits, and sizes that nobody outside can drive.
-    ["check_interval", "clock_skew", "confirm", "cool_down", "initial_interval", "interval", "max_interval",
+    ["baseline", "check_interval", "clock_skew", "confirm", "cool_down", "initial_interval", "interval", "max_interval",
      "reload_interval", "settle"]
 )  # fmt: skip
 
@@ -167,6 +167,13 @@ CONSTANTS = {
     "collector.runs.record.MAX_COMPARED":
         "collector/runs/test_store.py::test_a_run_of_many_calls_is_not_compared_again",
     "collector.runs.store.MAX_MEMORY_MIB": "collector/runs/test_store.py::test_a_store_in_memory_is_small",
+    "collector.drift.monitor.MAX_PATHS": "collector/drift/test_monitor.py::test_only_so_many_paths_wait",
+    "collector.drift.paths.MAX_CALLS": "collector/drift/test_paths.py::test_long_runs_and_long_names_are_cut",
+    "collector.drift.state.MAX_BYTES": "collector/drift/test_monitor.py::test_a_file_that_is_too_large_is_begun_anew",
+    "collector.drift.stream.MAX_FACTS":
+        "collector/drift/test_stream.py::test_facts_beyond_the_limit_wait_until_rare_ones_have_made_room",
+    "collector.drift.stream.MAX_STREAMS":
+        "collector/drift/test_monitor.py::test_agents_by_random_names_displace_none_that_is_at_work",
     "collector.runs.record.MAX_CALLS": "collector/runs/test_store.py::test_a_huge_run_is_cut_before_it_waits",
     "collector.runs.record.MAX_TEXT": "collector/runs/test_store.py::test_a_huge_run_is_cut_before_it_waits",
     "collector.runs.store.MAX_WAITING":

@@ -547,6 +547,8 @@ CONDITIONAL = {
     "unread_spans": "a span no dialect can read",
     "shape_spans": "a span of an unknown tracer",
     "unread_runs": "a run of which nothing was recorded",
+    "path_drift": "set by the service, which watches for drift",
+    "path_share_ratio": "drift",
     "runs_not_stored": "a store of runs that is full or cannot be written",
     "label_overflow": "more label values than allowed",
     "rules_info": "set by the service when it loads rules",

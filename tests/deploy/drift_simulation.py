@@ -102,9 +102,9 @@ def main() -> None:
     quick = 10 if sys.argv[1:] == ["quick"] else 1
     print("| runs an hour | months | false alarms | months with a rhythm | false alarms |\n|--:|--:|--:|--:|--:|")
     for rate in RATES:
-        chance, months = random.Random(rate), max(1, MONTHS[rate] // quick)
-        steady, moving = (sum(false_alarms(chance, Route(rate, much)) for _ in range(months)) for much in (0.0, 0.25))
-        print(f"| {rate:,} | {months} | {steady} | {months} | {moving} |", flush=True)
+        chance, count = random.Random(rate), max(1, MONTHS[rate] // quick)
+        steady, moving = (sum(false_alarms(chance, Route(rate, much)) for _ in range(count)) for much in (0.0, 0.25))
+        print(f"| {rate:,} | {count} | {steady} | {count} | {moving} |", flush=True)
     print("\n| change | runs an hour | found within a week | median | 90th percentile |\n|--:|--:|--:|--:|--:|")
     for points in POINTS:
         for rate in RATES:

@@ -12,7 +12,7 @@ import pytest
 from collector.config.model import Config
 from collector.drift import monitor as monitors
 from collector.drift.monitor import MAX_PATHS, DriftMonitor, build_monitor
-from collector.drift.state import DriftState
+from collector.drift.state import MAX_BYTES, DriftState
 from collector.drift.stream import MAX_STREAMS
 from collector.telemetry.metrics import Telemetry
 from scorers.trajectory import DoubtName
@@ -136,6 +136,14 @@ def test_a_file_that_is_not_ours_is_begun_anew(tmp_path: Path, damage: bytes, ca
     state.path.write_bytes(damage)
     assert state.load(1) == {}
     assert "is begun anew" in caplog.text
+
+
+def test_a_file_that_is_too_large_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    state = DriftState(tmp_path)
+    with state.path.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    assert state.load(1) == {}
+    assert "larger than 64 MiB" in caplog.text
 
 
 def test_counts_that_do_not_fit_are_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
