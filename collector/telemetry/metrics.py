@@ -27,7 +27,6 @@ OVERFLOW = "__other__"
 MAX_LABEL_LENGTH = 128
 MAX_COMBINATIONS = 10
 """How many combinations of label values are kept for each value that one label may have; further ones are ``__other__``."""
-_COMBINATIONS = ""  # of dimensions: no attribute has this name
 _SCORE_BUCKETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _SECONDS_BUCKETS = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _REQUEST_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0)
@@ -314,14 +313,7 @@ class Telemetry:
 
         Beyond `MAX_COMBINATIONS` times as many combinations as values it is counted as an overflow of ``name``.
         """
-        known = self._kept[name]
-        if values in known:
-            return True
-        if len(known) < MAX_COMBINATIONS * self._max_label_values:
-            known.add(values)
-            return True
-        self.child(self.label_overflow, name).inc()
-        return False
+        return self._keep(name, values, MAX_COMBINATIONS * self._max_label_values)
 
     def dimension_values(self, attributes: Mapping[str, Any]) -> tuple[str, ...]:
         """Returns the label values of the dimensions of a run with these attributes, "" for those that it lacks.
@@ -329,13 +321,16 @@ class Telemetry:
         They are bounded one by one and together: once there are too many combinations, each value is ``__other__``.
         """
         values = tuple([self.label(name, dimension_text(attributes.get(name))) for name in self.dimensions])
-        known, combination = self._kept[_COMBINATIONS], "\0".join(values)
-        if combination not in known:
-            if len(known) >= self._max_label_values:
-                self.child(self.label_overflow, "dimensions").inc()
-                return (OVERFLOW,) * len(values)
-            known.add(combination)
-        return values
+        return values if self._keep("dimensions", values, self._max_label_values) else (OVERFLOW,) * len(values)
+
+    def _keep(self, name: str, values: tuple[str, ...], most: int) -> bool:
+        known = self._kept[name]
+        if values not in known:
+            if len(known) >= most:
+                self.child(self.label_overflow, name).inc()
+                return False
+            known.add(values)
+        return True
 
 
 def dimension_text(value: object) -> str | None:
