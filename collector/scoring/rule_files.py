@@ -120,12 +120,13 @@ def check_rules(paths: Iterable[Path], watched: Callable[[Sequence[Rule]], Itera
     ``watched`` shows how far the checks of the rules of a file are.
     """
     from scorers.rule_tests import run_tests  # noqa: PLC0415 - a running collector does not need these
-    from scorers.worst_case import CALLS, exceeded_limit  # noqa: PLC0415
+    from scorers.worst_case import CALLS, Exceeded, exceeded_limit  # noqa: PLC0415
 
     rules, read = _load(paths)
     lines = [remark.text for remark in rules.remarks]
     passed = not any(remark.is_mistake for remark in rules.remarks)
     compiled = {rule.rule.name: rule for rule in rules.set.rules}
+    known = dict[str, Exceeded | None]()  # by what the rule asks for: rules for many routes often ask for the same
     for document, file in read:
         path = document.path
         results = run_tests(file, rules.set)
@@ -139,7 +140,10 @@ def check_rules(paths: Iterable[Path], watched: Callable[[Sequence[Rule]], Itera
             for rule, scorer in rules.judges({rule.name for rule in file.rules})
         ]
         for index, rule in enumerate(watched(file.rules)):
-            if (exceeded := exceeded_limit(compiled[rule.name])) is not None:
+            asked = rule.model_dump_json(include={"expect", "scorers"})
+            if asked not in known:
+                known[asked] = exceeded_limit(compiled[rule.name])
+            if (exceeded := known[asked]) is not None:
                 place = document.place(("rules", index, *exceeded.path))
                 lines.append(
                     f"{place}: warning: rule {rule.name}: on a hostile run of {CALLS} calls {exceeded.message}"

@@ -146,6 +146,13 @@ def test_check_warns_of_rules_that_a_hostile_run_makes_too_expensive(tmp_path: P
     )
 
 
+def test_a_rule_that_asks_for_the_same_is_warned_of_at_its_own_place(tmp_path: Path) -> None:
+    same = EXPENSIVE.replace("cheap", "cheap too").replace("late", "later")
+    report, _ = check_rules(write(tmp_path, a=EXPENSIVE, b=same))
+    found = [line.split(": on a")[0].rsplit("/")[-1] for line in report.splitlines() if "hostile run" in line]
+    assert found == ["a.yaml:12: warning: rule late", "b.yaml:12: warning: rule later"]
+
+
 @pytest.mark.parametrize(
     ("text", "remark", "passes"),
     [
