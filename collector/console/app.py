@@ -17,6 +17,7 @@ from collector.console.access import Access
 from collector.console.compare import compare
 from collector.console.config_page import config_page
 from collector.console.context import Context, Fact
+from collector.console.drift_page import drift_page
 from collector.console.live import MAX_STREAMS, LiveEvents
 from collector.console.overview import overview
 from collector.console.request import BadQueryError, Reply, Request, parse_form, parse_query
@@ -24,6 +25,7 @@ from collector.console.rules_page import rules_page
 from collector.console.run_list import run_list
 from collector.console.run_page import run_page
 from collector.console.scratch import MAX_BYTES, try_rules
+from collector.drift.monitor import DriftMonitor
 from collector.errors import ConfigError, UnauthenticatedError
 from collector.runs.database import StoreUnreadableError
 from collector.runs.store import RunStore
@@ -57,6 +59,7 @@ _PAGES: Final[Mapping[str, Callable[[Context], Reply]]] = {
     "/console/rules": rules_page,
     "/console/compare": compare,
     "/console/config": config_page,
+    "/console/drift": drift_page,
     "/console/tests": rule_tests.exported,
     "/runs": api.runs,
 }
@@ -75,8 +78,9 @@ class Console:
         rules: Callable[[], LoadedRules],
         health: Callable[[], Sequence[Fact]],
         shown_config: Callable[[], Mapping[str, Any]],
+        drift: DriftMonitor | None = None,
     ) -> None:
-        self._config, self._store, self._rules = config, store, rules
+        self._config, self._store, self._rules, self._drift = config, store, rules, drift
         self._health, self._shown_config = health, shown_config
         self._access, self._turns = Access(config.admin), asyncio.Semaphore(MAX_PAGES)
         self._live = LiveEvents(lambda: store.generation if store is not None else 0)
@@ -151,6 +155,7 @@ class Console:
             self._config.console,
             self._health(),
             self._shown_config(),
+            self._drift.watched if self._drift is not None else None,
         )
 
     def _message(self, request: Request, status: int, heading: str, text: str, is_json: bool) -> Reply:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from collector.config.model import ConsoleConfig
 from collector.console.request import RANGES, Request, filter_of
+from collector.drift.monitor import Watched
 from collector.runs.database import RunsDatabase
 from collector.runs.queries import Filter, first_counted
 from collector.scoring.rule_files import LoadedRules
@@ -31,6 +32,8 @@ class Context:
     config: ConsoleConfig
     health: Sequence[Fact]
     shown_config: Mapping[str, Any]
+    drift: Sequence[Watched] | None = None
+    """None where nothing is watched."""
 
     def filter(self, query: Mapping[str, str] | None = None) -> Filter:
         """Returns which runs a query asks for, that of the request unless another is given. Raises BadQueryError."""

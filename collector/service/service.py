@@ -180,7 +180,9 @@ class Service:
     def _build_console(self, store: RunStore | None) -> Console:
         health, telemetry = self.health, self.telemetry
         shown = shown_config(self._config)
-        return Console(self._config, store, lambda: self.rules, lambda: facts(health, telemetry), lambda: shown)
+        return Console(
+            self._config, store, lambda: self.rules, lambda: facts(health, telemetry), lambda: shown, self._drift
+        )
 
     def _build_judge_queue(self, budget: MemoryBudget) -> JudgeQueue:
         config = self._config.judge

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -31,7 +32,7 @@ rules:
 """
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e\x00{{7*7}}"
 RIGHT, WRONG, HUGE, NASTY = (bytes([number]) * 16 for number in (0x1A, 0x2B, 0x3C, 0x4D))
-PAGES = ["/console", "/console/", "/console/runs", "/console/rules", "/console/compare", "/console/config",
+PAGES = ["/console", "/console/", "/console/runs", "/console/rules", "/console/compare", "/console/config", "/console/drift",
          f"/console/runs/{RIGHT.hex()}", f"/console/runs/{WRONG.hex()}", f"/console/runs/{HUGE.hex()}",
          f"/console/runs/{NASTY.hex()}", "/console/compare?over=agent&by=rule", "/console?range=30d"]  # fmt: skip
 
@@ -141,6 +142,11 @@ def test_runs_become_tests_that_the_rules_agree_with(collector: CollectorProcess
     assert [(test.rule, test.passes) for test in file.tests] == [("shadowed", False), ("weather", True)]
     nasty = yaml.safe_load(get(collector, "/console/tests?q=" + NASTY.hex()).text)
     assert parse_rules({**rules, **nasty}).tests
+
+
+def test_drift_is_watched_from_the_first_run_on(collector: CollectorProcess) -> None:
+    wait_for(lambda: "there is no whole baseline yet" in get(collector, "/console/drift").text)
+    assert re.search(r'^rightcall_path_drift\{.*"helper".*\} 0.0$', collector.get("/metrics"), re.MULTILINE)
 
 
 def test_rules_say_what_they_matched(collector: CollectorProcess) -> None:
