@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from collector import dialects
 from collector.assembly.assembler import Assembler
-from collector.assembly.conversations import Conversations
+from collector.assembly.conversations import ConversationRun, Conversations
 from collector.clock import Clock
 from collector.component import ExportRequest, Rejected, Signal
 from collector.config.memory import memory_budget
@@ -232,13 +232,26 @@ class Pipeline:
 
     def drain(self, release: str) -> None:
         """Release every open trace and conversation as it is, for ``release``: "shutdown" or "end_of_input"."""
+        self.drain_traces(release)
+        self._conversation_pipeline.release(release)
+        # Not `flush`: results held for a judge stay until the judge's queue, which is stopped next, has had its time.
+        self._output.flush(float("inf"))
+
+    def drain_traces(self, release: str) -> None:
+        """Release every open trace as it is, and leave conversations open."""
         # Evaluations in slices work on snapshots. Their traces are still open, so the loop below releases them whole.
         self._traces.abandon()
         for trace in self._assembler.open_traces():
             self._traces.release(trace, release)
-        self._conversation_pipeline.release(release)
-        # Not `flush`: results held for a judge stay until the judge's queue, which is stopped next, has had its time.
-        self._output.flush(float("inf"))
+        self._traces.count_all()
+
+    def take_conversation_runs(self) -> list[ConversationRun]:
+        """Returns the runs of all open conversations, which are forgotten here: whoever has all of them scores them."""
+        return self._conversations.take_runs()
+
+    def add_conversation_runs(self, runs: Iterable[ConversationRun]) -> None:
+        """Add runs that another pipeline collected."""
+        self._conversation_pipeline.add(runs, self._clock.now())
 
     def hand_over(self, put: Callable[[ExportRequest], None]) -> int:
         """Put the held spans of open traces where their further spans arrive, but for traces whose verdict is sure now.

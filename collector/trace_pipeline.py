@@ -169,7 +169,10 @@ class TracePipeline:
         """Forget the evaluations of large traces, which stay open, but for those that gave a verdict."""
         self._queue.clear()
         self._in_slices = None
-        # Their results have left: what is not counted now never is.
+        self.count_all()
+
+    def count_all(self) -> None:
+        """Count the verdicts on large traces that ``resume`` has not come to: what is not counted now never is."""
         while self._uncounted:
             self._count_one()
 

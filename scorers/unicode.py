@@ -25,7 +25,9 @@ class JSONDecoder(json.JSONDecoder):
         """Returns the value that starts at ``idx``, and where it ends. Raises ValueError."""
         value, end = super().raw_decode(s, idx)
         # Only an escape can bring a half in, since the text itself was decoded: most values need no walk.
-        return (valid_unicode(value) if "\\" in s and _has_half_pair(s) else value), end
+        # In the part that was read, since ``s`` may hold thousands of values.
+        has_escape = s.find("\\", idx, end) >= 0
+        return (valid_unicode(value) if has_escape and _has_half_pair(s[idx:end]) else value), end
 
 
 def valid_unicode(value: Any) -> Any:

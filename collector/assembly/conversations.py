@@ -152,6 +152,13 @@ class Conversations:
         """Every open conversation, the least recently touched first."""
         return list(self._open.values())
 
+    def take_runs(self) -> list[ConversationRun]:
+        """Returns the runs of all open conversations, and forgets them."""
+        runs = [run for conversation in self._open.values() for run in conversation.runs.values()]
+        self._bytes -= sum(conversation.size for conversation in self._open.values())
+        self._open.clear()
+        return runs
+
     def close(self, conversation: Conversation, release: str) -> list[Conversation]:
         """Remember a scored conversation unless its release is ``evicted``. Returns those not remembered any more."""
         del self._open[conversation.key]

@@ -11,6 +11,9 @@ from typing import Any, TextIO
 SUCCESS, FAILED, UNUSABLE = 0, 1, 2
 """Exit codes: success, a check failed, wrong usage or unreadable input."""
 
+MAX_JOBS = 64
+"""Processes of ``--jobs``: a recording has as many parts."""
+
 
 def add_command(commands: Any, name: str, summary: str, *examples: str) -> argparse.ArgumentParser:
     """Add a command whose help ends with examples."""
@@ -19,6 +22,20 @@ def add_command(commands: Any, name: str, summary: str, *examples: str) -> argpa
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     return parser
+
+
+def add_jobs(command: argparse.ArgumentParser) -> None:
+    """Declare ``--jobs`` of a command that scores recordings."""
+    command.add_argument(
+        "--jobs", type=_jobs, default=1, metavar="N", help="processes for recordings of more than 16 MiB (default: 1)"
+    )
+
+
+def _jobs(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= MAX_JOBS:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {MAX_JOBS}")
+    return value
 
 
 def write_lines(text: str, stream: TextIO) -> None:

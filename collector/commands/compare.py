@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, UNUSABLE, InsteadOf, add_command, share, write_lines
+from collector.commands import FAILED, SUCCESS, UNUSABLE, InsteadOf, add_command, add_jobs, share, write_lines
 
 WAIT = 3
 """Exit code: there are too few runs to decide."""
@@ -42,6 +42,7 @@ def add(commands: Any) -> None:
     )
     compare.add_argument("--window", type=_window, default="1h", metavar="TIME", help="with --prometheus (default: 1h)")
     compare.add_argument("--format", choices=["table", "markdown"], default="table")
+    add_jobs(compare)
     paths = compare.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="recorded traces", default=[])
     compare.add_argument(
         "--prometheus", metavar="URL", action=InsteadOf, paths=paths,
@@ -73,7 +74,7 @@ def _attribute(text: str) -> str:
 def _compare(options: argparse.Namespace) -> int:
     from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
     from collector.offline import compare  # noqa: PLC0415
-    from collector.offline.score import score_files  # noqa: PLC0415
+    from collector.offline.progress import Progress  # noqa: PLC0415
     from collector.scoring.rule_files import load_rules  # noqa: PLC0415
 
     sides = (options.a, options.b)
@@ -83,8 +84,9 @@ def _compare(options: argparse.Namespace) -> int:
             return UNUSABLE
         a, b = (compare.query_counts(options.prometheus, options.by, side, options.window) for side in sides)
     else:
-        verdicts = score_files(options.paths, load_rules(rule_paths(options.rules)), [options.by])
-        a, b = (compare.counts_of(verdicts, options.by, side) for side in sides)
+        rules = load_rules(rule_paths(options.rules))
+        with Progress(sys.stderr) as progress:
+            a, b = compare.count_files(options.paths, rules, options.by, sides, jobs=options.jobs, progress=progress)
     criteria = compare.Criteria(options.tolerance, options.confidence, options.min_runs)
     comparison = compare.compare(a, b, criteria)
     sys.stdout.write(compare.FORMATS[options.format](comparison, *sides))

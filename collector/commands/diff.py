@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, add_command
+from collector.commands import FAILED, SUCCESS, add_command, add_jobs
 
 
 def add(commands: Any) -> None:
@@ -18,6 +18,7 @@ def add(commands: Any) -> None:
         "rightcall diff --format markdown rules/ rules/ traces/",
     )  # fmt: skip
     diff.add_argument("--format", choices=["table", "jsonl", "markdown"], default="table")
+    add_jobs(diff)
     diff.add_argument("before", type=Path, metavar="RULES_A", help="rule file or folder")
     diff.add_argument("after", type=Path, metavar="RULES_B", help="rule file or folder to compare with it")
     diff.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="recorded traces")
@@ -28,9 +29,11 @@ def _diff(options: argparse.Namespace) -> int:
     from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
     from collector.offline import diff_report  # noqa: PLC0415
     from collector.offline.diff import diff_files  # noqa: PLC0415
+    from collector.offline.progress import Progress  # noqa: PLC0415
     from collector.scoring.rule_files import load_rules  # noqa: PLC0415
 
     before, after = (load_rules(rule_paths([path])) for path in (options.before, options.after))
-    diff = diff_files(options.paths, before, after)
+    with Progress(sys.stderr) as progress:
+        diff = diff_files(options.paths, before, after, jobs=options.jobs, progress=progress)
     sys.stdout.write(diff_report.FORMATS[options.format](diff))
     return FAILED if diff.changes else SUCCESS

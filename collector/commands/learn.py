@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, share, write_lines
+from collector.commands import FAILED, SUCCESS, UNUSABLE, add_command, add_jobs, share, write_lines
 
 
 def add(commands: Any) -> None:
@@ -22,6 +22,7 @@ def add(commands: Any) -> None:
         help="what a smaller share of the runs does is taken for a mistake, from 0 to 0.4 (default: 0.1)",
     )  # fmt: skip
     learn.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to (default: standard output)")
+    add_jobs(learn)
     learn.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="recorded traces")
     learn.set_defaults(command=_learn)
 
@@ -34,6 +35,7 @@ def _learn(options: argparse.Namespace) -> int:
     from collector.learning.groups import Observations  # noqa: PLC0415
     from collector.learning.rule_text import rule_file  # noqa: PLC0415
     from collector.learning.rules import NOISE  # noqa: PLC0415
+    from collector.offline.progress import Progress  # noqa: PLC0415
     from collector.offline.score import read_runs  # noqa: PLC0415
 
     # Before anything is read, which may take minutes.
@@ -41,7 +43,8 @@ def _learn(options: argparse.Namespace) -> int:
         write_lines(f"{options.output}: is already there, and stays as it is; name another file", sys.stderr)
         return UNUSABLE
     observations = Observations()
-    read_runs(options.paths, observations.add)
+    with Progress(sys.stderr) as progress:
+        read_runs(options.paths, observations.add, jobs=options.jobs, progress=progress)
     text, count = rule_file(observations, NOISE if options.noise is None else options.noise)
     if not count:
         write_lines(f"{text}rightcall learn: there is no rule to propose", sys.stderr)

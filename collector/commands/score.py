@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, add_command, share, write_lines
+from collector.commands import FAILED, SUCCESS, add_command, add_jobs, share, write_lines
 
 KINDS = ("fail", "forbidden", "error", "ambiguous", "incomplete", "no_rule")
 """What ``--fail-on`` takes: labels, runs with a call that their rule forbids, runs without a rule."""
@@ -37,6 +37,7 @@ def add(commands: Any) -> None:
     score.add_argument(
         "--verbose", action="store_true", help="also say, on stderr, what was not read or only by its shape, by scope"
     )
+    add_jobs(score)
     score.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     score.set_defaults(command=_score)
 
@@ -62,9 +63,11 @@ def _score(options: argparse.Namespace) -> int:
     from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
     from collector.offline import report  # noqa: PLC0415
     from collector.offline.gate import Gate, tally  # noqa: PLC0415
-    from collector.offline.score import score_files  # noqa: PLC0415
-    from collector.runs.explained import closest_rule  # noqa: PLC0415
-    from collector.runs.rows import row_of  # noqa: PLC0415
+    from collector.offline.kept_rows import KeptRows  # noqa: PLC0415
+    from collector.offline.progress import Progress  # noqa: PLC0415
+    from collector.offline.score import rows_of  # noqa: PLC0415
+    from collector.offline.scorer import Scorer  # noqa: PLC0415
+    from collector.offline.stream import Evaluation  # noqa: PLC0415
     from collector.scoring.rule_files import load_rules  # noqa: PLC0415
     from collector.service.log_config import RepeatLimit  # noqa: PLC0415
     from collector.telemetry.blind_spots import blind_spots, sentences  # noqa: PLC0415
@@ -78,15 +81,17 @@ def _score(options: argparse.Namespace) -> int:
         if remark.is_mistake:
             write_lines(f"warning: {remark.text}", sys.stderr)
     telemetry = Telemetry()
-    rows = []
-    for verdict in score_files(options.paths, rules, telemetry=telemetry):
-        closest = closest_rule(verdict)
-        rows.append(row_of(verdict) | ({"closest_rule": closest} if closest is not None else {}))
     # Without rules nothing can be decided, so there --min-runs is about the runs that were found.
     gate = Gate(options.fail_on, options.min_runs, options.min_accuracy, options.fail_under, bool(options.rules))
-    objections = gate.objections(tally(rows))
-    sys.stdout.write(report.FORMATS[options.format](rows, objections))
-    for rule, scorer in rules.judges({row["rule"] for row in rows}):
+    with KeptRows() as rows:
+        with Progress(sys.stderr) as progress:
+            evaluation = Evaluation([Scorer(rules)], rows_of, jobs=options.jobs, progress=progress, telemetry=telemetry)
+            for found in evaluation.of_files(options.paths):
+                rows.extend(found)
+        objections = gate.objections(tally(rows))
+        sys.stdout.writelines(report.FORMATS[options.format](rows, objections))
+        used = {row["rule"] for row in rows}
+    for rule, scorer in rules.judges(used):
         write_lines(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has", sys.stderr)
     if options.verbose:
         write_lines("\n".join(sentences(blind_spots(telemetry))), sys.stderr)

@@ -9,11 +9,17 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from collector.config.exporters import label_name
 from collector.errors import RightcallError
+from collector.offline.progress import Progress
 from collector.offline.report import markdown_text, render_table
+from collector.offline.scorer import Scorer
+from collector.offline.stream import Evaluation, Lists
+from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 from collector.statistics import Interval, difference_interval
 from collector.telemetry.metrics import dimension_text
@@ -107,6 +113,36 @@ def _row(tested: RuleScorer, a: Passed, b: Passed, confidence: float, criteria: 
     elif is_enough and interval.high < 0:
         decision = "worse"
     return Row(tested, a, b, interval, decision, is_enough)
+
+
+def count_files(
+    paths: Iterable[Path],
+    rules: LoadedRules,
+    attribute: str,
+    values: Sequence[str],
+    *,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> list[Counts]:
+    """Returns the counts of the recorded runs with each of these values of an attribute. Raises InputError."""
+    counts: list[Counts] = [{} for _ in values]
+    digest = partial(_counts_of_each, attribute, values)
+    evaluation = Evaluation([Scorer(rules, [attribute])], digest, jobs=jobs, progress=progress)
+    for found in evaluation.of_files(paths):
+        counts = [_sum(*both) for both in zip(counts, found, strict=True)]
+    return counts
+
+
+def _counts_of_each(attribute: str, values: Sequence[str], lists: Lists) -> list[Counts]:
+    return [counts_of(lists[0], attribute, value) for value in values]
+
+
+def _sum(some: Counts, more: Counts) -> Counts:
+    none = Passed(0, 0)
+    return {
+        tested: Passed(*(a + b for a, b in zip(some.get(tested, none), more.get(tested, none), strict=True)))
+        for tested in {*some, *more}
+    }
 
 
 def counts_of(verdicts: Iterable[Verdict], attribute: str, value: str) -> Counts:

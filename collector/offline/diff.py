@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from collector.offline.score import score_requests
-from collector.receivers.otlp_file import read_set, trace_sets
+from collector.offline.progress import Progress
+from collector.offline.scorer import Scorer
+from collector.offline.stream import Evaluation, Lists
 from collector.runs.rows import reasons_of
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
@@ -95,6 +96,15 @@ class RulesDiff:
         self.other_rule += before.rule != after.rule
         self.other_score += before.value != after.value
 
+    def merge(self, other: RulesDiff) -> None:
+        """Add what was compared elsewhere."""
+        self.compared += other.compared
+        self.changes += other.changes
+        self.other_rule += other.other_rule
+        self.other_score += other.other_score
+        self.labels_before += other.labels_before
+        self.labels_after += other.labels_after
+
 
 class _Key(NamedTuple):
     scope: str
@@ -104,18 +114,32 @@ class _Key(NamedTuple):
     route: str | None
 
 
-def diff_files(paths: Iterable[Path], before: LoadedRules, after: LoadedRules) -> RulesDiff:
+def diff_files(
+    paths: Iterable[Path],
+    before: LoadedRules,
+    after: LoadedRules,
+    *,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> RulesDiff:
     """Score the runs in the files by both sets of rules and compare. Raises InputError.
 
-    Memory is that of one set of traces; of a run that stays the same nothing is kept.
+    Of a run that stays the same nothing is kept.
     """
     diff = RulesDiff()
-    for path in paths:
-        for files in trace_sets(path):
-            first, second = (_sides(score_requests(read_set(files), rules)) for rules in (before, after))
-            # Of either side: a rule for traces or conversations may be in one of them only.
-            for key in dict.fromkeys((*first, *second)):
-                diff.add(key, first.get(key, Side(_NONE)), second.get(key, Side(_NONE)))
+    evaluation = Evaluation([Scorer(before), Scorer(after)], diff_of, jobs=jobs, progress=progress)
+    for found in evaluation.of_files(paths):
+        diff.merge(found)
+    return diff
+
+
+def diff_of(lists: Lists) -> RulesDiff:
+    """Compare the verdicts by two sets of rules on the same traces."""
+    diff = RulesDiff()
+    first, second = map(_sides, lists)
+    # Of either side: a rule for traces or conversations may be in one of them only.
+    for key in dict.fromkeys((*first, *second)):
+        diff.add(key, first.get(key, Side(_NONE)), second.get(key, Side(_NONE)))
     return diff
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from collector.runs.rows import Row, is_of_run
@@ -51,34 +51,48 @@ class Tally:
         return f"{self.runs} runs, {', '.join(counts)}, {score}{accuracy}" + (f"; not scored: {why}" if why else "")
 
 
-def tally(rows: Sequence[Row]) -> Tally:
-    """Returns the figures of these rows."""
-    scored = [row for row in rows if row["evaluations"] and not row.get("shadow")]
-    labels = Counter(_label(row) for row in scored)
-    # Undecided runs have a value, that of the calls as recorded, which nobody vouches for.
-    counted = [row for row in scored if _label(row) not in ("incomplete", "ambiguous")]
-    # An error counts as 0: left out, a rule that always breaks would raise the mean.
-    values = [row["evaluations"][0]["value"] or 0.0 for row in counted]
+def tally(rows: Iterable[Row]) -> Tally:
+    """Returns the figures of these rows, which are read more than once."""
+    labels, unscored = Counter[str](), Counter[str]()
+    runs = forbidden = counted = decided_runs = 0
+    total = 0.0
     # A run that only a rule of its conversation decides must count for --min-runs, and only once.
-    decided_wholes = _wholes([row for row in scored if _is_decided(row)])
-    decided_runs = sum(is_of_run(row) and (_is_decided(row) or _is_part(row, decided_wholes)) for row in rows)
-    unscored = Counter(row["unscored_reason"] for row in undecided(rows))
-    forbidden = sum("forbidden" in row for row in scored)
-    mean = sum(values) / len(values) if values else None
-    return Tally(sum(map(is_of_run, rows)), labels, unscored, forbidden, mean, decided_runs)
+    decided_wholes = _wholes(row for row in rows if _is_scored(row) and _is_decided(row))
+    for row in rows:
+        if is_of_run(row):
+            runs += 1
+            decided_runs += _is_decided(row) or _is_part(row, decided_wholes)
+        if not _is_scored(row):
+            continue
+        labels[_label(row)] += 1
+        forbidden += "forbidden" in row
+        # Undecided runs have a value, that of the calls as recorded, which nobody vouches for.
+        if _label(row) not in ("incomplete", "ambiguous"):
+            counted += 1
+            # An error counts as 0: left out, a rule that always breaks would raise the mean.
+            total += row["evaluations"][0]["value"] or 0.0
+    for row in undecided(rows):
+        unscored[row["unscored_reason"]] += 1
+    mean = total / counted if counted else None
+    return Tally(runs, labels, unscored, forbidden, mean, decided_runs)
 
 
-def undecided(rows: Sequence[Row]) -> list[Row]:
-    """Returns the rows of what got neither pass nor fail, but for runs without a rule whose trace or conversation has one."""
-    wholes = _wholes([row for row in rows if row["evaluations"] and not row.get("shadow")])
-    found = [row for row in rows if row.get("unscored_reason") and not row.get("shadow")]
-    return [row for row in found if row["rule"] or not _is_part(row, wholes)]
+def undecided(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows of what got neither pass nor fail, but for runs without a rule whose trace or conversation has one."""
+    wholes = _wholes(row for row in rows if _is_scored(row))
+    for row in rows:
+        if row.get("unscored_reason") and not row.get("shadow") and (row["rule"] or not _is_part(row, wholes)):
+            yield row
+
+
+def _is_scored(row: Row) -> bool:
+    return bool(row["evaluations"]) and not row.get("shadow")
 
 
 _KEY_OF = {"trace": "trace_id", "conversation": "conversation_id"}
 
 
-def _wholes(rows: Sequence[Row]) -> set[tuple[str, str]]:
+def _wholes(rows: Iterable[Row]) -> set[tuple[str, str]]:
     """Returns the traces and conversations that these rows are about."""
     return {(row["scope"], row[_KEY_OF[row["scope"]]]) for row in rows if "scope" in row}
 

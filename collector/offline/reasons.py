@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from collector.offline.gate import undecided
 from collector.runs.rows import Row
@@ -43,20 +45,30 @@ class Group:
         return [printable(self.example["evaluations"][0]["explanation"]), *columns(self.example["difference"])]
 
 
-def groups_of(rows: Sequence[Row]) -> list[Group]:
+def groups_of(rows: Iterable[Row]) -> list[Group]:
     """Returns the groups of the rows that are not a pass, the largest first. Shadow rules are left out.
 
-    The ``closest_rule`` of runs that no rule matches is their reason.
+    The ``closest_rule`` of runs that no rule matches is their reason. The rows are read more than once.
     """
-    members: dict[tuple[str, str, tuple[str, ...]], list[Row]] = {}
+    counts: Counter[_Key] = Counter()
+    examples: dict[_Key, Row] = {}
+    for key, row in chain(_with_reasons(rows), _without_rule(rows)):
+        counts[key] += 1
+        examples.setdefault(key, row)
+    return [Group(*key, count, examples[key]) for key, count in counts.most_common()]
+
+
+_Key = tuple[str, str, tuple[str, ...]]
+
+
+def _with_reasons(rows: Iterable[Row]) -> Iterator[tuple[_Key, Row]]:
     for row in rows:
         if "reasons" in row and not row.get("shadow"):
             # Reasons have no values in them, so that runs which fail alike are one group.
-            key = (row["rule"] or "no rule", row["evaluations"][0]["label"], tuple(row["reasons"]))
-            members.setdefault(key, []).append(row)
+            yield (row["rule"] or "no rule", row["evaluations"][0]["label"], tuple(row["reasons"])), row
+
+
+def _without_rule(rows: Iterable[Row]) -> Iterator[tuple[_Key, Row]]:
     for row in undecided(rows):
         if row.get("closest_rule"):
-            key = ("", _NO_RULE, (f"the closest is {row['closest_rule']}",))
-            members.setdefault(key, []).append(row)
-    groups = [Group(*key, len(found), found[0]) for key, found in members.items()]
-    return sorted(groups, key=lambda group: -group.count)
+            yield ("", _NO_RULE, (f"the closest is {row['closest_rule']}",)), row

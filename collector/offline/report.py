@@ -1,4 +1,6 @@
-"""Scored runs as JSON lines, a table, JUnit XML or Markdown, with what the gate objects to.
+"""Scored runs as JSON lines, a table, JUnit XML or Markdown, with what the gate objects to, in pieces of text.
+
+There may be more rows than memory holds, so they are read one after the other, as often as needed.
 
 Names and texts in a row are as they were received: hostile. Each format escapes them where it writes them.
 """
@@ -8,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import groupby, islice
 from xml.etree import ElementTree
 
 from collector.offline.gate import tally
@@ -17,30 +20,45 @@ from collector.runs.rows import Row, is_of_run
 from scorers.conformance.difference import columns
 from scorers.quoting import json_line, printable, shorten
 
+MAX_ROWS = 1000
+"""Rows of the table for a terminal: nobody reads more, and rich needs all of them in memory."""
 _WIDTH = 160  # of a table that is not shown on a terminal
 _MAX_TITLE = 80  # characters of a user's words in the name of a test case
 
 
-def jsonl(rows: Sequence[Row], _: Sequence[str] = ()) -> str:
+def jsonl(rows: Collection[Row], _: Sequence[str] = ()) -> Iterator[str]:
     """One JSON object a line, one line an agent run.
 
     What other rules than the one in force for the run say (on its trace, on its conversation, a shadow rule) stands under
     ``also`` of the run they are anchored at.
     """
-    lines: list[Row] = []
-    line_of: dict[tuple[str, str], Row] = {}
+    # Verdicts on conversations come when all traces are scored. Those on a trace follow the runs of the trace.
+    late: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        anchor = (row["trace_id"], row["span_id"])
-        if is_of_run(row):
-            lines.append(line := dict(row))
-            line_of[anchor] = line
-        else:
-            told = {"scope": row.get("scope", "run"), "shadow": row.get("shadow", False)}
-            # The row of the run comes first: verdicts on traces and conversations are given after those of their runs.
-            line_of[anchor].setdefault("also", []).append(
-                {**told, **{name: row[name] for name in _ALSO if name in row}}
-            )
-    return "".join(json_line(line) + "\n" for line in lines)
+        if row.get("scope") == "conversation":
+            late.setdefault(_anchor(row), []).append(_told(row))
+    for _, of_trace in groupby(rows, lambda row: str(row["trace_id"])):
+        lines: list[Row] = []
+        line_of: dict[tuple[str, str], Row] = {}
+        for row in of_trace:
+            if is_of_run(row):
+                lines.append(line := dict(row))
+                line_of[_anchor(row)] = line
+            elif row.get("scope") != "conversation":
+                line_of[_anchor(row)].setdefault("also", []).append(_told(row))
+        for anchor, line in line_of.items():
+            if anchor in late:
+                line.setdefault("also", []).extend(late[anchor])
+        yield from (json_line(line) + "\n" for line in lines)
+
+
+def _anchor(row: Row) -> tuple[str, str]:
+    return row["trace_id"], row["span_id"]
+
+
+def _told(row: Row) -> Row:
+    told = {"scope": row.get("scope", "run"), "shadow": row.get("shadow", False)}
+    return {**told, **{name: row[name] for name in _ALSO if name in row}}
 
 
 _ALSO = (
@@ -56,30 +74,29 @@ _ALSO = (
 )
 
 
-def markdown(rows: Sequence[Row], objections: Sequence[str] = ()) -> str:
+def markdown(rows: Collection[Row], objections: Sequence[str] = ()) -> Iterator[str]:
     """A table for a pull request, the figures, and why runs failed, by reason."""
+    yield from (f"{line}\n" for line in _markdown_table(rows))
+    yield f"\n{markdown_text(tally(rows).sentence())}\n"
+    yield from (f"\n**Not met**: {markdown_text(objection)}\n" for objection in objections)
+    groups = groups_of(rows)
+    for group in groups[:MAX_GROUPS]:
+        # No line of the block can end it: each begins with spaces and a symbol, or is indented by four.
+        shown = [f"    {line}" for line in group.lines]
+        yield "\n".join(["", f"- {markdown_text(group.sentence)}", "", "```text", *shown, "```", ""])
+    yield from (f"{line}\n" for line in _left_out(len(groups)))
+
+
+def _markdown_table(rows: Iterable[Row]) -> Iterator[str]:
     heading = ["trace", "agent", "rule", "calls", "scorer", "score", "label", "why"]
-    lines = [f"| {' | '.join(heading)} |", "|" + "---|" * len(heading)]
+    yield f"| {' | '.join(heading)} |"
+    yield "|" + "---|" * len(heading)
     for row in rows:
         calls = ", ".join(call["name"] for call in row["tool_calls"])
         for evaluation in row["evaluations"] or [None]:
             why = evaluation["explanation"] if evaluation else row.get("unscored_reason", "")
             cells = [row["trace_id"], row["agent"] or "", _rule(row) or "no rule", calls, *_cells(evaluation), why]
-            lines.append("| " + " | ".join(map(markdown_text, cells)) + " |")
-    lines += ["", markdown_text(tally(rows).sentence())]
-    lines += [f"\n**Not met**: {markdown_text(objection)}" for objection in objections]
-    groups = groups_of(rows)
-    for group in groups[:MAX_GROUPS]:
-        # No line of the block can end it: each begins with spaces and a symbol, or is indented by four.
-        lines += [
-            "",
-            f"- {markdown_text(group.sentence)}",
-            "",
-            "```text",
-            *(f"    {line}" for line in group.lines),
-            "```",
-        ]
-    return "\n".join([*lines, *_left_out(len(groups)), ""])
+            yield "| " + " | ".join(map(markdown_text, cells)) + " |"
 
 
 # What GitHub and GitLab read in a line of text: HTML, emphasis, code, links, mentions, formulas and the cells of a table.
@@ -93,13 +110,16 @@ def markdown_text(text: str) -> str:
     return _MARKDOWN.sub(lambda found: _ENTITIES.get(found[0]) or f"\\{found[0]}", printable(text))
 
 
-def table(rows: Sequence[Row], _: Sequence[str] = ()) -> str:
-    """A table for a terminal, why runs failed, by reason, and the figures."""
+def table(rows: Collection[Row], _: Sequence[str] = ()) -> Iterator[str]:
+    """A table for a terminal with the first rows, why runs failed, by reason, and the figures."""
     heading = ("trace", "agent", "rule", "calls", "scorer", "score", "label")
-    return render_table(heading, _table_rows(rows)) + "".join(f"{line}\n" for line in _ending(rows))
+    yield render_table(heading, _table_rows(islice(rows, MAX_ROWS)))
+    if len(rows) > MAX_ROWS:
+        yield f"{len(rows) - MAX_ROWS:,} more rows; --format jsonl has all\n"
+    yield from (f"{line}\n" for line in _ending(rows))
 
 
-def _table_rows(rows: Sequence[Row]) -> Iterator[Sequence[str | Sequence[str]]]:
+def _table_rows(rows: Iterable[Row]) -> Iterator[Sequence[str | Sequence[str]]]:
     for row in rows:
         run = (row["trace_id"], row["agent"] or "", _rule(row) or "-", [_sketch(call) for call in row["tool_calls"]])
         for evaluation in row["evaluations"] or [None]:
@@ -127,7 +147,7 @@ def render_table(heading: Sequence[str], rows: Iterable[Sequence[str | Sequence[
     return captured.get()
 
 
-def _ending(rows: Sequence[Row]) -> Iterator[str]:
+def _ending(rows: Collection[Row]) -> Iterator[str]:
     groups = groups_of(rows)
     for group in groups[:MAX_GROUPS]:
         yield group.sentence
@@ -142,12 +162,29 @@ def _left_out(groups: int) -> list[str]:
     return [f"{groups - MAX_GROUPS} more reasons"] if groups > MAX_GROUPS else []
 
 
-def junit(rows: Sequence[Row], objections: Sequence[str] = ()) -> str:
+def junit(rows: Collection[Row], objections: Sequence[str] = ()) -> Iterator[str]:
     """JUnit XML: a test case for each evaluation, and one for the gate, so that no runs at all are never a success.
 
     A fail or an error is a failure; what counts for nothing is skipped. Names are the same whenever the same runs are scored.
     """
-    suite = ElementTree.Element("testsuite", name="rightcall")
+    counts = Counter(tests=1, failures=int(bool(objections)), skipped=0)
+    for row in rows:
+        for evaluation in row["evaluations"] or [None]:
+            counts["tests"] += 1
+            counts["skipped"] += _is_skipped(row, evaluation)
+            counts["failures"] += not _is_skipped(row, evaluation) and evaluation["label"] != "pass"
+    attributes = "".join(f' {name}="{count}"' for name, count in counts.items())
+    yield f"<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"rightcall\"{attributes}>"
+    for case in _cases(rows):
+        yield ElementTree.tostring(case, encoding="unicode")
+    gate = ElementTree.Element("testcase", classname="rightcall", name="gate")
+    if objections:
+        failure = ElementTree.SubElement(gate, "failure", message=printable("; ".join(objections)), type="gate")
+        failure.text = tally(rows).sentence()
+    yield f"{ElementTree.tostring(gate, encoding='unicode')}</testsuite>\n"
+
+
+def _cases(rows: Iterable[Row]) -> Iterator[ElementTree.Element]:
     seen: Counter[tuple[str, str]] = Counter()
     for row in rows:
         for evaluation in row["evaluations"] or [None]:
@@ -155,19 +192,11 @@ def junit(rows: Sequence[Row], objections: Sequence[str] = ()) -> str:
             # Numbered, since CI systems take test cases of one name for one.
             seen[agent, title] += 1
             number = seen[agent, title]
-            case = ElementTree.SubElement(
-                suite, "testcase", classname=agent, name=f"{title} #{number}" if number > 1 else title
-            )
+            case = ElementTree.Element("testcase", classname=agent, name=f"{title} #{number}" if number > 1 else title)
             properties = ElementTree.SubElement(case, "properties")
             ElementTree.SubElement(properties, "property", name="trace_id", value=row["trace_id"])
             _add_result(case, row, evaluation)
-    gate = ElementTree.SubElement(suite, "testcase", classname="rightcall", name="gate")
-    if objections:
-        failure = ElementTree.SubElement(gate, "failure", message=printable("; ".join(objections)), type="gate")
-        failure.text = tally(rows).sentence()
-    counts = {"tests": "testcase", "failures": "testcase/failure", "skipped": "testcase/skipped"}
-    suite.attrib.update({name: str(len(suite.findall(path))) for name, path in counts.items()})
-    return str(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True), "utf-8") + "\n"
+            yield case
 
 
 def _title(row: Row, evaluation: Row | None) -> str:
@@ -177,18 +206,21 @@ def _title(row: Row, evaluation: Row | None) -> str:
     return printable(" / ".join([*parts, *asked]))
 
 
+def _is_skipped(row: Row, evaluation: Row | None) -> bool:
+    """Neither a success nor a failure: a run of which nothing is known must not make a build green or red."""
+    return bool(row.get("shadow")) or evaluation is None or evaluation["label"] in ("incomplete", "ambiguous")
+
+
 def _add_result(case: ElementTree.Element, row: Row, evaluation: Row | None) -> None:
-    label = evaluation["label"] if evaluation else "unscored"
     why = evaluation["explanation"] if evaluation else row.get("unscored_reason", "no_rule")
-    # Neither a success nor a failure: a run of which nothing is known must not make a build green or red.
-    if row.get("shadow") or label in ("unscored", "incomplete", "ambiguous"):
+    if _is_skipped(row, evaluation):
         ElementTree.SubElement(case, "skipped", message=printable("the rule is on trial" if row.get("shadow") else why))
-    elif label != "pass":
-        failure = ElementTree.SubElement(case, "failure", message=printable(why), type=label)
+    elif evaluation is not None and evaluation["label"] != "pass":
+        failure = ElementTree.SubElement(case, "failure", message=printable(why), type=evaluation["label"])
         failure.text = "\n".join([f"trace {row['trace_id']}", *columns(row.get("difference", ()))])
 
 
-FORMATS: dict[str, Callable[[Sequence[Row], Sequence[str]], str]] = {
+FORMATS: dict[str, Callable[[Collection[Row], Sequence[str]], Iterator[str]]] = {
     "table": table,
     "jsonl": jsonl,
     "junit": junit,

@@ -1,4 +1,4 @@
-"""Divides a request by trace, for a topic in which every message is of one trace."""
+"""Divides a request by trace: for a topic in which every message is of one trace, or for parts of a recording."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import Final, Literal
 
 from google.protobuf.message import DecodeError as ProtobufError
 
+from collector.errors import DecodeError
 from collector.otlp import lazy, schema
 from collector.otlp.structure import Envelope
+from collector.otlp.wire import field
 
+_TRACE_TAG: Final = b"\n\x10"  # of the first field of a span, a trace id of 16 bytes
+_RESOURCE_TAG: Final = 0x0A
+_ITEM_TAG: Final = 0x12  # of a scope in a resource, and of an item in a scope
 MAX_MESSAGE: Final = 900_000
 """Bytes of items in one message: brokers take 1 MB by default. A larger item has a message of its own."""
 
@@ -39,6 +44,35 @@ def by_trace(signal: Literal["traces", "logs"], payload: bytes) -> Iterator[tupl
 def trace_ids(request: bytes) -> set[bytes]:
     """Returns the ids of the traces in a request of spans. Raises DecodeError."""
     return {_trace_id(lazy.trace_id_of, raw) for _, items in lazy.iter_scopes(request) for raw in items}
+
+
+def divide(
+    signal: Literal["traces", "logs"], payload: bytes, part_of: Callable[[bytes], int]
+) -> Iterator[tuple[int, bytes]]:
+    """Yield requests that together have the readable items of one, in their order, each with its part.
+
+    ``part_of`` returns the part of a trace id. Raises DecodeError if nothing of the request can be read.
+    """
+    read = schema.Span.FromString if signal == "traces" else schema.LogRecord.FromString
+    total = left_out = 0
+    for envelope, items in lazy.iter_scopes(payload):
+        parts: dict[int, list[bytes]] = {}
+        for raw in items:
+            if raw[:2] == _TRACE_TAG and signal == "traces":
+                trace_id = raw[2:18]
+            else:
+                try:
+                    trace_id = read(raw).trace_id
+                except ProtobufError:
+                    left_out += 1
+                    continue
+            parts.setdefault(part_of(trace_id), []).append(raw)
+        total += len(items)
+        for part, raws in parts.items():
+            scope = field(_ITEM_TAG, envelope.scope + b"".join([field(_ITEM_TAG, raw) for raw in raws]))
+            yield part, field(_RESOURCE_TAG, envelope.resource + scope)
+    if left_out and left_out == total:
+        raise DecodeError("no span of the request could be read")
 
 
 def _message(trace_id: bytes, groups: dict[Envelope, list[bytes]]) -> tuple[bytes, bytes, int]:

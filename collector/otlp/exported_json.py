@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any, Final
@@ -35,6 +35,9 @@ _KINDS: Final = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUM
 _STATUS: Final = {"OK": 1, "ERROR": 2}
 _NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}  # as protobuf's JSON has them
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LONGEST_WORD: Final = 12  # characters: half a pair of escapes
+MAX_DOCUMENT: Final = 1 << 30
+"""Characters of one JSON value in a file, which is in memory as a whole."""
 _decoder: Final = JSONDecoder()
 
 
@@ -50,26 +53,56 @@ class UnknownFormatError(DecodeError):
     """A JSON value that is no trace in any of the formats."""
 
 
-def documents(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the JSON values in ``text``, one after the other, each with the line it begins at. Raises JSONSyntaxError."""
-    at = end = 0
-    line = 1
+def documents(texts: Iterable[str]) -> Iterator[tuple[int, Any]]:
+    """Yield the JSON values in a text, one after the other, each with the line it begins at. Raises JSONSyntaxError.
+
+    The text comes in pieces, of which as much is kept as one value needs. Raises DecodeError for a value beyond 1 GiB.
+    """
+    pieces = iter(texts)
+    text, at, line, is_end = "", 0, 1, False
     while True:
-        at = end
+        begin = at
         # A byte order mark, which some tools put at the beginning, is skipped like white space.
-        while at < len(text) and text[at] in " \t\r\n\ufeff":
-            at += 1
-        line += text.count("\n", end, at)
+        while begin < len(text) and text[begin] in " \t\r\n\ufeff":
+            begin += 1
+        line += text.count("\n", at, begin)
+        at = begin
         if at == len(text):
-            return
+            text, at = next(pieces, ""), 0
+            if not text:
+                return
+            continue
         try:
             value, end = _decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            raise JSONSyntaxError(error.lineno, error.msg) from None
+            if is_end or not _may_go_on(text, error):
+                raise JSONSyntaxError(line + text.count("\n", at, error.pos), error.msg) from None
+            text, at = text[at:], 0
+            if len(text) > MAX_DOCUMENT:
+                raise DecodeError(f"line {line} begins a JSON value larger than {MAX_DOCUMENT >> 20} MiB") from None
+            # As much again as there is: what begins again after each piece would take time that grows with its square.
+            more = _take(pieces, len(text))
+            is_end = len(more) < len(text)
+            text += more
         except (ValueError, RecursionError) as error:
             raise JSONSyntaxError(line, str(error)) from None
-        yield line, value
-        line += text.count("\n", at, end)
+        else:
+            yield line, value
+            line += text.count("\n", at, end)
+            at = end
+
+
+def _may_go_on(text: str, error: json.JSONDecodeError) -> bool:
+    """Whether more text could make a value of it: it ends in a string, a word or an escape, or where something is missing."""
+    return error.msg.startswith("Unterminated string") or error.pos > len(text) - _LONGEST_WORD
+
+
+def _take(pieces: Iterator[str], length: int) -> str:
+    taken: list[str] = []
+    while length > 0 and (piece := next(pieces, "")):
+        taken.append(piece)
+        length -= len(piece)
+    return "".join(taken)
 
 
 def requests(document: Any) -> Iterator[tuple[otlp_json.Signal, bytes]]:
@@ -90,6 +123,11 @@ def requests(document: Any) -> Iterator[tuple[otlp_json.Signal, bytes]]:
     if not found:
         _unknown(document)
     yield from otlp_json.any_signal(found)
+
+
+def is_otlp(document: Mapping[str, Any]) -> bool:
+    """Whether it is OTLP/JSON, as the Collector's file exporter writes a line."""
+    return any(isinstance(document.get(key), list) for key in _SIGNALS)
 
 
 def _unknown(document: Any) -> Any:

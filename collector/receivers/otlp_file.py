@@ -1,23 +1,29 @@
 """Reads traces from files: OTLP protobuf (``.pb``), JSON (``.json``) and JSON lines (``.jsonl``), optionally with ``.gz``.
 
-`exported_json` lists the formats of JSON. Raises InputError for a file that cannot be read or is in none of them, and for
-a folder with no such file in or below it.
+`exported_json` lists the formats of JSON. A file of any size is read piece by piece; what has to be in memory as a whole is
+one JSON value, or the spans of one resource in protobuf. Raises InputError for a file that cannot be read or is in none of
+the formats, and for a folder with no such file in or below it.
 """
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import IO, NamedTuple
 
 from collector.component import SIGNALS, Signal
 from collector.errors import CollectorError, DecodeError, RightcallError
 from collector.otlp import exported_json
+from collector.otlp.wire import read_field
 
 _SUFFIXES = (".pb", ".json", ".jsonl")
-_MAX_BYTES = 1 << 30  # of a recording, decompressed
+_MAX_RESOURCE = 1 << 30  # bytes of the spans of one resource in protobuf
+_PIECE = 1 << 20  # bytes that are read at once
+_LONGEST_HEAD = 11  # bytes of the tag and the length of a field
 
 
 class InputError(RightcallError):
@@ -26,6 +32,23 @@ class InputError(RightcallError):
 
 class OtherFileError(InputError):
     """A file of JSON that is about something else than traces."""
+
+
+class Section(NamedTuple):
+    """A file, or of one of JSON lines the lines that begin between two positions in bytes."""
+
+    path: Path
+    start: int = 0
+    end: int | None = None
+    """The end of the file if None."""
+
+
+OnRead = Callable[[int], None]
+"""Is told how many bytes were read, as they are on the disk."""
+
+
+def _ignore(_: int) -> None:
+    pass
 
 
 def trace_sets(path: Path) -> Iterator[list[Path]]:
@@ -42,13 +65,14 @@ def trace_sets(path: Path) -> Iterator[list[Path]]:
     yield from sets
 
 
-def read_set(paths: Iterable[Path]) -> Iterator[tuple[Path, Signal, bytes]]:
+def read_set(sections: Iterable[Section | Path], on_read: OnRead = _ignore) -> Iterator[tuple[Path, Signal, bytes]]:
     """Yield the requests of a set of files; one about something else is left out if there are others. Raises InputError."""
     others: list[OtherFileError] = []
     is_any = False
-    for path in paths:
+    for section in sections:
+        path = section if isinstance(section, Path) else section.path
         try:
-            for signal, request in read_file(path):
+            for signal, request in read_file(section, on_read):
                 is_any = True
                 yield path, signal, request
         except OtherFileError as error:
@@ -57,51 +81,162 @@ def read_set(paths: Iterable[Path]) -> Iterator[tuple[Path, Signal, bytes]]:
         raise others[0]
 
 
-def read_file(path: Path) -> Iterator[tuple[Signal, bytes]]:
+def read_file(section: Section | Path, on_read: OnRead = _ignore) -> Iterator[tuple[Signal, bytes]]:
     """Yield the requests in a file as protobuf. Raises InputError, which names the file and, for JSON lines, the line."""
-    body = _content(path)
+    section = Section(section) if isinstance(section, Path) else section
+    path = section.path
     kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    pieces = _pieces(section, on_read)
     try:
         if kind == ".pb":
-            yield _signal_of(path), body
+            signal = _signal_of(path)
+            for request in _protobuf(path, pieces):
+                yield signal, request
         else:
-            yield from _exported(path, body)
+            yield from _exported(section, pieces)
     except CollectorError as error:
         raise InputError(f"{path}: {error}") from None
 
 
-def _exported(path: Path, body: bytes) -> Iterator[tuple[Signal, bytes]]:
+def sections_of(path: Path, size: int) -> Iterator[Section]:
+    """Divide a file of JSON lines into sections of about ``size`` bytes; any other file is one section. Raises InputError.
+
+    A section begins at a line that is a request by itself. Such a line inside of a value ends the section before it in
+    the middle of that value: it cannot be read then, and the file has to be read as a whole.
+    """
+    start = 0
+    if path.suffix == ".jsonl":
+        try:
+            with path.open("rb") as file:
+                while line := _line_after(file, start + size):
+                    yield Section(path, start, line)
+                    start = line
+        except OSError as error:
+            raise _unreadable(path, error) from None
+    yield Section(path, start)
+
+
+def _line_after(file: IO[bytes], position: int) -> int:
+    """Returns where the first request on a line of its own begins after ``position``, 0 if none does."""
+    file.seek(position - 1)
+    while (part := file.readline(_PIECE)) and not part.endswith(b"\n"):
+        pass
+    for _ in range(_MAX_LINES_TRIED):
+        begin = file.tell()
+        line = file.readline(exported_json.MAX_DOCUMENT)
+        if not line:
+            break
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(document, dict) and exported_json.is_otlp(document):
+            return begin
+    return 0
+
+
+_MAX_LINES_TRIED = 1000
+
+
+def _exported(section: Section, pieces: Iterator[bytes]) -> Iterator[tuple[Signal, bytes]]:
     """Yield the requests of a file of JSON: one document, or several one after the other, on lines of their own or not."""
+    path, line, first, document = section.path, 0, None, None
     try:
-        text = body.decode(json.detect_encoding(body))
-    except UnicodeDecodeError as error:
-        raise DecodeError(f"not JSON: {error}") from None
-    line, first, document = 0, None, None
-    try:
-        for line, document in exported_json.documents(text):  # noqa: B007 - the error below names the last one
+        for line, document in exported_json.documents(_text(pieces)):  # noqa: B007 - the error below names the last one
             first = document if first is None else first
             yield from exported_json.requests(document)
     except exported_json.JSONSyntaxError as error:
-        raise InputError(f"{path}:{error.line}: {error}") from None
+        raise InputError(f"{path}:{_lines_before(section) + error.line}: {error}") from None
     except CollectorError as error:
         is_other = isinstance(error, exported_json.UnknownFormatError) and document is first
-        raise (OtherFileError if is_other else InputError)(f"{path}:{line}: {error}") from None
+        at = f"{path}:{_lines_before(section) + line}" if line else path
+        raise (OtherFileError if is_other else InputError)(f"{at}: {error}") from None
     if not line:
         raise InputError(f"{path}: empty: not {exported_json.FORMATS}")
 
 
-def _content(path: Path) -> bytes:
+def _lines_before(section: Section) -> int:
+    """Only an error needs it, and then a look at the file again costs less than to count in every section."""
+    with section.path.open("rb") as file:
+        return sum(_read(file, min(_PIECE, section.start - at)).count(b"\n") for at in range(0, section.start, _PIECE))
+
+
+def _text(pieces: Iterator[bytes]) -> Iterator[str]:
+    first = next(pieces, b"")
+    decoder = codecs.getincrementaldecoder(json.detect_encoding(first))()
     try:
-        if path.suffix == ".gz":
-            with gzip.open(path) as file:
-                body = file.read(_MAX_BYTES + 1)
-        else:
-            body = path.read_bytes()
+        yield decoder.decode(first)
+        for piece in pieces:
+            yield decoder.decode(piece)
+        yield decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise DecodeError(f"not JSON: {error}") from None
+
+
+def _protobuf(path: Path, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the resources of a request in several smaller ones, as they follow one another in the file.
+
+    What is no protobuf is yielded as it is, for whoever reads it to say so.
+    """
+    rest: list[bytes] = []
+    size, needed, is_any = 0, 0, False
+    for piece in pieces:
+        rest.append(piece)
+        size += len(piece)
+        if size < needed:
+            continue
+        message = b"".join(rest)
+        whole, needed = _whole_fields(message)
+        if needed - whole > _MAX_RESOURCE:
+            raise InputError(f"{path}: the spans of one resource are larger than {_MAX_RESOURCE >> 20} MiB")
+        if whole:
+            is_any = True
+            yield message[:whole]
+        rest, size, needed = [message[whole:]], size - whole, needed - whole
+    if size or not is_any:
+        yield b"".join(rest)
+
+
+def _whole_fields(message: bytes) -> tuple[int, int]:
+    """Returns where the last whole field ends, and where the next one would."""
+    at = 0
+    try:
+        while at < len(message):
+            _, _, end = read_field(message, at)
+            if end > len(message):
+                return at, end
+            at = end
+    except IndexError:
+        return at, at + _LONGEST_HEAD
+    except ValueError:
+        return len(message), 0
+    return at, at
+
+
+def _pieces(section: Section, on_read: OnRead) -> Iterator[bytes]:
+    path, start, end = section
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            opened = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
+            at = start
+            while end is None or at < end:
+                piece = _read(opened, _PIECE if end is None else min(_PIECE, end - at))
+                if not piece:
+                    break
+                read, at = file.tell() - at, file.tell()
+                on_read(read)
+                yield piece
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(body) > _MAX_BYTES:
-        raise InputError(f"{path}: larger than {_MAX_BYTES >> 20} MiB")
-    return body
+        raise _unreadable(path, error) from None
+
+
+def _read(file: IO[bytes] | gzip.GzipFile, size: int) -> bytes:
+    return file.read(size)
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    return InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def _is_otlp(path: Path) -> bool:

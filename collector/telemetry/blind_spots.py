@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from prometheus_client import Counter
+
 from collector.telemetry.metrics import Telemetry
 
 BlindSpots = dict[str, dict[str, int]]
@@ -12,11 +14,6 @@ BlindSpots = dict[str, dict[str, int]]
 
 def blind_spots(telemetry: Telemetry) -> BlindSpots:
     """Returns the spans that were read by their shape, those that were not read, and the runs without anything readable."""
-    counters = {
-        "shape_spans": telemetry.shape_spans,
-        "unread_spans": telemetry.unread_spans,
-        "unread_runs": telemetry.unread_runs,
-    }
     return {
         name: {
             sample.labels["scope"]: int(sample.value)
@@ -24,7 +21,22 @@ def blind_spots(telemetry: Telemetry) -> BlindSpots:
             for sample in family.samples
             if sample.name.endswith("_total")
         }
-        for name, counter in counters.items()
+        for name, counter in _counters(telemetry).items()
+    }
+
+
+def add(telemetry: Telemetry, spots: BlindSpots) -> None:
+    """Count what another process has found."""
+    for name, counter in _counters(telemetry).items():
+        for scope, count in spots[name].items():
+            telemetry.child(counter, telemetry.label("scope", scope)).inc(count)
+
+
+def _counters(telemetry: Telemetry) -> dict[str, Counter]:
+    return {
+        "shape_spans": telemetry.shape_spans,
+        "unread_spans": telemetry.unread_spans,
+        "unread_runs": telemetry.unread_runs,
     }
 
 

@@ -142,6 +142,8 @@ CONSTANTS = {
         "collector/otlp/test_trim.py::test_attributes_of_an_event_and_items_of_a_value_are_limited",
     "collector.otlp.decode._MAX_ITEMS":
         "collector/otlp/test_trim.py::test_attributes_of_an_event_and_items_of_a_value_are_limited",
+    "collector.otlp.exported_json.MAX_DOCUMENT":
+        "collector/receivers/test_otlp_file.py::test_a_json_value_has_a_limit_and_a_file_of_many_has_none",
     "collector.otlp.json._MAX_BYTES": "collector/otlp/test_json.py::test_a_request_beyond_a_limit_is_too_large",
     "collector.otlp.json._MAX_DEPTH":
         "collector/otlp/test_json.py::test_a_large_request_that_is_nested_too_deeply_is_refused",
@@ -153,8 +155,8 @@ CONSTANTS = {
     "collector.otlp.trim.MAX_ATTRIBUTES": "collector/otlp/test_trim.py::test_attributes_are_limited",
     "collector.receivers.kafka.MAX_BUFFERED":
         "collector/receivers/test_kafka.py::test_where_nothing_is_taken_no_more_than_so_much_is_read",
-    "collector.receivers.otlp_file._MAX_BYTES":
-        "collector/receivers/test_otlp_file.py::test_a_file_over_the_limit_is_refused",
+    "collector.receivers.otlp_file._MAX_RESOURCE":
+        "collector/receivers/test_otlp_file.py::test_the_spans_of_one_resource_have_a_limit",
     "collector.receivers.otlp_grpc._MAX_METADATA":
         "collector/receivers/test_otlp_grpc_limits.py::test_too_many_headers_are_refused_and_the_next_call_works",
     "collector.request_pipeline._MAX_LOG_RECORD":

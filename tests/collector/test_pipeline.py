@@ -401,7 +401,7 @@ def test_whatever_agents_and_tools_are_called_every_run_has_a_verdict(
     assert [span.span_id for span in bench.out()]
     assert [data.values_of(record)["gen_ai.evaluation.score.label"] for record in bench.out("logs")] == ["fail"]
     assert generate_latest(bench.telemetry.registry)
-    assert report.jsonl([row_of(verdict) for verdict in bench.verdicts]).encode()
+    assert "".join(report.jsonl([row_of(verdict) for verdict in bench.verdicts])).encode()
 
 
 UNSCORED = {"rule": "", "route": "", "intent": "", "scorer": "trajectory", "label": "error"}

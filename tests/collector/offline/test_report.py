@@ -49,7 +49,7 @@ def test_an_intent_found_in_the_users_words_comes_with_its_reason() -> None:
 
 
 def test_jsonl_is_one_object_a_line() -> None:
-    assert [json.loads(line) for line in report.jsonl(ROWS).splitlines()] == ROWS
+    assert [json.loads(line) for line in "".join(report.jsonl(ROWS)).splitlines()] == ROWS
 
 
 def test_what_other_rules_say_stands_on_the_line_of_the_run() -> None:
@@ -57,7 +57,7 @@ def test_what_other_rules_say_stands_on_the_line_of_the_run() -> None:
         row_of(verdict_of("search", shadow=True)),
         row_of(verdict_of("a", scope="conversation")),
     )
-    first, second = (json.loads(line) for line in report.jsonl([BAD, shadow, GOOD, talk]).splitlines())
+    first, second = (json.loads(line) for line in "".join(report.jsonl([BAD, shadow, GOOD, talk])).splitlines())
     assert (first.pop("also")[0]["shadow"], first) == (True, BAD)
     (also,) = second.pop("also")
     assert ((also["scope"], also["rule"], [call["name"] for call in also["tool_calls"]]), second) == (
@@ -74,20 +74,20 @@ def test_conversations_count_and_shadow_rules_do_not() -> None:
         row_of(verdict_of(shadow=True, **failed)),
     ]
     assert tally(rows).mean == 0.5
-    assert "1 runs, 1 pass, 1 fail, mean score 0.500" in report.markdown(rows)
-    assert "weather (conversation)" in report.markdown(rows)
-    assert results(report.junit(rows)) == ["", "failure", "skipped", ""]
+    assert "1 runs, 1 pass, 1 fail, mean score 0.500" in "".join(report.markdown(rows))
+    assert "weather (conversation)" in "".join(report.markdown(rows))
+    assert results("".join(report.junit(rows))) == ["", "failure", "skipped", ""]
 
 
 def test_the_table_names_calls_outcomes_and_reasons() -> None:
-    text = report.table(ROWS)
+    text = "".join(report.table(ROWS))
     for word in ("search", "extra", "0.500", "because", "4 runs, 1 pass, 1 fail, 1 incomplete, mean score 0.750"):
         assert word in text
 
 
 def test_markdown_survives_pipes_and_newlines() -> None:
     row = row_of(verdict_of("a|b", evaluations=[evaluation("fail", 0.0, explanation="two\nlines | one cell")]))
-    lines = report.markdown([row]).splitlines()
+    lines = "".join(report.markdown([row])).splitlines()
     assert (
         lines[2]
         == f"| {TRACE.hex()} | helper | weather | a\\|b | trajectory | 0.000 | fail | two\\\\nlines \\| one cell |"
@@ -96,10 +96,10 @@ def test_markdown_survives_pipes_and_newlines() -> None:
 
 def test_a_run_without_verdict_is_shown_with_the_sentence_that_says_why() -> None:
     assert (PARTIAL["complete"], PARTIAL["doubts"]) == (False, ["missing_span"])
-    assert f"| incomplete | {WHY} |" in report.markdown(ROWS)
+    assert f"| incomplete | {WHY} |" in "".join(report.markdown(ROWS))
     for word in ("incomplete", "received"):
-        assert word in report.table(ROWS)
-    suite = ElementTree.fromstring(report.junit(ROWS))
+        assert word in "".join(report.table(ROWS))
+    suite = ElementTree.fromstring("".join(report.junit(ROWS)))
     assert [skipped.get("message") for skipped in suite.iter("skipped")] == [WHY, "no_rule"]
 
 
@@ -107,14 +107,14 @@ def test_a_run_without_verdict_is_shown_with_the_sentence_that_says_why() -> Non
 def test_only_what_is_decided_counts(label: Any) -> None:
     rows = [GOOD, row_of(verdict_of(label=label, value=0.0))]
     assert tally(rows).mean == 1.0
-    assert f"2 runs, 1 pass, 0 fail, 1 {label}, mean score 1.000" in report.markdown(rows)
-    assert ElementTree.fromstring(report.junit(rows)).get("skipped") == "1"
+    assert f"2 runs, 1 pass, 0 fail, 1 {label}, mean score 1.000" in "".join(report.markdown(rows))
+    assert ElementTree.fromstring("".join(report.junit(rows))).get("skipped") == "1"
 
 
 def test_what_was_seen_of_an_incomplete_run_may_suffice_for_a_fail() -> None:
     row = row_of(verdict_of("search", label="fail", value=0.5, doubts=["missing_span"]))
     assert tally([GOOD, row]).mean == 0.75
-    assert ElementTree.fromstring(report.junit([row])).get("failures") == "1"
+    assert ElementTree.fromstring("".join(report.junit([row]))).get("failures") == "1"
 
 
 def test_a_row_says_how_each_call_is_known() -> None:
@@ -124,9 +124,9 @@ def test_a_row_says_how_each_call_is_known() -> None:
 
 
 def test_junit_has_a_failure_for_each_fail_and_a_skip_for_each_run_without_a_verdict() -> None:
-    suite = ElementTree.fromstring(report.junit(ROWS))
+    suite = ElementTree.fromstring("".join(report.junit(ROWS)))
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "1", "2")
-    assert results(report.junit(ROWS)) == ["", "failure", "skipped", "skipped", ""]
+    assert results("".join(report.junit(ROWS))) == ["", "failure", "skipped", "skipped", ""]
 
 
 def test_the_mean_counts_decided_runs_and_an_error_as_nothing() -> None:
@@ -168,7 +168,7 @@ WHY_WRONG = 'lookup_order.order_id: "7" does not match ^ord_'
 
 @pytest.mark.parametrize("form", ["table", "markdown", "junit"])
 def test_reports_show_expected_beside_called_with_the_value_that_differs(form: str) -> None:
-    text = report.FORMATS[form]([*WRONG, MISSING], [])
+    text = "".join(report.FORMATS[form]([*WRONG, MISSING], []))
     shown = "".join(ElementTree.fromstring(text).itertext()) if form == "junit" else text
     assert WHY_WRONG in shown
     assert "  - check_policy" in shown
@@ -176,7 +176,7 @@ def test_reports_show_expected_beside_called_with_the_value_that_differs(form: s
 
 def test_jsonl_has_the_difference_and_its_reasons_of_runs_that_are_no_pass() -> None:
     right = scored(("lookup_order", None), ("check_policy", None))
-    good, bad = (json.loads(line) for line in report.jsonl([right, MISSING]).splitlines())
+    good, bad = (json.loads(line) for line in "".join(report.jsonl([right, MISSING])).splitlines())
     assert "difference" not in good
     assert bad["reasons"] == ["missing check_policy"]
     assert bad["difference"][1] == {"outcome": "missing", "expected": "check_policy", "note": "missing"}
@@ -184,7 +184,7 @@ def test_jsonl_has_the_difference_and_its_reasons_of_runs_that_are_no_pass() -> 
 
 @pytest.mark.parametrize("form", ["table", "markdown"])
 def test_failures_are_grouped_by_reason_with_a_number_and_an_example(form: str) -> None:
-    text = report.FORMATS[form]([MISSING, *WRONG], [])
+    text = "".join(report.FORMATS[form]([MISSING, *WRONG], []))
     assert text.count("by refund") == 2
     groups = [group.sentence for group in groups_of([MISSING, *WRONG])]
     assert groups == [
@@ -196,8 +196,8 @@ def test_failures_are_grouped_by_reason_with_a_number_and_an_example(form: str) 
 
 def test_no_more_than_a_screen_of_reasons_is_listed() -> None:
     rows = [scored((f"tool_{number}", {}), number=number) for number in range(MAX_GROUPS + 3)]
-    assert report.table(rows).count("by refund") == MAX_GROUPS
-    assert "3 more reasons" in report.table(rows)
+    assert "".join(report.table(rows)).count("by refund") == MAX_GROUPS
+    assert "3 more reasons" in "".join(report.table(rows))
 
 
 def test_what_is_undecided_is_grouped_by_its_doubts_and_an_error_by_its_kind() -> None:
@@ -212,7 +212,7 @@ def test_what_is_undecided_is_grouped_by_its_doubts_and_an_error_by_its_kind() -
 def test_test_cases_have_the_same_names_whatever_the_trace_ids() -> None:
     def names(first: int) -> list[Any]:
         rows = [scored(number=first + at, words=words) for at, words in enumerate(["Refund  order 7", None, None])]
-        return [case.get("name") for case in ElementTree.fromstring(report.junit(rows))]
+        return [case.get("name") for case in ElementTree.fromstring("".join(report.junit(rows)))]
 
     assert names(1) == names(7) == [
         "refund / trajectory / Refund order 7", "refund / trajectory", "refund / trajectory #2", "gate",
@@ -221,7 +221,7 @@ def test_test_cases_have_the_same_names_whatever_the_trace_ids() -> None:
 
 def test_no_runs_at_all_are_no_success() -> None:
     objections = Gate().objections(tally([]))
-    suite = ElementTree.fromstring(report.junit([], objections))
+    suite = ElementTree.fromstring("".join(report.junit([], objections)))
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert "0 of 0 runs decided" in str(suite[0][0].get("message"))
-    assert "Not met" in report.markdown([], objections)
+    assert "Not met" in "".join(report.markdown([], objections))

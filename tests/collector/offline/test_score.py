@@ -25,6 +25,12 @@ def test_the_requests_of_a_folder_are_one_set_whatever_their_order(tmp_path: Pat
     assert [call.name for call in verdict.run.trajectory.calls] == ["search"]
 
 
+def test_a_trace_of_many_runs_has_a_verdict_on_each(tmp_path: Path) -> None:
+    agents = [data.agent(number, name=f"agent {number}", at=float(number)) for number in range(1, 151)]
+    (tmp_path / "1.pb").write_bytes(data.traces(*agents).SerializeToString())
+    assert len(score_files([tmp_path], no_rules())) == 150
+
+
 def test_folders_do_not_mix_though_their_trace_ids_are_the_same(tmp_path: Path) -> None:
     for name, body in (("a", TOOL), ("b", AGENT)):
         (tmp_path / name).mkdir()

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from google.protobuf import json_format
 
+from collector.otlp import exported_json
 from collector.receivers import otlp_file
-from collector.receivers.otlp_file import InputError, read_file, read_set, trace_sets
+from collector.receivers.otlp_file import InputError, read_file, read_set, sections_of, trace_sets
 from tests import otlp_data as data
 
 SPAN = {"traceId": data.TRACE.hex(), "spanId": data.span_id(1).hex()}
@@ -204,12 +205,62 @@ def test_an_error_names_the_file(tmp_path: Path, name: str, body: bytes, message
 
 
 @pytest.mark.parametrize("name", ["a.pb", "a.pb.gz"])
-def test_a_file_over_the_limit_is_refused(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(otlp_file, "_MAX_BYTES", 1 << 20)
-    body = bytes((1 << 20) + 1)
+def test_the_spans_of_one_resource_have_a_limit(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otlp_file, "_MAX_RESOURCE", 2 << 20)
+    body = data.traces(data.span(1, wanted="x" * (3 << 20))).SerializeToString()
     (tmp_path / name).write_bytes(gzip.compress(body) if name.endswith(".gz") else body)
-    with pytest.raises(InputError, match=r"a\.pb(\.gz)?: larger than 1 MiB"):
+    with pytest.raises(InputError, match=r"a\.pb(\.gz)?: the spans of one resource are larger than 2 MiB"):
         list(read_file(tmp_path / name))
+
+
+def test_a_json_value_has_a_limit_and_a_file_of_many_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exported_json, "MAX_DOCUMENT", 2 << 20)
+    line = json.dumps(DOCUMENT)
+    (tmp_path / "a.jsonl").write_text(f"{line}\n" * ((3 << 20) // len(line)))
+    assert sum(1 for _ in read_file(tmp_path / "a.jsonl")) == (3 << 20) // len(line)
+    (tmp_path / "a.jsonl").write_text(f'{line}\n["{"x" * (5 << 20)}"]\n')
+    with pytest.raises(InputError, match=r"a\.jsonl:1: line 2 begins a JSON value larger than 2 MiB"):
+        list(read_file(tmp_path / "a.jsonl"))
+
+
+@pytest.mark.parametrize("name", ["a.pb", "a.pb.gz"])
+def test_the_resources_of_a_long_request_are_read_one_after_the_other(tmp_path: Path, name: str) -> None:
+    parts = [data.traces(data.span(at, wanted="x" * 400_000)).SerializeToString() for at in range(1, 9)]
+    body = b"".join(parts)
+    (tmp_path / name).write_bytes(gzip.compress(body) if name.endswith(".gz") else body)
+    read = [request for _, request in read_file(tmp_path / name)]
+    assert len(read) > 2
+    assert b"".join(read) == body
+    assert [span.span_id for request in read for span in data.all_spans(request)] == [
+        data.span_id(at) for at in range(1, 9)
+    ]
+
+
+def test_what_was_read_is_told_in_bytes_on_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(f"{json.dumps(DOCUMENT)}\n" * 5000)
+    (tmp_path / "b.json.gz").write_bytes(gzip.compress(json.dumps(DOCUMENT).encode()))
+    told: list[int] = []
+    for name in ("a.jsonl", "b.json.gz"):
+        list(read_file(tmp_path / name, told.append))
+    assert sum(told) == sum((tmp_path / name).stat().st_size for name in ("a.jsonl", "b.json.gz"))
+
+
+def test_sections_of_json_lines_begin_with_a_whole_request(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(f"{json.dumps(DOCUMENT)}\n\n{json.dumps(DOCUMENT, indent=1)}\n" * 100)
+    for size in (1, 500, 10_000, 1 << 20):
+        sections = list(sections_of(path, size))
+        assert len(sections) > 1 or size > path.stat().st_size
+        assert [section.start for section in sections][1:] == [section.end for section in sections][:-1]
+        assert [item for section in sections for item in read_file(section)] == list(read_file(path))
+
+
+def test_an_error_in_a_section_names_the_line_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(f"{json.dumps(DOCUMENT)}\n" * 20 + "{]\n")
+    *_, last = sections_of(path, 100)
+    with pytest.raises(InputError, match=r"a\.jsonl:21: not JSON"):
+        list(read_file(last))
 
 
 def test_a_path_without_files_is_an_error(tmp_path: Path) -> None:
