@@ -22,3 +22,26 @@ class Clock:
 
 SYSTEM_CLOCK: Final = Clock()
 """Real time and real randomness."""
+
+
+class PausableTime:
+    """Monotonic time that stands still while it is paused."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now, self._lost = now, 0.0
+        self._paused_at: float | None = None
+
+    def now(self) -> float:
+        """Returns seconds."""
+        return (self._now() if self._paused_at is None else self._paused_at) - self._lost
+
+    def pause(self) -> None:
+        """Let it stand still from now on."""
+        if self._paused_at is None:
+            self._paused_at = self._now()
+
+    def go_on(self) -> None:
+        """Let it go on from where it stands."""
+        if self._paused_at is not None:
+            self._lost += self._now() - self._paused_at
+            self._paused_at = None

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collector import dialects
 from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import ConversationRun, Conversations
-from collector.clock import Clock
+from collector.clock import Clock, PausableTime
 from collector.component import ExportRequest, Rejected, Signal
 from collector.config.memory import memory_budget
 from collector.config.model import Config
@@ -75,6 +75,8 @@ class Pipeline:
         embed_ahead: Callable[[Iterable[str]], float] | None = None,
         archive: Archive | None = None,
     ) -> None:
+        self._time = PausableTime(clock.now)
+        clock = Clock(self._time.now, clock.wall_ns, clock.sleep, clock.random)
         self._telemetry, self._queue, self._clock, self._embed_ahead = telemetry, queue, clock, embed_ahead
         self._context, self._user_input = config.context, user_input
         self._dimensions = tuple(config.exporters.prometheus.dimensions)
@@ -189,6 +191,12 @@ class Pipeline:
 
         Returns in how many seconds there is more to do. The budget limits how long scoring keeps new requests waiting.
         """
+        # Nothing is taken while the queue is full, so that a trace is
+        # quiet says nothing then: what it lacks may wait to be taken.
+        if self._queue is not None and self._queue.full:
+            self._time.pause()
+            return 1.0
+        self._time.go_on()
         now = self._clock.now()
         # Large traces go first, but for half of the time only: neither
         # they nor a stream of small ones can starve the others.
@@ -310,6 +318,10 @@ class Pipeline:
     def ready(self) -> None:
         """Note that from now on spans arrive as they are made: runs that began earlier may have begun unseen."""
         self._assembler.ready(self._clock.wall_ns(), self._clock.now())
+
+    def now(self) -> float:
+        """Returns the time by which traces become due, in seconds: it stands still while the sending queue is full."""
+        return self._time.now()
 
     @property
     def open_traces(self) -> int:

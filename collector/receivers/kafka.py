@@ -54,6 +54,9 @@ class MessagePipeline(Protocol):
 
     offsets: Offsets | None
 
+    def now(self) -> float:
+        """Returns the time by which traces become due, in seconds."""
+
     def flush(self) -> None:
         """Queue all results."""
 
@@ -273,7 +276,7 @@ class KafkaReceiver:
             self._pipeline.flush()
             checkpoints = []
             for partition in left:
-                checkpoints.append((partition, partition.checkpoint(self._loop.time())))
+                checkpoints.append((partition, partition.checkpoint(self._pipeline.now())))
                 partition.revoked = True
                 self._pipeline.leave(partition)
                 self._offsets.partitions.remove(partition)
@@ -292,7 +295,7 @@ class KafkaReceiver:
         while True:
             await asyncio.sleep(self._interval)
             # Before `_are_delivered` takes its mark: all results of what counts as finished here are queued by then.
-            found = [(part, part.checkpoint(self._loop.time())) for part in self._offsets.partitions]
+            found = [(part, part.checkpoint(self._pipeline.now())) for part in self._offsets.partitions]
             if await self._are_delivered(float("inf")):
                 for partition, checkpoint in found:
                     if checkpoint != partition.committed:
@@ -343,7 +346,7 @@ class KafkaReceiver:
                 if offset < partition.begun.offset:
                     partition.finished |= found
                 if found <= partition.finished:
-                    partition.passed(found, offset, self._loop.time())
+                    partition.passed(found, offset, self._pipeline.now())
                     return
             await self._intake.take_message(value, Origin(partition, offset))
 

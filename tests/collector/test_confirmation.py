@@ -44,6 +44,21 @@ def test_a_pass_does_not_wait_for_what_may_still_come(bench: Bench) -> None:
     assert labels(bench) == [(0, "pass")]
 
 
+def test_while_the_sending_queue_is_full_no_time_passes_for_what_could_not_be_sent(bench: Bench) -> None:
+    bench.queue.capacity = 1
+    bench.send(WEATHER, RUN)
+    bench.wait(SETTLE - 0.5)
+    bench.send(data.span(9, 8, trace_id=bytes([9]) * 16))  # forwarded, and the backend takes nothing
+    assert bench.queue.full
+    bench.wait(100)
+    assert labels(bench) == [], "the call that is missing may be in a request that was refused meanwhile"
+    bench.queue.drop_pending()
+    bench.wait(1)
+    bench.send(EMAIL)
+    bench.wait(SETTLE + 0.5)
+    assert labels(bench) == [(0, "pass")]
+
+
 def test_what_waits_to_be_confirmed_is_scored_once_and_counts_as_memory(bench: Bench) -> None:
     assembler = bench.pipeline._assembler
     bench.send(WEATHER, RUN)
