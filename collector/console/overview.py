@@ -27,8 +27,6 @@ class RuleRow(NamedTuple):
     share: Share | None
     change: Change | None
     series: Series
-    bar: float | None
-    """The lowest score with which a run passes."""
 
 
 class Place(NamedTuple):
@@ -80,7 +78,6 @@ def _rules(
     context: Context, by_time: Mapping[tuple[Any, ...], Counted], before: Mapping[tuple[Any, ...], Counted], since: float,
     step: int,
 ) -> list[RuleRow]:  # fmt: skip
-    bars = {rule.rule.name: rule.rule.pass_ for rule in context.rules.set.rules}
     slots: dict[str, dict[int, Counted]] = defaultdict(dict)
     for (at, rule), counted in by_time.items():
         slots[rule][at] = counted
@@ -91,7 +88,7 @@ def _rules(
             counted = total_of(counted_at.values())
             now, earlier = accuracy(counted), accuracy(before.get((rule,), Counted()))
             chart = series(counted_at, since, context.request.now, step, 160, 36)
-            rows.append(RuleRow(rule, counted, now, change(earlier, now), chart, bars.get(rule)))
+            rows.append(RuleRow(rule, counted, now, change(earlier, now), chart))
     return sorted(rows, key=lambda row: (-row.counted.failed, row.name))
 
 

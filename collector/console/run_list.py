@@ -7,7 +7,7 @@ from typing import Final
 from collector.console.context import Context
 from collector.console.rendering import page
 from collector.console.request import RANGES, Reply, number, page_size
-from collector.runs.queries import FILTERS, page_of, values_of
+from collector.runs.queries import FILTERS, MAX_SEARCHED, page_of, values_of
 
 _OFFERED: Final = ("rule", "agent", "route", "intent")
 LABELS: Final = ("wrong", "undecided", "pass", "fail", "incomplete", "ambiguous", "error", "no_rule")
@@ -34,6 +34,7 @@ def run_list(context: Context) -> Reply:
         active=[(name, value, request.link(**{name: None, "after": None})) for name, value in active],
         offered=values_of(context.database, _OFFERED, request.now - RANGES["30d"]),
         labels=LABELS,
+        searched=MAX_SEARCHED,
         ranges=list(RANGES),
         more=[name for name in (*FILTERS, *context.dimensions) if name not in (*_OFFERED, "label")],
         as_json=request.link("/runs"),

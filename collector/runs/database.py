@@ -43,7 +43,7 @@ MAX_COUNTS: Final = 60_000
 """Rows of counts; the oldest go beyond it."""
 _SHARE_OF_USUAL: Final = 0.25
 _ROOM: Final = 0.9  # of the size, above which the oldest go
-_MAPPED: Final = 1 << 30  # bytes of the file that are read without copying
+_CACHE_KIB: Final = 8 << 10
 _PART: Final = 500  # rows deleted at once
 _MAX_SPANS: Final = 1 << 18  # bytes of the spans of a verdict that was revised
 MAX_OF_TRACE: Final = 200
@@ -100,7 +100,9 @@ class RunsDatabase:
             execute("PRAGMA synchronous = NORMAL")
             # Otherwise the log stays as large as it ever was, beside the limit of the file.
             execute(f"PRAGMA journal_size_limit = {4 << 20}")
-            execute(f"PRAGMA mmap_size = {_MAPPED}")
+            # Read and not mapped: what is mapped counts as resident memory, and a large store would evict traces.
+            execute("PRAGMA mmap_size = 0")
+            execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             (version,), (page,) = execute("PRAGMA user_version").fetchone(), execute("PRAGMA page_size").fetchone()
             if version != FORMAT:
                 # A new file has version 0 and no tables; whatever else it is, it is not ours to fill.

@@ -58,9 +58,12 @@ def rss_mib(pid: int) -> float:
     return float(sum(process.memory_info().rss for process in _processes(pid))) / (1 << 20)
 
 
-def throughput(seconds: float = 20.0, spool: str | dict[str, Any] = "memory") -> dict[str, float]:
-    """Measure a collector at full load as `measure` does, and the time until it was ready."""
-    with Sink() as sink, collector_to(sink, spool) as collector:
+def throughput(seconds: float = 20.0, spool: str | dict[str, Any] = "memory", **more: Any) -> dict[str, float]:
+    """Measure a collector at full load as `measure` does, and the time until it was ready.
+
+    ``more`` are additional sections of the configuration.
+    """
+    with Sink() as sink, collector_to(sink, spool, **more) as collector:
         measured = measure(sink, Target(collector.pid, collector.grpc), seconds)
         return {**measured, "ready_seconds": collector.ready_seconds}
 

@@ -76,6 +76,21 @@ def test_a_run_that_is_stored_appears_by_itself(process: CollectorProcess, page:
     page.wait_for_selector(f"a.id[href$='{trace.hex()}']", timeout=60_000)
 
 
+def test_updates_can_be_paused(process: CollectorProcess, page: Any) -> None:
+    page.goto("/console/runs")
+    page.get_by_role("button", name="Pause updates").click()
+    page.evaluate(
+        "new EventSource('/console/events').addEventListener('stored', () => { document.body.dataset.told = 1; })"
+    )
+    trace = b"\x5b" * 16
+    send(process, data.tool(2, 1, "lookup_order", trace_id=trace), data.agent(1, name="support", trace_id=trace))
+    page.wait_for_selector("body[data-told]", timeout=60_000)
+    page.wait_for_timeout(2600)  # longer than a page waits between two updates
+    assert page.locator(f"a.id[href$='{trace.hex()}']").count() == 0
+    page.get_by_role("button", name="Resume updates").click()
+    page.wait_for_selector(f"a.id[href$='{trace.hex()}']", timeout=60_000)
+
+
 def test_every_filter_is_in_the_url_and_can_be_removed(page: Any) -> None:
     page.goto("/console/runs")
     for field, value in (

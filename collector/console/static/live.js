@@ -2,11 +2,11 @@
 // Everything else on these pages works without this file.
 "use strict";
 const live = document.querySelector("[data-live]");
-let wanted = false, busy = false, last = 0;
+let wanted = false, busy = false, paused = false, last = 0;
 const PAUSE = 2000;
 
 async function refresh() {
-  if (busy || document.hidden || Date.now() - last < PAUSE) { wanted = true; return; }
+  if (busy || paused || document.hidden || Date.now() - last < PAUSE) { wanted = true; return; }
   busy = true; wanted = false;
   try {
     const answer = await fetch(location.href, { credentials: "same-origin" });
@@ -30,6 +30,13 @@ if (live && !new URLSearchParams(location.search).has("after")) {
   events.addEventListener("stored", refresh);
   setInterval(() => { if (wanted) refresh(); }, 500);
   addEventListener("pagehide", () => events.close());
+  const pause = document.querySelector("[data-pause]");
+  pause.hidden = false;
+  pause.addEventListener("click", () => {
+    paused = !paused;
+    pause.textContent = paused ? "Resume updates" : "Pause updates";
+    if (!paused && wanted) refresh();
+  });
 }
 
 // j and k move from run to run, / goes to the text filter.
