@@ -6,7 +6,7 @@ it, the others only add what is missing.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from collector.dialects import (
     agentscope,
@@ -122,12 +122,23 @@ def read_span(span: Span) -> GenAISpan | None:
         genai_span = generic.read_span(span)
         if genai_span is None and not _is_marked(span):
             genai_span = IGNORED  # the word was in a URL or a text
+    elif genai_span is not None and genai_span.lacks_arguments and span.is_whole and genai_span.dialect != generic.NAME:
+        generic.complete(genai_span, _unknown_attributes(span, genai_span))
     if not span.parent_span_id or semconv.HTTP_ROUTE in attributes or has_remote_parent(span):
         if genai_span is None or genai_span is IGNORED:
             genai_span = genai_span_of(span, Role.OTHER, "")
         if not genai_span.attributes:
             genai_span.attributes = context_attributes(span)
     return genai_span
+
+
+def _unknown_attributes(span: Span, genai_span: GenAISpan) -> dict[str, Any]:
+    """Returns the attributes that no dialect of the span knows: what its dialects leave out, they leave out on purpose."""
+    present = span.attributes
+    readers = [d for d in DIALECTS if d.name == genai_span.dialect or not present.keys().isdisjoint(d.keys)]
+    known = frozenset[str]().union(*(reader.attributes.union(reader.keys) for reader in readers))
+    prefixes = tuple(prefix for reader in readers for prefix in reader.prefixes)
+    return {key: value for key, value in present.items() if key not in known and not key.startswith(prefixes)}
 
 
 def _is_marked(span: Span) -> bool:

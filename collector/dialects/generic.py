@@ -8,7 +8,7 @@ may be a step on the way to it, so whether such a call ran is in doubt.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from collector.model import semconv
@@ -22,41 +22,49 @@ from collector.model.genai_span import (
 )
 from collector.model.span import Span
 from collector.payloads.attribute_shapes import (
-    Meaning,
+    Values,
+    first_line,
     role_of_kind,
+    says_failure,
     tool_in_span_name,
     typed_tool_name,
     values_by_meaning,
     words_of,
 )
+from collector.payloads.event_calls import transcript_of_events
 from collector.payloads.messages import tool_result
-from collector.payloads.tool_arguments import is_schema, tool_arguments
+from collector.payloads.tool_arguments import arguments_among
 from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "generic"
 
-_FAILED: Final = frozenset({"error", "failed", "failure", "exception"})
-_FALSE: Final = (False, "false", "False")
-_TRUE: Final = (True, "true", "True")
 _MAX_EVENTS: Final = 16
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
-
-Values = Mapping[Meaning, list[Any]]
 
 
 def read_span(span: Span) -> GenAISpan | None:
     """Returns None if neither attributes nor the name say what the span is."""
-    values = values_by_meaning(_with_events(span))
+    transcript = _transcript(span)
+    values = values_by_meaning(span.attributes if transcript else _with_events(span))
     kinds = values.get("kind", ())
     role = next((role for kind in kinds if (role := role_of_kind(parse_any(kind))) is not None), None)
     if role == "agent":
-        return _read_agent(span, values)
+        return _read_agent(span, values, transcript)
+    if transcript:
+        return _read_turn(span, values, transcript)
     if role == "model":
         return _read_model(span, values)
     is_tool, named = tool_in_span_name(span.name)
     if role == "tool" or is_tool:
         return _read_tool(span, values, named)
     return _read_possible_tool(span, values)
+
+
+def _transcript(span: Span) -> list[dict[str, Any]]:
+    """Returns the tool calls that events of the span record; none if the span itself is a call, whose parts they are."""
+    if not span.events or tool_in_span_name(span.name)[0] or "tool_name" in values_by_meaning(span.attributes):
+        return []
+    return transcript_of_events((event.name, event.attributes) for event in span.events)
 
 
 def _with_events(span: Span) -> Mapping[str, Any]:
@@ -75,10 +83,10 @@ def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
     """Reads a tool call. One without a name is a part of the call above it, or a call of which the name is unknown."""
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = (
-        _first_name(values.get("tool_name", ()))
+        first_line(values.get("tool_name", ()))
         or name_of(named)
         or name_of(typed_tool_name(span.attributes))
-        or _first_name(values.get("name", ()))
+        or first_line(values.get("name", ()))
     )
     if genai_span.name is None and tool_in_span_name(span.name) == (False, None):
         genai_span.name = name_of(span.name)
@@ -88,7 +96,7 @@ def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
 
 def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
     """Reads a span that only has the attributes of a tool call: its tool, and an id or an input beside it."""
-    name = _first_name(values.get("tool_name", ()))
+    name = first_line(values.get("tool_name", ()))
     if name is None or _ONE_NAME.fullmatch(name) is None:  # a request lists the tools that it offers
         return None
     genai_span = genai_span_of(span, Role.TOOL, NAME)
@@ -100,62 +108,50 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
 
 
 def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
-    genai_span.call_id = _first_name(values.get("call_id", ()))
-    genai_span.arguments = _arguments(values.get("input", ()), genai_span.name)
-    genai_span.agent = _first_name(values.get("agent", ()))
-    genai_span.conversation_id = _first_name(values.get("conversation", ()))
+    genai_span.call_id = first_line(values.get("call_id", ()))
+    genai_span.arguments = arguments_among(values.get("input", ()), genai_span.name)
+    genai_span.agent = first_line(values.get("agent", ()))
+    genai_span.conversation_id = first_line(values.get("conversation", ()))
     result = tool_result(None, next(iter(values.get("output", ())), None))
     genai_span.refusal = genai_span.refusal or result.refusal
-    if result.failed or _says_failure(values):
+    if result.failed or says_failure(values):
         genai_span.status = "error"
 
 
-def _arguments(inputs: Iterable[Any], name: str | None) -> object:
-    """Returns the first input that holds arguments; schemas among them name those that were given by position."""
-    inputs = list(inputs)
-    schema = next((value for value in inputs if is_schema(value)), None)
-    texts = []
-    for value in inputs:
-        if value is schema:
-            continue
-        arguments = tool_arguments(value, schema)
-        parsed = parse_any(arguments)
-        if isinstance(parsed, Mapping):
-            return arguments
-        if arguments is not None and arguments != name:
-            texts.append(arguments)
-    return texts[0] if texts and not isinstance(texts[0], (bool, int, float)) else None
+def _read_turn(span: Span, values: Values, transcript: list[dict[str, Any]]) -> GenAISpan:
+    """Reads a step of an agent, of which each call is an event."""
+    genai_span = model_span_of(span, NAME, None, next(iter(values.get("input", ())), None))
+    genai_span.history, genai_span.tracing = transcript, "memory"
+    genai_span.agent = first_line(values.get("agent", ()))
+    genai_span.conversation_id = first_line(values.get("conversation", ()))
+    return genai_span
 
 
-def _says_failure(values: Values) -> bool:
-    if any(value in _FALSE for value in values.get("success", ())):
-        return True
-    for value in values.get("failure", ()):
-        if value in _TRUE or (
-            type(value) is str and value not in _FALSE and value.lower() not in ("none", "null", "0")
-        ):
-            return True
-    return any(type(value) is str and value.lower() in _FAILED for value in values.get("status", ()))
-
-
-def _read_agent(span: Span, values: Values) -> GenAISpan:
+def _read_agent(span: Span, values: Values, transcript: list[dict[str, Any]]) -> GenAISpan:
     user_input = next(iter(values.get("user_input", values.get("input", ()))), None)
-    genai_span = context_span_of(span, Role.AGENT, NAME, user_input, _first_name(values.get("conversation", ())))
-    genai_span.name = _first_name(values.get("agent", ())) or _first_name(values.get("name", ())) or name_of(span.name)
+    genai_span = context_span_of(span, Role.AGENT, NAME, user_input, first_line(values.get("conversation", ())))
+    genai_span.name = first_line(values.get("agent", ())) or first_line(values.get("name", ())) or name_of(span.name)
+    genai_span.output = [message for message in transcript if "tool_calls" in message] or None
     return genai_span
 
 
 def _read_model(span: Span, values: Values) -> GenAISpan:
     output = next((value for value in values.get("output", ()) if not isinstance(value, (bool, int, float))), None)
     genai_span = model_span_of(span, NAME, output, next(iter(values.get("input", ())), None))
-    genai_span.agent = _first_name(values.get("agent", ()))
-    genai_span.conversation_id = _first_name(values.get("conversation", ()))
+    genai_span.agent = first_line(values.get("agent", ()))
+    genai_span.conversation_id = first_line(values.get("conversation", ()))
     return genai_span
 
 
-def _first_name(values: Iterable[Any]) -> str | None:
-    """Returns the first value that can be a name: text of one line."""
-    return next((name for value in values if (name := name_of(value)) is not None and "\n" not in name), None)
+def complete(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
+    """Add to a tool call what ``attributes`` hold of it, which its own dialect does not know."""
+    values = values_by_meaning(attributes)
+    genai_span.name = first_line(values.get("tool_name", ())) or genai_span.name
+    arguments = arguments_among(values.get("input", ()), genai_span.name)
+    parsed = parse_any(arguments)
+    # Where content is not captured, some tracers write an empty object.
+    if isinstance(parsed, Mapping) and parsed:
+        genai_span.arguments = arguments
 
 
 MARKERS: Final = (

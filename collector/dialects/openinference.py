@@ -61,6 +61,8 @@ def read_span(span: Span) -> GenAISpan | None:
     """Classifies the span by its ``openinference.span.kind``."""
     attributes = span.attributes
     kind = attributes.get(_KIND)
+    if type(kind) is str:
+        kind = kind.upper()  # tracers of one's own write it in either case
     event = attributes.get(_EVENT)
     if type(event) is str and _EVENT_OF_BEEAI.match(event):
         return _read_event(span)

@@ -117,6 +117,11 @@ class GenAISpan:
         """Whether this span may be annotated, so that its bytes have to wait for the verdict."""
         return self.role == Role.AGENT or self.role == Role.TOOL
 
+    @property
+    def lacks_arguments(self) -> bool:
+        """Whether it is a tool's execution, and its arguments may be in an attribute that its dialect does not know."""
+        return self.role == Role.TOOL and self.arguments is None
+
 
 IGNORED: Final = GenAISpan(b"", b"", 0, 0, Role.OTHER, "", Resource({}))
 """A span that the dialect understands and no run needs (a step, an embedding): forwarded, not kept, not counted as unread."""

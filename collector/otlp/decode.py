@@ -67,12 +67,19 @@ class _Keys(dict[bytes, _SelectedKey | None]):
         return selected
 
 
+def _is_missing_something(genai_span: GenAISpan | None) -> bool:
+    """Whether attributes that nobody selected may tell more: the span was not understood, or the call has no arguments."""
+    if genai_span is None or genai_span.lacks_arguments:
+        return True
+    return not genai_span.dialect and genai_span is not IGNORED
+
+
 class Decoder:
     """Decodes spans and log records.
 
     Selects the keys in ``attributes``, keys that start with one of ``prefixes``, and every attribute of the scopes in
-    ``whole_scopes``. A span that contains one of ``markers``, and that is not understood by what was selected, is decoded
-    once more, with every attribute.
+    ``whole_scopes``. A span that contains one of ``markers``, and that is not understood by what was selected, or is a tool
+    call without arguments, is decoded once more, with every attribute.
     """
 
     def __init__(
@@ -115,7 +122,7 @@ class Decoder:
                 continue
             # Twice only where the selection was too small: most spans need few of their attributes.
             genai_span = read_span(span)
-            if (genai_span is None or (not genai_span.dialect and genai_span is not IGNORED)) and self._is_marked(raw):
+            if _is_missing_something(genai_span) and self._is_marked(raw):
                 with suppress(ProtobufError):  # in an attribute that nobody selected
                     genai_span = read_span(self._span(raw, span.resource, span.scope, self._all))
             yield span, genai_span

@@ -7,9 +7,11 @@ Tracers that follow no convention choose the same words, in another order and un
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
+
+from collector.payloads.values import name_of
 
 MAX_KEY: Final = 128
 """Longest key that is looked at, in characters."""
@@ -19,6 +21,8 @@ Meaning = Literal[
     "conversation",
 ]  # fmt: skip
 Role = Literal["tool", "agent", "model"]
+Values = Mapping[Meaning, Sequence[Any]]
+"""Attributes by what they are about, the most believable first."""
 
 
 class Shape(NamedTuple):
@@ -42,6 +46,8 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (r"input_parameters|input_json", "input", 0),
     (r"arguments|args|kwargs|inputs?|input_value|raw_input|input_data", "input", 1),
     (rf"(?:{_CALL}_)?(?:call_)?(?:parameters|params)", "input", 2),
+    # The beginning of it: read only if nothing was cut off.
+    (rf"(?:{_CALL}_)?(?:arguments|args|inputs?|parameters|params)_preview", "input", 3),
     (r"input_messages|request_body", "input", 3),
     (rf"{_CALL}_(?:call_)?(?:results?|outputs?|response)", "output", 0),
     (r"results?|outputs?|output_value|return|return_value", "output", 1),
@@ -102,6 +108,28 @@ def values_by_meaning(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]
         if shape is not None:
             found.setdefault(shape.meaning, []).append((shape.rank, len(key), key, value))
     return {meaning: [item[3] for item in sorted(items, key=lambda item: item[:3])] for meaning, items in found.items()}
+
+
+_FAILED: Final = frozenset({"error", "failed", "failure", "exception"})
+_FALSE: Final = (False, "false", "False")
+_TRUE: Final = (True, "true", "True")
+
+
+def first_line(values: Iterable[object]) -> str | None:
+    """Returns the first value that can be a name: text of one line."""
+    return next((name for value in values if (name := name_of(value)) is not None and "\n" not in name), None)
+
+
+def says_failure(values: Values) -> bool:
+    """Whether a flag, an error or a status among the values says that the call failed."""
+    if any(value in _FALSE for value in values.get("success", ())):
+        return True
+    for value in values.get("failure", ()):
+        if value in _TRUE or (
+            type(value) is str and value not in _FALSE and value.lower() not in ("none", "null", "0")
+        ):
+            return True
+    return any(type(value) is str and value.lower() in _FAILED for value in values.get("status", ()))
 
 
 _TOOL_KINDS: Final = frozenset({

@@ -7,7 +7,7 @@ arguments and a call whose arguments are unknown are not the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from collector.payloads.values import first_name, parse_any
@@ -49,6 +49,25 @@ def tool_arguments(value: object, schema: object = None) -> object:
     if isinstance(found, Mapping):
         return None if _is_whole_schema(found) else _without_objects(found)
     return value if isinstance(found, str) else found
+
+
+def arguments_among(inputs: Iterable[object], name: str | None = None) -> object:
+    """Returns the first of ``inputs`` that holds arguments; schemas among them name those that were given by position.
+
+    A text that is no object is returned only if no other holds one, and if it is not the tool's ``name``.
+    """
+    inputs = list(inputs)
+    schema = next((value for value in inputs if is_schema(value)), None)
+    texts = []
+    for value in inputs:
+        if value is schema:
+            continue
+        arguments = tool_arguments(value, schema)
+        if isinstance(parse_any(arguments), Mapping):
+            return arguments
+        if arguments is not None and arguments != name:
+            texts.append(arguments)
+    return texts[0] if texts and not isinstance(texts[0], (bool, int, float)) else None
 
 
 def is_schema(value: object) -> bool:

@@ -144,3 +144,80 @@ def test_a_call_of_an_unknown_tool_leaves_the_run_open() -> None:
 @pytest.mark.parametrize("name", ["tools/list", "tool.execution_loop", "tool registry", "list tools", "toolbox"])
 def test_a_span_name_that_is_no_call(name: str) -> None:
     assert dialects.read_span(span(name, 2, 1, attributes={"x": 1})) is IGNORED
+
+
+def calls_of(run: Any) -> list[tuple[str, Any, str]]:
+    return [(call.name, call.arguments, call.status) for call in run.trajectory.calls]
+
+
+def test_a_span_may_record_each_call_as_an_event() -> None:
+    """As one call, the last would hide all others, and a rule that forbids one of those would pass."""
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("user.input", {"body.messages": "hi"}),
+        ("tool.call", {"tool.name": "look_up", "tool.call.id": "c1", "tool.arguments": '{"n": 1}'}),
+        ("tool.result", {"tool.call.id": "c1", "tool.result": '{"found": 2}'}),
+        ("tool.call", {"tool.name": "pay", "tool.arguments": '{"n": 2}'}),
+        ("tool.result", {"tool.error": "no funds", "tool.status": "error"}),
+    ]
+    run = run_of(ROOT, span("turn", 2, 1, 5, events=events))
+    assert calls_of(run) == [("look_up", {"n": 1}, "ok"), ("pay", {"n": 2}, "error")]
+    assert ([call.id for call in run.trajectory.calls], run.trajectory.doubts) == (["c1", None], [])
+
+
+def test_events_of_calls_without_results() -> None:
+    events = [("tool.call", {"tool.name": name, "duration.ms": 3}) for name in ("look_up", "look_up", "pay")]
+    run = run_of(ROOT, span("turn", 2, 1, 5, events=events))
+    assert [call[:2] for call in calls_of(run)] == [("look_up", None), ("look_up", None), ("pay", None)]
+
+
+def test_events_of_calls_in_the_span_of_an_agent_are_not_lost() -> None:
+    events = [("acme.tool_use", {"tool": name, "input": "{}"}) for name in ("look_up", "pay")]
+    run = run_of(span("travel", 1, attributes={"span_type": "agent"}, events=events))
+    assert called(run) == ["look_up", "pay"]
+    assert {doubt.name for doubt in run.trajectory.doubts} >= {"uncertain_execution"}
+
+
+@pytest.mark.parametrize("name", ["tool.list", "tool.registered", "tool_choice", "log"])
+def test_an_event_that_is_no_call(name: str) -> None:
+    run = run_of(ROOT, span("turn", 2, 1, 5, events=[(name, {"tool.name": "a, b"}), (name, {"tools": "pay"})]))
+    assert called(run) == []
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({"gen_ai.tool.name": "pay", "acme.tool.input": '{"n": 1}'}, ("pay", {"n": 1})),
+        ({"gen_ai.tool.name": "pay", "acme.tool.input": "1"}, ("pay", None)),
+        ({"gen_ai.tool.name": "pay", "acme.tool.input": "{}"}, ("pay", None)),  # perhaps content that is not captured
+        ({"gen_ai.tool.name": "pay", "acme.input_schema": '{"properties": {"n": {}}}'}, ("pay", None)),
+        ({"mcp.tool.name": "pay", "mcp.tool.arguments": '{"n": 1}'}, ("pay", {"n": 1})),
+        ({"openinference.span.kind": "TOOL", "tool.name": "pay", "acme.input": '{"n": 1}'}, ("pay", {"n": 1})),
+        ({"openinference.span.kind": "tool", "tool.name": "pay", "input.value": '{"n": 1}'}, ("pay", {"n": 1})),
+    ],
+)
+def test_what_a_dialect_does_not_know_of_its_own_call_is_read_by_shape(
+    attributes: dict[str, Any], expected: tuple[str, Any]
+) -> None:
+    if "openinference.span.kind" not in attributes:
+        attributes = {"gen_ai.operation.name": "execute_tool", **attributes}
+    call = read_tool(span("step.payment", 2, 1, attributes=attributes))
+    assert (call[0], call[2]) == expected
+
+
+def test_arguments_that_a_dialect_leaves_out_on_purpose_stay_out() -> None:
+    """Google ADK writes an empty object where the capture of content is off."""
+    attributes = {
+        "gen_ai.tool.name": "pay",
+        "gcp.vertex.agent.tool_call_args": "{}",
+        "gcp.vertex.agent.tool_response": "{}",
+    }
+    assert read_tool(span("execute_tool pay", 2, 1, attributes=attributes, scope="gcp.vertex.agent"))[2] is None
+
+
+@pytest.mark.parametrize(
+    ("preview", "arguments"), [('{"n": 1}', {"n": 1}), ("{'n': 1}", {"n": 1}), ('{"n": "ab', None)]
+)
+def test_a_preview_is_the_arguments_if_nothing_was_cut_off(preview: str, arguments: Any) -> None:
+    run = run_of(ROOT, span("tool:pay", 2, 1, 5, attributes={"tool.name": "pay", "tool.args_preview": preview}))
+    assert run.trajectory.calls[0].arguments == arguments
+    assert (run.trajectory.calls[0].arguments_text is not None) == (arguments is None)

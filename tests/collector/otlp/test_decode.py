@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
+from collector import dialects
 from collector.errors import DecodeError
+from collector.model.genai_span import GenAISpan
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
 from tests import otlp_data as data
@@ -31,6 +33,28 @@ def test_every_attribute_of_certain_scopes_is_selected() -> None:
     (decoded,) = Decoder(SELECTED, whole_scopes=["agents"]).spans(spans, envelope)
     assert decoded is not None
     assert decoded.attributes == {"wanted": "a", "other": [1]}
+
+
+@pytest.mark.parametrize(
+    ("captured", "times"), [({"gen_ai.tool.call.arguments": "{}"}, 1), ({"acme.input": '{"n": 1}'}, 2)]
+)
+def test_a_call_without_arguments_is_decoded_once_more_with_every_attribute(
+    captured: dict[str, Any], times: int
+) -> None:
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay", **captured}
+    raw = data.traces(data.span(1, **attributes), scope="agents").SerializeToString()
+    ((envelope, spans),) = lazy.iter_scopes(raw)
+    seen = []
+
+    def read_span(span: Any) -> GenAISpan | None:
+        seen.append(span)
+        return dialects.read_span(span)
+
+    decoder = Decoder(dialects.ATTRIBUTES, dialects.ATTRIBUTE_PREFIXES, markers=dialects.SHAPE_MARKERS)
+    (read,) = decoder.read(spans, envelope, read_span)
+    assert read is not None
+    assert read[1] is not None
+    assert (read[1].arguments, len(seen)) == (next(iter(captured.values())), times)
 
 
 def test_fields_in_another_order_are_read() -> None:
