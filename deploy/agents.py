@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this many seconds")
     options = parser.parse_args()
 
-    provider = TracerProvider(resource=Resource.create({"service.name": "shop"}))
+    provider = TracerProvider(resource=Resource.create({"service.name": "shop", "service.version": "1.0.0"}))
     exporter = OTLPSpanExporter(endpoint=options.endpoint, insecure=True)
     provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=500))
     tracer, random, start = provider.get_tracer("agents"), Random(), time.monotonic()  # noqa: S311

@@ -93,15 +93,20 @@ class _Window:
     earlier: Counts = field(default_factory=Counts)
     """The same hours of the week before the baseline."""
     done: Counts = field(default_factory=Counts)
-    """Its own runs, but for those of the hour in progress."""
+    """Its own runs. Those of the hour in progress count in the window of an hour alone: its mix is not that of a whole one."""
     drift: Drift | None = None
     previous: Drift | None = None
     """That of the window before it."""
 
-    def begin(self, start: int, previous: Drift | None) -> None:
-        """Begin anew."""
-        self.start, self.previous, self.drift = start, previous, None
-        self.before, self.earlier, self.done = Counts(), Counts(), Counts()
+    def enter(self, hour: int) -> None:
+        """Begin anew where this hour is of another window."""
+        start = hour // self.hours * self.hours
+        if start != self.start:
+            # Those of a week end with it, since then the baseline has the new ways itself. The others last until the next
+            # window of their length has had its say.
+            lasts = start == self.start + self.hours and self.hours < WEEK
+            self.start, self.previous, self.drift = start, self.drift if lasts else None, None
+            self.before, self.earlier, self.done = Counts(), Counts(), Counts()
 
     @property
     def threshold(self) -> float:
@@ -156,13 +161,16 @@ class Stream:
             counts.hits[slot] += runs
 
     def look(self, hour: int) -> Drift | None:
-        """Test all windows as of now. Returns the drift that there is: that of the shortest window."""
+        """Test as of now: the hour in progress, and the longer windows when one has passed.
+
+        Returns the drift that there is: that of the shortest window.
+        """
         if hour > self._rolled:
             self._roll(hour)
-        now = self.hours.get(hour)
-        for window in self._windows:
-            if now is not None and (drift := self._test(window, now)) is not None:
-                window.drift = drift
+        if (now := self.hours.get(hour)) is not None:
+            current = self._windows[0]
+            current.done = now
+            self._test(current, hour)
         found = [drift for window in self._windows for drift in (window.drift, window.previous) if drift is not None]
         self.drift = min(found, key=lambda one: (one.hours, -one.since)) if found else None
         return self.drift
@@ -199,52 +207,59 @@ class Stream:
         for old in [one for one in self.hours if one <= hour - self.kept or one > hour]:
             del self.hours[old]
         self._make_room(hour)
-        for window in self._windows:
-            start = hour // window.hours * window.hours
-            if start != window.start:
-                # Those of a week end with it, since then the baseline has the new ways itself. The others last until the next
-                # window of their length has had its say.
-                lasts = start == window.start + window.hours and window.hours < WEEK
-                previous = window.drift if lasts else None
-                window.begin(start, previous)
-            for one in range(max(start, self._rolled), hour):
-                self._add(window.done, one)
-            # The baseline grows with the window: a night is compared with nights.
-            for one in range(max(start, self._rolled + 1), hour + 1):
-                for weeks in range(1, self.baseline + 1):
-                    self._add(window.before, one - WEEK * weeks)
-                self._add(window.earlier, one - WEEK * (self.baseline + 1))
-        self._rolled, self._first = hour, min(self.hours, default=hour)
+        self._first = min(self.hours, default=hour)
+        current, *longer = self._windows
+        for window in longer:
+            for one in range(max(self._rolled, hour - window.hours), hour):
+                window.enter(one)
+                self._pair(window, one)
+            self._test(window, hour - 1)
+            window.enter(hour)
+        current.enter(hour)
+        self._add_before(current, hour)
+        self._rolled = hour
 
-    def _add(self, total: Counts, hour: int) -> None:
-        if (counts := self.hours.get(hour)) is not None:
-            total.add(counts)
+    def _pair(self, window: _Window, hour: int) -> None:
+        """Add an hour and those it is compared with. One without the other would make it another mix of hours."""
+        if hour in self.hours and self._add_before(window, hour):
+            window.done.add(self.hours[hour])
+
+    def _add_before(self, window: _Window, hour: int) -> bool:
+        """Add what an hour is compared with; False if there is nothing."""
+        before = [self.hours[one] for one in range(hour - WEEK * self.baseline, hour, WEEK) if one in self.hours]
+        for counts in before:
+            window.before.add(counts)
+        if (earlier := self.hours.get(hour - WEEK * (self.baseline + 1))) is not None:
+            window.earlier.add(earlier)
+        return bool(before)
 
     # ---- the test
 
-    def _test(self, window: _Window, latest: Counts) -> Drift | None:
-        before, runs = window.before, window.done.runs + latest.runs
+    def _test(self, window: _Window, hour: int) -> None:
+        """Look for drift in a window up to this hour."""
+        before, done = window.before, window.done
         first = window.start - WEEK * self.baseline
-        if not before.runs or self._first > first:
-            return None
+        if not before.runs or not done.runs or self._first > first:
+            return
         found: list[tuple[float, str, int]] = []
         for slot, fact in enumerate(self.facts):
             # Which facts are tested is settled when a window begins: chosen by what is in it, they would be found by chance.
             if fact is None or fact.born >= window.start or fact.since > first:
                 continue
-            hits = window.done.hits[slot] + latest.hits[slot]
-            change = hits / runs - before.hits[slot] / before.runs
-            if abs(change) >= MIN_CHANGE and not self._is_return(window, slot, hits / runs, change):
-                found.append((log_evidence(before.hits[slot], before.runs, hits, runs), fact.name, slot))
+            hits = done.hits[slot]
+            change = hits / done.runs - before.hits[slot] / before.runs
+            if abs(change) >= MIN_CHANGE and not self._is_return(window, slot, hits / done.runs, change):
+                found.append((log_evidence(before.hits[slot], before.runs, hits, done.runs), fact.name, slot))
         if not found or _log_mean([evidence for evidence, _, _ in found]) < window.threshold:
-            return None
+            return
         found.sort(key=lambda one: (-one[0], one[1]))
         changes = dict[tuple[float, float], Change]()
         for _, name, slot in found:
-            shares = ((window.done.hits[slot] + latest.hits[slot]) / runs, before.hits[slot] / before.runs)
+            shares = done.hits[slot] / done.runs, before.hits[slot] / before.runs
             # Facts that are true of the same runs say the same.
             changes.setdefault(shares, Change(name, *shares))
-        return Drift(self._since(window, found[0][2]) * 3600, window.hours, tuple(changes.values())[:_SHOWN])
+        since = self._since(window, hour, found[0][2])
+        window.drift = Drift(since * 3600, window.hours, tuple(changes.values())[:_SHOWN])
 
     @staticmethod
     def _is_return(window: _Window, slot: int, share: float, change: float) -> bool:
@@ -252,9 +267,9 @@ class Stream:
         earlier = window.earlier
         return earlier.runs > 0 and abs(share - earlier.hits[slot] / earlier.runs) < abs(change) / 2
 
-    def _since(self, window: _Window, slot: int) -> int:
+    def _since(self, window: _Window, end: int, slot: int) -> int:
         """The hour of the window from which on the fact's share fits a change best."""
-        hours = [(hour, self.hours[hour]) for hour in range(window.start, self._rolled + 1) if hour in self.hours]
+        hours = [(hour, self.hours[hour]) for hour in range(window.start, end + 1) if hour in self.hours]
         runs, hits = window.before.runs, window.before.hits[slot]
         after_runs, after_hits = sum(one.runs for _, one in hours), sum(one.hits[slot] for _, one in hours)
         best, since = float("-inf"), window.start

@@ -35,6 +35,11 @@ SELECTED = 'rule=~"$rule", route=~"$route", intent=~"$intent", scorer=~"$scorer"
 COLLECTOR = 'job=~"$job", instance=~"$instance"'
 COUNTED = f'rightcall_evaluations_total{{{SELECTED}, label=~"pass|fail"}}'
 PASSED = f'rightcall_evaluations_total{{{SELECTED}, label="pass"}}'
+VERSION = 'service_version!="", service_version=~"$service_version"'
+NEW_VERSION = (
+    'count by (service_version) (rightcall_evaluations_total{service_version!=""}) unless on (service_version)'
+    ' count by (service_version) (rightcall_evaluations_total{service_version!=""} offset 10m)'
+)
 ROUTE = "rule, route, intent, scorer"
 AGREEMENT = 'rightcall_judge_agreement_total{rule=~"$rule", scorer=~"$scorer"'
 OBJECTIVE = 'rule:rightcall_objective:ratio{rule=~"$rule", scorer=~"$scorer"}'
@@ -133,6 +138,30 @@ ACCURACY: Sequence[Panel] = (
         ],
         unit="percentunit",
         maximum=1,
+    ),
+    Panel(
+        "Accuracy by version",
+        "Over an hour. Needs exporters.prometheus.dimensions: [service.version]. A line marks a new version.",
+        [
+            Query(
+                f"(sum by (rule, service_version) (increase({PASSED[:-1]}, {VERSION}}}[1h]))"
+                f" or sum by (rule, service_version) (increase({COUNTED[:-1]}, {VERSION}}}[1h])) * 0)"
+                f" / sum by (rule, service_version) (increase({COUNTED[:-1]}, {VERSION}}}[1h]))",
+                "{{rule}} {{service_version}}",
+            )
+        ],
+        unit="percentunit",
+        maximum=1,
+    ),
+    Panel(
+        "Evaluations by version",
+        "Which versions the traffic goes to.",
+        [
+            Query(
+                rate("rightcall_evaluations_total", "service_version", f"{SELECTED}, {VERSION}"), "{{service_version}}"
+            )
+        ],
+        unit="cps",
     ),
     Panel(
         "Evaluations by label",
@@ -503,7 +532,27 @@ def variable(name: str, metric: str) -> dashboard.QueryVariable:
     return query.all_value(".*").current(all_option)
 
 
-def build(title: str, uid: str, panels: Sequence[Panel], variables: Sequence[dashboard.QueryVariable]) -> str:
+def new_versions() -> dict[str, Any]:
+    """A line at the first evaluation of each version; the SDK has no annotations of Prometheus."""
+    return {
+        "name": "New versions",
+        "datasource": {"type": "prometheus", "uid": "${datasource}"},
+        "enable": True,
+        "iconColor": "blue",
+        "expr": NEW_VERSION,
+        "step": "60s",
+        "titleFormat": "version {{service_version}}",
+        "textFormat": "first evaluations",
+    }
+
+
+def build(
+    title: str,
+    uid: str,
+    panels: Sequence[Panel],
+    variables: Sequence[dashboard.QueryVariable],
+    annotations: Sequence[dict[str, Any]] = (),
+) -> str:
     """Returns one dashboard as JSON."""
     built = (
         dashboard.Dashboard(title).uid(uid).tags(["rightcall"]).refresh("30s").time("now-6h", "now").timezone("browser")
@@ -515,6 +564,7 @@ def build(title: str, uid: str, panels: Sequence[Panel], variables: Sequence[das
     for number, panel in enumerate(panels, 1):
         built = built.with_panel(build_panel(panel).id(number))
     plain = json.loads(JSONEncoder().encode(built.build()))
+    plain["annotations"] = {"list": annotations}
     return json.dumps(_without_nulls(plain), indent=2, sort_keys=True) + "\n"
 
 
@@ -530,10 +580,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Generate the Grafana dashboards.")
     parser.add_argument("--output", type=Path, default=HERE / "dashboards")
     output = parser.parse_args().output
-    labels = [variable(name, "rightcall_evaluations_total") for name in ("rule", "route", "intent", "scorer")]
+    labels = [variable(name, "rightcall_evaluations_total") for name in (*ROUTE.split(", "), "service_version")]
     collectors = [variable(name, "rightcall_traces_open") for name in ("job", "instance")]
     files = {
-        "tool-call-accuracy.json": build("Rightcall: tool-call accuracy", "rightcall-accuracy", ACCURACY, labels),
+        "tool-call-accuracy.json": build(
+            "Rightcall: tool-call accuracy", "rightcall-accuracy", ACCURACY, labels, [new_versions()]
+        ),
         "collector-health.json": build("Rightcall: collector health", "rightcall-health", HEALTH, collectors),
     }
     output.mkdir(parents=True, exist_ok=True)

@@ -28,6 +28,7 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 LEVELS = {"route": "rule, route, intent, scorer", "rule": "rule, scorer"}
 OBJECTIVE = "rule:rightcall_objective:ratio"
 DROP = "route:rightcall_accuracy_drop:z"
+WORSE = "version:rightcall_accuracy_worse:z"
 PER_RULE = "on (rule, scorer) group_left ()"
 Rule = dict[str, Any]
 
@@ -42,6 +43,7 @@ class Objectives:
     accuracy: dict[str, Any]
     budget: dict[str, Any]
     last_week: dict[str, Any]
+    version: dict[str, Any]
     runbook: str
 
     @property
@@ -167,6 +169,30 @@ def objective_ratio(settings: Objectives) -> str:
     return "\nor\n".join(parts)
 
 
+def version_rules(settings: Objectives) -> list[Rule]:
+    """Counts and accuracy of each version and of all others together, and the z statistic of their difference."""
+    label, over = settings.version["label"], settings.version["over"]
+    n, s, own = (recorded("version", what, over) for what in ("evaluations", "passes", "accuracy"))
+    counted = f'rightcall_evaluations_total{{label=~"pass|fail", {label}!=""}}'
+    passed = counted.replace('label=~"pass|fail"', 'label="pass"')
+    by = f"sum by (rule, scorer, {label})"
+    other = {one: one.replace("rightcall_", "rightcall_other_") for one in (n, s, own)}
+    join = "on (rule, scorer) group_right ()"
+    pooled = f"version:rightcall_accuracy_pooled:ratio{over}"
+    return [
+        {"record": n, "expr": f"{by} (increase({counted}[{over}]))"},
+        {"record": s, "expr": f"{by} (increase({passed}[{over}]))\nor\n{n} * 0"},
+        {"record": own, "expr": f"{s} / {n}"},
+        *({"record": other[one], "expr": f"sum by (rule, scorer) ({one}) - {join} {one}"} for one in (n, s)),
+        {"record": other[own], "expr": f"{other[s]} / {other[n]}"},
+        {"record": pooled, "expr": f"({s} + {other[s]}) / ({n} + {other[n]})"},
+        {
+            "record": WORSE,
+            "expr": f"({other[own]} - {own})\n/ sqrt({pooled} * (1 - {pooled}) * (1 / {n} + 1 / {other[n]}))",
+        },
+    ]
+
+
 # ---- files
 
 
@@ -185,6 +211,7 @@ def recording_rules(settings: Objectives) -> dict[str, Any]:
         groups.append({"name": f"rightcall-{level}", "rules": rules})
     groups[0]["rules"] += drop_z(settings)
     groups[1]["rules"].append({"record": OBJECTIVE, "expr": objective_ratio(settings)})
+    groups.append({"name": "rightcall-version", "rules": version_rules(settings)})
     return {"groups": groups}
 
 
@@ -199,8 +226,8 @@ def _records(level: str, window: str, settings: Objectives) -> list[Rule]:
 
 
 def alert_rules(settings: Objectives) -> dict[str, Any]:
-    """accuracy.yaml: accuracy below its objective, error budget burn, drops since last week."""
-    rules = [accuracy_low(settings), last_week(settings)]
+    """accuracy.yaml: accuracy below its objective, error budget burn, drops since last week, versions worse than others."""
+    rules = [accuracy_low(settings), last_week(settings), version_worse(settings)]
     rules += [budget_burn(ratio, burn, settings) for ratio in settings.ratios for burn in burns(ratio, settings.budget)]
     return {"groups": [{"name": "rightcall-accuracy", "rules": rules}]}
 
@@ -275,6 +302,28 @@ def last_week(settings: Objectives) -> Rule:
         "Tool-call accuracy of rule {{ $labels.rule }} is lower than in the same hour last week",
         "Accuracy by {{ $labels.scorer }} on route '{{ $labels.route }}', intent '{{ $labels.intent }}' fell by "
         "{{ $value | humanizePercentage }} of its evaluations, more than chance explains.",
+        **{"for": test["for"]},
+    )
+
+
+def version_worse(settings: Objectives) -> Rule:
+    """A version is worse than all others of the same time, by a two-proportion z-test."""
+    test, min_count = settings.version, settings.min_evaluations
+    n, own = (recorded("version", what, test["over"]) for what in ("evaluations", "accuracy"))
+    others, other = (one.replace("rightcall_", "rightcall_other_") for one in (n, own))
+    expr = (
+        f"{other} - {own} > {test['min_drop']}\n"
+        f"and {WORSE} > {test['confidence']}\n"
+        f"and {n} >= {min_count}\nand {others} >= {min_count}"
+    )
+    return _alert(
+        "RightcallVersionWorse",
+        settings,
+        expr,
+        "warning",
+        f"Version {{{{ $labels.{test['label']} }}}} is worse than others, by rule {{{{ $labels.rule }}}}",
+        f"Of its evaluations by {{{{ $labels.scorer }}}} over {test['over']}, {{{{ $value | humanizePercentage }}}} fewer "
+        "passed than of all other versions, more than chance explains.",
         **{"for": test["for"]},
     )
 

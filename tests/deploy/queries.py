@@ -19,13 +19,13 @@ DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
 FOREIGN = ("up", "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds")
 SCRAPE_LABELS = {"job", "instance", "__name__"}
 VARIABLES = {"__rate_interval": "15s", "__range": "5m", "__interval": "5s"}
-NAME = re.compile(r"\b(?:rightcall|process)_\w+|(?<![\w:])(?:route|rule):[\w:]+")
+NAME = re.compile(r"\b(?:rightcall|process)_\w+|(?<![\w:])(?:route|rule|version):[\w:]+")
 
 
 def exported() -> dict[str, set[str]]:
     """Name of every series on /metrics -> its labels."""
     series: dict[str, set[str]] = {name: set() for name in FOREIGN}
-    for name, kind, labels, _ in Telemetry().table:
+    for name, kind, labels, _ in Telemetry(dimensions=["service.version"]).table:
         full = f"rightcall_{name}"
         if kind is Counter:
             series[f"{full}_total"] = set(labels)
@@ -53,9 +53,12 @@ def rule_expressions() -> Iterator[tuple[str, str]]:
 def panel_expressions() -> Iterator[tuple[str, str]]:
     """(dashboard: panel, expression) of every query, its variables still in it."""
     for path in DASHBOARDS:
-        for panel in json.loads(path.read_text("utf-8"))["panels"]:
+        dashboard = json.loads(path.read_text("utf-8"))
+        for panel in dashboard["panels"]:
             for target in panel["targets"]:
                 yield f"{path.stem}: {panel['title']}", target["expr"]
+        for annotation in dashboard["annotations"]["list"]:
+            yield f"{path.stem}: {annotation['name']}", annotation["expr"]
 
 
 def filled_in(expression: str) -> str:

@@ -21,7 +21,7 @@ from tests.deploy.queries import (
 
 EXPRESSIONS = [*rule_expressions(), *panel_expressions()]
 EXPORTED, RECORDED = exported(), recorded()
-RECORDED_LABELS = {"rule", "route", "intent", "scorer"}
+RECORDED_LABELS = {"rule", "route", "intent", "scorer", "service_version"}
 DOCUMENTS = [ROOT / "README.md", *DEPLOY.rglob("*.md"), *(ROOT / "helm").rglob("*.md")]
 # Kinds of families that documents name without the suffix of a series.
 FAMILIES = {re.sub(r"_(total|bucket|sum|count)$", "", name) for name in EXPORTED}

@@ -133,3 +133,21 @@ def test_chance_rarely_looks_like_a_drop_since_last_week() -> None:
         false += drop > test["min_drop"] and drop / spread > test["confidence"]
     print(f"false drops in {2 * hours} separate hours: {false}")
     assert false <= 2
+
+
+def test_chance_rarely_looks_like_a_worse_version() -> None:
+    """A new version beside a stable one for a day, 200 runs an hour each, looked at every five minutes."""
+    random, test, false, rate = Random(5), SETTINGS["version"], 0, 200
+    for _ in range(60):
+        stable = sum(random.random() < 0.95 for _ in range(24 * rate))
+        runs = passed = 0
+        worse = False
+        for _ in range(0, DAY, STEP):
+            runs, passed = runs + 16, passed + sum(random.random() < 0.95 for _ in range(16))
+            pooled = (stable + passed) / (24 * rate + runs)
+            drop = stable / (24 * rate) - passed / runs
+            spread = math.sqrt(pooled * (1 - pooled) * (1 / runs + 1 / (24 * rate)))
+            worse = worse or (runs >= LEAST and drop > test["min_drop"] and drop / spread > test["confidence"])
+        false += worse
+    print(f"versions that are as good and called worse: {false} of 60")
+    assert false <= 2

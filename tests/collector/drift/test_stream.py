@@ -49,6 +49,36 @@ def test_a_small_change_is_found_by_a_longer_window() -> None:
     assert abs(first.since - now * 3600) <= 6 * 3600
 
 
+def test_an_hour_that_begins_without_runs_is_tested_all_the_same() -> None:
+    stream, now = stream_of(14), MONDAY + 14 * DAY
+    assert stream.look(now) is None
+    drift = feed(stream, now, {"usual": 345, "twice": 155})
+    assert drift is not None
+    assert drift.hours == 1
+
+
+def test_hours_without_runs_and_those_they_are_compared_with_do_not_count() -> None:
+    """A mix that follows the hour of the day, and a collector that was down for half of a day, now or a week ago."""
+    for down in (14, 7):
+        stream = Stream(1)
+        for hour in range(MONDAY, MONDAY + 15 * DAY):
+            day, at = divmod(hour - MONDAY, DAY)
+            if day == down and at < 12:
+                continue
+            many = 300 if at < 12 else 0
+            drift = feed(stream, hour, {"usual": 500 - many, "twice": 1 + many})
+        assert drift is None
+
+
+def test_part_of_an_hour_does_not_shift_the_mix_of_a_longer_window() -> None:
+    stream = Stream(1)
+    for hour in range(MONDAY, MONDAY + 14 * DAY):
+        many = 3_000 if hour % 6 == 0 else 0
+        feed(stream, hour, {"usual": 5_000 - many, "twice": 1 + many})
+    assert feed(stream, MONDAY + 14 * DAY, {"usual": 2_000, "twice": 3_001}) is None
+    assert feed(stream, MONDAY + 14 * DAY + 1, {"usual": 50}) is None
+
+
 def test_drift_ends_with_the_change() -> None:
     stream, now = stream_of(14), MONDAY + 14 * DAY
     assert feed(stream, now, {"usual": 250, "twice": 250}) is not None
