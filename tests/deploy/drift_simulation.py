@@ -119,7 +119,7 @@ def main() -> None:
             at = [shown(median(times)), shown(times[(len(times) * 9 - 1) // 10])] if times else ["-", "-"]
             print(f"| {points} points | {rate:,} | {len(times)} of {changes} | {at[0]} | {at[1]} |", flush=True)
     print(
-        "\n| runs an hour | releases without a change | rolled back | months with one a day for each |\n|--:|--:|--:|--:|"
+        "\n| runs an hour | releases without a change | rolled back | months between two, with a release a day |\n|--:|--:|--:|--:|"
     )
     for rate in RATES:
         chance, releases = random.Random(rate), RELEASES // quick
