@@ -118,9 +118,8 @@ def main() -> None:
             times = sorted(one for one in delays if one is not None)
             at = [shown(median(times)), shown(times[(len(times) * 9 - 1) // 10])] if times else ["-", "-"]
             print(f"| {points} points | {rate:,} | {len(times)} of {changes} | {at[0]} | {at[1]} |", flush=True)
-    print(
-        "\n| runs an hour | releases without a change | rolled back | months between two, with a release a day |\n|--:|--:|--:|--:|"
-    )
+    print("\n| runs an hour | releases without a change | rolled back | months between two, with a release a day |")
+    print("|--:|--:|--:|--:|")
     for rate in RATES:
         chance, releases = random.Random(rate), RELEASES // quick
         back = sum(release(chance, rate, ACCURACY)[0] == "worse" for _ in range(releases))
