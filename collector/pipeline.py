@@ -125,13 +125,16 @@ class Pipeline:
         self._conversation_pipeline.rules = rules.set
         # Without a queue the runs are for whoever reads them from the verdicts, with all that a judge would be told.
         judged = rules.set.has_judges() and (self._judge_queue is None or self._judge_queue.has_judge)
+        reads_content = judged or rules.set.reads_definitions
         route, intent = tuple(self._context.route), tuple(self._context.intent)
         user_input = self._user_input or judged or bool(rules.set.intents)
         skew_ns = round(self._context.clock_skew * 1e9)
         # Replaced as one object: an evaluation in slices goes on with the one it began with, never with half of each.
         self._traces.rules = Rules(
             rules.set,
-            ContextSettings(route, intent, skew_ns, user_input=user_input, content=judged, dimensions=self._dimensions),
+            ContextSettings(
+                route, intent, skew_ns, user_input=user_input, content=reads_content, dimensions=self._dimensions
+            ),
             Scoring(rules.set, skew_ns, self._assembler.was_scored),
             collects_runs=rules.set.has_scope("conversation") and self.offsets is None,
             submits=self._judge_queue is not None and rules.set.has_judges(),
@@ -141,7 +144,7 @@ class Pipeline:
         prefixes = dialects.ATTRIBUTE_PREFIXES
         read_span: _ReadSpan = dialects.read_span
         read_log = dialects.read_log
-        if judged:  # costly, and used by nothing else
+        if reads_content:  # costly, and used by nothing else
             read_span, read_log = recorded_content.read_span, recorded_content.read_log
             attributes, prefixes = attributes | recorded_content.ATTRIBUTES, (*prefixes, *recorded_content.PREFIXES)
         if self._dimensions:

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from scorers import registry
 from scorers.call_scorer import CallScorer, PluginScorer, Scorer
+from scorers.conformance import declared
 from scorers.conformance import scorer as trajectory_scorer
 from scorers.conformance.difference import Difference
 from scorers.conformance.flattening import actual_calls, check_flattening, expected_calls
@@ -125,6 +126,8 @@ class CompiledRule:
                 score = error_score(error)
             version = self._systems[name].version if name in self._systems else trajectory_scorer.VERSION
             evaluations.append(Evaluation(name, score, version, index == 0))
+        if self.rule.schema_ == "declared":
+            evaluations.append(_declared(trajectory, Work(before_each)))
         return evaluations
 
     def difference(self, trajectory: Trajectory) -> Difference:
@@ -187,6 +190,14 @@ class CompiledRule:
             expected = expected_calls(pattern, diagnosis, trajectory)
         score = system.scorer(expected=expected, actual=actual_calls(trajectory, executed), work=work)
         return _for_all_calls(_by_threshold(score, self.rule.pass_), executed, len(trajectory.calls))
+
+
+def _declared(trajectory: Trajectory, work: Work) -> Evaluation:
+    try:
+        score = decide(trajectory, lambda other: declared.score_declared(other, work), declared.is_final, work)
+    except Exception as error:  # noqa: BLE001 - as that of any scorer
+        score = error_score(error)
+    return Evaluation(declared.NAME, score, declared.VERSION, primary=False)
 
 
 def _is_never_final(trajectory: Trajectory, score: Score) -> bool:
@@ -254,6 +265,8 @@ class RuleSet:
             for scope in ("run", "trace", "conversation")
             for shadow in (False, True)
         }
+        self.reads_definitions = any(rule.rule.schema_ is not None for rule in self.rules)
+        """Whether any rule looks at the definitions of tools."""
         self._find_intent = build_classifier(self.intents, embed)
         # Without embeddings: tells cheaply whether a text has to be embedded at all.
         self._by_expression = build_classifier(self.intents)

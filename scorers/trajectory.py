@@ -82,3 +82,6 @@ class Trajectory:
     calls: Sequence[ToolCall] = ()
     user_input: str | None = None
     doubts: Sequence[Doubt] = ()
+    declared: Mapping[str, Mapping[str, Any] | None] | None = None
+    """The JSON Schema of the arguments of each tool that was offered, None for a tool without one; None if it is not known
+    which were."""

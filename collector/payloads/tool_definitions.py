@@ -53,7 +53,7 @@ def _definitions(source: object) -> Iterator[ToolDefinition]:
             if name is not None:
                 yield ToolDefinition(name)
         elif isinstance(node, Mapping):
-            tool = _definition(node)
+            tool = None if _is_container(node) else _definition(node)
             if tool is not None:
                 yield tool
             elif depth < MAX_DEPTH:
@@ -62,6 +62,11 @@ def _definitions(source: object) -> Iterator[ToolDefinition]:
                 )
         elif isinstance(node, (list, tuple)) and depth < MAX_DEPTH:
             stack.extend((child, depth + 1) for child in reversed(node))
+
+
+def _is_container(node: Mapping[Any, Any]) -> bool:
+    """Whether it has tools and is none, though it has a name or an id: a response, an agent, a server."""
+    return any(isinstance(node.get(key), list) for key in _LISTS)
 
 
 def _definition(node: Mapping[Any, Any]) -> ToolDefinition | None:
@@ -76,10 +81,18 @@ def _definition(node: Mapping[Any, Any]) -> ToolDefinition | None:
     name = next((n for layer in reversed(layers) for key in _NAME_KEYS if (n := name_of(layer.get(key)))), None)
     if name is None:
         return None
-    description = next(
+    description: str = next(
         (text for layer in reversed(layers) if isinstance(text := layer.get("description"), str) and text), ""
     )
-    return ToolDefinition(name, description.strip(), _parameters(layers))
+    parameters = _parameters(layers)
+    # The settings of a request, which some record where others have tools, may have an id, and nothing else of a tool.
+    if not description and parameters is None and not _is_named(layers):
+        return None
+    return ToolDefinition(name, description.strip(), parameters)
+
+
+def _is_named(layers: Iterable[Mapping[Any, Any]]) -> bool:
+    return any(layer.get(key) for layer in layers for key in _NAME_KEYS if key != "id")
 
 
 def _parameters(layers: Iterable[Mapping[Any, Any]]) -> Mapping[str, Any] | None:

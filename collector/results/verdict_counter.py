@@ -57,6 +57,10 @@ class VerdictCounter:
             self._add(telemetry.unread_runs, (telemetry.label("scope", run.scope),), run.trace_id)
         if run.found_intent is not None:
             self._add(telemetry.intents, (run.found_intent.by,))
+        if (declared := run.trajectory.declared) is not None:
+            for call in run.trajectory.calls:
+                if call.name not in declared:
+                    self._add(telemetry.unoffered_tool_calls, (telemetry.label("tool", call.name),), run.trace_id)
         if verdict.rule is not None and verdict.label in _COUNTED:
             dimensions = self._dimensions_of(verdict)
             for call, outcome in zip(run.trajectory.calls, verdict.outcomes, strict=True):

@@ -15,6 +15,7 @@ from collector.assembly.trace import Given, Trace
 from collector.model.genai_span import Content
 from collector.reconstruction.reconstruct import Run, join_runs
 from collector.resumable import checkpoint
+from collector.scoring.declared_tools import declared_tools
 from collector.scoring.failures import anchor_of, failed_run
 from collector.scoring.verdict import Verdict
 from scorers import CompiledRule, Doubt, RuleContext, RuleSet
@@ -64,6 +65,8 @@ class Scoring:
             if trace.may_miss_beginning(run.span_id):
                 _add_doubt(run, _TORN)
             _find_intent(run, self.rules)
+            if self.rules.reads_definitions:
+                run.trajectory = replace(run.trajectory, declared=declared_tools(run))
             self._score_once(scored, trace, run.span_id, run, "run", release)
         if runs and self.rules.has_scope("trace") and not trace.seen:  # else part of the trace was lost in a restart
             joined = _join(runs, self.skew_ns)

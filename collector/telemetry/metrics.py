@@ -93,6 +93,11 @@ class Telemetry:
             "outcome",
             *map(label_name, dimensions),
         )
+        self.unoffered_tool_calls = self._counter(
+            "unoffered_tool_calls",
+            "Calls, executed or not, of tools that no tool definition of their run names; where a rule has `schema: declared`.",
+            "tool",
+        )
         self.runs = self._counter("runs", "Agent runs released from assembly, by reason.", "release")
         self.runs_unscored = self._counter(
             "runs_unscored",

@@ -261,6 +261,12 @@ ACCURACY: Sequence[Panel] = (
         unit="cps",
     ),
     Panel(
+        "Calls of tools that were never offered",
+        "No tool definition of their run names them. Counted where a rule has schema: declared.",
+        [Query("sum by (tool) (rate(rightcall_unoffered_tool_calls_total[$__rate_interval]))", "{{tool}}")],
+        unit="cps",
+    ),
+    Panel(
         "Judge agreement with the rules",
         "Of the runs that the rules pass, and of those they fail: the share that the judge labels the same.",
         [

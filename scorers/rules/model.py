@@ -269,7 +269,8 @@ class ScorerRef(BaseModel):
 class Rule(Strict):
     """What runs of one kind must look like. ``pass`` is the lowest value that passes; the first scorer is primary.
 
-    A shadow rule is scored in addition to the rule in force and never replaces it.
+    A shadow rule is scored in addition to the rule in force and never replaces it. ``schema: declared`` adds the evaluation
+    ``declared_schema``: whether the arguments of all calls fit the schemas that the tool definitions in the trace declare.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -284,6 +285,15 @@ class Rule(Strict):
     )
     pass_: Share = Field(1.0, alias="pass")
     shadow: StrictBool = False
+    schema_: Literal["declared"] | None = Field(None, alias="schema")
+
+    @model_validator(mode="after")
+    def _definitions_are_of_runs(self) -> Rule:
+        if self.schema_ is not None and self.scope != "run":
+            raise ValueError("schema: declared goes with scope: run, which knows the tools that were offered")
+        if self.schema_ is not None and "declared_schema" in [ref.name or ref.system for ref in self.scorers]:
+            raise ValueError("with schema: declared no scorer can be named declared_schema")
+        return self
 
     @field_validator("scorers")
     @classmethod

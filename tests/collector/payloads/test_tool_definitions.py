@@ -55,6 +55,18 @@ def test_names_alone_are_definitions_too() -> None:
         assert tool_definitions([value]) == [ToolDefinition("weather"), ToolDefinition("mail")]
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        json.dumps({"id": "resp_1", "model": "m", "temperature": 1.0, "tool_choice": "auto"}),
+        {"id": "resp_1", "object": "response", "tools": []},
+        {"name": "server", "tools": []},
+    ],
+)
+def test_what_has_tools_or_only_an_id_is_none(value: Any) -> None:
+    assert tool_definitions([value]) == []
+
+
 def test_each_name_once_by_the_fuller_definition() -> None:
     described = {"name": "weather", "description": DESCRIPTION}
     other = {"name": "weather", "description": "something else"}

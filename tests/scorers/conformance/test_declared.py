@@ -1,0 +1,104 @@
+"""`schema: declared`: arguments against the schema that the definition of their tool declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scorers import Doubt, RuleError, ToolCall, Trajectory, load_rules
+from scorers.conformance.declared import MAX_SCHEMA
+from scorers.score import Score
+
+REFUND = {
+    "type": "object",
+    "properties": {"order_id": {"type": "string", "pattern": "^ord_"}, "amount": {"type": "number"}},
+    "required": ["order_id"],
+    "additionalProperties": False,
+}
+DECLARED: dict[str, dict[str, Any] | None] = {"refund": REFUND, "log": None}
+(RULE,) = load_rules({"rules": [{"name": "contracts", "match": {}, "schema": "declared"}]}).rules
+
+
+def scored(
+    *calls: ToolCall, declared: dict[str, dict[str, Any] | None] | None = DECLARED, doubts: tuple[Doubt, ...] = ()
+) -> Score:
+    evaluations = RULE.evaluate(Trajectory(calls, doubts=doubts, declared=declared))
+    assert [evaluation.name for evaluation in evaluations] == ["trajectory", "declared_schema"]
+    assert [evaluation.primary for evaluation in evaluations] == [True, False]
+    return evaluations[1].score
+
+
+GOOD = ToolCall("refund", {"order_id": "ord_1", "amount": 7})
+BAD = ToolCall("refund", {"order_id": 1})
+
+
+def test_calls_that_fit_their_schema_pass_and_others_fail_by_their_share() -> None:
+    assert (scored(GOOD).label, scored(GOOD).value) == ("pass", 1.0)
+    score = scored(GOOD, BAD, GOOD, ToolCall("log", {"any": 1}))
+    assert (score.label, score.value) == ("fail", 0.75)
+    assert score.outcomes == ("matched", "wrong_arguments", "matched", "matched")
+    assert score.explanation == "3 of 4 calls fit the schema that their tool declares; not refund"
+    assert (scored().label, scored().value) == ("pass", 1.0)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"order_id": "7"}, {"order_id": "ord_1", "more": 1}, {"order_id": "ord_1", "amount": "7"}]
+)
+def test_each_way_not_to_fit_fails(arguments: dict[str, Any]) -> None:
+    assert scored(ToolCall("refund", arguments)).label == "fail"
+
+
+def test_a_request_that_was_not_executed_counts() -> None:
+    assert scored(BAD._replace(executed=False)).label == "fail"
+
+
+@pytest.mark.parametrize(
+    ("call", "declared"),
+    [
+        (GOOD._replace(arguments=None), DECLARED),
+        (GOOD, None),
+        (ToolCall("made_up", {}), DECLARED),
+        (GOOD, {"refund": {"type": "nonsense"}}),
+        (GOOD, {"refund": {"$ref": "https://example.com/schema"}}),
+        (GOOD, {"refund": {"description": "x" * MAX_SCHEMA}}),
+    ],
+    ids=["no arguments", "no definitions", "no definition", "no schema", "not local", "too large"],
+)
+def test_what_cannot_be_checked_is_neither_right_nor_wrong(
+    call: ToolCall, declared: dict[str, dict[str, Any] | None] | None
+) -> None:
+    score = scored(call, declared=declared)
+    assert (score.label, score.value, score.outcomes) == ("incomplete", None, ("unscored",))
+    assert "not checked" in score.explanation
+    assert (
+        scored(call, ToolCall("other", {"a": 1}), declared={**(declared or {}), "other": {"required": ["b"]}}).label
+        == "fail"
+    )
+
+
+def test_a_fail_stands_and_a_pass_waits_where_calls_may_be_missing() -> None:
+    missing = Doubt("missing_span", sentence="a span is missing")
+    assert scored(GOOD, doubts=(missing,)).label == "incomplete"
+    assert scored(BAD, doubts=(missing,)).label == "fail"
+
+
+def test_a_schema_that_takes_too_much_work_is_an_error_and_the_rest_is_scored() -> None:
+    branching = {"$defs": {"a0": {"type": "object"}}, "$ref": "#/$defs/a30"}
+    for level in range(1, 31):
+        branching["$defs"][f"a{level}"] = {"allOf": [{"$ref": f"#/$defs/a{level - 1}"}] * 2}  # type: ignore[index]
+    score = scored(GOOD, declared={"refund": branching})
+    assert (score.label, score.details["error.type"]) == ("error", "WorkLimitError")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"scope": "trace"}, "goes with scope: run"),
+        ({"scorers": ["trajectory", {"system": "evalite", "name": "declared_schema"}]}, "named declared_schema"),
+        ({"schema": "strict"}, "schema"),
+    ],
+)
+def test_where_it_makes_no_sense_it_is_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(RuleError, match=message):
+        load_rules({"rules": [{"name": "a", "match": {}, "schema": "declared", **more}]})
