@@ -241,16 +241,21 @@ class Stream:
         first = window.start - WEEK * self.baseline
         if not before.runs or not done.runs or self._first > first:
             return
-        found: list[tuple[float, str, int]] = []
+        found, tested = list[tuple[float, str, int]](), list[float]()
         for slot, fact in enumerate(self.facts):
-            # Which facts are tested is settled when a window begins: chosen by what is in it, they would be found by chance.
-            if fact is None or fact.born >= window.start or fact.since > first:
+            if fact is None or fact.since > first:
                 continue
             hits = done.hits[slot]
             change = hits / done.runs - before.hits[slot] / before.runs
-            if abs(change) >= MIN_CHANGE and not self._is_return(window, slot, hits / done.runs, change):
-                found.append((log_evidence(before.hits[slot], before.runs, hits, done.runs), fact.name, slot))
-        if not found or _log_mean([evidence for evidence, _, _ in found]) < window.threshold:
+            if abs(change) < MIN_CHANGE or self._is_return(window, slot, hits / done.runs, change):
+                continue
+            evidence = log_evidence(before.hits[slot], before.runs, hits, done.runs)
+            found.append((evidence, fact.name, slot))
+            # Which facts are tested is settled when a window begins: chosen by what is in it, they would be found by chance.
+            # The others may only tell what else changed.
+            if fact.born < window.start:
+                tested.append(evidence)
+        if not tested or _log_mean(tested) < window.threshold:
             return
         found.sort(key=lambda one: (-one[0], one[1]))
         changes = dict[tuple[float, float], Change]()

@@ -145,6 +145,13 @@ def test_what_was_never_seen_is_tested_from_the_next_window_on() -> None:
     assert drift.changes == (Change("new", 1.0, 0.0),)
 
 
+def test_what_is_new_is_told_as_soon_as_something_else_shows_the_change() -> None:
+    stream, now = stream_of(14), MONDAY + 14 * DAY
+    drift = feed(stream, now, {"usual": 250, "new": 250})
+    assert drift is not None
+    assert {change.fact for change in drift.changes} == {"usual", "new", "twice"}
+
+
 def test_facts_beyond_the_limit_wait_until_rare_ones_have_made_room() -> None:
     stream = Stream(1)
     for hour in range(MONDAY, MONDAY + 9 * DAY):
