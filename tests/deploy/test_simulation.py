@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from tests.deploy.drift_simulation import Route, delay, false_alarms
 from tests.deploy.programs import DEPLOY
 
 SETTINGS: dict[str, Any] = yaml.safe_load((DEPLOY / "prometheus" / "objectives.yaml").read_text("utf-8"))
@@ -151,3 +152,11 @@ def test_chance_rarely_looks_like_a_worse_version() -> None:
         false += worse
     print(f"versions that are as good and called worse: {false} of 60")
     assert false <= 2
+
+
+def test_drift_is_found_where_there_is_some_and_a_rhythm_is_none() -> None:
+    random, route = Random(6), Route(200, 0.25)
+    assert false_alarms(random, route) == 0
+    found = delay(random, route, 15)
+    assert found is not None
+    assert found <= 8 * 60
