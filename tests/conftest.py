@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from tests.leftovers import Snapshot, left_since, unfinished_tasks
 
+os.environ.pop("COLUMNS", None)  # workers of xdist have the width of their terminal there; reports have one of their own
 # Property tests are not timed, since machines differ. Where CI is set, hypothesis draws the same examples in each run.
 settings.register_profile("rightcall", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rightcall")
