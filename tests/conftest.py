@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, Phase, settings
 
 from tests.leftovers import Snapshot, left_since, unfinished_tasks
 
-os.environ.pop("COLUMNS", None)  # workers of xdist have the width of their terminal there; reports have one of their own
+# Workers of xdist have the width of its terminal there; without it reports have one of their own.
+os.environ.pop("COLUMNS", None)
 # Property tests are not timed, since machines differ. Where CI is set, hypothesis draws the same examples in each run.
 settings.register_profile("rightcall", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rightcall")
