@@ -271,7 +271,10 @@ class RunsDatabase:
         """The raw spans of each stored verdict on a trace, as an OTLP request. Raises StoreUnreadableError."""
         stored_of = f"SELECT spans FROM bodies WHERE id IN (SELECT id FROM runs WHERE trace = ? LIMIT {MAX_OF_TRACE})"
         for (spans,) in self.read(stored_of, (trace_id,)):
-            yield zlib.decompress(spans)
+            try:
+                yield zlib.decompress(spans)
+            except zlib.error as error:
+                raise StoreUnreadableError(f"spans of a stored run are damaged: {error}") from None
 
     def bodies(self, numbers: Sequence[int]) -> list[Row]:
         """Returns the explained verdicts with these numbers, in their order. Raises StoreUnreadableError."""
@@ -279,4 +282,7 @@ class RunsDatabase:
             return []
         places = ", ".join("?" * len(numbers))
         found = dict(self.read(f"SELECT id, body FROM bodies WHERE id IN ({places})", numbers))
-        return [unpacked(found[number]) for number in numbers if number in found]
+        try:
+            return [unpacked(found[number]) for number in numbers if number in found]
+        except (zlib.error, ValueError) as error:
+            raise StoreUnreadableError(f"a stored run is damaged: {error}") from None

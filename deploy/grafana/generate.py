@@ -3,6 +3,7 @@
     python deploy/grafana/generate.py [--output FOLDER]
 
 Writes ``tool-call-accuracy.json`` and ``collector-health.json``, by default into deploy/grafana/dashboards and the chart.
+The table of wrong runs reads evaluation events from Loki; its links, and those of series, lead to the console.
 Accuracy over hours uses the series recorded by deploy/prometheus/rules.yaml, all_option else the metrics of /metrics.
 """
 
@@ -16,11 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grafana_foundation_sdk.builders import dashboard, heatmap, prometheus, stat, table, timeseries
+from grafana_foundation_sdk.builders import dashboard, heatmap, loki, prometheus, stat, table, timeseries
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import (
     DashboardCursorSync,
     DataSourceRef,
+    DataTransformerConfig,
+    DynamicConfigValue,
     VariableOption,
     VariableRefresh,
 )
@@ -29,7 +32,21 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 HERE = Path(__file__).resolve().parent
 CHART_FILES = HERE.parent.parent / "helm" / "rightcall" / "files" / "dashboards"
 DATASOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
+LOGS = DataSourceRef(type_val="loki", uid="${logs}")
 WIDTH, HEIGHT = 24, 8
+
+CONSOLE = "http://127.0.0.1:13133"
+"""Where the console is unless `admin.endpoint` says otherwise; the chart puts `console.public_url` here."""
+RUNS = (
+    "${console}/console/runs?label=wrong&rule=${__field.labels.rule:percentencode}"
+    "&since=${__from:date:seconds}&until=${__to:date:seconds}"
+)
+WRONG = '{service_name=~".+"} | gen_ai_evaluation_score_label=~"fail|error" | rightcall_rule=~"$rule"'
+SHOWN = {
+    "rightcall.run.url": "Run", "gen_ai.agent.name": "Agent", "rightcall.rule": "Rule", "rightcall.route": "Route",
+    "gen_ai.evaluation.score.value": "Score", "gen_ai.evaluation.explanation": "Why",
+}  # fmt: skip
+"""Attributes of the events that are columns of the table. Loki replaces the dots in their names."""
 
 SELECTED = 'rule=~"$rule", route=~"$route", intent=~"$intent", scorer=~"$scorer"'
 COLLECTOR = 'job=~"$job", instance=~"$instance"'
@@ -65,6 +82,7 @@ class Panel:
     unit: str = "short"
     width: int = 12
     maximum: float | None = None
+    leads_to_runs: bool = False
 
 
 def rate(metric: str, by: str, matchers: str = COLLECTOR) -> str:
@@ -128,6 +146,7 @@ ACCURACY: Sequence[Panel] = (
         ],
         unit="percentunit",
         maximum=1,
+        leads_to_runs=True,
     ),
     Panel(
         "Upper bound of accuracy",
@@ -138,6 +157,7 @@ ACCURACY: Sequence[Panel] = (
         ],
         unit="percentunit",
         maximum=1,
+        leads_to_runs=True,
     ),
     Panel(
         "Accuracy by version",
@@ -516,6 +536,8 @@ def build_panel(panel: Panel) -> Any:
     built = KINDS[panel.kind]().title(panel.title).description(panel.description).unit(panel.unit)
     built = built.datasource(DATASOURCE).span(panel.width).height(HEIGHT if panel.kind != "stat" else HEIGHT // 2)
     built = built.min(0).no_value("0")
+    if panel.leads_to_runs:
+        built = built.data_links([dashboard.DashboardLink("Wrong runs in the console").url(RUNS).target_blank(True)])
     if panel.maximum is not None:
         built = built.max(panel.maximum)
     for index, query in enumerate(panel.queries):
@@ -528,6 +550,33 @@ def build_panel(panel: Panel) -> Any:
             target = target.format(PromQueryFormat.HEATMAP)
         built = built.with_target(target.exemplar(True) if query.exemplars else target)
     return built
+
+
+def wrong_runs(number: int) -> Any:
+    """Returns the table of recent wrong runs, from the events on them."""
+    query = loki.Dataquery().expr(WRONG).ref_id("A").max_lines(100).query_type("range").datasource(LOGS)
+    shown = {"Time": "Time", **{name.replace(".", "_"): title for name, title in SHOWN.items()}}
+    order = {"indexByName": {name: place for place, name in enumerate(shown)}, "renameByName": shown}
+    built = (
+        table.Panel()
+        .title("Recent wrong runs")
+        .id(number)
+        .datasource(LOGS)
+        .span(WIDTH)
+        .height(HEIGHT)
+        .with_target(query)
+    )
+    built = built.description(
+        "Events on runs that failed, from Loki: logs have to be exported to it. Links need `console.public_url`."
+    )
+    for transformation in (
+        DataTransformerConfig("extractFields", options={"source": "labels", "format": "json", "keepTime": True}),
+        DataTransformerConfig("filterFieldsByName", options={"include": {"names": list(shown)}}),
+        DataTransformerConfig("organize", options=order),
+    ):
+        built = built.with_transformation(transformation)
+    link = {"title": "Show the run in the console", "url": "${__value.raw}", "targetBlank": True}
+    return built.override_by_name("Run", [DynamicConfigValue("links", [link])])
 
 
 def variable(name: str, metric: str) -> dashboard.QueryVariable:
@@ -569,6 +618,13 @@ def build(
         built = built.with_variable(item)
     for number, panel in enumerate(panels, 1):
         built = built.with_panel(build_panel(panel).id(number))
+    if any(panel.leads_to_runs for panel in panels):
+        console = dashboard.TextBoxVariable("console").label("Console").default_value(CONSOLE)
+        built = built.with_variable(console).with_variable(
+            dashboard.DatasourceVariable("logs").type("loki").label("Logs")
+        )
+        built = built.with_panel(wrong_runs(len(panels) + 1))
+        built = built.link(dashboard.DashboardLink("Console").type("link").url("${console}/console").target_blank(True))
     plain = json.loads(JSONEncoder().encode(built.build()))
     plain["annotations"] = {"list": annotations}
     return json.dumps(_without_nulls(plain), indent=2, sort_keys=True) + "\n"

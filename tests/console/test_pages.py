@@ -46,7 +46,7 @@ def collector() -> Iterator[CollectorProcess]:
         given = json.dumps({"city": HOSTILE, "long": "x" * 100_000})
         weather = data.tool(2, 1, "get_weather", trace_id=WRONG, gen_ai__tool__call__arguments=given)
         send(process, weather, data.tool(3, 1, "delete_all", at=0.1, trace_id=WRONG), data.agent(1, trace_id=WRONG))
-        calls = [data.tool(number, 1, f"tool {number}", trace_id=HUGE) for number in range(2, 9_000)]
+        calls = [data.tool(number, 1, f"tool {number}", trace_id=HUGE) for number in range(2, 10_000)]
         send(process, *calls, data.agent(1, trace_id=HUGE))
         send(process, data.tool(2, 1, HOSTILE, trace_id=NASTY), data.agent(1, name="helper" + HOSTILE, trace_id=NASTY))
         wait_for(

@@ -56,7 +56,8 @@ def panel_expressions() -> Iterator[tuple[str, str]]:
         dashboard = json.loads(path.read_text("utf-8"))
         for panel in dashboard["panels"]:
             for target in panel["targets"]:
-                yield f"{path.stem}: {panel['title']}", target["expr"]
+                if panel["datasource"]["type"] == "prometheus":
+                    yield f"{path.stem}: {panel['title']}", target["expr"]
         for annotation in dashboard["annotations"]["list"]:
             yield f"{path.stem}: {annotation['name']}", annotation["expr"]
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import yaml
@@ -14,6 +15,8 @@ import yaml
 from collector import __version__
 from collector.config.model import load_config
 from collector.config.yaml_documents import rule_paths
+from collector.console.request import filter_of
+from collector.model import semconv
 from collector.scoring.rule_files import check_rules
 from tests.deploy.manifests import (
     assert_admitted,
@@ -212,6 +215,21 @@ def test_dashboards_are_provisioned_and_lead_to_traces() -> None:
     targets_of = [target for panel in accuracy["panels"] for target in panel["targets"]]
     assert any(target.get("exemplar") for target in targets_of)
     assert len({panel["id"] for panel in accuracy["panels"]}) == len(accuracy["panels"])
+
+
+def test_the_dashboard_shows_wrong_runs_from_attributes_that_events_have_and_leads_to_the_console() -> None:
+    accuracy = json.loads((DEPLOY / "grafana" / "dashboards" / "tool-call-accuracy.json").read_text("utf-8"))
+    table = next(panel for panel in accuracy["panels"] if panel["title"] == "Recent wrong runs")
+    sent = {name.replace(".", "_") for name in vars(semconv).values() if isinstance(name, str)}
+    assert set(re.findall(r"\| (\w+)=", table["targets"][0]["expr"])) <= sent
+    assert set(table["transformations"][1]["options"]["include"]["names"]) <= sent | {"Time"}
+    links = [link["url"] for panel in accuracy["panels"] for link in panel["fieldConfig"]["defaults"].get("links", [])]
+    assert links
+    for url in [*links, *(link["url"] for link in accuracy["links"])]:
+        assert url.startswith("${console}/console")
+        query = dict(parse_qsl(urlsplit(url).query))
+        filter_of({**query, **{name: "1" for name in ("since", "until") if name in query}}, 1.0)
+    assert {"console", "logs"} <= {variable["name"] for variable in accuracy["templating"]["list"]}
 
 
 def test_grafana_manages_the_same_alerts_as_prometheus() -> None:

@@ -251,6 +251,22 @@ def test_a_replica_that_leaves_hands_over_through_the_load_balancers() -> None:
     assert "lifecycle" not in pod_of(render())["spec"]["containers"][0], "alone, it has nobody to hand over to"
 
 
+def test_alerts_and_dashboards_lead_to_the_console_where_it_has_an_address() -> None:
+    values = str(CHART / "ci" / "monitoring-values.yaml")
+    items = render("--values", values, "--set", "config.console.public_url=https://rightcall.example/")
+    alerts = [
+        rule for group in one(items, "PrometheusRule")["spec"]["groups"] for rule in group["rules"] if "alert" in rule
+    ]
+    assert {alert["annotations"]["console_url"] for alert in alerts} == {
+        "https://rightcall.example/console{{ with $labels.rule }}/runs?label=wrong&rule={{ . | urlquery }}{{ end }}"
+    }
+    board = one(items, "ConfigMap", "agents-rightcall-dashboards")["data"]["tool-call-accuracy.json"]
+    assert "https://rightcall.example" in board
+    assert "127.0.0.1" not in board
+    without = one(render("--values", values), "PrometheusRule")["spec"]["groups"]
+    assert not any("console_url" in rule.get("annotations", {}) for group in without for rule in group["rules"])
+
+
 def test_the_operator_gets_our_rules(tmp_path: Path) -> None:
     items = render("--values", CHART / "ci" / "monitoring-values.yaml")
     spec = one(items, "PrometheusRule")["spec"]

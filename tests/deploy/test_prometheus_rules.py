@@ -83,6 +83,29 @@ def test_alerts_say_what_to_do(alert: dict[str, Any]) -> None:
     assert f"\n## {alert['alert']}\n" in runbook
 
 
+def test_alerts_lead_to_the_runs_of_their_rule_where_the_console_has_an_address(tmp_path: Path) -> None:
+    settings = load(PROMETHEUS / "objectives.yaml") | {"console": "https://rightcall.example/"}
+    (tmp_path / "objectives.yaml").write_text(yaml.safe_dump(settings))
+    must_run_python(GENERATE, "--objectives", tmp_path / "objectives.yaml", "--output", tmp_path)
+    (link,) = {alert["annotations"]["console_url"] for alert in rules_of(tmp_path / "prometheus" / "accuracy.yaml")}
+    # As Prometheus fills it in: a rule may have any name, and an alert on the whole collector has none.
+    found = {}
+    for name, shown in (("refund & more", "/runs?label=wrong&rule=refund+%26+more"), ("", "")):
+        alert = {"alert": "Low", "expr": "accuracy < 1", "annotations": {"console_url": link}}
+        (tmp_path / "low.yaml").write_text(yaml.safe_dump({"groups": [{"name": "low", "rules": [alert]}]}))
+        fired = {
+            "exp_labels": {"rule": name} if name else {},
+            "exp_annotations": {"console_url": f"https://rightcall.example/console{shown}"},
+        }
+        test = {
+            "input_series": [{"series": f'accuracy{{rule="{name}"}}', "values": "0"}],
+            "alert_rule_test": [{"eval_time": "0m", "alertname": "Low", "exp_alerts": [fired]}],
+        }
+        (tmp_path / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["low.yaml"], "tests": [test]}))
+        found[name] = run([program("promtool"), "test", "rules", tmp_path / "test.yaml"]).returncode
+    assert set(found.values()) == {0}, found
+
+
 def test_the_runbook_explains_no_alert_that_does_not_exist() -> None:
     sections = re.findall(r"^## (Rightcall\w+)$", (DEPLOY / "runbook.md").read_text("utf-8"), re.MULTILINE)
     assert sorted(sections) == sorted({alert["alert"] for alert in ALERTS})

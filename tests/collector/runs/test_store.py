@@ -19,7 +19,7 @@ from collector.results.redaction import Redaction
 from collector.runs import database as databases
 from collector.runs import queries
 from collector.runs import store as stores
-from collector.runs.database import NAME, RunsDatabase
+from collector.runs.database import NAME, RunsDatabase, StoreUnreadableError
 from collector.runs.queries import Counted, Filter, counted_by, of_trace, page_of, reasons
 from collector.runs.record import MAX_CALLS, MAX_COMPARED, MAX_SPANS, MAX_TEXT, Recorder, Submitted, bounded
 from collector.runs.sampling import RateSample
@@ -417,6 +417,47 @@ def test_a_damaged_store_is_begun_anew(tmp_path: Path, damage: str) -> None:
         connection.close()
     found = stored(verdicts(1), lambda store: len(page_of(store.database, Filter()).runs), **config)
     assert found == 1
+
+
+def test_a_store_that_is_damaged_while_it_is_open_is_begun_anew_and_no_verdict_is_lost_to_it(tmp_path: Path) -> None:
+    async def run() -> tuple[int, float]:
+        clock, telemetry = ManualClock(), Telemetry()
+        store = store_of(clock, telemetry, runs={"path": str(tmp_path)})
+        await store.start()
+        for verdict in verdicts(50, "fail", run={"user_input": "x" * 500}):
+            store.offer(verdict)
+        await until(lambda: store.database.read("SELECT count(*) FROM runs") == [(50,)])
+        store.database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = (tmp_path / NAME).stat().st_size
+        with (tmp_path / NAME).open("r+b") as file:
+            file.seek(4096)
+            file.write(b"\xff" * (size - 4096))
+        store.database._connection.execute("PRAGMA cache_size = 0")
+        clock.seconds += 10
+        for verdict in verdicts(20, "fail", first=60):
+            store.offer(verdict)
+        await store.stored()
+        kept = len(page_of(store.database, Filter()).runs)
+        store.database.close()
+        return kept, metric(telemetry, "not_writable")
+
+    assert asyncio.run(run()) == (20, 0.0)
+
+
+def test_a_damaged_run_is_told_as_such() -> None:
+    def look(store: RunStore) -> str:
+        store.database._connection.execute("UPDATE bodies SET body = x'00', spans = x'00'")
+        told = []
+        for ask in (
+            lambda: of_trace(store.database, numbered(0).hex()),
+            lambda: [*store.database.spans(numbered(0).hex())],
+        ):
+            with pytest.raises(StoreUnreadableError) as caught:
+                ask()
+            told.append(str(caught.value).partition(":")[0])
+        return " and ".join(told)
+
+    assert stored(verdicts(1), look) == "a stored run is damaged and spans of a stored run are damaged"
 
 
 def test_runs_survive_a_restart_and_only_their_owner_reads_them(tmp_path: Path) -> None:
