@@ -524,6 +524,7 @@ CONDITIONAL = {
     "runs_unscored": "a run without a verdict",
     "intents": "rules with intents",
     "unobserved_arguments": "a rule that constrains arguments",
+    "unoffered_tool_calls": "a call of a tool that was not offered",
     "verdict_revisions": "a late span that changes a verdict",
     "receiver_refused_spans": "a refused request",
     "accept_failures": "a process without file descriptors",
