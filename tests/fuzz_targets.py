@@ -87,7 +87,7 @@ def messages_of_models(data: bytes) -> None:
         messages.told_calls(value)
         messages.newest_tool_results(value)
         messages.result_status(value)
-        messages.newest_user_input(value)
+        user_input.newest_user_input(value)
         tool_definitions.tool_definitions([value])
         response.response_text(value)
         user_input.user_text(value)

@@ -131,7 +131,7 @@ def _read_agent(span: Span, values: Values, transcript: list[dict[str, Any]]) ->
     user_input = next(iter(values.get("user_input", values.get("input", ()))), None)
     genai_span = context_span_of(span, Role.AGENT, NAME, user_input, first_line(values.get("conversation", ())))
     genai_span.name = first_line(values.get("agent", ())) or first_line(values.get("name", ())) or name_of(span.name)
-    genai_span.output = [message for message in transcript if "tool_calls" in message] or None
+    genai_span.history = transcript or None
     return genai_span
 
 

@@ -54,6 +54,8 @@ _EVENT_OF_BEEAI: Final = re.compile(r"^(?:agent|tool)\..+\.(?:start|update|parti
 """Older instrumentors of BeeAI record each event of its emitter as a span: several of one call, under other names."""
 _AUTOMATIC_CALLS: Final = '"automatic_function_calling_history":['
 """In the output of google-genai, which calls tools and its model again until none is requested."""
+_HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
+"""In the output of Haystack's agent: its instrumentation writes the conversation as reprs of its messages."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 
 
@@ -132,6 +134,9 @@ def _read_chain(span: Span) -> GenAISpan:
     if _AGENT_CHAIN.search(span.name):
         genai_span = _read_context(span)
         genai_span.role = Role.AGENT
+        transcript = span.attributes.get(_OUTPUT)
+        if type(transcript) is str and _HAYSTACK_MESSAGE in transcript and len(transcript) <= MAX_TEXT:
+            genai_span.history = transcript
         return genai_span
     return IGNORED if span.parent_span_id else _read_context(span)
 

@@ -14,8 +14,9 @@ from typing import Any, Final, Literal
 
 from collector.model import semconv
 from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, Resource, Span
-from collector.payloads.messages import ToolResult, may_contain_tool_calls, newest_tool_results, newest_user_input
+from collector.payloads.messages import ToolResult, may_contain_tool_calls, newest_tool_results
 from collector.payloads.refusals import Refusal, find_refusal
+from collector.payloads.user_input import newest_user_input
 from collector.payloads.values import MAX_TEXT, name_of
 from scorers.trajectory import Status
 
@@ -93,7 +94,8 @@ class GenAISpan:
     tool_results: tuple[ToolResult, ...] | None = None
     """MODEL: the results in its input of the calls requested last, if any of them failed."""
     history: Any = None
-    """MODEL: its input, as received, if it may tell what became of earlier tool calls."""
+    """MODEL: its input, as received, if it may tell what became of earlier tool calls.
+    AGENT: the transcript of its run, if its span holds one."""
     has_output: bool = False
     """MODEL: its output was captured."""
     finish: Literal["", "tool_calls", "other"] = ""

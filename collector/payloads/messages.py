@@ -1,4 +1,4 @@
-"""Finds tool calls, failed tool results and user input in model messages of any provider or framework.
+"""Finds tool calls and failed tool results in model messages of any provider or framework.
 
 The formats differ in names, not in structure, so one traversal handles them all: OpenTelemetry parts, OpenAI chat and
 responses, Anthropic, Bedrock, Gemini, LangChain, Vercel AI SDK, Genkit. Every traversal is bounded.
@@ -13,6 +13,7 @@ from itertools import takewhile
 from typing import Any, Final, Literal, NamedTuple
 
 from collector.payloads.refusals import Refusal, find_refusal, refuses
+from collector.payloads.reprs import may_be_objects, parse_message
 from collector.payloads.values import MAX_TEXT, first_value, name_of, parse_any
 
 MAX_NODES: Final = 20_000
@@ -239,14 +240,15 @@ class ToldCall:
     """None if the input holds no result."""
 
 
-def told_calls(messages: object) -> list[ToldCall]:
+def told_calls(messages: object, unread: list[str] | None = None) -> list[ToldCall]:
     """Returns the tool calls in a model's input since the user's last message, in order, with what became of each.
 
     Bounded in nodes, depth and calls. A result without the id of a call belongs to the first one that has none yet, of the
-    tool that it names if it names one. A call that one message holds twice, in two formats, counts once.
+    tool that it names if it names one. A call that one message holds twice, in two formats, counts once. Messages that are
+    reprs and could not be parsed are added to ``unread``.
     """
     calls: list[ToldCall] = []
-    stack: list[tuple[object, bool, int]] = [(parse_any(messages), False, 0)]
+    stack: list[tuple[object, bool, int]] = [(messages, False, 0)]
     for _ in range(MAX_NODES):
         if not stack or len(calls) >= MAX_CALLS:
             break
@@ -268,12 +270,22 @@ def told_calls(messages: object) -> list[ToldCall]:
                     )
         elif isinstance(node, list) and depth < MAX_DEPTH:
             stack.extend((child, listed, depth + 1) for child in reversed(node) if _may_nest_exchange(child))
-        elif isinstance(node, str) and depth < MAX_DEPTH:
-            if _SMOLAGENTS_FAILURE.search(node):
-                _settle(calls, ToolResult(None, failed=True))
-            elif not isinstance(parsed := parse_any(node), str):
-                stack.append((parsed, listed, depth + 1))
+        elif isinstance(node, str) and depth < MAX_DEPTH and (parsed := _read_text(node, calls, unread)) is not None:
+            stack.append((parsed, listed, depth + 1))
     return calls
+
+
+def _read_text(text: str, calls: Sequence[ToldCall], unread: list[str] | None) -> object:
+    """Returns the messages that were encoded as ``text``, if it holds any and can be parsed."""
+    if _SMOLAGENTS_FAILURE.search(text):
+        _settle(calls, ToolResult(None, failed=True))
+        return None
+    parsed = parse_message(text)
+    if not isinstance(parsed, str):
+        return parsed
+    if unread is not None and may_be_objects(text):
+        unread.append(text)
+    return None
 
 
 def _add(calls: list[ToldCall], request: ToolCallPart, part: Mapping[Any, Any]) -> None:
@@ -304,7 +316,7 @@ def _add_shown(calls: list[ToldCall], request: ToolCallPart, part: Mapping[Any, 
 
 def _may_nest_exchange(value: object) -> bool:
     if type(value) is str:
-        return value[:1] in ("{", "[") or _SMOLAGENTS_FAILURE.search(value) is not None
+        return value[:1] in ("{", "[") or may_be_objects(value) or _SMOLAGENTS_FAILURE.search(value) is not None
     return isinstance(value, (Mapping, list))
 
 
@@ -314,6 +326,11 @@ def _settle(calls: Sequence[ToldCall], result: ToolResult) -> None:
     told = next((call for call in named or calls if call.status is None), None)
     if told is not None:
         told.status = result.status(told.name)
+
+
+_MODEL_MARKERS: Final = (
+    '"assistant"', '"AIMessage"', '"function_call"', "ASSISTANT: 'assistant'", "MessageRole.ASSISTANT",
+)  # fmt: skip
 
 
 def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
@@ -372,28 +389,3 @@ def _contains_results(message: Mapping[Any, Any]) -> bool:
     return isinstance(parts, list) and any(
         isinstance(part, Mapping) and _result_in(part) is not None for part in parts[:MAX_PARTS]
     )
-
-
-_USER_MARKERS: Final = ('"user"', '"human"', '"HumanMessage"', "USER: 'user'", "MessageRole.USER")
-_MODEL_MARKERS: Final = (
-    '"assistant"', '"AIMessage"', '"function_call"', "ASSISTANT: 'assistant'", "MessageRole.ASSISTANT",
-)  # fmt: skip
-_OTHER_MARKERS: Final = (
-    '"assistant"', '"AIMessage"', '"tool"', '"ToolMessage"', '"tool_result"', '"tool_call_response"', '"toolResult"',
-    '"function_call_output"', '"functionResponse"', '"function_response"', "ASSISTANT: 'assistant'", "TOOL: 'tool'",
-)  # fmt: skip
-
-
-def newest_user_input(messages: object) -> object | None:
-    """Returns ``messages`` if the newest is the user's, else None: a request that follows tool results keeps no input.
-
-    No text is parsed, and only the end of a long one is searched: a run needs the input of its first request alone.
-    """
-    if type(messages) is str:
-        tail = messages[-TAIL:] if len(messages) <= MAX_TEXT else ""
-        start = next((start for word in _USER_MARKERS if (start := tail.rfind(word)) >= 0), -1)
-        return None if start < 0 or any(tail.find(word, start) >= 0 for word in _OTHER_MARKERS) else messages
-    if isinstance(messages, list) and messages:
-        newest = messages[-1]
-        return messages if not isinstance(newest, Mapping) or newest.get("role", "user") in ("user", "human") else None
-    return messages or None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from collector.payloads.message_text import MessageText
-from collector.payloads.values import MAX_REPR, parse_repr
+from collector.payloads.messages import TAIL
+from collector.payloads.values import MAX_REPR, MAX_TEXT, parse_repr
 
 # Messages as Python reprs (Haystack, LlamaIndex, AutoGen): the speaker, and the first string literal that follows.
 _REPR_SPEAKER: Final = re.compile(r"\brole=<\w+\.[A-Z]+: '|_role=<\w+\.[A-Z]+: '|\bsource='[^']+' models_usage=")
@@ -59,3 +61,25 @@ def user_text(value: object) -> str | None:
     None if there is none, or if it is uncertain who wrote the text.
     """
     return _USER_TEXT.find(value)
+
+
+_USER_MARKERS: Final = ('"user"', '"human"', '"HumanMessage"', "USER: 'user'", "MessageRole.USER")
+_OTHER_MARKERS: Final = (
+    '"assistant"', '"AIMessage"', '"tool"', '"ToolMessage"', '"tool_result"', '"tool_call_response"', '"toolResult"',
+    '"function_call_output"', '"functionResponse"', '"function_response"', "ASSISTANT: 'assistant'", "TOOL: 'tool'",
+)  # fmt: skip
+
+
+def newest_user_input(messages: object) -> object | None:
+    """Returns ``messages`` if the newest is the user's, else None: a request that follows tool results keeps no input.
+
+    No text is parsed, and only the end of a long one is searched: a run needs the input of its first request alone.
+    """
+    if type(messages) is str:
+        tail = messages[-TAIL:] if len(messages) <= MAX_TEXT else ""
+        start = next((start for word in _USER_MARKERS if (start := tail.rfind(word)) >= 0), -1)
+        return None if start < 0 or any(tail.find(word, start) >= 0 for word in _OTHER_MARKERS) else messages
+    if isinstance(messages, list) and messages:
+        newest = messages[-1]
+        return messages if not isinstance(newest, Mapping) or newest.get("role", "user") in ("user", "human") else None
+    return messages or None

@@ -162,6 +162,16 @@ def limit_parsing(work: Callable[[], _R]) -> _R:
 
 def parse_repr(text: str) -> Any:
     """Returns the value of a Python literal, or None. Only literals are parsed: nothing is looked up, called or evaluated."""
+    return read_repr(text, literal_of)
+
+
+def literal_of(node: ast.expr) -> Any:
+    """Returns the value of the syntax tree of a literal. Raises ValueError for any other."""
+    return ast.literal_eval(node)
+
+
+def read_repr(text: str, value_of: Callable[[ast.expr], Any]) -> Any:
+    """Returns what ``value_of`` makes of the syntax tree of ``text``; None if it is none, or too large."""
     checkpoint()
     left = _left.get()
     if len(text) > MAX_REPR or (left is not None and left.reprs < len(text)):
@@ -173,7 +183,7 @@ def parse_repr(text: str) -> Any:
         left.reprs -= len(text)
     try:
         # The size was limited first: the whole text becomes a syntax tree before anything of it is known.
-        value = valid_unicode(ast.literal_eval(text))
+        value = valid_unicode(value_of(ast.parse(text.lstrip(" \t"), mode="eval").body))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
     return None if _is_too_deep(value, text) else value

@@ -23,6 +23,9 @@ def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
             events.setdefault(span.span_id, []).append(span)
         elif span.span_id:
             spans.setdefault(span.span_id, span)
+    for agent in [span for span in spans.values() if span.role is Role.AGENT and span.history is not None]:
+        memory = _memory_of_agent(agent)
+        spans[memory.span_id] = memory
     for span_id, of_span in events.items():
         # Log events have no id of their own: one that was sent again is recognised by its content. By its `repr`, since
         # structured bodies are not hashable.
@@ -61,3 +64,12 @@ def _model_of_event(event: GenAISpan, number: int) -> GenAISpan:
     model.parent_span_id = event.span_id
     model.span_id = event.span_id + number.to_bytes(4, "big")  # longer than a span's id, so no other span has it
     return model
+
+
+def _memory_of_agent(agent: GenAISpan) -> GenAISpan:
+    """Returns a model span for the transcript of a run in the agent's own span."""
+    memory = GenAISpan(
+        agent.span_id + b"memory", agent.span_id, agent.start_ns, agent.end_ns, Role.MODEL, agent.dialect, agent.resource
+    )  # fmt: skip
+    memory.history, memory.tracing, memory.scope = agent.history, "memory", agent.scope
+    return memory

@@ -61,6 +61,8 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         checkpoint()
         _doubt_pending(calls, run, models)
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or _has_unrecorded_calls(run, models, requested)
+        if any(model.tracing == "memory" for model in models):
+            run.has_unrecorded_calls |= told.is_partly_unread
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
     elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is Role.AGENT:
         calls += _calls_of_transcript(run, calls, run.anchor)

@@ -179,6 +179,7 @@ class ToldResults:
         self._statuses: dict[int, ResultStatus] | None = None
         self._places: dict[int, _Place] = {}
         self._unanswered: set[int] = set()
+        self._unread: list[str] = []
 
     def status(self, request: RequestedCall) -> ResultStatus | None:
         """Returns the status of a call's result in the first later input that holds it, None if none does."""
@@ -194,6 +195,12 @@ class ToldResults:
         """Whether a later input holds the call without a result, and goes on to the results of others: it never ran."""
         self._read()
         return id(request) in self._unanswered
+
+    @property
+    def is_partly_unread(self) -> bool:
+        """Whether the transcript of a run holds messages that could not be parsed."""
+        self._read()
+        return bool(self._unread)
 
     def unrequested(self) -> list[RequestedCall]:
         """Returns the calls with a result that no recorded output requested, and numbers the turns of all anew.
@@ -216,7 +223,9 @@ class ToldResults:
             self._statuses = {}
             for model in self._models:
                 if model.history is not None:
-                    self._compare(model, told_calls(model.history), self._statuses)
+                    # Where a transcript is all that tells of the calls, one that is read in part may lack some.
+                    unread = self._unread if model.tracing == "memory" else None
+                    self._compare(model, told_calls(model.history, unread), self._statuses)
         return self._statuses
 
     def _compare(self, model: GenAISpan, told: Sequence[ToldCall], statuses: dict[int, ResultStatus]) -> None:

@@ -6,7 +6,7 @@ _ALL = ("names", "arguments", "errors", "order")
 
 _NO_CALLS = "the instrumentation records neither tool spans nor tool calls in messages"
 _MESSAGES_APART = "arguments are only in messages of the runtime, each of which is a trace of its own"
-_REPR = "calls are only in the repr of Python objects, inside the output of the whole run: not read"
+_REPR = "calls are only in the repr of Python objects, in the output of the whole crew, above its agents: not read"
 _NO_ARGUMENTS = "no span and no message holds arguments"
 _NO_INPUT = "no span holds the user's text"
 _NO_INNER_AGENT = "the inner agent has no span that distinguishes it from a step"
@@ -54,8 +54,6 @@ LIMITS: dict[str, tuple[frozenset[str], str]] = {
             ("arguments", "steps", "user_input"),
             "content is not captured, nor turns",
         ),
-        ("py-haystack-oi-fail", _ALL, _REPR),
-        ("py-haystack-oi-multi", _ALL, _REPR),
         (
             "py-langchain-apart-openinference+official-fail",
             (*_ALL, "runs"),

@@ -270,3 +270,26 @@ def test_turns_and_results_of_automatic_calling_are_in_the_output_of_its_one_spa
         ("pay", {"amount": 4}, "error", 1),
     ]
     assert doubts(run) == []
+
+
+HAYSTACK_CALL = "ToolCall(tool_name='pay', arguments={'n': 1}, id='c1', extra=None)"
+HAYSTACK_RUN = [
+    "ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[TextContent(text='Pay.')], _name=None, _meta={})",
+    f"ChatMessage(_role=<ChatRole.ASSISTANT: 'assistant'>, _content=[{HAYSTACK_CALL}], _name=None, _meta={{}})",
+    f"ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[ToolCallResult(result='no', origin={HAYSTACK_CALL}, error=True)])",
+]
+
+
+def haystack_agent(messages: list[str]) -> Span:
+    return oi("CHAIN", "Agent.run", 2, 1, attributes={"output.value": json.dumps({"messages": messages})})
+
+
+def test_haystacks_agent_holds_its_calls_as_reprs_of_messages() -> None:
+    run = run_of(oi("CHAIN", "Pipeline.run", 1, lasting=100), haystack_agent(HAYSTACK_RUN))
+    (call,) = run.trajectory.calls
+    assert (call.name, call.id, call.arguments, call.status, doubts(run)) == ("pay", "c1", {"n": 1}, "error", [])
+
+
+def test_a_transcript_that_is_read_in_part_leaves_its_run_open() -> None:
+    run = run_of(oi("CHAIN", "Pipeline.run", 1, lasting=100), haystack_agent([*HAYSTACK_RUN, HAYSTACK_RUN[1][:-9]]))
+    assert (called(run), doubts(run)) == (["pay"], ["unrecorded_calls"])

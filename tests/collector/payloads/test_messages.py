@@ -18,10 +18,10 @@ from collector.payloads.messages import (
     ToolResult,
     may_contain_tool_calls,
     newest_tool_results,
-    newest_user_input,
     result_status,
     tool_call_parts,
 )
+from collector.payloads.user_input import newest_user_input
 from collector.payloads.values import MAX_TEXT
 from tests.strategies import json_values
 

@@ -1,0 +1,54 @@
+"""Parses reprs of message objects: `ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[ToolCallResult(...)])`.
+
+Bounded like all reprs (``values.parse_repr``), and never raises. Nothing is looked up, called or evaluated: a constructor
+becomes a mapping of its keywords, with the words that messages in JSON have for them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any, Final
+
+from collector.payloads.values import literal_of, parse_any, read_repr
+
+_OBJECTS: Final = "ChatMessage("
+"""How the repr of a message begins: Haystack's."""
+# A member of an enumeration, outside of strings: these are matched first, and kept.
+_MEMBER: Final = re.compile(
+    r"""(?P<kept>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|<[\w.]{1,128}: (?P<value>'[^'\\]{0,128}'|\d{1,9})>""", re.DOTALL
+)
+_TYPES: Final = {"ToolCall": "tool_call", "ToolCallResult": "tool_call_response"}
+_WORDS: Final = {"_role": "role", "_content": "content", "tool_name": "name", "error": "is_error"}
+
+
+def may_be_objects(text: str) -> bool:
+    """Whether ``text`` begins like the repr of a message."""
+    return text.startswith(_OBJECTS)
+
+
+def parse_message(text: str) -> Any:
+    """Returns what ``parse_any`` makes of ``text``, or the message that it is the repr of."""
+    parsed = parse_any(text)
+    if parsed is not text or not may_be_objects(text):
+        return parsed
+    value = read_repr(_MEMBER.sub(lambda match: match["kept"] or match["value"], text), _value_of)
+    return text if value is None else value
+
+
+def _value_of(node: ast.expr) -> Any:
+    """Returns the value of a syntax tree. Raises ValueError for anything but literals and constructors of objects."""
+    if isinstance(node, ast.Call):
+        if node.args or not isinstance(node.func, ast.Name):
+            raise ValueError("not the repr of a data class")
+        fields = {word.arg: _value_of(word.value) for word in node.keywords if word.arg is not None}
+        kind = _TYPES.get(node.func.id)
+        if kind is None and node.func.id != "ChatMessage":
+            return fields
+        renamed = {_WORDS.get(key, key): value for key, value in fields.items()}
+        return renamed if kind is None else {"type": kind, **renamed}
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_value_of(item) for item in node.elts]
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        return {literal_of(key): _value_of(value) for key, value in zip(node.keys, node.values, strict=True) if key}
+    return literal_of(node)
