@@ -28,7 +28,7 @@ from tests.waiting import let_others_run, until
 
 KINDS = [
     "OtlpGrpcReceiver", "OtlpHttpReceiver", "JudgeQueue", "OtlpExporter", "FileExporter", "DebugExporter", "Spool",
-    "EmbeddingQueue", "RunStore", "SelfTelemetry", "PrometheusExporter", "AdminServer",
+    "EmbeddingQueue", "RunStore", "DriftMonitor", "SelfTelemetry", "PrometheusExporter", "AdminServer",
 ]  # fmt: skip
 """Every kind of component, upstream first."""
 # One by one, then ever more: what a start waits for may be a thread, which takes as long on any loop.
