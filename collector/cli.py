@@ -29,6 +29,7 @@ from collector.commands import (
     run,
     schema,
     score,
+    watch,
     write_lines,
 )
 from collector.errors import RightcallError
@@ -74,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"rightcall {__version__}{_build()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    for command in (run, score, explain, init, check, diff, learn, compare, record, schema, demo):
+    for command in (run, score, explain, init, check, diff, watch, learn, compare, record, schema, demo):
         command.add(commands)
     return parser
 

@@ -239,6 +239,14 @@ def rule_paths(paths: Iterable[Path]) -> list[Path]:
     return list(found.values())
 
 
+def rule_versions(paths: Iterable[Path]) -> list[tuple[str, int, int]]:
+    """Returns path, modification time and size of each rule file; nothing where they cannot be read."""
+    try:
+        return [(str(path), (stat := path.stat()).st_mtime_ns, stat.st_size) for path in rule_paths(paths)]
+    except (ConfigError, OSError):
+        return []
+
+
 def _is_rule_file(inside: Path, path: Path) -> bool:
     """Hidden paths are skipped: a mounted ConfigMap has each file twice, once in a folder such as ``..2026_11_21``."""
     return (

@@ -7,10 +7,9 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from collector.config.model import Config
-from collector.config.yaml_documents import let_go, rule_paths
+from collector.config.yaml_documents import let_go, rule_paths, rule_versions
 from collector.errors import ConfigError
 from collector.scoring.rule_files import LoadedRules, load_rules
 from collector.telemetry.metrics import Telemetry
@@ -27,7 +26,7 @@ class RuleReload:
     def __init__(self, config: Config, telemetry: Telemetry, tracing: SelfTracing) -> None:
         self._config, self._telemetry, self._tracing = config, telemetry, tracing
         # Looked at before the files are read, so that a change in between is seen the next time.
-        self._versions = _versions(config.rules)
+        self._versions = rule_versions(config.rules)
         self._asked = asyncio.Event()
         self._rules: LoadedRules | None = None
 
@@ -51,7 +50,7 @@ class RuleReload:
                 await asyncio.wait_for(self._asked.wait(), _CHECK_INTERVAL)
             asked = self._asked.is_set()
             self._asked.clear()
-            versions = await asyncio.to_thread(_versions, self._config.rules)
+            versions = await asyncio.to_thread(rule_versions, self._config.rules)
             if asked or versions != self._versions:
                 # Kept for rules that are refused, too: a mistake is reported once, not every two seconds.
                 self._versions = versions
@@ -100,11 +99,3 @@ class _GiveWay:
 
 _WORK = 0.001  # seconds
 _PAUSE = 0.0001
-
-
-def _versions(paths: list[Path]) -> list[tuple[str, int, int]]:
-    """Path, modification time and size of each rule file; empty where they cannot be read."""
-    try:
-        return [(str(path), (stat := path.stat()).st_mtime_ns, stat.st_size) for path in rule_paths(paths)]
-    except (ConfigError, OSError):
-        return []
