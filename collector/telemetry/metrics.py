@@ -53,6 +53,7 @@ class Telemetry:
         ProcessCollector(registry=self.registry)
         self.table: list[MetricInfo] = []
         self._declare_verdicts(dimensions)
+        self._declare_drift()
         self._declare_receivers()
         self._declare_exporters()
         self._declare_storage()
@@ -116,6 +117,7 @@ class Telemetry:
             "intents", "Intents looked up in user messages, by what identified them (none: nothing did).", "by"
         )
 
+    def _declare_drift(self) -> None:
         self.path_drift = self._gauge(
             "path_drift",
             "1 while the paths of the runs differ from those of the days before, beyond chance; else 0.",
