@@ -26,6 +26,7 @@ from collector.commands import (
     init,
     learn,
     record,
+    rescore,
     run,
     schema,
     score,
@@ -75,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"rightcall {__version__}{_build()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    for command in (run, score, explain, init, check, diff, watch, learn, compare, record, schema, demo):
+    for command in (run, score, rescore, explain, init, check, diff, watch, learn, compare, record, schema, demo):
         command.add(commands)
     return parser
 

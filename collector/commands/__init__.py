@@ -6,7 +6,13 @@ A module has ``add``, which declares arguments and imports nothing heavy: the re
 from __future__ import annotations
 
 import argparse
-from typing import Any, TextIO
+import sys
+from collections.abc import Container, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from collector.scoring.rule_files import LoadedRules
 
 SUCCESS, FAILED, UNUSABLE = 0, 1, 2
 """Exit codes: success, a check failed, wrong usage or unreadable input."""
@@ -43,6 +49,30 @@ def write_lines(text: str, stream: TextIO) -> None:
     from scorers.quoting import printable  # noqa: PLC0415 - with it comes the whole package
 
     print("\n".join(map(printable, text.split("\n"))), file=stream)
+
+
+def load_rules(paths: Sequence[Path]) -> LoadedRules:
+    """Load rules to score recordings by, and tell what is hardly meant. Raises ConfigError."""
+    import logging  # noqa: PLC0415
+
+    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
+    from collector.scoring import rule_files  # noqa: PLC0415
+    from collector.service.log_config import RepeatLimit  # noqa: PLC0415
+
+    # Without a configured log Python writes warnings to stderr: one for each bad span of a large recording.
+    if logging.lastResort is not None:
+        logging.lastResort.addFilter(RepeatLimit())
+    rules = rule_files.load_rules(rule_paths(paths))
+    for remark in rules.remarks:
+        if remark.is_mistake:
+            write_lines(f"warning: {remark.text}", sys.stderr)
+    return rules
+
+
+def tell_judges(rules: LoadedRules, names: Container[str]) -> None:
+    """Tell which scorers of the named rules were left out, since they need a judge."""
+    for rule, scorer in rules.judges(names):
+        write_lines(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has", sys.stderr)
 
 
 def share(text: str, most: float = 1.0) -> float:

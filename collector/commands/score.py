@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, add_command, add_jobs, share, write_lines
+from collector.commands import FAILED, SUCCESS, add_command, add_jobs, load_rules, share, tell_judges, write_lines
 
 KINDS = ("fail", "forbidden", "error", "ambiguous", "incomplete", "no_rule")
 """What ``--fail-on`` takes: labels, runs with a call that their rule forbids, runs without a rule."""
@@ -58,9 +58,6 @@ def _kinds(text: str) -> tuple[str, ...]:
 
 
 def _score(options: argparse.Namespace) -> int:
-    import logging  # noqa: PLC0415
-
-    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
     from collector.offline import report  # noqa: PLC0415
     from collector.offline.gate import Gate, tally  # noqa: PLC0415
     from collector.offline.kept_rows import KeptRows  # noqa: PLC0415
@@ -68,18 +65,10 @@ def _score(options: argparse.Namespace) -> int:
     from collector.offline.score import rows_of  # noqa: PLC0415
     from collector.offline.scorer import Scorer  # noqa: PLC0415
     from collector.offline.stream import Evaluation  # noqa: PLC0415
-    from collector.scoring.rule_files import load_rules  # noqa: PLC0415
-    from collector.service.log_config import RepeatLimit  # noqa: PLC0415
     from collector.telemetry.blind_spots import blind_spots, sentences  # noqa: PLC0415
     from collector.telemetry.metrics import Telemetry  # noqa: PLC0415
 
-    # Without a configured log Python writes warnings to stderr: one for each bad span of a large recording.
-    if logging.lastResort is not None:
-        logging.lastResort.addFilter(RepeatLimit())
-    rules = load_rules(rule_paths(options.rules))
-    for remark in rules.remarks:
-        if remark.is_mistake:
-            write_lines(f"warning: {remark.text}", sys.stderr)
+    rules = load_rules(options.rules)
     telemetry = Telemetry()
     # Without rules nothing can be decided, so there --min-runs is about the runs that were found.
     gate = Gate(options.fail_on, options.min_runs, options.min_accuracy, options.fail_under, bool(options.rules))
@@ -91,8 +80,7 @@ def _score(options: argparse.Namespace) -> int:
         objections = gate.objections(tally(rows))
         sys.stdout.writelines(report.FORMATS[options.format](rows, objections))
         used = {row["rule"] for row in rows}
-    for rule, scorer in rules.judges(used):
-        write_lines(f"skipped: {scorer} of rule {rule} needs a judge, which only `rightcall run` has", sys.stderr)
+    tell_judges(rules, used)
     if options.verbose:
         write_lines("\n".join(sentences(blind_spots(telemetry))), sys.stderr)
     # On stderr, as the table and JSON lines have no place for them; a pipe still shows why the exit code is 1.

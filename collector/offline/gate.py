@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from collector.runs.rows import Row, is_of_run
 
+_UNDECIDED = ("incomplete", "ambiguous")
+
 
 @dataclass(frozen=True, slots=True)
 class Tally:
@@ -34,6 +36,23 @@ class Tally:
     def accuracy(self) -> float | None:
         """Passes among passes and fails; None where there are none."""
         return self.labels["pass"] / self.decided if self.decided else None
+
+    def __add__(self, other: Tally) -> Tally:
+        """Returns the figures of both, which have no run, trace or conversation in common."""
+        counted = self._counted + other._counted
+        total = (self.mean or 0.0) * self._counted + (other.mean or 0.0) * other._counted
+        return Tally(
+            self.runs + other.runs,
+            self.labels + other.labels,
+            self.unscored + other.unscored,
+            self.forbidden + other.forbidden,
+            total / counted if counted else None,
+            self.decided_runs + other.decided_runs,
+        )
+
+    @property
+    def _counted(self) -> int:
+        return self.labels.total() - sum(self.labels[label] for label in _UNDECIDED)
 
     def count(self, kind: str) -> int:
         """How many runs are of one kind of ``--fail-on``: a label, ``forbidden`` or ``no_rule``."""
@@ -67,7 +86,7 @@ def tally(rows: Iterable[Row]) -> Tally:
         labels[_label(row)] += 1
         forbidden += "forbidden" in row
         # Undecided runs have a value, that of the calls as recorded, which nobody vouches for.
-        if _label(row) not in ("incomplete", "ambiguous"):
+        if _label(row) not in _UNDECIDED:
             counted += 1
             # An error counts as 0: left out, a rule that always breaks would raise the mean.
             total += row["evaluations"][0]["value"] or 0.0

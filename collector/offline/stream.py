@@ -61,9 +61,10 @@ class Evaluation(Generic[Found]):
         """Yield what the digest makes of each part of each set of traces, and of its conversations. Raises InputError."""
         for path in paths:
             for files in trace_sets(path):
-                yield from self._of_set(files)
+                yield from self.of_set(files)
 
-    def _of_set(self, files: Sequence[Path]) -> Iterator[Found]:
+    def of_set(self, files: Sequence[Path]) -> Iterator[Found]:
+        """Yield the same of one set of traces. Raises InputError."""
         size = sum(file.stat().st_size for file in files)
         self._progress.begin("reading", size)
         requests = read_set(files, self._progress.add)

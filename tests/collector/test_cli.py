@@ -129,7 +129,7 @@ def test_unreadable_input_is_code_2(folder: Path, capsys: pytest.CaptureFixture[
     assert main(["score", str(folder / "none")]) == 2
 
 
-@pytest.mark.parametrize("command", ["score", "explain", "init", "check", "diff", "learn"])
+@pytest.mark.parametrize("command", ["score", "rescore", "explain", "init", "check", "diff", "learn"])
 def test_the_examples_of_the_help_work(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:

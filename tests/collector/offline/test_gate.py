@@ -36,6 +36,12 @@ def test_one_forbidden_call_in_twenty_runs_is_enough() -> None:
     assert objections(*[PASS] * 19, FORBIDDEN, fail_on=()) == []
 
 
+@pytest.mark.parametrize("size", range(len(OF_KIND) + 1))
+def test_figures_add_up(size: int) -> None:
+    rows = [*OF_KIND.values()]
+    assert tally(rows[:size]) + tally(rows[size:]) == tally(rows)
+
+
 @pytest.mark.parametrize("kind", OF_KIND)
 def test_each_kind_is_refused_where_it_is_asked_for_and_only_there(kind: str) -> None:
     rows = [PASS, OF_KIND[kind], OF_KIND[kind]]
