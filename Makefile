@@ -21,7 +21,7 @@ $(SETUP): requirements.lock pyproject.toml
 all: lint test ## Lint and test: what a change must pass
 
 test: $(SETUP) ## Run the tests
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: $(SETUP) ## Check style, formatting, types and import contracts
 	$(BIN)/ruff check .

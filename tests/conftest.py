@@ -25,6 +25,11 @@ settings.register_profile(
 )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes minutes, so that no core works on it when all others are done."""
+    items.sort(key=lambda item: item.path.name != "test_compiled.py")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
     """Escape what xdist cannot send: hostile text, with lone surrogates, gets into what is logged and asserted."""

@@ -37,7 +37,8 @@ JUDGED = {
     "scorers": ["trajectory", {"system": "mastra_llm", "sample_rate": 1}],
 }
 RULES = yaml.safe_load((DEPLOY / "config" / "rules.yaml").read_text("utf-8"))
-RULES = yaml.safe_dump(RULES | {"rules": [JUDGED, *RULES["rules"], CONVERSATIONS]})
+CONTRACTS = {"name": "contracts", "match": {"route": "/unknown"}, "shadow": True, "schema": "declared"}
+RULES = yaml.safe_dump(RULES | {"rules": [JUDGED, *RULES["rules"], CONVERSATIONS, CONTRACTS]})
 OBJECTIVES = {
     "objectives": [{"rule": "refund", "accuracy": 0.95}, {"accuracy": 0.9}],
     "accuracy": {"for": "3s", "keep_firing_for": "1s", "windows": [{"over": "12s", "recovery": "4s"}]},
@@ -123,6 +124,7 @@ def odd_traffic(collector: CollectorProcess, number: int) -> None:
     trace = bytes([number]) * 16
     talk: dict[str, Any] = {"gen_ai__conversation__id": f"c-{number}"}
     words = '[{"role": "user", "parts": [{"type": "text", "content": "I want my money back"}]}]'
+    talk["gen_ai__tool__definitions"] = '[{"name": "find"}]'
     request = data.traces(
         data.tool(2, 1, "search", trace_id=trace),
         data.agent(1, trace_id=trace, rightcall__route="/unknown", gen_ai__input__messages=words, **talk),
