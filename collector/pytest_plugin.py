@@ -85,11 +85,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
     labels = Counter(label for label, *_ in found)
     terminalreporter.section("agent runs")
-    terminalreporter.line(
-        f"{len(found)} runs: {', '.join(f'{number} {label}' for label, number in labels.most_common())}"
-    )
-    groups = Counter((label, rule, reasons) for label, rule, reasons, _ in found if label != "pass")
     # Under xdist, reports come in any order.
+    counted = sorted(labels.items(), key=lambda item: (-item[1], item[0]))
+    terminalreporter.line(f"{len(found)} runs: {', '.join(f'{number} {label}' for label, number in counted)}")
+    groups = Counter((label, rule, reasons) for label, rule, reasons, _ in found if label != "pass")
     for (label, rule, reasons), number in sorted(groups.items(), key=lambda group: (-group[1], group[0])):
         example = min(node for *key, node in found if tuple(key) == (label, rule, reasons))
         by = f" by {shorten(rule)}" if rule else ""

@@ -164,7 +164,7 @@ def test_the_plugin_in_a_project(pytester: pytest.Pytester, options: tuple[str, 
     result.stdout.fnmatch_lines([
         '*lookup.id: "7" does not match ^ord_',
         "*= agent runs =*",
-        "4 runs: 2 pass, 2 fail",
+        "4 runs: 2 fail, 2 pass",
         "1 fail by orders: missing refund (test_agent.py::test_recorded[[]shop-1-01010101-0000[]])",
         "1 fail by orders: wrong arguments lookup.id (test_agent.py::test_bad)",
     ])  # fmt: skip
