@@ -8,7 +8,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, UNUSABLE, InsteadOf, add_command, add_jobs, share, write_lines
+from collector.commands import (
+    FAILED,
+    SUCCESS,
+    UNUSABLE,
+    InsteadOf,
+    add_command,
+    add_jobs,
+    load_rules,
+    share,
+    write_lines,
+)
 
 WAIT = 3
 """Exit code: there are too few runs to decide."""
@@ -72,10 +82,8 @@ def _attribute(text: str) -> str:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
     from collector.offline import compare  # noqa: PLC0415
     from collector.offline.progress import Progress  # noqa: PLC0415
-    from collector.scoring.rule_files import load_rules  # noqa: PLC0415
 
     sides = (options.a, options.b)
     if options.prometheus:
@@ -84,7 +92,7 @@ def _compare(options: argparse.Namespace) -> int:
             return UNUSABLE
         a, b = (compare.query_counts(options.prometheus, options.by, side, options.window) for side in sides)
     else:
-        rules = load_rules(rule_paths(options.rules))
+        rules = load_rules(options.rules)
         with Progress(sys.stderr) as progress:
             a, b = compare.count_files(options.paths, rules, options.by, sides, jobs=options.jobs, progress=progress)
     criteria = compare.Criteria(options.tolerance, options.confidence, options.min_runs)

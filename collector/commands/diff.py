@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import FAILED, SUCCESS, add_command, add_jobs
+from collector.commands import FAILED, SUCCESS, add_command, add_jobs, load_rules
 
 
 def add(commands: Any) -> None:
@@ -26,13 +26,11 @@ def add(commands: Any) -> None:
 
 
 def _diff(options: argparse.Namespace) -> int:
-    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
     from collector.offline import diff_report  # noqa: PLC0415
     from collector.offline.diff import diff_files  # noqa: PLC0415
     from collector.offline.progress import Progress  # noqa: PLC0415
-    from collector.scoring.rule_files import load_rules  # noqa: PLC0415
 
-    before, after = (load_rules(rule_paths([path])) for path in (options.before, options.after))
+    before, after = (load_rules([path]) for path in (options.before, options.after))
     with Progress(sys.stderr) as progress:
         diff = diff_files(options.paths, before, after, jobs=options.jobs, progress=progress)
     sys.stdout.write(diff_report.FORMATS[options.format](diff))

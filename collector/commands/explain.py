@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from collector.commands import SUCCESS, UNUSABLE, InsteadOf, add_command, write_lines
+from collector.commands import SUCCESS, UNUSABLE, InsteadOf, add_command, load_rules, write_lines
 
 TOKEN = "RIGHTCALL_ADMIN_TOKEN"  # noqa: S105 - the name of a variable
 """The environment variable with the token of ``admin.auth``."""
@@ -34,10 +34,8 @@ def add(commands: Any) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
     from collector.offline.explain import explain, explain_stored  # noqa: PLC0415
     from collector.offline.score import score_files  # noqa: PLC0415
-    from collector.scoring.rule_files import load_rules  # noqa: PLC0415
 
     if mistake := _mistake(options):
         write_lines(f"rightcall explain: {mistake}", sys.stderr)
@@ -46,7 +44,7 @@ def _explain(options: argparse.Namespace) -> int:
         # The token comes from the environment: arguments are visible to all users of a machine.
         text = explain_stored(options.trace_id, options.collector, os.environ.get(TOKEN))
     else:
-        rules = load_rules(rule_paths(options.rules))
+        rules = load_rules(options.rules)
         text = explain(options.trace_id, score_files(options.paths, rules), rules)
     write_lines(text, sys.stdout)
     return SUCCESS
