@@ -127,7 +127,7 @@ def _serialize(signal: Signal, document: dict[str, Any]) -> bytes:
     try:
         _ids_to_base64(document)
         json_format.ParseDict(document, request, ignore_unknown_fields=True)
-    except (json_format.ParseError, ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (json_format.ParseError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise DecodeError(f"the body is not an OTLP JSON request: {error}") from None
     return request.SerializeToString()
 

@@ -55,11 +55,12 @@ def test_a_request_as_the_javascript_sdk_writes_it() -> None:
         ("[" * 100_000, "not JSON"),
         (json.dumps(request(traceId="xyz")), "not an OTLP JSON request"),
         (json.dumps(request(kind={"a": 1})), "not an OTLP JSON request"),
+        (json.dumps(request(kind=float("inf"))), "not an OTLP JSON request"),
         (json.dumps({"resourceSpans": {"a": 1}}), "not an OTLP JSON request"),
         ('{"resourceSpans":' + '[{"a":' * 400 + "1" + "}]" * 400 + "}", "not an OTLP JSON request"),
         (b"\xff\xfe", "not JSON"),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_a_body_that_is_not_otlp_is_refused(body: str | bytes, message: str) -> None:
     with pytest.raises(DecodeError, match=message):

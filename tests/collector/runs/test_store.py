@@ -77,6 +77,12 @@ def stored(offered: Iterable[Verdict], look: Callable[[RunStore], Any], **config
     return asyncio.run(run())
 
 
+def execute(store: RunStore, statement: str) -> None:
+    """Run a statement on the store's own connection, between what its thread does there."""
+    with store.database._lock:
+        store.database._connection.execute(statement).fetchall()
+
+
 def metric(telemetry: Telemetry, reason: str) -> float:
     return float(telemetry.child(telemetry.runs_not_stored, reason)._value.get())
 
@@ -427,12 +433,12 @@ def test_a_store_that_is_damaged_while_it_is_open_is_begun_anew_and_no_verdict_i
         for verdict in verdicts(50, "fail", run={"user_input": "x" * 500}):
             store.offer(verdict)
         await until(lambda: store.database.read("SELECT count(*) FROM runs") == [(50,)])
-        store.database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        execute(store, "PRAGMA wal_checkpoint(TRUNCATE)")
         size = (tmp_path / NAME).stat().st_size
         with (tmp_path / NAME).open("r+b") as file:
             file.seek(4096)
             file.write(b"\xff" * (size - 4096))
-        store.database._connection.execute("PRAGMA cache_size = 0")
+        execute(store, "PRAGMA cache_size = 0")
         clock.seconds += 10
         for verdict in verdicts(20, "fail", first=60):
             store.offer(verdict)
@@ -446,7 +452,7 @@ def test_a_store_that_is_damaged_while_it_is_open_is_begun_anew_and_no_verdict_i
 
 def test_a_damaged_run_is_told_as_such() -> None:
     def look(store: RunStore) -> str:
-        store.database._connection.execute("UPDATE bodies SET body = x'00', spans = x'00'")
+        execute(store, "UPDATE bodies SET body = x'00', spans = x'00'")
         told = []
         for ask in (
             lambda: of_trace(store.database, numbered(0).hex()),
@@ -472,7 +478,7 @@ def test_a_full_disk_is_counted_and_delays_nobody(tmp_path: Path) -> None:
         clock, telemetry = ManualClock(), Telemetry()
         store = store_of(clock, telemetry, runs={"path": str(tmp_path)})
         await store.start()
-        store.database._connection.execute("PRAGMA max_page_count = 20")
+        execute(store, "PRAGMA max_page_count = 20")
         for verdict in verdicts(150, "fail", run={"user_input": "x" * 2000}):
             store.offer(verdict)
         await until(lambda: metric(telemetry, "not_writable") > 0)
