@@ -31,7 +31,7 @@ def annotate(raw: bytes, attributes: Attributes) -> bytes:
     Appending a field to a protobuf message is concatenation, so the bytes of the span itself are unchanged.
     """
     # Senders may use our names, if only to forge a verdict. The search spares all other spans from being parsed.
-    if _OURS[0] in raw or _OURS[1] in raw:
+    if raw.find(_OURS[0]) >= 0 or raw.find(_OURS[1]) >= 0:  # `in` is slower: see `lazy`
         raw = _without(raw, frozenset(key.encode() for key, _ in attributes))
     return raw + _span_attributes(attributes)
 

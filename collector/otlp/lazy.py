@@ -148,7 +148,8 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
             trace_tag, trace_id, span_tag, span_id, parent_tag, parent_id = _unpack_ids(span)
             in_order = trace_tag == _TRACE_TAG and span_tag == _SPAN_TAG and parent_tag == _PARENT_TAG
             # SDKs that write flags end a span with a local parent in `_LOCAL_END`: one comparison, and it is done.
-            is_wanted = _MOST_COMMON in span or (
+            # `find` and not `in`, which first tries to take the marker as a number, at the price of an exception.
+            is_wanted = span.find(_MOST_COMMON) >= 0 or (
                 span[-3:] != _LOCAL_END
                 and (
                     span[-3] & 3 == 3  # further bits of the flags may be set
@@ -163,7 +164,7 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
         if not in_order:
             try:
                 trace_id, span_id, parent_id, is_remote = _parse_ids(span)
-                is_wanted = is_remote or _MOST_COMMON in span
+                is_wanted = is_remote or span.find(_MOST_COMMON) >= 0
             except ProtobufError:
                 wanted.append(index)
                 continue
