@@ -31,7 +31,7 @@ from scorers import CompiledRule, ToolCall, Trajectory, parse_rules
 from tests import otlp_data as data
 from tests.collector.verdicts import evaluation, run_of, verdict_of
 from tests.sinks import ManualClock
-from tests.waiting import until
+from tests.waiting import let_others_run, until
 
 
 def numbered(number: int) -> bytes:
@@ -395,7 +395,7 @@ def test_a_start_that_is_given_up_leaves_nothing_open(tmp_path: Path) -> None:
         with store.database._lock, sqlite3.connect(tmp_path / NAME) as busy:
             busy.execute("BEGIN EXCLUSIVE")  # opening waits for it, on its thread
             starting = asyncio.create_task(store.start())
-            await asyncio.sleep(0)
+            await let_others_run()
             starting.cancel()
             busy.rollback()
         busy.close()
