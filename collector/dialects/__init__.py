@@ -123,7 +123,7 @@ def read_span(span: Span) -> GenAISpan | None:
         if genai_span is None and not _is_marked(span):
             genai_span = IGNORED  # the word was in a URL or a text
     elif genai_span is not None and genai_span.lacks_arguments and span.is_whole and genai_span.dialect != generic.NAME:
-        generic.complete(genai_span, _unknown_attributes(span, genai_span))
+        generic.complete(genai_span, span, _unknown_attributes(span, genai_span))
     if not span.parent_span_id or semconv.HTTP_ROUTE in attributes or has_remote_parent(span):
         if genai_span is None or genai_span is IGNORED:
             genai_span = genai_span_of(span, Role.OTHER, "")

@@ -23,7 +23,10 @@ from collector.model.genai_span import (
 from collector.model.span import Span
 from collector.payloads.attribute_shapes import (
     Values,
+    arguments_one_by_one,
     first_line,
+    may_hold_arguments,
+    meaning_of,
     role_of_kind,
     says_failure,
     tool_in_span_name,
@@ -33,13 +36,16 @@ from collector.payloads.attribute_shapes import (
 )
 from collector.payloads.event_calls import transcript_of_events
 from collector.payloads.messages import tool_result
-from collector.payloads.tool_arguments import arguments_among
-from collector.payloads.values import name_of, parse_any
+from collector.payloads.tool_arguments import arguments_among, is_positional
+from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
 
 NAME: Final = "generic"
 
 _MAX_EVENTS: Final = 16
+_OTHER_EVENTS: Final = (semconv.EVENT_EXCEPTION, semconv.EVENT_CHOICE, semconv.EVENT_TOOL_MESSAGE)
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
+_NAMES: Final = ("tool_name", "toolName", "tool")
+"""Keys of a tool's name among the details of its call."""
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -79,6 +85,18 @@ def _with_events(span: Span) -> Mapping[str, Any]:
     return {**attributes, **span.attributes}
 
 
+def _inputs_in_events(span: Span) -> dict[str, Any]:
+    """Returns what the span's events may hold of a call's input: all that is no exception, no result and no message."""
+    found: dict[str, Any] = {}
+    for event in span.events[:_MAX_EVENTS]:
+        about = meaning_of(event.name)
+        if event.name not in _OTHER_EVENTS and about not in ("output", "failure"):
+            # In an event that is the input, each attribute is a part of it.
+            prefix = f"{event.name}." if about == "input" else ""
+            found.update((f"{prefix}{key}", value) for key, value in event.attributes.items())
+    return found
+
+
 def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
     """Reads a tool call. One without a name is a part of the call above it, or a call of which the name is unknown."""
     genai_span = genai_span_of(span, Role.TOOL, NAME)
@@ -88,10 +106,25 @@ def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
         or name_of(typed_tool_name(span.attributes))
         or first_line(values.get("name", ()))
     )
+    if genai_span.name is None:
+        genai_span.name = _name_in_metadata(span)
     if genai_span.name is None and tool_in_span_name(span.name) == (False, None):
         genai_span.name = name_of(span.name)
     _read_call(genai_span, span, values)
+    _mark_untold(genai_span, span.attributes, values)
     return genai_span
+
+
+def _name_in_metadata(span: Span) -> str | None:
+    """Returns the tool's name where a tracer gives the span a name of its own, and keeps the tool's with other details."""
+    for key, value in span.attributes.items():
+        if words_of(key).endswith("metadata") and isinstance(details := parse_any(value), Mapping):
+            name = first_name(details, _NAMES)
+            own = name_of(details.get("name"))  # a name of what, only the span's own tells
+            name = name or (own if own is not None and span.name.endswith(own) else None)
+            if name is not None and _ONE_NAME.fullmatch(name):
+                return name
+    return None
 
 
 def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
@@ -103,6 +136,7 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
     genai_span.name = name
     _read_call(genai_span, span, values)
     has_evidence = genai_span.call_id is not None or genai_span.arguments is not None
+    _mark_untold(genai_span, span.attributes, values)
     genai_span.tracing = "" if has_evidence and words_of(span.name) == words_of(name) else "guessed"
     return genai_span
 
@@ -110,12 +144,22 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
 def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
     genai_span.call_id = first_line(values.get("call_id", ()))
     genai_span.arguments = arguments_among(values.get("input", ()), genai_span.name)
+    if genai_span.arguments is None:
+        genai_span.arguments = arguments_one_by_one(span.attributes)
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
     result = tool_result(None, next(iter(values.get("output", ())), None))
     genai_span.refusal = genai_span.refusal or result.refusal
     if result.failed or says_failure(values):
         genai_span.status = "error"
+
+
+def _mark_untold(genai_span: GenAISpan, attributes: Mapping[str, Any], values: Values) -> None:
+    """Mark the arguments of a call as there and unreadable if something recorded may be them, and nothing tells."""
+    if genai_span.arguments is None and (
+        any(map(is_positional, values.get("input", ()))) or may_hold_arguments(attributes)
+    ):
+        genai_span.arguments = UNREADABLE
 
 
 def _read_turn(span: Span, values: Values, transcript: list[dict[str, Any]]) -> GenAISpan:
@@ -143,15 +187,22 @@ def _read_model(span: Span, values: Values) -> GenAISpan:
     return genai_span
 
 
-def complete(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
-    """Add to a tool call what ``attributes`` hold of it, which its own dialect does not know."""
+def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -> None:
+    """Add to a tool call what ``attributes`` hold of it, which its own dialect does not know, and the span's events."""
     values = values_by_meaning(attributes)
     genai_span.name = first_line(values.get("tool_name", ())) or genai_span.name
+    if span.events:
+        attributes = {**_inputs_in_events(span), **attributes}
+        values = values_by_meaning(attributes)
     arguments = arguments_among(values.get("input", ()), genai_span.name)
+    if arguments is None:
+        arguments = arguments_one_by_one(attributes)
     parsed = parse_any(arguments)
     # Where content is not captured, some tracers write an empty object.
     if isinstance(parsed, Mapping) and parsed:
         genai_span.arguments = arguments
+    else:
+        _mark_untold(genai_span, attributes, values)
 
 
 MARKERS: Final = (

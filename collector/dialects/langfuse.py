@@ -9,7 +9,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.values import name_of, parse_any
+from collector.payloads.values import first_name, name_of, parse_any
 
 NAME: Final = "langfuse"
 
@@ -44,7 +44,7 @@ def _text(span: Span, key: str) -> str | None:
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = genai_span_of(span, Role.TOOL, NAME)
-    genai_span.name = name_of(span.name)
+    genai_span.name = first_name(span.attributes, semconv.TOOL_NAMES) or name_of(span.name)
     genai_span.call_id = _text(span, _CALL_ID)
     genai_span.arguments = get(_INPUT)
     record = parse_any(get(_INPUT))
@@ -74,6 +74,8 @@ DIALECT: Final = Dialect(
     keys=(_TYPE,),
     read_span=read_span,
     markers=(b"langfuse.observation.type",),
-    attributes=frozenset({_INPUT, _OUTPUT, _LEVEL, _CALL_ID, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, semconv.ERROR_TYPE}),
+    attributes=frozenset({
+        _INPUT, _OUTPUT, _LEVEL, _CALL_ID, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
+    }),
     output_attributes=(_OUTPUT,),
-)
+)  # fmt: skip

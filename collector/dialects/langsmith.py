@@ -41,7 +41,7 @@ def read_span(span: Span) -> GenAISpan | None:
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = genai_span_of(span, Role.TOOL, NAME)
-    genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name)
+    genai_span.name = first_name(span.attributes, semconv.TOOL_NAMES) or name_of(span.name)
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = tool_arguments(get(_INPUT))
     genai_span.agent = name_of(get(_LANGCHAIN_AGENT))
@@ -68,7 +68,7 @@ DIALECT: Final = Dialect(
     keys=(_KIND,),
     read_span=read_span,
     attributes=frozenset({
-        _INPUT, _OUTPUT, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
+        _INPUT, _OUTPUT, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, *semconv.TOOL_NAMES, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.values import find_text, name_of, parse_any
+from collector.payloads.values import find_text, first_name, name_of, parse_any
 
 NAME: Final = "mlflow"
 
@@ -42,7 +42,7 @@ def _text(span: Span, key: str) -> str | None:
 
 def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
-    genai_span.name = _text(span, _FUNCTION) or name_of(span.name)
+    genai_span.name = first_name(span.attributes, semconv.TOOL_NAMES) or _text(span, _FUNCTION) or name_of(span.name)
     genai_span.call_id = _text(span, _CALL_ID)
     genai_span.arguments = span.attributes.get(_INPUT)
     genai_span.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
@@ -67,7 +67,7 @@ DIALECT: Final = Dialect(
     keys=(_TYPE,),
     read_span=read_span,
     markers=(b"mlflow.spanType",),
-    attributes=frozenset({_INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _METADATA, semconv.ERROR_TYPE}),
+    attributes=frozenset({_INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _METADATA, *semconv.TOOL_NAMES, semconv.ERROR_TYPE}),
     output_attributes=(_OUTPUT,),
     tool_definition_attributes=("mlflow.chat.tools",),
 )

@@ -15,8 +15,8 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.tool_arguments import is_schema, tool_arguments
-from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any
+from collector.payloads.tool_arguments import is_positional, is_schema, tool_arguments
+from collector.payloads.values import MAX_TEXT, UNREADABLE, find_text, first_name, name_of, parse_any
 
 NAME: Final = "openinference"
 
@@ -99,6 +99,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = tool_arguments(get(_INPUT), parameters)
     if genai_span.arguments is None and parameters is not None and not is_schema(parameters):
         genai_span.arguments = parse_any(parameters)
+    if genai_span.arguments is None and is_positional(get(_INPUT)):
+        genai_span.arguments = UNREADABLE
     genai_span.is_pending = (
         _INPUT in span.attributes and _OUTPUT not in span.attributes and genai_span.status != "error"
     )

@@ -41,7 +41,8 @@ _VALUE: Final = ".value"
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
 _STEPS: Final = frozenset({
     "create_agent", "embeddings", "execute_task", "handoff", "plan", "rerank", "retrieval", "speech", "task", "transcription",
-    "image_generation",
+    "image_generation", "create_memory", "create_memory_store", "delete_memory", "delete_memory_store", "read_memory",
+    "search_memory", "update_memory", "upsert_memory",
 })  # fmt: skip
 """Operations that are neither a call nor a request to a model."""
 _ROLE_OF_EVENT: Final = {

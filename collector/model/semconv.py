@@ -22,6 +22,7 @@ TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
 TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
 TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
 TOOL_NAME: Final = "gen_ai.tool.name"
+TOOL_NAMES: Final = (TOOL_NAME, "tool.name")  # also as OpenInference and tracers of one's own write it
 WORKFLOW_NAME: Final = "gen_ai.workflow.name"
 
 # --- gen_ai events: one per inference since 1.37, one per message before

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
-from collector.payloads.values import name_of
+from collector.payloads.values import name_of, parse_any, parse_json
 
 MAX_KEY: Final = 128
 """Longest key that is looked at, in characters."""
@@ -52,8 +52,8 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (rf"{_CALL}_(?:call_)?(?:results?|outputs?|response)", "output", 0),
     (r"results?|outputs?|output_value|return|return_value", "output", 1),
     (r"output_messages|completions?|response|response_(?:body|text|message)|output_text|choices", "output", 2),
-    (r"success|succeeded|is_success", "success", 0),
-    (r"is_error|has_error|failed|tool_error|error|error_message", "failure", 0),
+    (r"success|succeeded|is_success|(?:tool|call|result)_ok", "success", 0),
+    (r"is_error|has_error|failed|tool_error|error|error_message|tool_error_type", "failure", 0),
     (r"tool_status|call_status|result_status|execution_status", "status", 0),
     (r"agent_name", "agent", 0),
     (r"user_(?:input|prompt|message|query|text)|prompt|question|query", "user_input", 0),
@@ -90,6 +90,12 @@ def shape_of(key: str) -> Shape | None:
     return next((shape for pattern, shape in _SHAPES if pattern.search(words)), None)
 
 
+def meaning_of(name: str) -> Meaning | None:
+    """Returns what an event of this name is about; None if its words do not say."""
+    shape = shape_of(name)
+    return None if shape is None else shape.meaning
+
+
 def typed_tool_name(attributes: Mapping[str, Any]) -> object:
     """Returns the name of the entity that is a tool: ``entity.1.name`` beside ``entity.1.type``, which begins with it."""
     for key, value in attributes.items():
@@ -108,6 +114,73 @@ def values_by_meaning(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]
         if shape is not None:
             found.setdefault(shape.meaning, []).append((shape.rank, len(key), key, value))
     return {meaning: [item[3] for item in sorted(items, key=lambda item: item[:3])] for meaning, items in found.items()}
+
+
+# Objects that are about a call, and are not its input.
+_ABOUT: Final = re.compile(
+    r"(?:^|_)(?:meta|metadata|results?|outputs?|response|schema|definitions?|config|configuration|settings|options|usage"
+    r"|headers|context|resource|tags|labels|errors?|exception|baggage|user|cost|tokens|trace|state|history|messages|info"
+    r"|description|annotations|attributes|properties)(?:_|$)"
+)
+# `tool.args.city`, `mcp.request.argument.city`, and not `tool.args.count`.
+_ONE_OF_THEM: Final = re.compile(
+    rf"(?:^|_)(?:args?|arguments?|kwargs|{_CALL}_(?:call_)?(?:inputs?|params?|parameters?))_(?=[a-z])"
+    r"(?!(?:\w+_)?(?:count|keys|length|len|size|bytes|hash|digest|sha256|truncated|preview|type|schema|redacted|chars"
+    r"|tokens|captured|artifact_path)$)"
+)
+
+
+# `mcp.request.argument.city`: Sentry's instrumentations of MCP, and tracers of one's own.
+_EACH: Final = re.compile(r"(?:^|[._])(?:argument|arg|parameter|param)\.(\w[\w-]*)$")
+_SCALAR: Final = re.compile(r"-?\d|(?:true|false|null)$")
+
+
+class _Part(NamedTuple):
+    """What a key may be of a call's input."""
+
+    argument: str | None
+    """The name of the one argument that it holds."""
+    is_one: bool
+    """It holds one argument, or says something about all of them."""
+    is_about: bool
+    """It is about the call, and no part of its input."""
+
+
+@lru_cache(maxsize=4096)
+def _part_of(key: str) -> _Part:
+    if len(key) > MAX_KEY:
+        return _Part(None, False, True)
+    words, each, shape = words_of(key), _EACH.search(key), shape_of(key)
+    is_about = _ABOUT.search(words) is not None or (shape is not None and shape.meaning != "input")
+    return _Part(None if each is None else each[1], _ONE_OF_THEM.search(words) is not None, is_about)
+
+
+def arguments_one_by_one(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns the arguments that have an attribute each; None if there are none, or nothing tells text from numbers."""
+    found = {name: value for key, value in attributes.items() if (name := _part_of(key).argument) is not None}
+    texts = [value for value in found.values() if type(value) is str]
+    # Some write every value as JSON, which shows in the quotes around a text, others only what is no text.
+    are_json = any(text[:1] == '"' for text in texts)
+    if not are_json and any(_SCALAR.match(text) for text in texts):
+        return None
+    parse = _json_or_text if are_json else parse_any
+    return {name: parse(value) if type(value) is str else value for name, value in found.items()} or None
+
+
+def _json_or_text(text: str) -> Any:
+    return text if text != "null" and (value := parse_json(text)) is None else value
+
+
+def may_hold_arguments(attributes: Mapping[str, Any]) -> bool:
+    """Whether attributes that say nothing else may be a call's input: one argument each, or an object under any key."""
+    for key, value in attributes.items():
+        if value is None or value == "":
+            continue
+        is_object = value[:1] == "{" and value.strip() != "{}" if type(value) is str else isinstance(value, Mapping)
+        part = _part_of(key)
+        if part.is_one or (is_object and not part.is_about):
+            return True
+    return False
 
 
 _FAILED: Final = frozenset({"error", "failed", "failure", "exception"})

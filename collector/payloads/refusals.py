@@ -33,7 +33,7 @@ _UNNAMED: Final = re.compile(
         r"Received tool input did not match expected schema",  # LangChain JS
         r"Invalid input for tool ",  # Vercel AI SDK
         r"Multiple handoffs detected, ignoring this one",  # OpenAI Agents: only the first is followed
-        r"\b[Ii]nvalid arguments for tool\b",  # MCP SDKs
+        r"\b[Ii]nvalid (?:arguments|parameters) for tool\b",  # MCP SDKs, and hand-written agent loops
         # Strands and Google ADK for JS: Zod's issues
         r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",
     ))

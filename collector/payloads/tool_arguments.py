@@ -20,15 +20,18 @@ _WRAPPERS: Final = (
 )  # fmt: skip
 _ENVELOPE: Final = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 """Keys of a recorded Python call."""
-_CALL_KEYS: Final = ("arguments", "args", "input", "params")
+_CALL_KEYS: Final = ("arguments", "args", "input", "params", "parameters")
+_WHOLE_CALLS: Final = ({"name", "arguments"}, {"name", "description", "parameters"})  # MCP; VeADK
 _CALL_NAMES: Final = ("name", "toolName", "tool_name", "tool")
 _CALL_IDS: Final = ("id", "callId", "call_id", "toolCallId", "tool_call_id", "tool_use_id", "type", "method")
 _MAYBE_WRAPPED: Final = re.compile(
-    rf"\s*\[|\s*\{{\s*[\"'](?:{'|'.join(_WRAPPERS)}|properties|type|\$schema)[\"']\s*:"
-    r"|[\"'](?:kwargs|callId|arguments|args|properties)[\"']\s*:| object at 0x"
+    rf"\s*\[|\s*\{{\s*[\"'](?:{'|'.join(_WRAPPERS)}|messages|properties|type|\$schema)[\"']\s*:"
+    r"|[\"'](?:kwargs|callId|arguments|args|parameters|properties)[\"']\s*:| object at 0x"
 )
 _OBJECT: Final = re.compile(r"<[\w.<>\[\] ,]{1,200} object at 0x[0-9a-fA-F]{4,16}>")
 _LOOKED_AT: Final = 4_096
+_ROLES: Final = ("role", "type")
+"""Keys, one of which every message of a conversation has."""
 
 
 def tool_arguments(value: object, schema: object = None) -> object:
@@ -47,7 +50,7 @@ def tool_arguments(value: object, schema: object = None) -> object:
             break
         found = inner
     if isinstance(found, Mapping):
-        return None if _is_whole_schema(found) else _without_objects(found)
+        return None if _is_whole_schema(found) or _is_conversation(found) else _without_objects(found)
     return value if isinstance(found, str) else found
 
 
@@ -70,6 +73,14 @@ def arguments_among(inputs: Iterable[object], name: str | None = None) -> object
     return texts[0] if texts and not isinstance(texts[0], (bool, int, float)) else None
 
 
+def is_positional(value: object) -> bool:
+    """Whether ``value`` holds arguments that are given by position: which parameter is which, only a schema tells."""
+    parsed = parse_any(value)
+    if isinstance(parsed, Mapping) and parsed.keys() <= _ENVELOPE:
+        parsed = parse_any(parsed.get("args"))
+    return isinstance(parsed, (list, tuple)) and bool(parsed)
+
+
 def is_schema(value: object) -> bool:
     """Whether ``value`` describes parameters instead of holding them: a JSON Schema, its properties alone, or Zod's."""
     parsed = parse_any(value)
@@ -84,6 +95,14 @@ def _is_whole_schema(value: Mapping[Any, Any]) -> bool:
     if isinstance(value.get("properties"), Mapping) and value.get("type", "object") == "object":
         return True
     return "$schema" in value or (value.get("type") == "object" and isinstance(value.get("def"), Mapping))
+
+
+def _is_conversation(value: Mapping[Any, Any]) -> bool:
+    """Whether ``value`` is the conversation in which a tool was called, and no input of the tool."""
+    messages = value.get("messages") if len(value) == 1 else None
+    if not isinstance(messages, (list, tuple)) or not messages:
+        return False
+    return all(isinstance(message, Mapping) and any(key in message for key in _ROLES) for message in messages)
 
 
 def schema_names(schema: object) -> tuple[str, ...]:
@@ -118,7 +137,7 @@ def _unwrapped(value: Any, names: Sequence[str]) -> Any:
 def _inside_call(value: Mapping[Any, Any], names: Sequence[str]) -> Any:
     """Returns the arguments of a recorded request: an object with a tool's name, its arguments, and an id or a type."""
     # A name beside an input is not enough: a tool may take arguments of these names.
-    is_call = any(key in value for key in _CALL_IDS) or value.keys() == {"name", "arguments"}  # the latter: MCP's own
+    is_call = any(key in value for key in _CALL_IDS) or value.keys() in _WHOLE_CALLS
     if not is_call or first_name(value, _CALL_NAMES) is None or set(names) & value.keys():
         return value
     for key in _CALL_KEYS:

@@ -33,6 +33,8 @@ from scorers.trajectory import Status
 
 _CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicTool"})
 """LangChain's classes of tools, by which OpenLLMetry names the span of a tool that failed."""
+_TITLE: Final = re.compile(r"\S\s+\S")
+"""In the name of a span that says what a call does: no provider takes a tool of such a name."""
 _UNUSABLE: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -277,7 +279,7 @@ def _fill_in(call: DraftCall, inner_spans: Iterable[GenAISpan]) -> None:
     inner_status: Status = "unset"
     for inner in inner_spans:
         call.id = call.id or inner.call_id
-        if call.arguments is None:
+        if call.arguments is None and inner.arguments is not None:
             call.arguments, call.arguments_text = parse_arguments(inner.arguments)
         if inner.status != "unset" and call.status != "error":
             inner_status = inner.status
@@ -342,12 +344,20 @@ def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: 
 def _renamed(call: DraftCall, span: GenAISpan | None, requested: Sequence[RequestedCall]) -> RequestedCall | None:
     """Returns the request of a call whose span names the tool otherwise than the model did."""
     if call.name in _CLASSES:
-        fitting = [one for one in requested if _covers(call, one)]
-        return fitting[0] if len({one.name for one in fitting}) == 1 else None
+        covered = [one for one in requested if _covers(call, one)]
+        return covered[0] if len({one.name for one in covered}) == 1 else None
+    if _TITLE.search(call.name) is not None:
+        asked = next((one for one in requested if call.id is not None and one.id == call.id), None)
+        if asked is not None:
+            return asked
     names = [
         one for one in requested if _is_other_name(call.name, one.name, of_server=span is not None and is_mcp(span))
     ]
-    return next((one for agree in _AGREEMENTS for one in names if agree(call, one)), None)
+    fitting = next((one for agree in _AGREEMENTS for one in names if agree(call, one)), None)
+    if fitting is not None:
+        return fitting
+    # A tracer's own prefix (`eino.get_weather`), if the arguments agree as well.
+    return next((one for one in requested if call.name.endswith(f".{one.name}") and _covers(call, one)), None)
 
 
 def _is_other_name(name: str, asked: str, *, of_server: bool) -> bool:

@@ -220,3 +220,15 @@ def test_a_preview_is_the_arguments_if_nothing_was_cut_off(preview: str, argumen
     run = run_of(ROOT, span("tool:pay", 2, 1, 5, attributes={"tool.name": "pay", "tool.args_preview": preview}))
     assert run.trajectory.calls[0].arguments == arguments
     assert (run.trajectory.calls[0].arguments_text is not None) == (arguments is None)
+
+
+def test_a_span_with_a_name_of_the_tracer_has_its_tool_among_its_details() -> None:
+    kind, of = {"acme.span_attributes": '{"type": "tool"}'}, "acme.metadata"
+    assert read_tool(span("acme.pay", 2, 1, attributes={**kind, of: '{"name": "pay"}'}))[0] == "pay"
+    assert read_tool(span("acme.pay", 2, 1, attributes={**kind, of: '{"tool_name": "charge"}'}))[0] == "charge"
+    assert read_tool(span("acme.pay", 2, 1, attributes={**kind, of: '{"name": "Ada"}'}))[0] == "acme.pay"
+
+
+@pytest.mark.parametrize("flag", [{"tool.ok": False}, {"tool.error_type": "timeout"}])
+def test_a_flag_of_a_tool_says_that_it_failed(flag: dict[str, Any]) -> None:
+    assert read_tool(span("tool.pay", 2, 1, attributes={"tool.name": "pay", **flag}))[3] == "error"

@@ -88,3 +88,9 @@ def test_decorated_functions_nest() -> None:
 @pytest.mark.parametrize("kind", ["span", "event", "retriever", "chain", "embedding", "guardrail"])
 def test_other_observations_are_ignored(kind: str) -> None:
     assert dialects.read_span(lf(kind, "x", 2, 1)) is IGNORED
+
+
+@pytest.mark.parametrize("key", ["gen_ai.tool.name", "tool.name"])
+def test_an_attribute_names_the_tool_before_the_span_does(key: str) -> None:
+    attributes = {"langfuse.observation.type": "tool", key: "pay", "langfuse.observation.input": '{"n": 1}'}
+    assert read_tool(span("pay tool", 2, 1, attributes=attributes))[:3] == ("pay", None, {"n": 1})

@@ -69,3 +69,18 @@ def test_a_traced_function_at_the_root_names_the_run() -> None:
         ls("chain", "travel", 1, attributes={"gen_ai.prompt": '{"user_input": "hi"}'}), ls("tool", "get", 2, 1)
     )
     assert (run.agent, run.user_input, called(run)) == ("travel", "hi", ["get"])
+
+
+@pytest.mark.parametrize("key", ["gen_ai.tool.name", "tool.name"])
+def test_an_attribute_names_the_tool_before_the_span_does(key: str) -> None:
+    attributes = {"langsmith.span.kind": "tool", key: "pay", "gen_ai.prompt": '{"n": 1}'}
+    assert read_tool(span("pay tool", 2, 1, attributes=attributes))[:3] == ("pay", None, {"n": 1})
+
+
+def test_the_conversation_around_a_call_is_no_input_of_it() -> None:
+    attributes = {
+        "langsmith.span.kind": "tool",
+        "gen_ai.prompt": '{"messages": [{"role": "user", "content": "Pay!"}]}',
+        "langsmith.metadata.tool_arguments": '{"n": 1}',
+    }
+    assert read_tool(span("pay", 2, 1, attributes=attributes))[2] == {"n": 1}

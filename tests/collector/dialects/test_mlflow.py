@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
@@ -73,3 +75,9 @@ def test_a_decorated_agent() -> None:
 def test_steps_are_ignored() -> None:
     assert dialects.read_span(ml("CHAIN", "tools", 2, 1)) is IGNORED
     assert dialects.read_span(ml("RETRIEVER", "search", 2, 1)) is IGNORED
+
+
+@pytest.mark.parametrize("key", ["gen_ai.tool.name", "tool.name"])
+def test_an_attribute_names_the_tool_before_the_span_does(key: str) -> None:
+    attributes = {"mlflow.spanType": "TOOL", key: "pay", "mlflow.spanInputs": '{"n": 1}'}
+    assert read_tool(span("pay tool", 2, 1, attributes=attributes))[:3] == ("pay", None, {"n": 1})

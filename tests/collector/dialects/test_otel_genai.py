@@ -137,6 +137,7 @@ def test_an_agents_output_is_history() -> None:
         ("embeddings", IGNORED),
         ("retrieval", IGNORED),
         ("create_agent", IGNORED),
+        ("search_memory", IGNORED),
         ("plan", IGNORED),
         ("handoff", IGNORED),
         ("agent_step", None),

@@ -29,6 +29,7 @@ CONTEXT = "<workflows.context.context.Context object at 0x7fd7c3025550>"
         ({"input": json.dumps(PARIS)}, None),
         ({"arguments": {"input": PARIS}}, None),
         ({"callId": "c", "name": "get_weather", "args": PARIS}, None),
+        ({"name": "get_weather", "description": "", "parameters": PARIS}, None),
         ({"name": "get_weather", "arguments": PARIS}, None),
         ({"type": "tool_use", "name": "get_weather", "input": PARIS}, None),
         ({"kwargs": {"ctx": CONTEXT, **PARIS}, "args": []}, None),
@@ -57,7 +58,12 @@ def test_a_parameter_with_the_name_of_a_wrapper_stays() -> None:
     assert parse_arguments(tool_arguments(json.dumps({"input": PARIS}), schema))[0] == {"input": PARIS}
 
 
-@pytest.mark.parametrize("recorded", [SCHEMA, {"$schema": "x", **SCHEMA}, ZOD, {"args": ["a", "b", "c"], "kwargs": {}}])
+CONVERSATION = {"messages": [{"role": "user", "content": "Paris?"}, {"type": "ai", "content": ""}]}
+
+
+@pytest.mark.parametrize(
+    "recorded", [SCHEMA, {"$schema": "x", **SCHEMA}, ZOD, {"args": ["a", "b", "c"], "kwargs": {}}, CONVERSATION]
+)
 def test_what_cannot_be_told_is_unknown(recorded: Any) -> None:
     assert tool_arguments(json.dumps(recorded)) is None
 

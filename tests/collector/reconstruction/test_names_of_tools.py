@@ -81,3 +81,16 @@ def test_calls_that_spans_show_are_ordered_by_them_not_by_the_agents_own_span() 
     run = run_of(agent, tool_span("find", {}, 2, at=20, call_id="c1"), tool_span("pay", {}, 3, at=60, call_id="c2"))
     assert [(call.name, call.step) for call in run.trajectory.calls] == [("find", 0), ("pay", 1)]
     assert doubts(run) == []
+
+
+def test_a_title_is_no_name_where_the_model_asked_for_the_call_by_its_id() -> None:
+    request = model_span([("c1", "read", {"path": "a.py"})], 2, at=0)
+    run = run_of(agent_span(), request, tool_span("Read a.py", {"path": "./a.py"}, 3, at=20, call_id="c1"))
+    assert (called(run), doubts(run)) == (["read"], [])
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [({"q": 1}, ["search"]), ({"q": 2}, ["acme.search", "search"])])
+def test_a_tracers_prefix_is_no_part_of_a_name_where_the_arguments_agree(arguments: Any, expected: list[str]) -> None:
+    request = model_span([("c1", "search", {"q": 1})], 2, at=0)
+    run = run_of(agent_span(), request, tool_span("acme.search", arguments, 3, at=20, call_id=""))
+    assert sorted(call.name for call in run.trajectory.calls) == expected
