@@ -15,7 +15,7 @@ PURE = {
     "__future__", "ast", "bisect", "collections", "contextvars", "dataclasses", "difflib", "enum", "fractions",
     "functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re", "string", "sys", "typing",
     "unicodedata",
-    "pydantic", "pydantic_core", "rapidfuzz", "re2", "jsonschema", "referencing", "scorers",
+    "pydantic", "pydantic_core", "rapidfuzz", "re2", "jsonschema", "jsonschema_specifications", "referencing", "scorers",
 }  # fmt: skip
 """The packages that scorers may import: none does I/O, reads a clock or draws random numbers."""
 

@@ -10,6 +10,7 @@ from collector.payloads.flattened_attributes import unflatten
 from collector.payloads.tool_definitions import MAX_TOOLS, tool_definitions
 from collector.reconstruction.duplicates import is_prefixed
 from collector.reconstruction.reconstruct import Run
+from collector.resumable import checkpoint
 from scorers.judged.judge import ToolDefinition
 
 Schemas = Mapping[str, Mapping[str, Any] | None]
@@ -38,6 +39,7 @@ def declared_tools(run: Run) -> Schemas | None:
     if not schemas or len(lists) > MAX_LISTS:
         return None
     for name in {call.name for call in run.trajectory.calls} - schemas.keys():
+        checkpoint()
         of_server = [known for known in schemas if is_prefixed(known, name) or is_prefixed(name, known)]
         if len(of_server) == 1:
             schemas[name] = schemas[of_server[0]]

@@ -1,7 +1,7 @@
 """Whether the arguments of calls are what their tools declare: ``schema: declared`` of a rule.
 
-The schemas are part of what was recorded: hostile. They are compiled as those of rules are, up to a size, and what checking
-takes is spent as work.
+The schemas are part of what was recorded: hostile. They are compiled as those of rules are, up to a size; what compiling and
+checking takes is spent as work, once for each tool and once for each call.
 """
 
 from __future__ import annotations
@@ -12,16 +12,22 @@ from functools import lru_cache
 from typing import Any, Final
 
 from scorers.quoting import shorten
-from scorers.rules.json_schema import compile_schema
+from scorers.rules.json_schema import compile_schema, patterns_of
+from scorers.rules.regexes import compile_cost
 from scorers.score import Label, Outcome, Score
 from scorers.trajectory import ToolCall, Trajectory
-from scorers.work import Work
+from scorers.work import Work, WorkLimitError
 
 NAME: Final = "declared_schema"
 VERSION: Final = "1"
 MAX_SCHEMA: Final = 16_384
 """Characters of the schema of one tool, as JSON; by a longer one nothing is checked."""
-_COMPILE_COST: Final = 10  # for each character of a schema, whether it was compiled before or not
+MAX_REGEX_MEMORY: Final = 65_536
+"""Bytes that the engine may use for one expression of such a schema."""
+_CHARS_PER_UNIT: Final = 2  # of a schema that is too long to be compiled
+_SCHEMA_COST: Final = 500  # for each schema in a schema
+_SCHEMAS: Final = ("{", "true", "false")
+_TEXT_COST: Final = 3  # for each character
 _MAX_NAMED: Final = 3  # tools in an explanation
 _Check = Callable[[Any, Work], bool]
 
@@ -35,8 +41,11 @@ def score_declared(trajectory: Trajectory, work: Work) -> Score:
     """
     outcomes: list[Outcome] = []
     unchecked: list[int] = []
+    checks: dict[str, _Check | None] = {}
     for index, call in enumerate(trajectory.calls):
-        fits = _fits(call, trajectory.declared, work)
+        if call.name not in checks:
+            checks[call.name] = _check_of(call.name, trajectory.declared, work)
+        fits = _fits(call, checks[call.name], work)
         if fits is None:
             unchecked.append(index)
         outcomes.append("unscored" if fits is None else "matched" if fits else "wrong_arguments")
@@ -60,31 +69,49 @@ def is_final(_: Trajectory, score: Score) -> bool:
     return score.label == "fail"
 
 
-def _fits(call: ToolCall, declared: Mapping[str, Mapping[str, Any] | None] | None, work: Work) -> bool | None:
-    """Returns None if that cannot be told."""
-    if declared is None or call.name not in declared:
+def _check_of(name: str, declared: Mapping[str, Mapping[str, Any] | None] | None, work: Work) -> _Check | None:
+    """Returns None if the tool's schema is not known, or of no use."""
+    if declared is None or name not in declared:
         return None
-    schema = declared[call.name]
+    schema = declared[name]
     if schema is None:
-        return True  # it declares nothing
-    if call.arguments is None:
-        return None
+        return _declares_nothing
     try:
         text = json.dumps(schema, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
         return None
+    work.spend(len(text) // _CHARS_PER_UNIT, "schema")
     if len(text) > MAX_SCHEMA:
         return None
     # Spent also where it was compiled before: a label must not depend on the runs before this one.
-    work.spend(_COMPILE_COST * len(text), "schema")
-    check = _compiled(text)
-    return None if check is None else check(call.arguments, work)
+    work.spend(_TEXT_COST * len(text) + _SCHEMA_COST * sum(map(text.count, _SCHEMAS)), "schema")
+    try:
+        work.spend(sum(map(compile_cost, patterns_of(schema))), "pattern")
+    except RecursionError:
+        return None
+    return _compiled(text)
+
+
+def _fits(call: ToolCall, check: _Check | None, work: Work) -> bool | None:
+    """Returns None if that cannot be told."""
+    if check is None or (call.arguments is None and check is not _declares_nothing):
+        return None
+    try:
+        return check(call.arguments, work)
+    except WorkLimitError:
+        raise
+    except Exception:  # noqa: BLE001 - a reference to what is no schema: there is no list of what that may raise
+        return None
+
+
+def _declares_nothing(_: Any, __: Work) -> bool:
+    return True
 
 
 @lru_cache(maxsize=256)
 def _compiled(text: str) -> _Check | None:
     try:
-        return compile_schema(json.loads(text))
+        return compile_schema(json.loads(text), MAX_REGEX_MEMORY)
     except (ValueError, RecursionError):  # also where it uses what rules may not: it is not the agent's fault
         return None
 

@@ -1,7 +1,8 @@
 """JSON Schema as a matcher: local references only, and no regex that untrusted text could make slow.
 
 Some keywords take quadratic time, and some schemas exponential: each keyword that is applied spends work. ``uniqueItems`` is
-our own, since that of jsonschema compares each pair of items.
+our own, since that of jsonschema compares each pair of items. So is the metaschema, in one piece: by references among those of
+its vocabularies, each schema in a schema takes ten times as long to check.
 
 jsonschema and referencing are imported when the first rule needs them: they cost 0.1 s and several MB.
 """
@@ -10,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
-from scorers.rules.regexes import compile_regex, is_match, search_cost
+from scorers.rules.regexes import MAX_REGEX_MEMORY, compile_regex, is_match, search_cost
 from scorers.work import Work, hash_key
 
 _KEYWORD_COST: Final = 100
@@ -23,24 +26,24 @@ _LISTS: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 """Keywords that look each item up in a list of all others."""
 
 
-def compile_schema(schema: Mapping[str, Any]) -> Callable[[Any, Work], bool]:
+def compile_schema(schema: Mapping[str, Any], regex_memory: int = MAX_REGEX_MEMORY) -> Callable[[Any, Work], bool]:
     """Returns a predicate over JSON values (draft 2020-12 unless ``$schema`` names another).
 
     Raises ValueError for an invalid schema, for references that are remote or do not resolve, and for
     ``patternProperties``. A value too deep or too large to check is invalid.
     """
-    from jsonschema.exceptions import SchemaError  # noqa: PLC0415
+    from jsonschema.exceptions import SchemaError, best_match  # noqa: PLC0415
     from jsonschema.validators import Draft202012Validator, extend, validator_for  # noqa: PLC0415
     from referencing import Registry  # noqa: PLC0415
 
+    if not isinstance(schema.get("$schema", ""), str):
+        raise ValueError("$schema is not a string")
     draft = validator_for(schema, default=Draft202012Validator)
-    try:
-        draft.check_schema(dict(schema))
-    except SchemaError as error:
-        raise ValueError(f"not a JSON Schema: {error.message[:500]}") from None
+    if (error := best_match(islice(_metaschema(draft).iter_errors(dict(schema)), 1))) is not None:
+        raise ValueError(f"not a JSON Schema: {error.message[:500]}")
     # When the rule is loaded: jsonschema resolves a reference only when it meets it, in the middle of a run.
     _check_references(schema)
-    expressions = {text: compile_regex(text) for text in _values(schema, "pattern") if isinstance(text, str)}
+    expressions = {text: compile_regex(text, regex_memory) for text in patterns_of(schema)}
 
     def pattern(_: Any, text: str, value: Any, __: Any) -> Iterator[Any]:
         if isinstance(value, str):
@@ -66,6 +69,40 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[Any, Work], bool]:
             return False
 
     return valid
+
+
+def patterns_of(schema: Any) -> Iterator[str]:
+    """The regular expressions of a schema."""
+    return (text for text in _values(schema, "pattern") if isinstance(text, str))
+
+
+@lru_cache(maxsize=8)  # there are six drafts
+def _metaschema(draft: Any) -> Any:
+    """Returns what tells schemas of this draft, without references to other documents."""
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    whole: dict[str, Any] = draft.META_SCHEMA
+    if "allOf" not in whole:  # in one piece since it was written
+        return draft(whole)
+    properties, definitions = dict(whole["properties"]), dict[str, Any]()
+    for part in whole["allOf"]:
+        vocabulary: Any = REGISTRY.resolver(whole["$id"]).lookup(part["$ref"]).contents
+        properties |= vocabulary.get("properties", {})
+        definitions |= vocabulary.get("$defs", {})
+    return draft(_in_one({"type": whole["type"], "properties": properties, "$defs": definitions}))
+
+
+def _in_one(node: Any) -> Any:
+    if isinstance(node, Mapping):
+        # A property by this name, which is described by a schema, stays.
+        if any(isinstance(node.get(key), str) for key in _SELF):
+            return {"$ref": "#"}
+        return {key: _in_one(value) for key, value in node.items()}
+    return [_in_one(item) for item in node] if isinstance(node, list) else node
+
+
+_SELF: Final = frozenset({"$dynamicRef", "$recursiveRef"})
+"""How the vocabularies refer to the schema that they are part of."""
 
 
 _work: ContextVar[Work] = ContextVar("work")

@@ -12,14 +12,16 @@ MAX_REGEX_MEMORY = 1 << 20
 
 _SEARCH_COST: Final = 30
 _CHARS_PER_UNIT: Final = 32
+_COUNTED_COST: Final = 2_000
+_CLASS_COST: Final = 1_000  # a class of Unicode has hundreds of ranges
 
 
-def compile_regex(text: str) -> Any:
-    """Returns the compiled expression. Raises ValueError if RE2 does not support it."""
+def compile_regex(text: str, memory: int = MAX_REGEX_MEMORY) -> Any:
+    """Returns the compiled expression. Raises ValueError if RE2 does not support it, or needs more than ``memory`` bytes."""
     options = re2.Options()
     # RE2 writes to standard error by itself; the exception says the same.
     options.log_errors = False
-    options.max_mem = MAX_REGEX_MEMORY
+    options.max_mem = memory
     options.never_capture = True  # nobody asks for groups, and their search can take ten times as long
     try:
         return re2.compile(text, options)
@@ -54,6 +56,11 @@ def common_beginning(text: str) -> str:
 
 
 _MAX_BEGINNING: Final = 100
+
+
+def compile_cost(text: str) -> int:
+    """Returns the units of work of compiling an expression, within a memory of 64 KiB."""
+    return len(text) + _COUNTED_COST * text.count("{") + _CLASS_COST * (text.count(r"\p") + text.count(r"\P"))
 
 
 def search_cost(expression: Any, length: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -89,6 +90,50 @@ def test_a_schema_that_takes_too_much_work_is_an_error_and_the_rest_is_scored() 
         branching["$defs"][f"a{level}"] = {"allOf": [{"$ref": f"#/$defs/a{level - 1}"}] * 2}  # type: ignore[index]
     score = scored(GOOD, declared={"refund": branching})
     assert (score.label, score.details["error.type"]) == ("error", "WorkLimitError")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"allOf": [{}] * 4_000},
+        {"allOf": [True] * 2_500},
+        {"properties": {f"p{number}": {"pattern": f"a{{{number}}}b{{900}}"} for number in range(300)}},
+        {"pattern": r"\pL" * 4_000},
+    ],
+    ids=["schemas", "true", "counted", "classes"],
+)
+def test_a_schema_that_takes_too_long_to_compile_is_an_error(schema: dict[str, Any]) -> None:
+    began = time.process_time()
+    assert scored(GOOD, declared={"refund": schema}).label == "error"
+    assert time.process_time() - began < 0.2
+
+
+def test_a_schema_is_looked_at_once_however_often_its_tool_is_called() -> None:
+    assert scored(*[GOOD] * 60, declared={"refund": {**REFUND, "description": "x" * 1_000}}).label == "pass"
+    properties = {f"p{number}": {"type": "string", "description": "x" * 20} for number in range(4_000)}
+    began = time.process_time()
+    assert scored(*[GOOD] * 2_000, declared={"refund": {"properties": properties}}).label == "incomplete"
+    assert time.process_time() - began < 1.0
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$schema": ["https://json-schema.org/draft/2020-12/schema"]},
+        {"$schema": {}},
+        {"$schema": 7},
+        {"$ref": "#/const", "const": 5},
+        {"$ref": "#/enum", "enum": [5]},
+        {"$ref": "#/title/0", "title": "x"},
+        {"$ref": "#/x/0", "x": {"0": "y"}},
+        {"$ref": "#/allOf/" + "9" * 5_000, "allOf": [{}]},
+        {"pattern": "(a{1,900})" * 20},
+        {"minimum": "1"},
+    ],
+    ids=", ".join,
+)
+def test_a_schema_that_is_none_says_nothing_about_the_agent(schema: dict[str, Any]) -> None:
+    assert scored(GOOD, declared={"refund": schema}).label == "incomplete"
 
 
 @pytest.mark.parametrize(

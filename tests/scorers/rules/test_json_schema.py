@@ -48,6 +48,23 @@ def test_refused_schemas(schema: dict[str, Any], message: str) -> None:
         compile_schema(schema)
 
 
+@pytest.mark.parametrize("draft", ["04", "06", "07", "2019-09", "2020-12"])
+def test_a_schema_is_held_against_the_whole_metaschema_of_its_draft(draft: str) -> None:
+    dialect = f"http{'s' * draft.startswith('20')}://json-schema.org/draft{'/' * draft.startswith('20')}"
+    dialect += f"{draft}/schema" if draft.startswith("20") else f"-{draft}/schema#"
+    wrong: list[dict[str, Any]] = [
+        {"type": "strin"},
+        {"minLength": -1},
+        {"not": {"properties": {"a": {"required": 1}}}},
+    ]
+    for inner in [*wrong, {"allOf": []}]:
+        with pytest.raises(ValueError, match="not a JSON Schema"):
+            compile_schema({"$schema": dialect, "properties": {"x": {"items": inner}}})
+    good = {"$defs": {"a": {"type": "string"}}, "properties": {"x": {"items": {"$ref": "#/$defs/a"}}}}
+    check = compile_schema({"$schema": dialect, **good})
+    assert [check({"x": items}, Work()) for items in (["a"], [1])] == [True, False]
+
+
 def test_a_value_nested_too_deep_is_not_valid() -> None:
     deep: list[Any] = []
     for _ in range(20_000):
