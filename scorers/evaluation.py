@@ -344,7 +344,7 @@ def score_rule(rule: Rule, trajectory: Trajectory, *, embed: Embed | None = None
 def digest(rule: Rule) -> str:
     """Returns 12 hex digits of the hash of the rule's canonical form. They change whenever its meaning may have changed."""
     # Without defaults, so that a key added in a later version does not change the digest of rules that do not use it.
-    plain = rule.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"description"})
+    plain = rule.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"description", "objective"})
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     text += "".join(matcher.package for matcher in plugged_matchers(rule))  # another version may match otherwise
     return sha256(text.encode()).hexdigest()[:12]

@@ -27,6 +27,7 @@ class RuleRow(NamedTuple):
     share: Share | None
     change: Change | None
     series: Series
+    objective: float | None
 
 
 class Place(NamedTuple):
@@ -78,6 +79,7 @@ def _rules(
     context: Context, by_time: Mapping[tuple[Any, ...], Counted], before: Mapping[tuple[Any, ...], Counted], since: float,
     step: int,
 ) -> list[RuleRow]:  # fmt: skip
+    objectives = {compiled.rule.name: compiled.rule.objective for compiled in context.rules.set.rules}
     slots: dict[str, dict[int, Counted]] = defaultdict(dict)
     for (at, rule), counted in by_time.items():
         slots[rule][at] = counted
@@ -88,7 +90,7 @@ def _rules(
             counted = total_of(counted_at.values())
             now, earlier = accuracy(counted), accuracy(before.get((rule,), Counted()))
             chart = series(counted_at, since, context.request.now, step, 160, 36)
-            rows.append(RuleRow(rule, counted, now, change(earlier, now), chart))
+            rows.append(RuleRow(rule, counted, now, change(earlier, now), chart, objectives.get(rule)))
     return sorted(rows, key=lambda row: (-row.counted.failed, row.name))
 
 

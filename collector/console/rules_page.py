@@ -36,6 +36,7 @@ class RuleRow(NamedTuple):
     match: str
     digest: str
     pass_at: float
+    objective: float | None
     counted: Counted
     share: Share | None
     other_digests: Sequence[tuple[str, Counted, Share | None]]
@@ -61,8 +62,8 @@ def _row(compiled: CompiledRule, counted: Mapping[tuple[Any, ...], Counted]) -> 
     own = counted.get((rule.name, compiled.digest, int(rule.shadow)), Counted())
     others = [(key[1], found) for key, found in counted.items() if key[0] == rule.name and key[1] != compiled.digest]
     return RuleRow(
-        rule.name, rule.scope, rule.shadow, _match(compiled), compiled.digest, rule.pass_, own, accuracy(own),
-        [(digest, found, accuracy(found)) for digest, found in others],
+        rule.name, rule.scope, rule.shadow, _match(compiled), compiled.digest, rule.pass_, rule.objective, own,
+        accuracy(own), [(digest, found, accuracy(found)) for digest, found in others],
     )  # fmt: skip
 
 

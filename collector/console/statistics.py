@@ -21,6 +21,10 @@ class Share(NamedTuple):
         """Its bounds."""
         return Interval(self.low, self.high)
 
+    def against(self, objective: float) -> str:
+        """``above`` or ``below`` an objective where the interval leaves no other reading, else ``around``."""
+        return "above" if self.low >= objective else "below" if self.high < objective else "around"
+
 
 class Change(NamedTuple):
     """A difference between two shares with its interval."""

@@ -82,6 +82,11 @@ class RuleReload:
         self._telemetry.rules_info.clear()
         for file, digest in rules.files:
             self._telemetry.rules_info.labels(printable(file), digest).set(1)
+        self._telemetry.rule_objective_ratio.clear()
+        for rule in (compiled.rule for compiled in rules.set.rules):
+            if rule.objective is not None:
+                labels = map(printable, (rule.name, rule.scorers[0].name or rule.scorers[0].system))
+                self._telemetry.rule_objective_ratio.labels(*labels).set(rule.objective)
         return rules
 
 

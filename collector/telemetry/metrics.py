@@ -265,6 +265,12 @@ class Telemetry:
             "label_overflow", "Label values, or combinations of them (route_intent), replaced by __other__.", "label"
         )
         self.rules_info = self._gauge("rules_info", "Rule files in use; always 1.", "file", "digest")
+        self.rule_objective_ratio = self._gauge(
+            "rule_objective_ratio",
+            "The `objective` of each rule that has one, for its primary scorer.",
+            "rule",
+            "scorer",
+        )
         self.rules_reload_failures = self._counter(
             "rules_reload_failures", "Rule files refused at a reload; the previous rules stay in use."
         )

@@ -501,6 +501,14 @@ HEALTH: Sequence[Panel] = (
         kind="table",
         width=8,
     ),
+    Panel(
+        "Objectives of rules",
+        "The `objective` of each rule that has one.",
+        [Query(f"max by (rule, scorer) (rightcall_rule_objective_ratio{{{COLLECTOR}}})")],
+        kind="table",
+        unit="percentunit",
+        width=8,
+    ),
     counter_panel(
         "process_cpu_seconds_total",
         "instance",

@@ -162,9 +162,9 @@ def drop_z(settings: Objectives) -> list[Rule]:
 
 
 def objective_ratio(settings: Objectives) -> str:
-    """The objective of every recently evaluated rule and scorer; the first matching entry applies."""
+    """The objective of every recently evaluated rule and scorer: that of its rule file, else that of the first entry."""
     longest = max(settings.budget["windows"], key=seconds)
-    base, parts = recorded("rule", "evaluations", longest), []
+    base, parts = recorded("rule", "evaluations", longest), ["max by (rule, scorer) (rightcall_rule_objective_ratio)"]
     for entry in settings.objectives:
         keys = ", ".join(f'{key}=~"{entry[key]}"' for key in ("rule", "scorer") if key in entry)
         value = "NaN" if entry["accuracy"] is None else entry["accuracy"]

@@ -269,6 +269,9 @@ class ScorerRef(BaseModel):
 class Rule(Strict):
     """What runs of one kind must look like. ``pass`` is the lowest value that passes; the first scorer is primary.
 
+    ``objective`` is the share of the runs that are to pass, such as 0.95. It changes no verdict: the console and alerts compare
+    the accuracy with it.
+
     A shadow rule is scored in addition to the rule in force and never replaces it. ``schema: declared`` adds the evaluation
     ``declared_schema``: whether the arguments of all calls fit the schemas that the tool definitions in the trace declare.
     """
@@ -284,6 +287,7 @@ class Rule(Strict):
         default_factory=lambda: [ScorerRef(system="trajectory")], min_length=1, max_length=50
     )
     pass_: Share = Field(1.0, alias="pass")
+    objective: Annotated[float, Field(strict=True, gt=0.0, lt=1.0)] | None = None
     shadow: StrictBool = False
     schema_: Literal["declared"] | None = Field(None, alias="schema")
 

@@ -35,6 +35,7 @@ RULES = [
     Mistake("two rules of one name", "rules:\n  - {name: x, match: {agent: a}}\n  - {name: x, match: {agent: b}}\n", ":3", "line 2"),
     Mistake("a rule that matches nothing in particular", "rules:\n  - name: x\n    expect: {tool: a}\n", ":2", "match: {}"),
     Mistake("a rule after one for every run", "rules:\n  - {name: x, match: {}}\n  - {name: y, match: {agent: a}}\n", ":3", "move it down"),
+    Mistake("an objective in percent", "rules:\n  - name: x\n    match: {}\n    objective: 95\n", ":4", "less than 1"),
     Mistake("an empty file", "\n", "rules.yaml", "no rules"),
     Mistake("a map instead of a list", "rules: {name: x}\n", ":1", "must be a list"),
     Mistake("a list at the top", "- name: x\n", ":1", "the keys rules"),

@@ -553,6 +553,7 @@ CONDITIONAL = {
     "runs_not_stored": "a store of runs that is full or cannot be written",
     "label_overflow": "more label values than allowed",
     "rules_info": "set by the service when it loads rules",
+    "rule_objective_ratio": "a rule with an objective",
     "rules_reload_failures": "a rule file that cannot be reloaded",
 }
 

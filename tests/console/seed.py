@@ -25,7 +25,9 @@ rules:
       sequence: [{tool: lookup_order, arguments: {order_id: {regex: "^ord_"}}}, check_policy, refund_card]
       forbid: ["delete_*"]
     pass: 0.9
-  - {name: booking, match: {agent: travel}, expect: {sequence: [search_flights, book_flight, send_email]}, pass: 0.9}
+    objective: 0.95
+  - {name: booking, match: {agent: travel}, expect: {sequence: [search_flights, book_flight, send_email]}, pass: 0.9,
+     objective: 0.8}
 """
 WORSE = "2.4.0"
 """The version whose support agent looks orders up by number."""

@@ -69,6 +69,19 @@ def test_which_agent_got_worse_since_the_release_in_which_step_show_me_one(page:
     assert time.monotonic() - began < 60
 
 
+def test_the_accuracy_of_each_rule_is_seen_against_its_objective(page: Any) -> None:
+    for path in ("/console?range=24h", "/console/rules?range=24h"):
+        page.goto(path)
+        rules = page.get_by_role("region", name="Rules").locator("tbody tr")
+        refund, booking = (
+            rules.filter(has=page.get_by_role("link", name=name)).first for name in ("refund", "booking")
+        )
+        assert refund.locator(".objective").inner_text() == "▼ below"
+        assert "95.0 %" in " ".join(refund.inner_text().split())
+        assert booking.locator(".objective").inner_text() == "▲ above"
+        assert page.locator(".meter .goal").count() == 2
+
+
 def test_a_run_that_is_stored_appears_by_itself(process: CollectorProcess, page: Any) -> None:
     page.goto("/console/runs")
     trace = b"\x5a" * 16

@@ -193,6 +193,7 @@ def test_digests_tell_rules_apart_and_nothing_else() -> None:
         changed(expect={"sequence": ["a"]}),
         changed(expect={"sequence": [{"tool": "a"}]}, scope="run", shadow=False),
         changed(expect={"sequence": ["a"]}, description="what it is for", **{"pass": 1}),
+        changed(expect={"sequence": ["a"]}, objective=0.95),
     }
     different = [
         changed(expect={"sequence": ["b"]}),

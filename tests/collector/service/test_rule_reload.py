@@ -58,6 +58,31 @@ def test_rules_are_loaded_when_asked(watching: Watching) -> None:
     watching.run(scenario)
 
 
+def test_the_objectives_in_metrics_are_those_in_force(watching: Watching) -> None:
+    def objectives() -> dict[tuple[str, str], float]:
+        (metric,) = [
+            one for one in watching.telemetry.registry.collect() if one.name == "rightcall_rule_objective_ratio"
+        ]
+        return {(one.labels["rule"], one.labels["scorer"]): one.value for one in metric.samples}
+
+    with_objective = (
+        "rules: [{{name: a, match: {{}}, objective: {}, scorers: [evalite, trajectory], expect: {{sequence: [b]}}}}]"
+    )
+
+    async def scenario() -> None:
+        watching.file.write_text(with_objective.format(0.9))
+        watching.rules.ask()
+        await until(lambda: objectives() == {("a", "evalite"): 0.9})
+        watching.file.write_text(with_objective.format(0.95))
+        watching.rules.ask()
+        await until(lambda: objectives() == {("a", "evalite"): 0.95})
+        watching.file.write_text(RULES.format(name="second"))
+        watching.rules.ask()
+        await until(lambda: objectives() == {})
+
+    watching.run(scenario)
+
+
 def test_many_questions_at_once_are_one(watching: Watching) -> None:
     async def scenario() -> None:
         for _ in range(1000):

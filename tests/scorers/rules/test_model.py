@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from scorers import RuleFile, parse_rules
+from scorers import RuleError, RuleFile, parse_rules
 from scorers.rules.model import Expect, OneOf, Repeat, Rule, RuleTestCall, ScorerRef, Sequence, Tool
 from tests.scorers.examples import refund_file
 
@@ -34,6 +34,13 @@ def test_defaults() -> None:
     assert rule.match.model_dump(exclude_defaults=True) == {}
     assert (rule.pass_, rule.scope, rule.expect, rule.constraints) == (1.0, "run", None, [])
     assert [ref.system for ref in rule.scorers] == ["trajectory"]
+
+
+@pytest.mark.parametrize("objective", [0, 1, 1.0, 95, "0.95", True, float("nan")])
+def test_an_objective_that_can_never_or_only_just_be_kept_is_refused(objective: Any) -> None:
+    assert one_rule(objective=0.95).objective == 0.95
+    with pytest.raises(RuleError, match="objective"):
+        one_rule(objective=objective)
 
 
 @pytest.mark.parametrize(
