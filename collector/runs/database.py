@@ -24,6 +24,7 @@ from collector.runs.tables import (
     PUT_RUN,
     TABLES,
     Stored,
+    compressed,
     hash_of,
     packed,
     series_columns,
@@ -149,21 +150,20 @@ class RunsDatabase:
             for one in made:
                 columns = one.columns(self._number("kinds", one.kind))
                 (number,) = self._connection.execute(PUT_RUN, columns).fetchone()
-                self._connection.execute(
-                    "INSERT OR REPLACE INTO bodies VALUES (?, ?, ?)", (number, one.body, one.spans)
-                )
+                spans = self._with_earlier(number, one) if one.is_revised else one.spans
+                self._connection.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?, ?)", (number, one.body, spans))
             for series, count in counts.items():
                 added = (self._number("series", series_columns(series)), minute, _MINUTE, count)
                 self._connection.execute(ADD_COUNT, added)
 
     def _with_earlier(self, number: int, one: Stored) -> bytes:
-        """Returns the spans of a verdict; before those of a revised one, which are late ones, go those that it had."""
+        """Returns the spans of a revised verdict, which are the late ones, after those that it had."""
         found = self._connection.execute("SELECT spans FROM bodies WHERE id = ?", (number,)).fetchone()
-        if not one.is_revised or found is None:
+        if found is None:
             return one.spans
         # Two requests one after the other are one request, as protobuf has it.
         spans = zlib.decompress(found[0]) + zlib.decompress(one.spans)
-        return zlib.compress(spans, 1) if len(spans) <= _MAX_SPANS else one.spans
+        return compressed(spans) if len(spans) <= _MAX_SPANS else one.spans
 
     def add_evaluation(self, key: tuple[str, str, str, bool], evaluation: Row) -> None:
         """Add an evaluation to the stored verdict with this trace, span, scope and shadow, if there is one."""

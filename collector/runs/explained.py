@@ -21,8 +21,11 @@ def explained(verdict: Verdict, rules: Sequence[CompiledRule], *, values: bool =
     run, difference = verdict.run, verdict.difference()
     rule = verdict.compiled_rule.rule if verdict.compiled_rule is not None else None
     tried, untold = _rules_tried(verdict, rules)
+    row = row_of(verdict, difference, values=values)
+    # That of a pass, too: the console shows expected beside actual calls of every run.
+    row.setdefault("difference", difference.data(values=values))
     return {
-        **row_of(verdict),
+        **row,
         "service": run.service,
         "digest": verdict.digest,
         "revision": verdict.revision,
@@ -38,7 +41,6 @@ def explained(verdict: Verdict, rules: Sequence[CompiledRule], *, values: bool =
         "rules_tried": tried,
         "rules_untold": untold,
         "is_rule_unknown": verdict.is_rule_unknown,
-        "difference": difference.data(values=values),
         "to_pass": [] if verdict.label == "pass" else list(dict.fromkeys(_steps(difference, values=values))),
     }
 

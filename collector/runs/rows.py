@@ -5,16 +5,24 @@ Names and texts in a row are as they were received: hostile. Whatever writes a r
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from collector.scoring.verdict import Verdict
 from scorers import Evaluation, ToolCall
+from scorers.conformance.difference import Difference
 
 Row = dict[str, Any]
+_NOTHING_TO_SHOW: Final = ("", "pass")
 
 
-def row_of(verdict: Verdict) -> Row:
-    """What one rule says of an agent run, or of the trace or conversation that begins with it."""
+def row_of(verdict: Verdict, difference: Difference | None = None, *, values: bool = True) -> Row:
+    """What one rule says of an agent run, or of the trace or conversation that begins with it.
+
+    ``difference`` is that of the verdict, where it is known already; values of arguments are in it only if ``values``.
+    """
+    # A pass has no difference to show, and most runs pass.
+    if difference is None and (verdict.label not in _NOTHING_TO_SHOW or _may_forbid(verdict)):
+        difference = verdict.difference()
     run, outcomes = verdict.run, verdict.outcomes if verdict.rule else None
     row = {
         "trace_id": run.trace_id.hex(),
@@ -39,10 +47,9 @@ def row_of(verdict: Verdict) -> Row:
         row["intent_reason"] = run.found_intent.reason
     if verdict.unscored_reason is not None:
         row["unscored_reason"] = verdict.unscored_reason
-    # A pass has no difference to show, and most runs pass.
-    if verdict.label not in ("", "pass"):
-        row.update(_why(verdict))
-    if _forbidden(verdict):
+    if difference is not None and verdict.label not in _NOTHING_TO_SHOW:
+        row["reasons"], row["difference"] = reasons_of(verdict, difference), difference.data(values=values)
+    if _is_forbidden(verdict, difference):
         row["forbidden"] = True
     if verdict.scope != "run":
         row["scope"] = verdict.scope
@@ -63,17 +70,12 @@ def evaluation_row(evaluation: Evaluation) -> Row:
     }
 
 
-def _why(verdict: Verdict) -> Row:
-    """The difference from what the rule expects, and in a few words what stands against a pass."""
-    return {"reasons": reasons_of(verdict), "difference": verdict.difference().data(values=True)}
-
-
-def reasons_of(verdict: Verdict) -> list[str]:
+def reasons_of(verdict: Verdict, difference: Difference | None = None) -> list[str]:
     """Returns what stands against a pass, in a few words without values; nothing for a pass and where no rule scored it."""
-    if verdict.label in ("", "pass"):
+    if verdict.label in _NOTHING_TO_SHOW:
         return []
     primary = next(evaluation.score for evaluation in verdict.evaluations if evaluation.primary)
-    reasons: list[str] = list(verdict.difference().reasons)
+    reasons: list[str] = list((verdict.difference() if difference is None else difference).reasons)
     if primary.label == "error":
         reasons = [str(primary.details.get("error.type", "error"))]
     elif primary.label != "fail":
@@ -82,13 +84,16 @@ def reasons_of(verdict: Verdict) -> list[str]:
     return reasons or [primary.explanation]
 
 
-def _forbidden(verdict: Verdict) -> bool:
-    """Whether the rule forbids a call of the run, whichever scorer is primary: published ones do not know of it."""
+def _may_forbid(verdict: Verdict) -> bool:
     rule = verdict.compiled_rule.rule if verdict.compiled_rule is not None else None
-    # Only where the rule forbids something is a difference made: it takes an alignment.
-    if "forbidden" in verdict.outcomes or rule is None or rule.expect is None or not rule.expect.forbid:
+    return rule is not None and rule.expect is not None and bool(rule.expect.forbid)
+
+
+def _is_forbidden(verdict: Verdict, difference: Difference | None) -> bool:
+    """Whether the rule forbids a call of the run, whichever scorer is primary: published ones do not know of it."""
+    if "forbidden" in verdict.outcomes or difference is None or not _may_forbid(verdict):
         return "forbidden" in verdict.outcomes
-    return any(row.outcome == "forbidden" for row in verdict.difference().rows)
+    return any(row.outcome == "forbidden" for row in difference.rows)
 
 
 def is_of_run(row: Row) -> bool:

@@ -87,7 +87,7 @@ def stored(row: Row) -> Stored:
     """Returns an explained verdict as rows."""
     body, spans = (
         packed({key: value for key, value in row.items() if key != "spans"}),
-        zlib.compress(row.get("spans", b""), 1),
+        compressed(row.get("spans", b"")),
     )
     label = row["label"] or "no_rule"
     primary = next((one["value"] for one in row["evaluations"] if one["name"] == row["primary"]), None)
@@ -131,7 +131,14 @@ def packed(row: Row) -> bytes:
         text = json.dumps(row, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError, RecursionError):  # arguments of a parser in Python may be what JSON cannot hold
         text = json_line(row)
-    return zlib.compress(text.encode(), 1)
+    return compressed(text.encode())
+
+
+def compressed(data: bytes) -> bytes:
+    """Returns what ``zlib.decompress`` reads."""
+    # Most are a few KiB: clearing the tables for a window of 32 KiB would take longer than compressing them.
+    compressor = zlib.compressobj(1, zlib.DEFLATED, 13, 6)
+    return compressor.compress(data) + compressor.flush()
 
 
 def unpacked(body: bytes) -> Row:

@@ -314,12 +314,12 @@ def raw(number: int, size: int = 0) -> tuple[Envelope, bytes]:
     return Envelope(b"", b""), span.SerializeToString()
 
 
-def kept_spans(*batches: Verdict, spans: Iterable[tuple[Envelope, bytes]]) -> list[int]:
+def kept_spans(*offered: tuple[Verdict, list[tuple[Envelope, bytes]]]) -> list[int]:
     async def run() -> list[bytes]:
         store = store_of(ManualClock())
         await store.start()
-        for verdict in batches:
-            store.offer(verdict, list(spans))
+        for verdict, spans in offered:
+            store.offer(verdict, spans)
         await store.stored()
         found = [span for _, group in _spans(store.database, numbered(1).hex()) for span in group]
         store.database.close()
@@ -331,18 +331,19 @@ def kept_spans(*batches: Verdict, spans: Iterable[tuple[Envelope, bytes]]) -> li
 def test_the_spans_of_a_run_and_its_calls_are_stored_each_once() -> None:
     own = verdict_of("look", run={"trace_id": numbered(1)})  # spans 1 and 2
     shadow = verdict_of("look", run={"trace_id": numbered(1)}, shadow=True)
-    assert kept_spans(own, shadow, spans=[raw(2), raw(7), raw(1)]) == [2, 1]
+    spans = [raw(2), raw(7), raw(1)]
+    assert kept_spans((own, spans), (shadow, spans)) == [2, 1]
 
 
 def test_spans_of_late_calls_are_added() -> None:
     first = verdict_of("look", run={"trace_id": numbered(1)})
     late = verdict_of("look", "look", run={"trace_id": numbered(1)}, revision=1)
-    assert kept_spans(first, late, spans=[raw(2), raw(3)]) == [2, 3]
+    assert kept_spans((first, [raw(2), raw(1)]), (late, [raw(3)])) == [2, 1, 3]
 
 
 def test_spans_stored_of_a_run_are_limited_in_bytes() -> None:
     own = verdict_of("look", "look", run={"trace_id": numbered(1)})
-    assert kept_spans(own, spans=[raw(2, 50_000), raw(3, MAX_SPANS), raw(1)]) == [2, 1]
+    assert kept_spans((own, [raw(2, 50_000), raw(3, MAX_SPANS), raw(1)])) == [2, 1]
 
 
 def test_what_a_judge_says_is_put_beside_the_rule() -> None:
