@@ -7,7 +7,7 @@ outputs) stays as it was received until the run is reconstructed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -55,7 +55,7 @@ class Content:
     """Holds the definitions of the tools it was offered."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class GenAISpan:
     """One span as an agent run sees it. Times are Unix nanoseconds; None means that it was not recorded."""
 
@@ -66,48 +66,68 @@ class GenAISpan:
     role: Role
     dialect: str
     resource: Resource
-    remote_parent: bool = False
+    remote_parent: bool
     """The parent runs in another process and may never be received."""
-    name: str | None = None
+    name: str | None
     """Of the tool (TOOL) or the agent (AGENT)."""
-    call_id: str | None = None
-    arguments: Any = None
+    call_id: str | None
+    arguments: Any
     """TOOL: as received, parsed when the run is reconstructed."""
-    status: Status = "unset"
-    error_type: str | None = None
-    tracing: Literal["", "complete", "lossy", "apart", "guessed", "memory"] = ""
+    status: Status
+    error_type: str | None
+    tracing: Literal["", "complete", "lossy", "apart", "guessed", "memory"]
     """AGENT: "complete" if every tool execution leaves a span, "apart" if its run goes on in other traces.
     TOOL: "lossy" if one that fails leaves none, "guessed" if nothing but its attributes says that the span is a tool's, which a
     step on the way to the tool may carry as well.
     MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run."""
-    refusal: Refusal | None = None
+    refusal: Refusal | None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
-    is_pending: bool = False
+    is_pending: bool
     """TOOL: its arguments were recorded and no result, by an instrumentation that records results."""
-    agent: str | None = None
+    agent: str | None
     """Name of the agent that a TOOL or MODEL span names as its own."""
-    conversation_id: str | None = None
-    response_id: str | None = None
-    output: Any = None
+    conversation_id: str | None
+    response_id: str | None
+    output: Any
     """MODEL: its output, as received; None if it cannot contain a tool call.
     AGENT: the calls that its models requested, if its span holds them instead of spans of its models."""
-    tool_results: tuple[ToolResult, ...] | None = None
+    tool_results: tuple[ToolResult, ...] | None
     """MODEL: the results in its input of the calls requested last, if any of them failed."""
-    history: Any = None
+    history: Any
     """MODEL: its input, as received, if it may tell what became of earlier tool calls.
     AGENT: the transcript of its run, if its span holds one."""
-    has_output: bool = False
+    has_output: bool
     """MODEL: its output was captured."""
-    finish: Literal["", "tool_calls", "other"] = ""
+    finish: Literal["", "tool_calls", "other"]
     """MODEL: whether its finish reason says that it requested tool calls; "" if none was recorded."""
-    user_input: Any = None
+    user_input: Any
     """The input that may hold the user's text, as received."""
-    attributes: Mapping[str, Any] = field(default_factory=lambda: _NO_ATTRIBUTES)
+    attributes: Mapping[str, Any]
     """AGENT and OTHER: the attributes from which route and intent are taken, and that rules may match."""
-    content: Content | None = None
+    content: Content | None
     """Set only if a judge may be asked about the run."""
-    scope: str = ""
+    scope: str
     """The name of the instrumentation library that wrote the span."""
+
+    # That of a dataclass stays interpreted in the compiled build.
+    def __init__(
+        self,
+        span_id: bytes,
+        parent_span_id: bytes,
+        start_ns: int,
+        end_ns: int,
+        role: Role,
+        dialect: str,
+        resource: Resource,
+        remote_parent: bool = False,
+    ) -> None:
+        self.span_id, self.parent_span_id, self.start_ns, self.end_ns = span_id, parent_span_id, start_ns, end_ns
+        self.role, self.dialect, self.resource, self.remote_parent = role, dialect, resource, remote_parent
+        self.name, self.call_id, self.arguments, self.agent = None, None, None, None
+        self.status, self.error_type, self.tracing, self.refusal, self.is_pending = "unset", None, "", None, False
+        self.conversation_id, self.response_id, self.finish = None, None, ""
+        self.output, self.has_output, self.tool_results, self.history, self.user_input = None, False, None, None, None
+        self.attributes, self.content, self.scope = _NO_ATTRIBUTES, None, ""
 
     @property
     def instrumentation(self) -> tuple[str, str]:
@@ -231,3 +251,13 @@ def fill_missing(genai_span: GenAISpan, other: GenAISpan) -> None:
         known = getattr(genai_span, name)
         if not known or known == "unset":
             setattr(genai_span, name, getattr(other, name))
+
+
+def copy_of(span: GenAISpan) -> GenAISpan:
+    """Returns a span with the same values, to change one of the two."""
+    copied = GenAISpan(
+        span.span_id, span.parent_span_id, span.start_ns, span.end_ns, span.role, span.dialect, span.resource
+    )
+    for name in _FILLABLE:
+        setattr(copied, name, getattr(span, name))
+    return copied

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from collector.model.genai_span import Content, GenAISpan, Role
+from collector.model.genai_span import Content, GenAISpan, Role, copy_of
 from collector.reconstruction.drafts import by_start
 from collector.resumable import in_parts
 
@@ -44,7 +43,7 @@ def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
 
 def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:
     # A copy: the trace keeps its spans for a revision, which merges the same events again.
-    model = replace(model)
+    model = copy_of(model)
     if model.output is None:
         model.output = [event.output for event in events if event.output is not None] or None
     for event in events:
@@ -59,7 +58,7 @@ def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:
 
 def _model_of_event(event: GenAISpan, number: int) -> GenAISpan:
     """Returns a model request for an event whose span is no model span, or was not received."""
-    model = replace(event)
+    model = copy_of(event)
     model.role = Role.TOOL if event.name is not None else Role.MODEL
     model.parent_span_id = event.span_id
     model.span_id = event.span_id + number.to_bytes(4, "big")  # longer than a span's id, so no other span has it

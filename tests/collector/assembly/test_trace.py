@@ -62,7 +62,9 @@ def test_verdicts_of_one_trace_are_no_others() -> None:
 
 
 def model(number: int, history: Any) -> GenAISpan:
-    return GenAISpan(span_id(number), b"", number, number, Role.MODEL, "test", Resource({}), history=history)
+    span = GenAISpan(span_id(number), b"", number, number, Role.MODEL, "test", Resource({}))
+    span.history = history
+    return span
 
 
 def test_of_a_conversation_only_the_longest_input_is_kept() -> None:
