@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
@@ -55,24 +54,22 @@ class Rules(NamedTuple):
     submits: bool
 
 
-@dataclass(slots=True)
 class _Evaluation:
     """What was found out of a trace as it was."""
 
-    trace: Trace
-    release: str
-    started: float
-    wait: Literal["", "incomplete", "confirm"] = ""
-    """What it waits for instead of its verdict."""
-    unconfirmed: tuple[Rules, Sequence[Run], Scored] | None = None
-    """What it was scored as, if it waits for spans that could change that."""
-    embedded_in: float = 0.0
-    """In how many seconds its texts are embedded, if it waits for that."""
-    runs: Sequence[Run] = ()
-    scored: Scored = _NOTHING_SCORED
-    spans: EnvelopedItems = field(default_factory=list)
-    events: EnvelopedItems = field(default_factory=list)
-    collected: Sequence[ConversationRun] = ()
+    def __init__(self, trace: Trace, release: str, started: float) -> None:
+        self.trace, self.release, self.started = trace, release, started
+        self.wait: Literal["", "incomplete", "confirm"] = ""
+        """What it waits for instead of its verdict."""
+        self.unconfirmed: tuple[Rules, Sequence[Run], Scored] | None = None
+        """What it was scored as, if it waits for spans that could change that."""
+        self.embedded_in = 0.0
+        """In how many seconds its texts are embedded, if it waits for that."""
+        self.runs: Sequence[Run] = ()
+        self.scored = _NOTHING_SCORED
+        self.spans: EnvelopedItems = []
+        self.events: EnvelopedItems = []
+        self.collected: Sequence[ConversationRun] = ()
 
 
 class _InSlices(NamedTuple):

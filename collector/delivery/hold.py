@@ -8,7 +8,6 @@ is made again and nothing is lost. Judgements that arrive after the trace has le
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from collector.assembly.held_spans import HeldSpans
@@ -20,20 +19,25 @@ from collector.results.redaction import Redaction
 from collector.results.results import EnvelopedItems
 
 
-@dataclass(slots=True, eq=False)
 class HeldExport:
     """The results of one finished trace: its held spans as they will be exported, and its events."""
 
-    trace_id: bytes
-    spans: EnvelopedItems
-    events: EnvelopedItems
-    span_ids: Sequence[bytes] = ()
-    """Of the spans, where judgements may add attributes to them."""
-    awaited: int = 0
-    """How many judgements are still to come."""
-    due: float = 0.0
-    size: int = 0
-    """Bytes of its spans while it waits."""
+    def __init__(
+        self,
+        trace_id: bytes,
+        spans: EnvelopedItems,
+        events: EnvelopedItems,
+        span_ids: Sequence[bytes] = (),
+        awaited: int = 0,
+    ) -> None:
+        self.trace_id, self.spans, self.events = trace_id, spans, events
+        self.span_ids = span_ids
+        """Of the spans, where judgements may add attributes to them."""
+        self.awaited = awaited
+        """How many judgements are still to come."""
+        self.due = 0.0
+        self.size = 0
+        """Bytes of its spans while it waits."""
 
 
 class Record(Protocol):

@@ -105,7 +105,9 @@ def parse_json(text: str) -> Any:
             value, end = _decoder_of_long_numbers.raw_decode(text)
     except (ValueError, RecursionError):
         return None
-    return None if (end != len(text) and text[end:].strip()) or _is_too_deep(value, text) else value
+    if (end != len(text) and text[end:].strip()) or (len(text) > 2 * MAX_DEPTH and _is_too_deep(value, text)):
+        return None
+    return value
 
 
 def parse_arguments(value: object) -> tuple[Arguments, str | None]:

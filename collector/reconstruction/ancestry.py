@@ -25,6 +25,7 @@ class Ancestors(NamedTuple):
 
 
 _NONE = Ancestors(None, None, b"")
+_NO_PARENT = frozenset({b""})
 
 
 class Ancestry:
@@ -35,12 +36,13 @@ class Ancestry:
         self._parents = parents
         # By parent, not by span: siblings have the same ancestors.
         self._of_children: dict[bytes, Ancestors] = {}
-        # The links that lead out of what was received. Roots and missing parents are looked for among these few.
-        self._topmost = [link for link in parents.items() if not link[1] or link[1] not in parents]
+        # The parents that no span has: b"", which is that of roots, and spans that were not received.
+        self._unseen_parents = set(parents.values()).difference(parents)
 
     def ancestors_of(self, span_id: bytes) -> Ancestors:
         """Returns the ancestors of ``span_id``, cached for its siblings and for every span on the way to the root."""
-        parent = self._parent(span_id)
+        span = self._spans.get(span_id)
+        parent = span.parent_span_id if span is not None else self._parents.get(span_id, b"")
         known = self._of_children.get(parent)
         return known if known is not None else self._walk_to_root(span_id, parent)
 
@@ -87,12 +89,18 @@ class Ancestry:
 
     def missing_parents(self) -> set[bytes]:
         """Returns the parents that spans of the trace name, that ran in the same process and were not received."""
+        if self._unseen_parents <= _NO_PARENT:  # nearly always
+            return set()
         return {
             parent
-            for span_id, parent in self._topmost
+            for span_id, parent in self._topmost()
             if parent and parent not in self._spans
             and not ((span := self._spans.get(span_id)) is not None and span.remote_parent)
         }  # fmt: skip
+
+    def _topmost(self) -> list[tuple[bytes, bytes]]:
+        """Returns the links that lead out of what was received."""
+        return [link for link in self._parents.items() if link[1] in self._unseen_parents]
 
     def iter_ancestors(self, span_id: bytes) -> Iterator[GenAISpan]:
         """Yields the GenAI spans above ``span_id``, nearest first, up to MAX_CONTEXT_STEPS parents away."""
@@ -106,7 +114,7 @@ class Ancestry:
 
     def root(self) -> bytes | None:
         """Returns the root of the spans received, the earliest if there are several; None if every span has a parent."""
-        roots = [span_id for span_id, parent in self._topmost if not parent]
+        roots = [span_id for span_id, parent in self._topmost() if not parent]
         if not roots:
             # Where the caller never reports, the entry span of this process stands in for the root.
             roots = [

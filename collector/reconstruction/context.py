@@ -35,7 +35,7 @@ class ContextSettings:
     """Attributes that are taken from a run's model requests where neither its anchor nor its resource has them."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class RunContext:
     """The context of one run; None means that it was not recorded."""
 
@@ -50,6 +50,23 @@ class RunContext:
     attributes: Mapping[str, Any]
     """Short attributes that rules may match: the resource's, overridden by the anchor's."""
     contents: Sequence[Content]
+
+    def __init__(  # noqa: PLR0913, PLR0917 - all that is known
+        self,
+        route: str | None,
+        intent: str | None,
+        agent: str | None,
+        conversation_id: str | None,
+        response_id: str | None,
+        user_input: str | None,
+        service: str | None,
+        dialect: str,
+        attributes: Mapping[str, Any],
+        contents: Sequence[Content],
+    ) -> None:
+        self.route, self.intent, self.agent, self.conversation_id = route, intent, agent, conversation_id
+        self.response_id, self.user_input, self.service, self.dialect = response_id, user_input, service, dialect
+        self.attributes, self.contents = attributes, contents
 
 
 def context_of(run: RunSpans, ancestry: Ancestry, settings: ContextSettings) -> RunContext:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from collector.model.genai_span import Role
 from collector.reconstruction.accounts import accounts_for
@@ -19,30 +19,32 @@ AWAITED = frozenset({
 """Doubts that tell of a span still to come: it is waited for until the trace is idle."""
 
 
-def run_doubts(
-    run: RunSpans, calls: Sequence[DraftCall], context: RunContext, lost: frozenset[bytes]
-) -> Iterator[Doubt]:
-    """Yields what is open about the run as a whole. ``lost`` are missing spans of the trace that may be calls."""
+def run_doubts(run: RunSpans, calls: Sequence[DraftCall], context: RunContext, lost: frozenset[bytes]) -> list[Doubt]:
+    """Returns what is open about the run as a whole. ``lost`` are missing spans of the trace that may be calls."""
+    found: list[Doubt] = []
     if "missing_anchor" in run.incomplete:
-        yield Doubt("missing_anchor", sentence="neither the span of an agent nor the root of the trace was received")
+        found.append(
+            Doubt("missing_anchor", sentence="neither the span of an agent nor the root of the trace was received")
+        )
     # The span above the run may carry its route, but encloses the run, and so was no call of it.
-    if lost - {run.missing_ancestor}:
+    if lost and lost - {run.missing_ancestor}:
         if accounts_for(run, calls):
-            yield Doubt(
-                "missing_step", sentence="a span was not received; by the messages of the run it is no tool call"
-            )
+            sentence = "a span was not received; by the messages of the run it is no tool call"
+            found.append(Doubt("missing_step", sentence=sentence))
         else:
-            yield Doubt("missing_span", sentence="a span was not received whose children were: it may be a tool call")
+            sentence = "a span was not received whose children were: it may be a tool call"
+            found.append(Doubt("missing_span", sentence=sentence))
     if run.has_unrecorded_calls:
-        yield Doubt("unrecorded_calls", sentence="tools were called, and neither messages nor spans say which")
+        found.append(Doubt("unrecorded_calls", sentence="tools were called, and neither messages nor spans say which"))
     if run.anchor is not None and run.anchor.tracing == "apart":
-        yield Doubt("other_traces", sentence="the agent goes on in other traces: score the conversation")
+        found.append(Doubt("other_traces", sentence="the agent goes on in other traces: score the conversation"))
     elif not calls and _is_silent(run):
-        yield Doubt("nothing_recorded", sentence="neither tool spans nor the output of a model were recorded")
+        found.append(Doubt("nothing_recorded", sentence="neither tool spans nor the output of a model were recorded"))
     if run.missing_ancestor and context.route is None:
-        yield Doubt("unknown_route", sentence="a span above the run was not received, and may carry its route")
+        found.append(Doubt("unknown_route", sentence="a span above the run was not received, and may carry its route"))
     elif run.has_unseen_caller and context.route is None:
-        yield Doubt("missing_remote_parent", sentence="the caller, in another process, sent no span")
+        found.append(Doubt("missing_remote_parent", sentence="the caller, in another process, sent no span"))
+    return found
 
 
 def _is_silent(run: RunSpans) -> bool:
@@ -55,19 +57,22 @@ def _is_silent(run: RunSpans) -> bool:
     return not run.children and run.anchor is not None and run.anchor.role is Role.AGENT
 
 
-def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> Iterator[Doubt]:
-    """Yields what is open about single calls: whether they ran, in this run, and in which order."""
-    # By `id`: calls are mutable, and two may be equal. Nearly always nothing is unordered, and none is built.
-    index: dict[int, int] = {}
-    if unordered:
-        index = {id(call): at for at, call in enumerate(calls)}
+def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> list[Doubt]:
+    """Returns what is open about single calls: whether they ran, in this run, and in which order."""
+    found: list[Doubt] = []
     for at, call in enumerate(calls):
         if call.doubt is not None:
-            yield Doubt(call.doubt, (at,), f"{shorten(call.name)}: {call.evidence}")
+            found.append(Doubt(call.doubt, (at,), f"{shorten(call.name)}: {call.evidence}"))
         # Other text is no damage: it is the bare value of a tool that takes one argument.
         if call.arguments_text is not None and call.arguments_text.lstrip()[:1] in ("{", "["):
-            yield Doubt("unreadable_arguments", (at,), f"{shorten(call.name)}: its arguments could not be parsed")
-    for step in unordered:
-        places = tuple(index[id(call)] for call in step.calls)
-        orders = tuple(tuple(tuple(index[id(call)] for call in unit) for unit in order) for order in step.orders)
-        yield Doubt("uncertain_order", places, "nothing tells in which order some calls were made", orders)
+            found.append(
+                Doubt("unreadable_arguments", (at,), f"{shorten(call.name)}: its arguments could not be parsed")
+            )
+    if unordered:
+        # By `id`: calls are mutable, and two may be equal.
+        index = {id(call): at for at, call in enumerate(calls)}
+        for step in unordered:
+            places = tuple(index[id(call)] for call in step.calls)
+            orders = tuple(tuple(tuple(index[id(call)] for call in unit) for unit in order) for order in step.orders)
+            found.append(Doubt("uncertain_order", places, "nothing tells in which order some calls were made", orders))
+    return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal
 
 from collector.model.genai_span import GenAISpan
@@ -10,42 +12,51 @@ from collector.model.span import Resource
 from collector.payloads.values import Arguments
 from scorers.trajectory import DoubtName, KnownBy, Status
 
+# The classes below have an `__init__` of their own: that of a dataclass stays interpreted in the compiled build.
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, init=False)
 class RunSpans:
     """The spans of one agent run. ``executions`` has one list per call: the spans of the same call, outermost first."""
 
     anchor: GenAISpan | None
     anchor_id: bytes
     """The span that identifies the run: the agent's, else the trace's root, else the earliest received."""
-    parent: RunSpans | None = None
+    parent: RunSpans | None
     """The run that started it."""
-    started_by: bytes | None = None
+    started_by: bytes | None
     """Span id of the tool execution that started it, if one did."""
-    wrappers: list[GenAISpan] = field(default_factory=list)
+    wrappers: list[GenAISpan]
     """Further agent spans of the same run, which may hold what the anchor lacks."""
-    executions: list[list[GenAISpan]] = field(default_factory=list)
-    models: list[GenAISpan] = field(default_factory=list)
-    children: list[RunSpans] = field(default_factory=list)
+    executions: list[list[GenAISpan]]
+    models: list[GenAISpan]
+    children: list[RunSpans]
     """Runs started by this one."""
-    enclosing: dict[bytes, bytes] = field(default_factory=dict)
+    enclosing: dict[bytes, bytes]
     """Span id of an execution -> span id of the execution of another tool that encloses it."""
-    incomplete: tuple[Literal["missing_parent", "missing_anchor"], ...] = ()
+    incomplete: tuple[Literal["missing_parent", "missing_anchor"], ...]
     """What was not received and should be."""
-    missing_ancestor: bytes = b""
+    missing_ancestor: bytes
     """Id of the nearest span above the anchor that was not received."""
-    has_unseen_caller: bool = False
+    has_unseen_caller: bool
     """The nearest span above the anchor that was not received ran in another process."""
-    adopted: set[bytes] = field(default_factory=set)
+    adopted: set[bytes]
     """Ids of missing spans between the anchor and spans of the run."""
-    disputed: list[RunSpans] = field(default_factory=list)
+    disputed: list[RunSpans]
     """Spans below missing ones: they belong to this run or to another."""
-    turns_are_ordered: bool = True
+    turns_are_ordered: bool
     """False if nothing tells which of its model requests came first."""
-    repeated: set[bytes] = field(default_factory=set)
+    repeated: Collection[bytes]
     """Span ids of executions that may be other executions of the run, recorded by a second instrumentation."""
-    has_unrecorded_calls: bool = False
+    has_unrecorded_calls: bool
     """A model requested tools, or one ran, and nothing records which."""
+
+    def __init__(self, anchor: GenAISpan | None, anchor_id: bytes, parent: RunSpans | None = None) -> None:
+        self.anchor, self.anchor_id, self.parent, self.started_by = anchor, anchor_id, parent, None
+        self.wrappers, self.executions, self.models, self.children = [], [], [], []
+        self.enclosing, self.incomplete, self.missing_ancestor, self.has_unseen_caller = {}, (), b"", False
+        self.adopted, self.disputed, self.turns_are_ordered, self.repeated = set(), [], True, ()
+        self.has_unrecorded_calls = False
 
     @property
     def is_idle(self) -> bool:
@@ -53,7 +64,7 @@ class RunSpans:
         return not self.executions and not self.models
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class DraftCall:
     """One tool call on its way into a trajectory."""
 
@@ -66,34 +77,61 @@ class DraftCall:
     start_ns: int
     end_ns: int
     span_id: bytes | None
-    executed: bool = True
-    turn: int = -1
+    executed: bool
+    turn: int
     """Index of the run's model response that requested it; -1 if unknown."""
-    position: int = 0
+    position: int
     """Its position among the calls of that turn."""
-    step: int = 0
-    enclosing_id: bytes | None = None
+    step: int
+    enclosing_id: bytes | None
     """Span id of the tool execution that made this call: it started earlier, whatever its duration."""
-    resource: Resource | None = None
+    resource: Resource | None
     """Of its execution; identifies the clock that stamped it."""
-    response: int = -1
+    response: int
     """Index of the model response that it followed by the clock, if its turn is unknown; -1 if there is none."""
-    known_by: KnownBy = "span"
-    doubt: DoubtName | None = None
+    known_by: KnownBy
+    doubt: DoubtName | None
     """Why it may not have run, or not in this run."""
-    evidence: str = ""
+    evidence: str
     """What would settle the doubt, as a clause."""
-    run: int = 0
+    run: int
     """Which of several joined runs it belongs to. Turns of one run order nothing in another."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what is known of a call
+        self,
+        name: str,
+        id: str | None,  # noqa: A002 - the name of the field
+        arguments: Arguments,
+        arguments_text: str | None,
+        status: Status,
+        error_type: str | None,
+        start_ns: int,
+        end_ns: int,
+        span_id: bytes | None,
+        executed: bool = True,
+        turn: int = -1,
+        position: int = 0,
+        step: int = 0,
+        enclosing_id: bytes | None = None,
+        resource: Resource | None = None,
+        response: int = -1,
+        known_by: KnownBy = "span",
+        run: int = 0,
+    ) -> None:
+        self.name, self.id, self.arguments, self.arguments_text = name, id, arguments, arguments_text
+        self.status, self.error_type, self.start_ns, self.end_ns = status, error_type, start_ns, end_ns
+        self.span_id, self.executed, self.turn, self.position = span_id, executed, turn, position
+        self.step, self.enclosing_id, self.resource, self.response = step, enclosing_id, resource, response
+        self.known_by, self.run = known_by, run
+        self.doubt, self.evidence = None, ""
 
     def doubt_execution(self, evidence: str) -> None:
         """Doubt that it ran; ``evidence`` is a clause."""
         self.doubt, self.evidence = "uncertain_execution", evidence
 
 
-def by_start(span: GenAISpan) -> tuple[int, bytes]:
-    """Sort key of spans. Arrival order is not used: exporters send spans as they end, and retries reorder them."""
-    return span.start_ns, span.span_id
+by_start: Callable[[GenAISpan], tuple[int, bytes]] = attrgetter("start_ns", "span_id")
+"""Sort key of spans. Arrival order is not used: exporters send spans as they end, and retries reorder them."""
 
 
 def latest_start(start_ns: int) -> int:

@@ -16,15 +16,18 @@ def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
     """
     spans: dict[bytes, GenAISpan] = {}
     events: dict[bytes, list[GenAISpan]] = {}
+    has_transcript = False
     # Sorted, so that the runs do not depend on the order in which spans arrived.
     for span in sorted(genai_spans, key=by_start):
         if span.role is Role.EVENT:
             events.setdefault(span.span_id, []).append(span)
         elif span.span_id:
             spans.setdefault(span.span_id, span)
-    for agent in [span for span in spans.values() if span.role is Role.AGENT and span.history is not None]:
-        memory = _memory_of_agent(agent)
-        spans[memory.span_id] = memory
+            has_transcript |= span.role is Role.AGENT and span.history is not None
+    if has_transcript:
+        for agent in [span for span in spans.values() if span.role is Role.AGENT and span.history is not None]:
+            memory = _memory_of_agent(agent)
+            spans[memory.span_id] = memory
     for span_id, of_span in events.items():
         # Log events have no id of their own: one that was sent again is recognised by its content. By its `repr`, since
         # structured bodies are not hashable.

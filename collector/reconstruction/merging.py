@@ -259,9 +259,8 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     name = name.strip() or name
     call = DraftCall(
         name, outer.call_id, arguments, text, outer.status, outer.error_type,
-        outer.start_ns, outer.end_ns, outer.span_id,
+        outer.start_ns, outer.end_ns, outer.span_id, resource=outer.resource,
     )  # fmt: skip
-    call.resource = outer.resource
     if outer.refusal is not None or len(spans) > 1:
         refused = refuses(next((span.refusal for span in spans if span.refusal is not None), None), name)
         call.executed = refused != "yes"

@@ -48,6 +48,10 @@ def assign_steps(
 
     Unless ``turns_are_ordered`` nothing tells which turn came first. ``wrong_clocks`` are pairs that contradict one another.
     """
+    if turns_are_ordered and _follow_one_another(calls):
+        for number, call in enumerate(calls):
+            call.step = number
+        return []
     calls.sort(key=_start)
     if turns_are_ordered and _is_plain(calls):
         _sweep(calls)
@@ -84,6 +88,22 @@ def _end(call: DraftCall | GenAISpan) -> int:
 
 
 # --- where the clocks tell all there is -------------------------------------------------------------------------------
+
+
+def _follow_one_another(calls: Sequence[DraftCall]) -> bool:
+    """Whether the calls are in order already: by one clock each began after the last had ended, in a later turn if any."""
+    ended = begun = latest_turn = latest_response = -1
+    resource = calls[0].resource if calls else None
+    for call in calls:
+        start = call.start_ns
+        if call.resource is not resource or start <= 0 or start <= begun or start < ended or call.end_ns < start:
+            return False
+        if call.turn >= 0 or call.response >= 0:
+            if 0 <= call.turn <= latest_turn or 0 <= call.response == latest_response:
+                return False
+            latest_turn = max(latest_turn, call.turn)
+        begun, ended, latest_response = start, call.end_ns, call.response
+    return True
 
 
 def _is_plain(calls: Sequence[DraftCall]) -> bool:

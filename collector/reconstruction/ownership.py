@@ -125,8 +125,8 @@ def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy, 
         return
     unclaimed = RunSpans(None, agentless.anchor_id)
     for span, alone in [
-        *((call[0], RunSpans(None, b"", executions=[call])) for call in agentless.executions),
-        *((model, RunSpans(None, b"", models=[model])) for model in agentless.models),
+        *((call[0], _alone([call], [])) for call in agentless.executions),
+        *((model, _alone([], [model])) for model in agentless.models),
     ]:
         checkpoint()
         owners = [run for run in runs if (id(run), span.scope) in seen_by and _may_enclose(run.anchor, span)]
@@ -143,6 +143,12 @@ def _claim_rest(agentless: RunSpans, runs: Sequence[RunSpans], seen_by: SeenBy, 
         else:
             join(unclaimed, alone)
     agentless.executions, agentless.models = unclaimed.executions, unclaimed.models
+
+
+def _alone(executions: list[list[GenAISpan]], models: list[GenAISpan]) -> RunSpans:
+    spans = RunSpans(None, b"")
+    spans.executions, spans.models = executions, models
+    return spans
 
 
 def _may_enclose(anchor: GenAISpan | None, span: GenAISpan) -> bool:

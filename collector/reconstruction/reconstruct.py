@@ -29,7 +29,7 @@ _AGREEING = frozenset[frozenset[object]]()
 __all__ = ["ContextSettings", "Run", "join_runs", "reconstruct"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Run:
     """One agent run: the unit that is scored. None means that it was not recorded."""
 
@@ -54,20 +54,53 @@ class Run:
     """The execution span of each call; None if there is none to annotate."""
     started_by: bytes | None
     """The tool execution, in the parent run, that started this run."""
-    start_ns: int = 0
+    start_ns: int
     """Start of its anchor, else of the first span received."""
-    found_intent: FoundIntent | None = None
+    found_intent: FoundIntent | None
     """The intent found in the user's text, if no attribute gives one and rules ask for it."""
-    contents: Sequence[Content] = ()
+    contents: Sequence[Content]
     """Holds its final response and tool definitions, the most relevant first; empty unless a judge may be asked."""
-    call_resources: Sequence[Resource | None] = ()
+    call_resources: Sequence[Resource | None]
     """What executed each call: tells which calls were stamped by one clock."""
-    wrong_clocks: frozenset[frozenset[object]] = frozenset()
+    wrong_clocks: frozenset[frozenset[object]]
     """Pairs of clocks that contradict one another."""
-    is_below_missing: bool = False
+    is_below_missing: bool
     """A span above it was not received, and should be: what else happened there is unknown."""
-    scope: str = ""
+    scope: str
     """The instrumentation scope of its anchor."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what is known of a run
+        self,
+        trace_id: bytes,
+        span_id: bytes,
+        parent_span_id: bytes | None,
+        agent: str | None,
+        conversation_id: str | None,
+        route: str | None,
+        intent: str | None,
+        user_input: str | None,
+        response_id: str | None,
+        service: str | None,
+        dialect: str,
+        attributes: Mapping[str, Any],
+        trajectory: Trajectory,
+        call_span_ids: tuple[bytes | None, ...],
+        started_by: bytes | None,
+        start_ns: int = 0,
+        found_intent: FoundIntent | None = None,
+        contents: Sequence[Content] = (),
+        call_resources: Sequence[Resource | None] = (),
+        wrong_clocks: frozenset[frozenset[object]] = _AGREEING,
+        is_below_missing: bool = False,
+        scope: str = "",
+    ) -> None:
+        self.trace_id, self.span_id, self.parent_span_id, self.agent = trace_id, span_id, parent_span_id, agent
+        self.conversation_id, self.route, self.intent, self.user_input = conversation_id, route, intent, user_input
+        self.response_id, self.service, self.dialect, self.attributes = response_id, service, dialect, attributes
+        self.trajectory, self.call_span_ids, self.started_by = trajectory, call_span_ids, started_by
+        self.start_ns, self.found_intent, self.contents = start_ns, found_intent, contents
+        self.call_resources, self.wrong_clocks = call_resources, wrong_clocks
+        self.is_below_missing, self.scope = is_below_missing, scope
 
 
 def reconstruct(
@@ -117,7 +150,7 @@ def _rebuild(
         if run_spans.anchor is not None and run_spans.anchor.remote_parent:
             run_spans.has_unseen_caller = ancestry.has_unseen_caller(run_spans.anchor)
         checkpoint()
-        doubts = [*run_doubts(run_spans, calls, context, lost), *call_doubts(calls, unordered)]
+        doubts = run_doubts(run_spans, calls, context, lost) + call_doubts(calls, unordered)
         runs.append(Run(
             trace_id, run_spans.anchor_id, None if run_spans.parent is None else run_spans.parent.anchor_id,
             context.agent, context.conversation_id, context.route, context.intent, context.user_input, context.response_id,
@@ -207,7 +240,7 @@ def join_runs(
         sentence = "a span above the outermost run was not received: further runs may be below it"
         doubts.append((Doubt("missing_span", sentence=sentence), ()))
     joined = [_of_all(doubt, [index[id(call)] for call in own]) for doubt, own in doubts]
-    trajectory = _trajectory(drafts, user_input, [*joined, *call_doubts(drafts, unordered)])
+    trajectory = _trajectory(drafts, user_input, joined + call_doubts(drafts, unordered))
     return trajectory, tuple(call.span_id for call in drafts)
 
 

@@ -50,18 +50,19 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
         # United first: whether an outer span is a wrapper depends on which runs are left inside it.
         found = _without_wrapped(_unite_repeated(found))
     checkpoint()
-    root = spans.get(ancestry.root() or b"")
     # After runs were united: two recordings of one run would both claim an orphan, and leave its owner in doubt.
-    agentless = adopt(orphans, found, has_root=root is not None and root.role not in (Role.AGENT, Role.TOOL))
+    agentless = _adopt(orphans, found, spans, ancestry) if orphans else None
     if found and agentless is not None:
         reclaim(agentless, found, lacks_spans=any(orphans))
     checkpoint()
-    for run in found if agentless is None else (*found, agentless):
+    runs = found if agentless is None else [*found, agentless]
+    for run in runs:
         _merge_repeated(run, calls)
     checkpoint()
     # In a loop of its own: the call that started a run is another run's, whose spans were merged only just now.
-    for run in found if agentless is None else (*found, agentless):
-        _use_outermost_ids(run, calls)
+    for run in runs:
+        if run.started_by is not None or run.enclosing:
+            _use_outermost_ids(run, calls)
     if len(found) > 1:
         # Last: both are told by having done nothing, and what was adopted or reclaimed above counts as done.
         found = _without_handoffs(_without_workflows(found))
@@ -70,6 +71,13 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
         if agentless.anchor is None or agentless.anchor.role is not Role.SESSION:  # its calls are in other traces too
             found.append(agentless)
     return found
+
+
+def _adopt(
+    orphans: Mapping[bytes, RunSpans], found: Sequence[RunSpans], spans: Mapping[bytes, GenAISpan], ancestry: Ancestry
+) -> RunSpans | None:
+    root = spans.get(ancestry.root() or b"")
+    return adopt(orphans, found, has_root=root is not None and root.role not in (Role.AGENT, Role.TOOL))
 
 
 def _assign(
@@ -83,23 +91,26 @@ def _assign(
     Fills ``calls`` with all spans of a call, by the id of each of its spans.
     """
     agentless: dict[bytes, RunSpans] = {}
-    for span in (span for part in in_parts(spans.values()) for span in part):
-        if span.role is not Role.TOOL and span.role is not Role.MODEL:
-            continue
-        ancestors = ancestry.ancestors_of(span.span_id)
-        if ancestors.agent is not None:
-            run = run_of[ancestors.agent.span_id]
-        else:
-            run = agentless.setdefault(ancestors.missing, RunSpans(None, b""))
-        if span.role is Role.MODEL:
-            run.models.append(span)
-        elif span.span_id in calls:
-            continue  # by the clock, one inside it started first
-        elif ancestors.tool is None:
-            calls[span.span_id] = call = [span]
-            run.executions.append(call)
-        else:
-            _open_nested_call(span, ancestry, calls, run)
+    for part in in_parts(spans.values()):
+        for span in part:
+            role = span.role
+            if role is not Role.TOOL and role is not Role.MODEL:
+                continue
+            ancestors = ancestry.ancestors_of(span.span_id)
+            if ancestors.agent is not None:
+                run = run_of[ancestors.agent.span_id]
+            else:
+                known = agentless.get(ancestors.missing)
+                run = agentless[ancestors.missing] = RunSpans(None, b"") if known is None else known
+            if role is Role.MODEL:
+                run.models.append(span)
+            elif span.span_id in calls:
+                continue  # by the clock, one inside it started first
+            elif ancestors.tool is None:
+                calls[span.span_id] = call = [span]
+                run.executions.append(call)
+            else:
+                _open_nested_call(span, ancestry, calls, run)
     return agentless
 
 

@@ -13,7 +13,7 @@ from scorers.evaluation import RuleJudge
 from scorers.quoting import printable, shorten
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Verdict:
     """The evaluations of one run under one rule; without a rule there are none.
 
@@ -22,52 +22,71 @@ class Verdict:
 
     run: Run
     release: str
-    revision: int = 0
-    rule: str | None = None
-    digest: str | None = None
-    evaluations: Sequence[Evaluation] = ()
-    scope: str = "run"
+    revision: int
+    rule: str | None
+    digest: str | None
+    evaluations: Sequence[Evaluation]
+    scope: str
     """``run``; ``trace`` if the calls of all its runs were scored together, ``conversation`` those of all its traces."""
-    shadow: bool = False
+    shadow: bool
     """The rule is a shadow rule: exported as event and, under labels of its own, as metric, but not on spans."""
-    judges: Sequence[RuleJudge] = ()
+    judges: Sequence[RuleJudge]
     """The scorers of the rule that ask a model; their evaluations follow later."""
-    judged: bool = False
+    judged: bool
     """This is the evaluation of one of them: the run and its calls are counted already."""
-    is_rule_unknown: bool = False
+    is_rule_unknown: bool
     """There is no rule because the span that may carry what selects it was not received."""
-    compiled_rule: CompiledRule | None = None
+    compiled_rule: CompiledRule | None
     """The rule itself, which tells on demand what differs; None if there is none."""
-    closest: tuple[CompiledRule, Sequence[str]] | None = None
+    closest: tuple[CompiledRule, Sequence[str]] | None
     """Where no rule matches: the one that comes closest, and the keys of its ``match`` in which the run differs."""
 
-    label: str = field(init=False, default="")
+    # What follows from these. Set once: spans, events, counters and judges all ask for it.
+    label: str = field(init=False)
     """The label of the primary scorer; "" if there is none."""
-    has_unobserved_arguments: bool = field(init=False, default=False)
+    has_unobserved_arguments: bool = field(init=False)
     """The rule constrains arguments that were not captured."""
-    doubts: tuple[str, ...] = field(init=False, default=())
+    doubts: tuple[str, ...] = field(init=False)
     """The names of what is in doubt, each once."""
-    outcomes: Sequence[str] = field(init=False, default=())
+    outcomes: Sequence[str] = field(init=False)
     """The outcome of each call by the primary scorer, ``unscored`` if it scores no single calls."""
-    complete: bool = field(init=False, default=True)
+    complete: bool = field(init=False)
     """Nothing recorded says that the run made further calls."""
 
-    def __post_init__(self) -> None:
-        # Once, here: spans, events, counters and judges all ask for these.
-        calls = len(self.run.trajectory.calls)
-        for evaluation in self.evaluations:
+    def __init__(  # noqa: PLR0913, PLR0917 - all that is said of a run
+        self,
+        run: Run,
+        release: str,
+        revision: int = 0,
+        rule: str | None = None,
+        digest: str | None = None,
+        evaluations: Sequence[Evaluation] = (),
+        scope: str = "run",
+        shadow: bool = False,
+        judges: Sequence[RuleJudge] = (),
+        judged: bool = False,
+        is_rule_unknown: bool = False,
+        compiled_rule: CompiledRule | None = None,
+        closest: tuple[CompiledRule, Sequence[str]] | None = None,
+    ) -> None:
+        self.run, self.release, self.revision, self.rule, self.digest = run, release, revision, rule, digest
+        self.evaluations, self.scope, self.shadow, self.judges, self.judged = evaluations, scope, shadow, judges, judged
+        self.is_rule_unknown, self.compiled_rule, self.closest = is_rule_unknown, compiled_rule, closest
+        self.label, self.has_unobserved_arguments, self.outcomes = "", False, ()
+        for evaluation in evaluations:
             if evaluation.primary:
                 self.label, self.outcomes = evaluation.score.label, evaluation.score.outcomes
             if evaluation.score.details.get("unobserved"):
                 self.has_unobserved_arguments = True
+        calls, doubts = len(run.trajectory.calls), run.trajectory.doubts
         if len(self.outcomes) != calls:
             self.outcomes = ("unscored",) * calls
-        doubts = self.run.trajectory.doubts
+        self.doubts, self.complete = (), True
         if doubts or self.has_unobserved_arguments:
             unobserved = ("unobserved_arguments",) if self.has_unobserved_arguments else ()
             self.doubts = tuple(dict.fromkeys((*(doubt.name for doubt in doubts), *unobserved)))
             self.complete = not is_open(doubts)
-        elif self.rule is None and self.evaluations:  # an error of the collector: its calls are unknown
+        elif rule is None and evaluations:  # an error of the collector: its calls are unknown
             self.complete = False
 
     def difference(self) -> Difference:

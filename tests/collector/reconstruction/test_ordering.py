@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import product, repeat
 from math import factorial
 from typing import Any, NamedTuple
 
@@ -223,3 +225,20 @@ def test_steps_of_one_agent_do_not_depend_on_another() -> None:
         tool_span("three", number=6, parent=4, at=70),
     )
     assert (steps(first), steps(second)) == ([0], [0, 1])
+
+
+def test_calls_in_order_by_one_clock_are_ordered_as_by_comparing_them() -> None:
+    def ordered(made: Sequence[tuple[int, ...]], resources: Iterator[Resource]) -> object:
+        calls = [
+            call(str(at), start, start + lasting, turn, at, response=response, run=run, resource=next(resources))
+            for at, (start, lasting, turn, response, run) in enumerate(made)
+        ]
+        unordered = assign_steps(calls, 0)
+        orders = [[[[one.name for one in unit] for unit in way] for way in doubt.orders] for doubt in unordered]
+        return [(one.name, one.step) for one in calls], orders
+
+    first = list(product((0, 1, 2, 3), (0, 2), (-1, 0, 1), (-1, 0), (0,)))
+    second = list(product((0, 1, 2, 3), (0, 2), (-1, 0, 1), (-1, 0), (0, 1)))
+    for made in product(first, second):
+        # Equal resources are one clock, but only one and the same is taken for it before anything is compared.
+        assert ordered(made, repeat(Resource({}))) == ordered(made, (Resource({}) for _ in made)), made
