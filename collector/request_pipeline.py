@@ -8,9 +8,8 @@ is forwarded of it. A request that breaks off has been taken as far as its last 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from collector import dialects
 from collector.assembly.assembler import Assembler, Disposition
@@ -28,9 +27,10 @@ from collector.storage.journal import Journal, JournaledScope
 from collector.storage.offsets import Offsets, Origin
 from collector.telemetry.metrics import Telemetry
 
-_MAX_LOG_RECORD = 1 << 20  # bytes; a larger one is forwarded unread
-_SPAN_FILTER = lazy.SpanFilter(dialects.MARKERS, dialects.SCOPES)
-_TRACE_ID_SIZE, _SPAN_ID_SIZE = 16, 8  # spans with other ids pass through; nothing can be joined by them
+_MAX_LOG_RECORD: Final = 1 << 20  # bytes; a larger one is forwarded unread
+_SPAN_FILTER: Final = lazy.SpanFilter(dialects.MARKERS, dialects.SCOPES)
+_TRACE_ID_SIZE: Final = 16  # spans with other ids pass through; nothing can be joined by them
+_SPAN_ID_SIZE: Final = 8
 
 Steps = Generator[None, None, Rejected]
 """The steps of taking one request in, and what of it was rejected."""
@@ -44,23 +44,25 @@ class Reader(NamedTuple):
     log: Callable[[LogRecord], GenAISpan | None]
 
 
-@dataclass(slots=True)
 class _ReadScope:
     """The spans of one scope: which are GenAI spans, with index and trace id, and which could not be read."""
 
-    scope: lazy.ScopeSpans
-    found: list[tuple[int, bytes, GenAISpan]] = field(default_factory=list)
-    undecodable: Sequence[int] = ()
+    __slots__ = ("found", "scope", "undecodable")
+
+    def __init__(self, scope: lazy.ScopeSpans, undecodable: Sequence[int]) -> None:
+        self.scope, self.undecodable = scope, undecodable
+        self.found: list[tuple[int, bytes, GenAISpan]] = []
 
 
-@dataclass(slots=True)
 class _Slice:
     """What becomes of the spans of one slice: forwarded now, or withheld because they are held or dropped."""
 
-    forwarded: list[tuple[Envelope, list[bytes]]] = field(default_factory=list)
-    forwarded_count: int = 0
-    withheld_count: int = 0
-    journaled: list[JournaledScope] = field(default_factory=list)
+    __slots__ = ("forwarded", "forwarded_count", "journaled", "withheld_count")
+
+    def __init__(self) -> None:
+        self.forwarded: list[tuple[Envelope, list[bytes]]] = []
+        self.forwarded_count = self.withheld_count = 0
+        self.journaled: list[JournaledScope] = []
 
 
 class RequestPipeline:
@@ -135,17 +137,15 @@ class RequestPipeline:
 
     def _read_scope(self, scope: lazy.ScopeSpans) -> Generator[None, None, _ReadScope]:
         undecodable: list[int] = []
-        read = _ReadScope(scope, undecodable=undecodable)
+        read = _ReadScope(scope, undecodable)
         for indexes in scope.portions():
             # One reader for the whole portion: rules may be reloaded in
             # any pause, and decoder and dialects belong together.
             reader = self.reader
             try:
-                spans = list(
-                    reader.decoder.read([scope.spans[index] for index in indexes], scope.envelope, reader.span)
-                )
+                spans = reader.decoder.read([scope.spans[index] for index in indexes], scope.envelope, reader.span)
             except DecodeError:  # the scope or its resource
-                return _ReadScope(scope, undecodable=range(len(scope.spans)))
+                return _ReadScope(scope, range(len(scope.spans)))
             for index, both in zip(indexes, spans, strict=True):
                 if both is None:
                     undecodable.append(index)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from itertools import islice
-from typing import Literal
+from typing import Final, Literal
 
 from collector.assembly.deadlines import Deadlines
 from collector.assembly.finished import FinishedTraces
@@ -29,15 +29,15 @@ from collector.config.model import TracesConfig
 from collector.model.genai_span import GenAISpan, Role
 from collector.otlp.structure import Envelope
 
-_LARGE = 1000
+_LARGE: Final = 1000
 """A trace settles later for each so many spans, because the cost of reconstructing it grows with them."""
 
 
-_MAX_ANCESTORS = 256
+_MAX_ANCESTORS: Final = 256
 """How many parents of a late span are searched for a run with a verdict; a span further below is held like a new one."""
-MAX_LEAVING = 64
+MAX_LEAVING: Final = 64
 """How many evicted traces may wait to be evaluated, if they are large; one beyond it is released with an `error`."""
-_SCORED_PER_REMEMBERED = 20
+_SCORED_PER_REMEMBERED: Final = 20
 """Of how many times as many runs as traces are remembered it is known that they were scored."""
 
 

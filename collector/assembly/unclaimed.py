@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import Final
 
 from collector.assembly.sizes import span_bytes
 from collector.model.genai_span import GenAISpan
 
-_ENTRY = 400  # bytes of a trace without links
+_ENTRY: Final = 400  # bytes of a trace without links
 
 
-@dataclass(slots=True)
 class Unclaimed:
-    """Parent links and roots of one trace, and about how many bytes they take."""
+    """Parent links and roots of one trace, and about how many bytes they take.
 
-    links: bytearray = field(default_factory=bytearray)
-    roots: list[GenAISpan] = field(default_factory=list)
-    size: int = _ENTRY
-    before_ready: bool = False
-    """It was known when the process became ready."""
+    ``before_ready``: it was known when the process became ready.
+    """
+
+    __slots__ = ("before_ready", "links", "roots", "size")
+
+    def __init__(self) -> None:
+        self.links = bytearray()
+        self.roots: list[GenAISpan] = []
+        self.size, self.before_ready = _ENTRY, False
 
 
 class UnclaimedTraces:

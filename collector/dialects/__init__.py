@@ -6,6 +6,7 @@ it, the others only add what is missing.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 from collector.dialects import (
@@ -123,7 +124,9 @@ def read_span(span: Span) -> GenAISpan | None:
         if genai_span is None and not _is_marked(span):
             genai_span = IGNORED  # the word was in a URL or a text
     elif genai_span is not None and genai_span.lacks_arguments and span.is_whole and genai_span.dialect != generic.NAME:
-        generic.complete(genai_span, span, _unknown_attributes(span, genai_span))
+        unknown = _unknown_attributes(span, genai_span)
+        if unknown or span.events:
+            generic.complete(genai_span, span, unknown)
     if not span.parent_span_id or semconv.HTTP_ROUTE in attributes or has_remote_parent(span):
         if genai_span is None or genai_span is IGNORED:
             genai_span = genai_span_of(span, Role.OTHER, "")
@@ -134,11 +137,19 @@ def read_span(span: Span) -> GenAISpan | None:
 
 def _unknown_attributes(span: Span, genai_span: GenAISpan) -> dict[str, Any]:
     """Returns the attributes that no dialect of the span knows: what its dialects leave out, they leave out on purpose."""
-    present = span.attributes
-    readers = [d for d in DIALECTS if d.name == genai_span.dialect or not present.keys().isdisjoint(d.keys)]
-    known = frozenset[str]().union(*(reader.attributes.union(reader.keys) for reader in readers))
-    prefixes = tuple(prefix for reader in readers for prefix in reader.prefixes)
+    present, names = span.attributes, [genai_span.dialect]
+    if genai_span.dialect != otel_genai.NAME or not _OTHER_KEYS.isdisjoint(present):
+        names += [dialect.name for key, dialect in _BY_KEY if key in present]
+    known, prefixes = _known_to(tuple(names))
     return {key: value for key, value in present.items() if key not in known and not key.startswith(prefixes)}
+
+
+@lru_cache(maxsize=256)
+def _known_to(names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Returns the attributes that these dialects know, and the prefixes of further ones."""
+    readers = [dialect for dialect in DIALECTS if dialect.name in names]
+    known = frozenset[str]().union(*(reader.attributes.union(reader.keys) for reader in readers))
+    return known, tuple(prefix for reader in readers for prefix in reader.prefixes)
 
 
 def _is_marked(span: Span) -> bool:

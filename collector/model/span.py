@@ -46,7 +46,7 @@ class SpanEvent:
     attributes: Mapping[str, Any]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Span:
     """One span. ``parent_span_id`` is empty for a root; ``remote_parent`` is None if the flags do not say."""
 
@@ -64,8 +64,33 @@ class Span:
     events: Sequence[SpanEvent]
     resource: Resource
     scope: Scope
-    is_whole: bool = True
-    """Whether all its attributes were decoded, not only the selected ones."""
+    is_whole: bool
+    """Whether all its attributes were decoded, not only the selected ones, or all that may tell of a call without arguments."""
+
+    # Written out, so that it is compiled where the module is.
+    def __init__(  # noqa: PLR0913, PLR0917 - all that a span has
+        self,
+        trace_id: bytes,
+        span_id: bytes,
+        parent_span_id: bytes,
+        name: str,
+        kind: int,
+        start_ns: int,
+        end_ns: int,
+        status: int,
+        status_message: str,
+        remote_parent: bool | None,
+        attributes: Mapping[str, Any],
+        events: Sequence[SpanEvent],
+        resource: Resource,
+        scope: Scope,
+        is_whole: bool = True,
+    ) -> None:
+        self.trace_id, self.span_id, self.parent_span_id = trace_id, span_id, parent_span_id
+        self.name, self.kind, self.start_ns, self.end_ns = name, kind, start_ns, end_ns
+        self.status, self.status_message, self.remote_parent = status, status_message, remote_parent
+        self.attributes, self.events, self.resource, self.scope = attributes, events, resource, scope
+        self.is_whole = is_whole
 
 
 @dataclass(slots=True)

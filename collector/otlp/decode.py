@@ -6,11 +6,10 @@ is not selected is skipped unread. Invalid UTF-8 is replaced, values nested deep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Final, get_args
 
 import re2
 from google.protobuf.message import DecodeError as ProtobufError
@@ -23,48 +22,85 @@ from collector.otlp.byte_cache import ByteCache
 from collector.otlp.span_fields import SpanFields, span_fields
 from collector.otlp.structure import Envelope
 from collector.otlp.trim import MAX_ATTRIBUTES
+from collector.payloads.attribute_shapes import Tells, may_tell_of_call
 
-_MAX_DEPTH = 32  # levels of a value that are read: agent arguments nest a few levels; protobuf itself stops at 100
-_MAX_EVENTS = 256  # events of a span that are read: the default limit of SDKs is 128 per span
-_MAX_EVENT_ATTRIBUTES = 128  # attributes of an event that are read: the default limit of SDKs
-_MAX_ITEMS = 10_000  # items that are read of an attribute that is a list or map, at all levels together
-_LARGE = 2 * MAX_ATTRIBUTES  # bytes of a span; a smaller one cannot have more attributes
-_MAX_VALUES = 64  # cached per key
-_MAX_CACHED = 4096  # keys come from senders, so the caches are bounded
-_ENVELOPES = 16 << 20  # bytes of cached resources and scopes, as received and as decoded
-_MAX_RESOURCE_ATTRIBUTES = 128  # the default of SDKs
-_MAX_RESOURCE_ATTRIBUTE, _MAX_RESOURCE = 4 << 10, 16 << 10  # bytes
-_KEY_TAG, _STRING_TAG = 0x0A, 0x0A  # of KeyValue.key and of AnyValue.string_value
+_MAX_DEPTH: Final = (
+    32  # levels of a value that are read: agent arguments nest a few levels; protobuf itself stops at 100
+)
+_MAX_EVENTS: Final = 256  # events of a span that are read: the default limit of SDKs is 128 per span
+_MAX_EVENT_ATTRIBUTES: Final = 128  # attributes of an event that are read: the default limit of SDKs
+_MAX_ITEMS: Final = 10_000  # items that are read of an attribute that is a list or map, at all levels together
+_LARGE: Final = 2 * MAX_ATTRIBUTES  # bytes of a span; a smaller one cannot have more attributes
+_MAX_VALUES: Final = 64  # cached per key
+_MAX_CACHED: Final = 4096  # keys come from senders, so the caches are bounded
+_ENVELOPES: Final = 16 << 20  # bytes of cached resources and scopes, as received and as decoded
+_MAX_RESOURCE_ATTRIBUTES: Final = 128  # the default of SDKs
+_MAX_RESOURCE_ATTRIBUTE: Final = 4 << 10  # bytes
+_MAX_RESOURCE: Final = 16 << 10  # bytes
+_KEY_TAG: Final = 0x0A  # of KeyValue.key
+_STRING_TAG: Final = 0x0A  # of AnyValue.string_value
+_SCALAR_TAGS: Final = (0x10, 0x18, 0x21)  # of AnyValue.bool_value, int_value and double_value
 ReadSpan = Callable[[Span], GenAISpan | None]
 """How the dialects read a span: ``dialects.read_span``, or one that keeps more."""
-_ONE_BYTE = 128  # lengths below this take one byte
-_HAS_IS_REMOTE, _IS_REMOTE = 0x1, 0x2  # of the second byte of a span's flags, opentelemetry-proto trace/v1
+_ONE_BYTE: Final = 128  # lengths below this take one byte
+_HAS_IS_REMOTE: Final = 0x1  # of the second byte of a span's flags, opentelemetry-proto trace/v1
+_IS_REMOTE: Final = 0x2
 
 
-@dataclass(slots=True)
-class _SelectedKey:
-    """A selected key, and how many more of its values may be cached."""
+class _Key:
+    """What is known of a key of attributes, and how many more of its values may be cached.
 
-    name: str
-    values_left: int = _MAX_VALUES
+    ``tells``: which of its values may be of a tool's call, and are not decoded.
+    """
+
+    __slots__ = ("is_selected", "name", "tells", "values_left")
+
+    def __init__(self, name: str, tells: Tells = "never", *, is_selected: bool = True) -> None:
+        self.name, self.is_selected, self.tells = name, is_selected, tells
+        self.values_left = _MAX_VALUES
 
 
-class _Keys(dict[bytes, _SelectedKey | None]):
-    """A bounded cache from an encoded key to its `_SelectedKey`, None if the key is not selected."""
+_NOT_SELECTED: Final = {tells: _Key("", tells, is_selected=False) for tells in get_args(Tells)}
+
+
+class _Keys:
+    """Which keys are selected: exact ones and those with certain prefixes, or all."""
 
     def __init__(self, attributes: Iterable[str] | None, prefixes: Iterable[str] = ()) -> None:
-        super().__init__()
         self._exact, self._prefixes = None if attributes is None else frozenset(attributes), tuple(prefixes)
+        self.by_bytes: dict[bytes, _Key] = {}
+        """What is known of keys, as they are encoded: a bounded cache."""
         self.known: dict[bytes, tuple[str, str]] = {}
         """Name and value by encoded attribute, for the first few strings of each key: names and kinds repeat."""
 
-    def __missing__(self, key: bytes) -> _SelectedKey | None:
+    def look_up(self, key: bytes) -> _Key:
+        """Returns what is known of a key that is not cached."""
         text = key.decode("utf-8", "replace")
-        is_selected = self._exact is None or text in self._exact or text.startswith(self._prefixes)
-        selected = _SelectedKey(text) if is_selected else None
-        if len(self) < _MAX_CACHED and len(key) < _ONE_BYTE:
-            self[key] = selected
-        return selected
+        if self._exact is None or text in self._exact or text.startswith(self._prefixes):
+            known = _Key(text)
+        else:
+            known = _NOT_SELECTED[may_tell_of_call(text)]
+        if len(self.by_bytes) < _MAX_CACHED and len(key) < _ONE_BYTE:
+            self.by_bytes[key] = known
+        return known
+
+    def hides_call(self, attribute: bytes) -> bool:
+        """Whether an encoded attribute is not selected and may be a tool's name or a part of its input."""
+        try:
+            if attribute[0] != _KEY_TAG or attribute[1] >= _ONE_BYTE:  # protobuf would have to read it, too
+                return True
+            end = attribute[1] + 2
+            name = attribute[2:end]
+            tells = (self.by_bytes.get(name) or self.look_up(name)).tells
+            if tells != "object":
+                return tells == "always"
+            # 12 <length> 0a <length> <text>, or another kind of value.
+            kind = attribute[end + 2]
+            if kind == _STRING_TAG and attribute[end + 1] < _ONE_BYTE:
+                return attribute[end + 4 : end + 5] == b"{"
+            return attribute[end + 1] >= _ONE_BYTE or kind not in _SCALAR_TAGS
+        except IndexError:
+            return True
 
 
 def _is_missing_something(genai_span: GenAISpan | None) -> bool:
@@ -79,7 +115,7 @@ class Decoder:
 
     Selects the keys in ``attributes``, keys that start with one of ``prefixes``, and every attribute of the scopes in
     ``whole_scopes``. A span that contains one of ``markers``, and that is not understood by what was selected, or is a tool
-    call without arguments, is decoded once more, with every attribute.
+    call without arguments and has an attribute that may be of them, is decoded once more, with every attribute.
     """
 
     def __init__(
@@ -113,19 +149,31 @@ class Decoder:
 
     def read(
         self, raws: Iterable[bytes], envelope: Envelope, read_span: ReadSpan
-    ) -> Iterator[tuple[Span, GenAISpan | None] | None]:
-        """Yield each span with what ``read_span`` makes of it; None for each that is not protobuf. Raises DecodeError."""
+    ) -> list[tuple[Span, GenAISpan | None] | None]:
+        """Returns each span with what ``read_span`` makes of it; None for each that is not protobuf. Raises DecodeError."""
+        read: list[tuple[Span, GenAISpan | None] | None] = []
         raws = list(raws)
         for raw, span in zip(raws, self.spans(raws, envelope), strict=True):
             if span is None:
-                yield None
+                read.append(None)
                 continue
             # Twice only where the selection was too small: most spans need few of their attributes.
             genai_span = read_span(span)
             if _is_missing_something(genai_span) and self._is_marked(raw):
                 with suppress(ProtobufError):  # in an attribute that nobody selected
-                    genai_span = read_span(self._span(raw, span.resource, span.scope, self._all))
-            yield span, genai_span
+                    genai_span = read_span(self._whole(raw, span, genai_span))
+            read.append((span, genai_span))
+        return read
+
+    def _whole(self, raw: bytes, span: Span, genai_span: GenAISpan | None) -> Span:
+        """Returns the span with all attributes that matter. Raises ProtobufError."""
+        # Of a call nothing else can tell more, unless it stands for its run and keeps what rules may match.
+        if genai_span is not None and genai_span.lacks_arguments and not genai_span.attributes:
+            fields = span_fields(raw)
+            if fields is not None and not span.events and not any(map(self._selected.hides_call, fields[7])):
+                span.is_whole = True
+                return span
+        return self._span(raw, span.resource, span.scope, self._all)
 
     def _is_marked(self, raw: bytes) -> bool:
         return self._markers is not None and self._markers.search(raw) is not None
@@ -201,44 +249,45 @@ def _of_use(attributes: Iterable[bytes]) -> Iterable[bytes]:
 def _parsed_fields(raw: bytes) -> SpanFields:
     """Returns the fields of a span in any order. Raises ProtobufError."""
     span = schema.Span.FromString(raw)
-    attributes = span.attributes[:MAX_ATTRIBUTES] if len(raw) > _LARGE else span.attributes
+    attributes = span.attributes[:MAX_ATTRIBUTES] if len(raw) > _LARGE else list(span.attributes)
     return (
         span.trace_id, span.span_id, span.parent_span_id, span.name, span.kind, span.start_ns, span.end_ns,
         attributes, span.events, span.status, span.flags >> 8,
     )  # fmt: skip
 
 
-def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
+def _attributes(items: list[bytes], keys: _Keys) -> dict[str, Any]:
     """Returns the selected attributes. A hot loop: one iteration per attribute.
 
     Nearly all have a short key and a short string: 0a <length> <key> 12 <length> 0a <length> <string>. The lengths are
     checked; an item with another field order has a key that is not selected, or is parsed in full.
     """
     found: dict[str, Any] = {}
-    known = keys.known
+    known, by_bytes = keys.known, keys.by_bytes
     for item in items:
         if len(item) < _ONE_BYTE and (repeated := known.get(item)) is not None:
             found[repeated[0]] = repeated[1]
             continue
         try:
             end = item[1] + 2
-            selected = keys[item[2:end]]
-            if selected is None and item[0] == _KEY_TAG and item[1] < _ONE_BYTE:
+            text = item[2:end]
+            key = by_bytes.get(text) or keys.look_up(text)
+            if not key.is_selected and item[0] == _KEY_TAG and item[1] < _ONE_BYTE:
                 continue
             text = item[end + 4 :]
-            if selected and len(text) == item[end + 3] == item[end + 1] - 2 and item[end + 2] == _STRING_TAG:
-                value = found[selected.name] = text.decode()
-                if selected.values_left and len(item) < _ONE_BYTE and len(known) < _MAX_CACHED:
-                    selected.values_left -= 1
-                    known[item] = selected.name, value
+            if key.is_selected and len(text) == item[end + 3] == item[end + 1] - 2 and item[end + 2] == _STRING_TAG:
+                value = found[key.name] = text.decode()
+                if key.values_left and len(item) < _ONE_BYTE and len(known) < _MAX_CACHED:
+                    key.values_left -= 1
+                    known[item] = key.name, value
                 continue
         # Too short for this pattern, or no UTF-8: below, protobuf reads the one, and the other is replaced.
         except (IndexError, UnicodeDecodeError):
             pass
         pair = schema.KeyValue.FromString(item)
-        selected = keys[pair.key]
-        if selected is not None:
-            found[selected.name] = _any_value(pair.value)
+        key = keys.look_up(pair.key)
+        if key.is_selected:
+            found[key.name] = _any_value(pair.value)
     return found
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import re2
 from google.protobuf.message import DecodeError as ProtobufError
@@ -19,39 +18,45 @@ from collector.otlp import schema
 from collector.otlp.byte_cache import ByteCache
 from collector.otlp.structure import Envelope, Group, Structure
 from collector.otlp.trim import trim
-from collector.otlp.wire import field_head
+from collector.otlp.wire import field_head, read_field
 
 __all__ = ["Envelope"]  # the rest of this module is public by its names
 
 # The start of a span with a parent and without trace state, as written by an encoder that writes fields in order:
 #   0a 10 <trace id> 12 08 <span id> 22 08 <parent span id> 2a <length of the name> <name> 30 <kind>
-_TRACE_TAG, _SPAN_TAG, _PARENT_TAG, _NAME_TAG, _KIND_TAG = b"\n\x10", b"\x12\x08", b'"\x08', 0x2A, 0x30
-_unpack_ids = struct.Struct("2s16s2s8s2s8s").unpack_from
-_SPAN, _NAME = 18, 38  # offsets of the span id's tag and of the name's
-_MAX_SHORT = 127  # lengths up to this take one byte
-_LINK = struct.Struct("8s8s")  # span id, parent id
-_NO_PARENT = bytes(8)
-_TRACE_ID_SIZE = 16  # bytes
+_TRACE_TAG: Final = b"\n\x10"
+_SPAN_TAG: Final = b"\x12\x08"
+_PARENT_TAG: Final = b'"\x08'
+_NAME_TAG: Final = 0x2A
+_KIND_TAG: Final = 0x30
+_SPAN: Final = 18  # offsets of the span id's tag, the parent id's and the name's
+_PARENT: Final = 28
+_NAME: Final = 38
+_MAX_SHORT: Final = 127  # lengths up to this take one byte
+_LINK: Final = struct.Struct("8s8s")  # span id, parent id
+_NO_PARENT: Final = bytes(8)
+_TRACE_ID_SIZE: Final = 16  # bytes
 # The end of one with flags: 85 01 <four bytes, little-endian>. If bit 0x100 is set, bit 0x200 tells whether the parent is
 # remote; otherwise the kind decides.
-_FLAGS_TAG, _LOCAL_END = b"\x85\x01", b"\x01\0\0"
-_HAS_IS_REMOTE, _IS_REMOTE = 0x100, 0x200
-_REMOTE_KINDS = frozenset({2, 5})  # server and consumer: called by another process
-_MOST_COMMON = b"gen_ai.operation.name"  # in nearly every GenAI span; a longer needle is found faster
-_KNOWN_SCOPES = 2 << 20  # bytes of scopes of which it is known whether all their spans are to be decoded
-_MAX_HELD = 4 << 20  # bytes of a span; a larger one is scored, but neither held nor annotated
-_PORTION = 16 << 10  # bytes of spans; decoding them takes up to 10 ms
+_FLAGS_TAG: Final = b"\x85\x01"
+_LOCAL_END: Final = b"\x01\0\0"
+_HAS_IS_REMOTE: Final = 0x100
+_IS_REMOTE: Final = 0x200
+_REMOTE_KINDS: Final = (2, 5)  # server and consumer: called by another process
+_MOST_COMMON: Final = b"gen_ai.operation.name"  # in nearly every GenAI span; a longer needle is found faster
+_KNOWN_SCOPES: Final = 2 << 20  # bytes of scopes of which it is known whether all their spans are to be decoded
+_MAX_HELD: Final = 4 << 20  # bytes of a span; a larger one is scored, but neither held nor annotated
+_PORTION: Final = 16 << 10  # bytes of spans; decoding them takes up to 10 ms
 
 
-@dataclass(slots=True)
 class ScopeSpans:
     """The raw spans of one scope, and the indexes of those to decode."""
 
-    envelope: Envelope
-    spans: list[bytes]
-    wanted: list[int]
-    whole: bytes = b""
-    """The only span, if it is too large to be held; ``spans`` has what is read of it."""
+    __slots__ = ("envelope", "spans", "wanted", "whole")
+
+    def __init__(self, envelope: Envelope, spans: list[bytes], wanted: list[int], whole: bytes = b"") -> None:
+        """``whole`` is the only span, if it is too large to be held; ``spans`` has what is read of it."""
+        self.envelope, self.spans, self.wanted, self.whole = envelope, spans, wanted, whole
 
     def portions(self) -> Iterator[list[int]]:
         """The indexes of the spans to decode, in portions of at most 16 KiB or one span."""
@@ -68,13 +73,13 @@ class ScopeSpans:
             yield wanted
 
 
-@dataclass(slots=True)
 class Split:
     """A split request. ``links`` maps each trace id to the ids of span, parent, span, parent, ... (zeros: no parent)."""
 
-    scopes: list[ScopeSpans] = field(default_factory=list)
-    links: dict[bytes, list[bytes]] = field(default_factory=dict)
-    span_count: int = 0
+    __slots__ = ("links", "scopes", "span_count")
+
+    def __init__(self, scopes: list[ScopeSpans], links: dict[bytes, list[bytes]], span_count: int) -> None:
+        self.scopes, self.links, self.span_count = scopes, links, span_count
 
 
 def iter_scopes(raw: bytes) -> Iterator[Group]:
@@ -124,7 +129,7 @@ def split(groups: Iterable[Group], span_filter: SpanFilter) -> Split:
 
     A span that is not protobuf is left to the decoder, which rejects it.
     """
-    result = Split()
+    result = Split([], {}, 0)
     for envelope, items in groups:
         spans, whole = items, b""
         # Too large to be held: the whole span is forwarded without waiting, and only its trimmed form is read.
@@ -142,15 +147,24 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
 
     Adds the parent link of every span to ``links``. A hot loop: one iteration per span.
     """
-    wanted, others = [], []
+    wanted: list[int] = []
+    others: list[int] = []
+    # One search for all of them: most spans then cost a comparison.
+    joined = b"".join(spans)
+    marker, end = _position(joined, 0), 0
+    last_id, known = b"", list[bytes]()
     for index, span in enumerate(spans):
+        end += len(span)
+        is_wanted = False
+        if marker < end:
+            is_wanted = marker + len(_MOST_COMMON) <= end  # else it forms where two spans meet
+            marker = _position(joined, end)
         try:
-            trace_tag, trace_id, span_tag, span_id, parent_tag, parent_id = _unpack_ids(span)
-            in_order = trace_tag == _TRACE_TAG and span_tag == _SPAN_TAG and parent_tag == _PARENT_TAG
+            trace_id, span_id, parent_id = _ids_in_order(span)
             # SDKs that write flags end a span with a local parent in `_LOCAL_END`: one comparison, and it is done.
-            # `find` and not `in`, which first tries to take the marker as a number, at the price of an exception.
-            is_wanted = span.find(_MOST_COMMON) >= 0 or (
+            is_wanted = is_wanted or (
                 span[-3:] != _LOCAL_END
+                and parent_id != _NO_PARENT
                 and (
                     span[-3] & 3 == 3  # further bits of the flags may be set
                     or span[41 + span[39]] in _REMOTE_KINDS
@@ -159,28 +173,48 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
                 )
                 and _has_remote_parent(span)
             )
-        except (struct.error, IndexError, ProtobufError):  # too short, or not a span
-            in_order = False
-        if not in_order:
+        except (IndexError, ValueError, ProtobufError):  # in another order, too short, or not a span
             try:
                 trace_id, span_id, parent_id, is_remote = _parse_ids(span)
-                is_wanted = is_remote or span.find(_MOST_COMMON) >= 0
             except ProtobufError:
                 wanted.append(index)
                 continue
+            is_wanted = is_wanted or is_remote
             if len(trace_id) != _TRACE_ID_SIZE:  # nothing can be joined by it: forwarded unread
                 continue
-        known = links.get(trace_id)
-        if known is None:
-            links[trace_id] = [span_id, parent_id]
-        else:
-            known += (span_id, parent_id)
+        if trace_id != last_id:  # the spans of a trace mostly arrive together
+            last_id, known = trace_id, links.setdefault(trace_id, [])
+        known.append(span_id)
+        known.append(parent_id)
         # A root is decoded whatever it is: it may carry the route, and stands in for an agent whose span is missing.
         if is_wanted or parent_id == _NO_PARENT:
             wanted.append(index)
         else:
             others.append(index)
     return wanted, others
+
+
+def _position(spans: bytes, start: int) -> int:
+    """Returns where the most common marker is next, the end if it is nowhere."""
+    at = spans.find(_MOST_COMMON, start)
+    return at if at >= 0 else len(spans)
+
+
+def _ids_in_order(span: bytes) -> tuple[bytes, bytes, bytes]:
+    """Returns trace id, span id and parent id, zeros for a root. Raises IndexError or ValueError if they are elsewhere."""
+    if span[:2] != _TRACE_TAG or span[_SPAN:20] != _SPAN_TAG:
+        raise ValueError("the ids are not where most encoders write them")
+    if span[_PARENT:30] == _PARENT_TAG and len(span) >= _NAME:
+        return span[2:_SPAN], span[20:_PARENT], span[30:_NAME]
+    # No parent, if every field that follows comes after it.
+    at = _PARENT
+    while at < len(span):
+        tag, _, at = read_field(span, at)
+        if tag < _NAME_TAG:
+            raise ValueError("the ids are not where most encoders write them")
+    if at != len(span):
+        raise ValueError("a field ends beyond its message")
+    return span[2:_SPAN], span[20:_PARENT], _NO_PARENT
 
 
 def _has_remote_parent(span: bytes) -> bool:

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import Final
 
-_MAX_SIZE = 16 << 10  # bytes of a span that is read here; lengths in it take up to two bytes
-_TRACE_ID, _SPAN_ID, _PARENT = b"\n\x10", b"\x12\x08", b'"\x08'  # tag and length
-_NAME, _KIND, _START, _END = 0x2A, 0x30, 0x39, 0x41  # tags
-_ATTRIBUTE, _EVENT, _STATUS, _FLAGS = 0x4A, 0x5A, 0x7A, b"\x85\x01"
-_times = struct.Struct("<BQBQ").unpack_from
-_ONE_BYTE = 128  # varints below this take one byte
+_MAX_SIZE: Final = 16 << 10  # bytes of a span that is read here; lengths in it take up to two bytes
+_TRACE_ID: Final = b"\n\x10"  # tag and length
+_SPAN_ID: Final = b"\x12\x08"
+_PARENT: Final = b'"\x08'
+_NAME: Final = 0x2A  # tags
+_KIND: Final = 0x30
+_START: Final = 0x39
+_END: Final = 0x41
+_ATTRIBUTE: Final = 0x4A
+_EVENT: Final = 0x5A
+_STATUS: Final = 0x7A
+_FLAGS: Final = b"\x85\x01"
+_times: Final = struct.Struct("<BQBQ").unpack_from
+_ONE_BYTE: Final = 128  # varints below this take one byte
 
-SpanFields = tuple[bytes, bytes, bytes, bytes, int, int, int, Sequence[bytes], Sequence[bytes], bytes, int]
+SpanFields = tuple[bytes, bytes, bytes, bytes, int, int, int, list[bytes], Sequence[bytes], bytes, int]
 """Trace, span and parent id, name, kind, start, end, attributes, events, status, and the second byte of the flags."""
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5  # wire types
-_ONE_BYTE = 128  # varints below this take one byte
-_MAX_VARINT = 10  # bytes
-_MAX_OTHERS = 8  # a resource or scope has two fields beside its items
+_VARINT: Final = 0  # wire types
+_FIXED64: Final = 1
+_LENGTH: Final = 2
+_FIXED32: Final = 5
+_ONE_BYTE: Final = 128  # varints below this take one byte
+_MAX_VARINT: Final = 10  # bytes
+_MAX_OTHERS: Final = 8  # a resource or scope has two fields beside its items
 
 
 def split_message(raw: bytes, at: int, end: int, tag: int, most: int) -> tuple[bytes, list[int]]:

@@ -21,6 +21,7 @@ Meaning = Literal[
     "conversation",
 ]  # fmt: skip
 Role = Literal["tool", "agent", "model"]
+Tells = Literal["never", "object", "always"]
 Values = Mapping[Meaning, Sequence[Any]]
 """Attributes by what they are about, the most believable first."""
 
@@ -181,6 +182,15 @@ def may_hold_arguments(attributes: Mapping[str, Any]) -> bool:
         if part.is_one or (is_object and not part.is_about):
             return True
     return False
+
+
+@lru_cache(maxsize=4096)
+def may_tell_of_call(key: str) -> Tells:
+    """Returns which values under this key may be a tool's name or a part of its input: none, objects alone, or any."""
+    shape, part = shape_of(key), _part_of(key)
+    if (shape is not None and shape.meaning in ("tool_name", "input")) or part.argument is not None or part.is_one:
+        return "always"
+    return "never" if part.is_about else "object"
 
 
 _FAILED: Final = frozenset({"error", "failed", "failure", "exception"})

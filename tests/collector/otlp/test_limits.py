@@ -78,7 +78,7 @@ def test_a_decoder_caches_a_bounded_number_of_keys() -> None:
     decoder = Decoder(("wanted",))
     for number in range(decode._MAX_CACHED + 10):
         decoder.spans([span_with(**{f"key-{number}": "x"})], NO_ENVELOPE)
-    assert len(decoder._selected) <= decode._MAX_CACHED
+    assert len(decoder._selected.by_bytes) <= decode._MAX_CACHED
     (decoded,) = decoder.spans([span_with(wanted="y")], NO_ENVELOPE)
     assert decoded is not None
     assert decoded.attributes == {"wanted": "y"}
@@ -87,7 +87,7 @@ def test_a_decoder_caches_a_bounded_number_of_keys() -> None:
 def test_a_decoder_does_not_cache_long_keys() -> None:
     decoder = Decoder(("wanted",))
     decoder.spans([span_with(**{"k" * 128: "x"})], NO_ENVELOPE)
-    assert list(decoder._selected) == []
+    assert decoder._selected.by_bytes == {}
 
 
 def test_a_decoder_caches_a_few_values_of_each_key() -> None:
