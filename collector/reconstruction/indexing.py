@@ -28,20 +28,23 @@ def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
         for agent in [span for span in spans.values() if span.role is Role.AGENT and span.history is not None]:
             memory = _memory_of_agent(agent)
             spans[memory.span_id] = memory
-    for span_id, of_span in events.items():
-        # Log events have no id of their own: one that was sent again is recognised by its content. By its `repr`, since
-        # structured bodies are not hashable.
-        unique = {
-            repr((e.start_ns, e.output, e.user_input, e.tool_results)): e for part in in_parts(of_span) for e in part
-        }
-        model = spans.get(span_id)
-        if model is not None and model.role is Role.MODEL:
-            spans[span_id] = _merged(model, list(unique.values()))
-        else:
-            for number, event in enumerate(unique.values()):
-                model = _model_of_event(event, number)
-                spans[model.span_id] = model
+    for group in in_parts(events.items()):
+        for span_id, of_span in group:
+            _add_events(spans, span_id, of_span)
     return spans
+
+
+def _add_events(spans: dict[bytes, GenAISpan], span_id: bytes, events: list[GenAISpan]) -> None:
+    # Log events have no id of their own: one that was sent again is recognised by its content. By its `repr`, since
+    # structured bodies are not hashable.
+    unique = {repr((e.start_ns, e.output, e.user_input, e.tool_results)): e for part in in_parts(events) for e in part}
+    model = spans.get(span_id)
+    if model is not None and model.role is Role.MODEL:
+        spans[span_id] = _merged(model, list(unique.values()))
+        return
+    for number, event in enumerate(unique.values()):
+        model = _model_of_event(event, number)
+        spans[model.span_id] = model
 
 
 def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
+from itertools import count
 
 from collector.model.genai_span import Role
 from collector.model.span import LogRecord, Span
 from collector.payloads.messages import ToolResult
 from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.reconstruct import ContextSettings, reconstruct
+from collector.resumable import Resumable
 from tests.builders import TRACE, agent_span, genai_spans, log, model_span, span_id, tool_span
 
 FAILED = log("gen_ai.tool.message", 4, {"id": "c1", "content": "Error: no"}, at=21)
@@ -53,3 +55,14 @@ def test_events_merged_again_change_no_run() -> None:
     parents = {item.span_id: item.parent_span_id for item in ITEMS if isinstance(item, Span)}
     first = reconstruct(TRACE, spans, parents, ContextSettings())
     assert reconstruct(TRACE, spans, parents, ContextSettings()) == first
+
+
+def test_events_of_many_spans_are_indexed_in_slices() -> None:
+    events = genai_spans(
+        [log("gen_ai.user.message", number, {"content": "go on"}, at=number) for number in range(1, 2_001)]
+    )
+    work = Resumable(lambda: index_spans(events), count().__next__)
+    while not work.resume(0.0):
+        pass
+    assert len(work.result) == 2_000
+    assert work.slices > 3
