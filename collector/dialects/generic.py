@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final
 
 from collector.model import semconv
@@ -22,6 +23,7 @@ from collector.model.genai_span import (
 )
 from collector.model.span import Span
 from collector.payloads.attribute_shapes import (
+    MAX_LOOKED_AT,
     Values,
     arguments_one_by_one,
     first_line,
@@ -82,7 +84,8 @@ def _with_events(span: Span) -> Mapping[str, Any]:
         # The attributes of an exception describe a failure, and not the call.
         if event.name != semconv.EVENT_EXCEPTION:
             attributes.update(event.attributes)
-    return {**attributes, **span.attributes}
+    # Those of the span come first: only so many attributes are looked at.
+    return {**span.attributes, **attributes, **span.attributes}
 
 
 def _inputs_in_events(span: Span) -> dict[str, Any]:
@@ -117,7 +120,7 @@ def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
 
 def _name_in_metadata(span: Span) -> str | None:
     """Returns the tool's name where a tracer gives the span a name of its own, and keeps the tool's with other details."""
-    for key, value in span.attributes.items():
+    for key, value in islice(span.attributes.items(), MAX_LOOKED_AT):
         if words_of(key).endswith("metadata") and isinstance(details := parse_any(value), Mapping):
             name = first_name(details, _NAMES)
             own = name_of(details.get("name"))  # a name of what, only the span's own tells
@@ -192,7 +195,7 @@ def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -
     values = values_by_meaning(attributes)
     genai_span.name = first_line(values.get("tool_name", ())) or genai_span.name
     if span.events:
-        attributes = {**_inputs_in_events(span), **attributes}
+        attributes = {**attributes, **_inputs_in_events(span), **attributes}
         values = values_by_meaning(attributes)
     arguments = arguments_among(values.get("input", ()), genai_span.name)
     if arguments is None:

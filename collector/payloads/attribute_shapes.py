@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
 from collector.payloads.values import name_of, parse_any, parse_json
 
 MAX_KEY: Final = 128
 """Longest key that is looked at, in characters."""
+MAX_LOOKED_AT: Final = 500
+"""Attributes of a span of which the words are looked at: it takes 20 µs for each. SDKs keep 128 by default."""
 
 Meaning = Literal[
     "kind", "tool_name", "name", "call_id", "input", "output", "success", "failure", "status", "agent", "user_input",
@@ -70,13 +73,16 @@ _WHOLE_KEYS: Final = {
     "status": Shape("status", 1),
 }
 
+_MAX_WORDS: Final = 6  # of the longest pattern, with what may not precede it
+
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
 def words_of(text: str) -> str:
     """Returns the words of a name in lower case, joined by underscores: ``toolName`` and ``tool.name`` are ``tool_name``."""
-    return _SEPARATORS.sub("_", _CAMEL.sub("_", text)).strip("_").lower()
+    # Nothing is called by more words than these, and senders choose the length of names.
+    return _SEPARATORS.sub("_", _CAMEL.sub("_", text[: 2 * MAX_KEY])).strip("_").lower()
 
 
 # Bounded: tracers repeat their keys, but senders may invent any number of them.
@@ -88,7 +94,9 @@ def shape_of(key: str) -> Shape | None:
     words = words_of(key)
     if words in _WHOLE_KEYS:
         return _WHOLE_KEYS[words]
-    return next((shape for pattern, shape in _SHAPES if pattern.search(words)), None)
+    # What a key is about is at its end. Each word more is a place where all patterns are tried.
+    end = "_".join(words.rsplit("_", _MAX_WORDS)[-_MAX_WORDS:])
+    return next((shape for pattern, shape in _SHAPES if pattern.search(end)), None)
 
 
 def meaning_of(name: str) -> Meaning | None:
@@ -110,7 +118,7 @@ def typed_tool_name(attributes: Mapping[str, Any]) -> object:
 def values_by_meaning(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
     """Returns the attributes that have a value, by what they are about, the most believable first."""
     found: dict[Meaning, list[tuple[int, int, str, Any]]] = {}
-    for key, value in attributes.items():
+    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
         shape = shape_of(key) if value is not None and value != "" else None
         if shape is not None:
             found.setdefault(shape.meaning, []).append((shape.rank, len(key), key, value))
@@ -158,7 +166,8 @@ def _part_of(key: str) -> _Part:
 
 def arguments_one_by_one(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the arguments that have an attribute each; None if there are none, or nothing tells text from numbers."""
-    found = {name: value for key, value in attributes.items() if (name := _part_of(key).argument) is not None}
+    looked_at = islice(attributes.items(), MAX_LOOKED_AT)
+    found = {name: value for key, value in looked_at if (name := _part_of(key).argument) is not None}
     texts = [value for value in found.values() if type(value) is str]
     # Some write every value as JSON, which shows in the quotes around a text, others only what is no text.
     are_json = any(text[:1] == '"' for text in texts)
@@ -174,6 +183,8 @@ def _json_or_text(text: str) -> Any:
 
 def may_hold_arguments(attributes: Mapping[str, Any]) -> bool:
     """Whether attributes that say nothing else may be a call's input: one argument each, or an object under any key."""
+    if len(attributes) > MAX_LOOKED_AT:
+        return True
     for key, value in attributes.items():
         if value is None or value == "":
             continue

@@ -9,6 +9,9 @@ from typing import Any, Final
 from collector.payloads.attribute_shapes import Values, first_line, says_failure, values_by_meaning, words_of
 from collector.payloads.tool_arguments import arguments_among
 
+MAX_ATTRIBUTES: Final = 5_000
+"""Attributes that are looked at of the events that record the calls of one span. Events beyond it are not read."""
+
 _NOUN: Final = r"(?:call|use|invocation|execution|invoke|execute|run)"
 # `tool.call`, `gen_ai.tool.call`, `tool_use`, `tool.execution_start`, `execute_tool`
 _CALL: Final = re.compile(
@@ -28,12 +31,16 @@ def transcript_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> lis
     An event of a call is taken for its execution: where no event tells its result, it is one without content.
     """
     messages: list[dict[str, Any]] = []
+    left = MAX_ATTRIBUTES
     open_calls: list[tuple[str, str | None, dict[str, Any]]] = []  # tool, id, and the message with its result
     for name, attributes in events:
         words = words_of(name)
         is_call = _CALL.search(words) is not None
         if not is_call and _RESULT.search(words) is None:
             continue
+        left -= len(attributes)
+        if left < 0:
+            break
         values = values_by_meaning(attributes)
         tool, call_id = first_line(values.get("tool_name", ())), first_line(values.get("call_id", ()))
         if not is_call:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 
 from collector.payloads.attribute_shapes import (
     MAX_KEY,
+    MAX_LOOKED_AT,
+    may_hold_arguments,
     role_of_kind,
     shape_of,
     tool_in_span_name,
@@ -167,3 +170,17 @@ def test_any_name_is_read_and_a_tool_is_part_of_it(name: str) -> None:
 def test_a_name_that_nearly_matches_many_times_takes_no_time(part: str) -> None:
     for times in range(1, 2 * MAX_KEY // len(part)):
         tool_in_span_name(part * times + "\n")
+
+
+def test_of_many_attributes_only_the_first_are_looked_at_and_the_others_may_be_anything() -> None:
+    few = {f"note_{number}": "x" for number in range(MAX_LOOKED_AT - 1)}
+    assert values_by_meaning({**few, "tool_name": "pay"}) == {"tool_name": ["pay"]}
+    assert values_by_meaning({**few, "note": "x", "tool_name": "pay"}) == {}
+    assert not may_hold_arguments({**few, "note": "x"})
+    assert may_hold_arguments({**few, "note": "x", "more": "x"})
+
+
+def test_a_name_of_any_length_is_read_up_to_a_limit() -> None:
+    began = time.process_time()
+    assert words_of("toolName" + "aB" * 5_000_000).startswith("tool_name")
+    assert time.process_time() - began < 0.1
