@@ -10,7 +10,7 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, set_input
 from collector.model.span import Span
 from collector.payloads.messages import ToolResult, may_contain_tool_calls
 from collector.payloads.refusals import Refusal, is_refusal
@@ -19,6 +19,8 @@ from collector.payloads.values import first_name, first_value, name_of
 NAME: Final = "mastra"
 
 _TYPE: Final = "mastra.span.type"
+_RESPONSE_ID: Final = "id"  # of a step in 0.x
+_REQUESTED: Final = '"toolCalls":[{'
 _INPUT: Final = "input"
 _OUTPUT: Final = "output"
 _AGENT_INPUT: Final = "mastra.agent_run.input"
@@ -71,6 +73,9 @@ def _read_model(span: Span, output_key: str) -> GenAISpan:
         return IGNORED
     genai_span = genai_span_of(span, Role.MODEL, NAME)
     genai_span.output = output
+    set_input(genai_span, span.attributes.get(_INPUT))  # in 0.x the request, with all messages
+    genai_span.response_id = name_of(span.attributes.get(_RESPONSE_ID))
+    genai_span.finish = "tool_calls" if type(output) is str and _REQUESTED in output else ""
     if type(output) is str and output.startswith('{"error"') and is_refusal(output):
         genai_span.tool_results = (ToolResult(None, True, Refusal()),)
     return genai_span
@@ -81,7 +86,7 @@ DIALECT: Final = Dialect(
     keys=(_TYPE,),
     read_span=read_span,
     attributes=frozenset({
-        _INPUT, *_RESULTS, _AGENT_INPUT, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT, *_CONVERSATION_IDS,
+        _INPUT, _RESPONSE_ID, *_RESULTS, _AGENT_INPUT, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT, *_CONVERSATION_IDS,
         semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS,
         semconv.ERROR_TYPE,
     }),

@@ -29,6 +29,8 @@ _INPUT: Final = "input.value"
 _OUTPUT: Final = "output.value"
 _CREW: Final = "crew_key"
 _CREW_TASKS: Final = "crew_tasks"
+_CREW_MESSAGES: Final = '"tool_calls": [{'
+"""In the output of a task of CrewAI, which holds the conversation of the agent with its model."""
 _METADATA: Final = "metadata"  # JSON text: LangChain's run configuration
 
 # `travel_agent.run`, `lookup.__call__`, `agent_run [travel_agent]`: how instrumentors name the span of a method.
@@ -54,6 +56,8 @@ _EVENT_OF_BEEAI: Final = re.compile(r"^(?:agent|tool)\..+\.(?:start|update|parti
 """Older instrumentors of BeeAI record each event of its emitter as a span: several of one call, under other names."""
 _AUTOMATIC_CALLS: Final = '"automatic_function_calling_history":['
 """In the output of google-genai, which calls tools and its model again until none is requested."""
+_CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', "[[ ## next_tool_name ## ]]")
+"""In outputs that hold calls in the framework's own form alone: Mastra 0.x, DSPy."""
 _HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
 """In the output of Haystack's agent: its instrumentation writes the conversation as reprs of its messages."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
@@ -121,6 +125,9 @@ def _read_event(span: Span) -> GenAISpan:
 def _read_agent(span: Span) -> GenAISpan:
     genai_span = _read_context(span)
     genai_span.role, genai_span.output = Role.AGENT, _tool_calls(span.attributes)
+    transcript = span.attributes.get(_OUTPUT)
+    if _CREW in span.attributes and type(transcript) is str and len(transcript) <= MAX_TEXT:
+        genai_span.history = transcript if _CREW_MESSAGES in transcript else None
     genai_span.name = name_of(span.attributes.get(_AGENT_NAME)) or genai_span.agent
     if genai_span.name is None:
         bracketed = _BRACKETED.match(span.name)
@@ -156,19 +163,21 @@ def _read_context(span: Span) -> GenAISpan:
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    genai_span = model_span_of(span, NAME, _tool_calls(span.attributes), get(_INPUT))
+    output, calls = get(_OUTPUT), _tool_calls(span.attributes)
+    if calls is None and type(output) is str and any(marker in output for marker in _CALLS_IN_OUTPUT):
+        calls = output
+    genai_span = model_span_of(span, NAME, calls, get(_INPUT))
     # An answer without calls is in `output.value` alone. It was captured all the same.
-    genai_span.has_output = genai_span.has_output or bool(get(_OUTPUT))
+    genai_span.has_output = genai_span.has_output or bool(output)
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
-    transcript = get(_OUTPUT)
-    if type(transcript) is str and _AUTOMATIC_CALLS in transcript and len(transcript) <= MAX_TEXT:
+    if type(output) is str and _AUTOMATIC_CALLS in output and len(output) <= MAX_TEXT:
         # One span for all turns: only what it was told has them, and the results.
-        genai_span.output, genai_span.history, genai_span.tracing = None, transcript, "memory"
+        genai_span.output, genai_span.history, genai_span.tracing = None, output, "memory"
     return genai_span
 
 
-def _tool_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+def _tool_calls(attributes: Mapping[str, Any]) -> Any:
     """Returns the tool calls in the flattened attributes of the output, in order."""
     calls: dict[tuple[bool, int, int], dict[str, Any]] = {}
     for key, value in attributes.items():

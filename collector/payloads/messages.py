@@ -14,6 +14,14 @@ from typing import Any, Final, Literal, NamedTuple
 
 from collector.payloads.refusals import Refusal, find_refusal, refuses
 from collector.payloads.reprs import may_be_objects, parse_message
+from collector.payloads.text_calls import (
+    REPEATED,
+    is_observation,
+    may_hold_calls,
+    parse_call,
+    parse_exchange,
+    tells_failure,
+)
 from collector.payloads.values import MAX_TEXT, first_value, name_of, parse_any
 
 MAX_NODES: Final = 20_000
@@ -117,15 +125,17 @@ def tool_call_parts(output: object) -> list[ToolCallPart]:
             if depth < MAX_DEPTH:
                 stack.extend((child, listed, depth + 1) for child in reversed(node) if _may_nest(child))
         elif depth < MAX_DEPTH:  # a part that was encoded separately
-            parsed = parse_any(node)
-            if not isinstance(parsed, str):
+            parsed = parse_message(node) if isinstance(node, str) else node
+            if isinstance(parsed, str):
+                parsed = parse_call(parsed)
+            if parsed is not None:
                 stack.append((parsed, listed, depth + 1))
     return found
 
 
 def _may_nest(value: object) -> bool:
     if type(value) is str:
-        return value[:1] in ("{", "[") and may_contain_tool_calls(value)
+        return (value[:1] in ("{", "[") and may_contain_tool_calls(value)) or may_be_objects(value)
     return isinstance(value, (Mapping, list, tuple))
 
 
@@ -193,8 +203,6 @@ _HINTS: Final = (
     "ancelled", "nterrupted", "not executed", "to proceed", "did not match", "nrecognized", "too_", "gnoring this",
 )  # fmt: skip
 """Every failure and refusal contains one of these."""
-# smolagents 1.2x passes results to its model as messages of the user, and a failure in these words.
-_SMOLAGENTS_FAILURE: Final = re.compile(r"\bError executing tool '[^']+' with arguments ")
 
 
 def result_status(result: object, tool_name: str | None = None) -> ResultStatus:
@@ -260,7 +268,7 @@ def told_calls(messages: object, unread: list[str] | None = None) -> list[ToldCa
             elif (request := _call_in(node, listed)) is not None:
                 _add(calls, request, node)
             else:
-                if name_of(node.get("role")) in _USER_ROLES and not _contains_results(node):
+                if name_of(node.get("role")) in _USER_ROLES and not (_contains_results(node) or is_observation(node)):
                     calls.clear()
                 if depth < MAX_DEPTH:
                     stack.extend(
@@ -270,16 +278,15 @@ def told_calls(messages: object, unread: list[str] | None = None) -> list[ToldCa
                     )
         elif isinstance(node, list) and depth < MAX_DEPTH:
             stack.extend((child, listed, depth + 1) for child in reversed(node) if _may_nest_exchange(child))
-        elif isinstance(node, str) and depth < MAX_DEPTH and (parsed := _read_text(node, calls, unread)) is not None:
+        elif isinstance(node, str) and depth < MAX_DEPTH and (parsed := _read_text(node, unread)) is not None:
             stack.append((parsed, listed, depth + 1))
     return calls
 
 
-def _read_text(text: str, calls: Sequence[ToldCall], unread: list[str] | None) -> object:
+def _read_text(text: str, unread: list[str] | None) -> object:
     """Returns the messages that were encoded as ``text``, if it holds any and can be parsed."""
-    if _SMOLAGENTS_FAILURE.search(text):
-        _settle(calls, ToolResult(None, failed=True))
-        return None
+    if may_hold_calls(text):
+        return parse_exchange(text) or None
     parsed = parse_message(text)
     if not isinstance(parsed, str):
         return parsed
@@ -295,6 +302,8 @@ def _add(calls: list[ToldCall], request: ToolCallPart, part: Mapping[Any, Any]) 
     turn = calls[-1].turn if calls else 0
     newest = list(takewhile(lambda call: call.turn == turn, reversed(calls)))
     if request.id is not None and any(call.id == request.id and call.status is None for call in newest):
+        return
+    if part.get(REPEATED) is True and any(call.name == request.name and call.status is None for call in newest):
         return
     turn += any(call.status is not None for call in newest)
     calls.append(ToldCall(request.id, request.name, request.arguments, turn))
@@ -316,7 +325,7 @@ def _add_shown(calls: list[ToldCall], request: ToolCallPart, part: Mapping[Any, 
 
 def _may_nest_exchange(value: object) -> bool:
     if type(value) is str:
-        return value[:1] in ("{", "[") or may_be_objects(value) or _SMOLAGENTS_FAILURE.search(value) is not None
+        return value[:1] in ("{", "[") or may_be_objects(value) or may_hold_calls(value)
     return isinstance(value, (Mapping, list))
 
 
@@ -359,15 +368,13 @@ def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
                 )
         elif isinstance(node, list) and depth < MAX_DEPTH:
             stack.extend((child, depth + 1) for child in reversed(node) if _may_contain_results(child))
-        elif isinstance(node, str) and _SMOLAGENTS_FAILURE.search(node):
+        elif isinstance(node, str) and tells_failure(node):
             results.append(ToolResult(None, failed=True))
     return tuple(results) if any(result.failed or result.refusal for result in results) else None
 
 
 def _may_contain_results(value: object) -> bool:
-    return isinstance(value, (Mapping, list)) or (
-        isinstance(value, str) and _SMOLAGENTS_FAILURE.search(value) is not None
-    )
+    return isinstance(value, (Mapping, list)) or (isinstance(value, str) and tells_failure(value))
 
 
 def _result_in(node: Mapping[Any, Any]) -> ToolResult | None:

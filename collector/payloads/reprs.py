@@ -1,4 +1,5 @@
-"""Parses reprs of message objects: `ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[ToolCallResult(...)])`.
+"""Parses reprs of message objects: `ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[ToolCallResult(...)])` of Haystack,
+`ResponseFunctionToolCall(arguments='{}', name='pay', ...)` of OpenAI's SDK, as some instrumentations write it.
 
 Bounded like all reprs (``values.parse_repr``), and never raises. Nothing is looked up, called or evaluated: a constructor
 becomes a mapping of its keywords, with the words that messages in JSON have for them.
@@ -12,13 +13,17 @@ from typing import Any, Final
 
 from collector.payloads.values import literal_of, parse_any, read_repr
 
-_OBJECTS: Final = "ChatMessage("
-"""How the repr of a message begins: Haystack's."""
+_OBJECTS: Final = ("ChatMessage(", "ResponseFunctionToolCall(")
+"""How the repr of a message begins."""
 # A member of an enumeration, outside of strings: these are matched first, and kept.
 _MEMBER: Final = re.compile(
     r"""(?P<kept>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|<[\w.]{1,128}: (?P<value>'[^'\\]{0,128}'|\d{1,9})>""", re.DOTALL
 )
-_TYPES: Final = {"ToolCall": "tool_call", "ToolCallResult": "tool_call_response"}
+_TYPES: Final = {
+    "ToolCall": "tool_call",
+    "ResponseFunctionToolCall": "tool_call",
+    "ToolCallResult": "tool_call_response",
+}
 _WORDS: Final = {"_role": "role", "_content": "content", "tool_name": "name", "error": "is_error"}
 
 

@@ -167,9 +167,17 @@ def _unrequested(
     """Returns the calls that models were told results of, and no recorded output of the run requested."""
     found = told.unrequested()
     matched = {id(request.execution): request for request in requested if request.execution is not None}
+    told_ids = {one.id for one in found} - {None}
     for call in calls if found else ():
         if id(call) in matched:
-            call.turn = matched[id(call)].turn
+            request = matched[id(call)]
+            if call.id not in told_ids or request.id == call.id:
+                call.turn = request.turn
+            else:  # the request of its own id was not recorded, so that another seemed to be its request
+                request.execution = None
+                if call.arguments is request.arguments:
+                    call.arguments = None
+                del matched[id(call)]
     _match([call for call in calls if id(call) not in matched], found, run)
     found = [one for one in found if one.execution is not None or not known.has(one, run)]
     return _of_this_run(found, run, known)
@@ -219,12 +227,18 @@ def _has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested:
     silent: list[tuple[GenAISpan, GenAISpan | None]] = []
     answered: list[GenAISpan] = []
     starts = [model.start_ns for model in models]
+    shared: set[int] = set()  # what began with the next request, by a coarse clock, is the answer of one of the two
     for index, model in enumerate(models):
         following = max(index + 1, bisect_right(starts, model.end_ns))  # not one inside it, of another instrumentation
         later = models[following] if following < len(models) else None
         # What began before the next request was asked for by this one: a span shows it.
-        if _any_within(began, model.start_ns, None if later is None else later.start_ns):
+        at = bisect_left(began, model.start_ns)
+        while at in shared and began[at] == model.start_ns:
+            at += 1
+        if at < len(began) and (later is None or began[at] <= later.start_ns):
             answered.append(model)
+            if later is not None and began[at] == later.start_ns:
+                shared.add(at)
         elif not any(one.start_ns <= model.end_ns and model.start_ns <= one.end_ns for one in told.values()):
             silent.append((model, later))
     if any(model.finish == "tool_calls" or model.span_id in unreadable for model, _ in silent):
@@ -241,11 +255,6 @@ def _has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested:
 def _is_followed(model: GenAISpan, later: GenAISpan) -> bool:
     """Whether the model had answered when it was asked again, most likely because its answer requested tools."""
     return model.status != "error" and model.end_ns <= later.start_ns
-
-
-def _any_within(starts: Sequence[int], first: int, last: int | None) -> bool:
-    at = bisect_left(starts, first)
-    return at < len(starts) and (last is None or starts[at] <= last)
 
 
 def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
@@ -322,7 +331,9 @@ def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: 
         for call in unmatched_calls:
             candidates = unmatched_requests.get(call.name, ())
             # Bounded: a run may request one tool thousands of times.
-            fitting = next((request for request in candidates[:MAX_CANDIDATES] if agree(call, request)), None)
+            fitting = next(
+                (one for one in candidates[:MAX_CANDIDATES] if agree(call, one) and not _are_two(call, one)), None
+            )
             if fitting is None:
                 remaining.append(call)
             else:
@@ -334,10 +345,16 @@ def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: 
     if left:
         spans = {execution[0].span_id: execution[0] for execution in run.executions}
         for call in unmatched_calls:
-            fitting = _renamed(call, spans.get(call.span_id or b""), [one for one in left if one.execution is None])
+            others = [one for one in left if one.execution is None and not _are_two(call, one)]
+            fitting = _renamed(call, spans.get(call.span_id or b""), others)
             if fitting is not None:
                 call.name = fitting.name
                 _unite(call, fitting)
+
+
+def _are_two(call: DraftCall, request: RequestedCall) -> bool:
+    """Whether a call that messages tell of is another than the request: they have ids of one provider."""
+    return call.known_by != "span" and None not in (call.id, request.id) and call.id != request.id
 
 
 def _renamed(call: DraftCall, span: GenAISpan | None, requested: Sequence[RequestedCall]) -> RequestedCall | None:

@@ -117,3 +117,31 @@ def test_the_chunks_of_a_crashed_run_are_read() -> None:
 )
 def test_other_spans_are_ignored(kind: str) -> None:
     assert dialects.read_span(mastra(kind, "x", 2, 1)) is IGNORED
+
+
+def test_the_input_of_a_step_tells_of_calls_without_span() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": "{}"}}
+    body = {
+        "messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    }
+    body["messages"].append({"role": "tool", "tool_call_id": "c1", "content": "cold"})
+    attributes = {"input": json.dumps({"body": json.dumps(body)}), "output": STEP.replace("c1", "c3")}
+    run = run_of(
+        mastra("agent_run", "agent", 1, lasting=100, attributes={"input": "?"}),
+        mastra("model_step", "step: 1", 2, 1, 5, attributes=attributes),
+    )
+    assert [(c.name, c.id, c.known_by) for c in run.trajectory.calls if c.known_by == "result"] == [
+        ("get", "c1", "result")
+    ]
+
+
+@pytest.mark.parametrize(("responses", "count"), [(("r1", "r2"), 2), (("r1", "r1"), 1)])
+def test_a_step_of_another_answer_requests_another_call_though_its_id_is_used_again(
+    responses: tuple[str, str], count: int
+) -> None:
+    output = json.dumps({"toolCalls": [CALL]}, separators=(",", ":"))
+    steps = [
+        mastra("model_step", "step", number, 1, at=20 * number, attributes={"output": output, "id": response})
+        for number, response in enumerate(responses, 2)
+    ]
+    assert len(run_of(mastra("agent_run", "agent", 1, lasting=100), *steps).trajectory.calls) == count

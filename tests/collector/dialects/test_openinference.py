@@ -293,3 +293,24 @@ def test_haystacks_agent_holds_its_calls_as_reprs_of_messages() -> None:
 def test_a_transcript_that_is_read_in_part_leaves_its_run_open() -> None:
     run = run_of(oi("CHAIN", "Pipeline.run", 1, lasting=100), haystack_agent([*HAYSTACK_RUN, HAYSTACK_RUN[1][:-9]]))
     assert (called(run), doubts(run)) == (["pay"], ["unrecorded_calls"])
+
+
+def test_a_task_of_crewai_holds_the_conversation_of_its_agent() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"n": 1}'}}
+    messages = [{"role": "user", "content": "Pay!"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    messages.append({"role": "tool", "tool_call_id": "c1", "name": "pay", "content": "paid"})
+    attributes = {"crew_key": "k", "output.value": json.dumps({"raw": "Paid.", "messages": messages})}
+    run = run_of(oi("AGENT", "helper._execute_core", 1, lasting=100, attributes=attributes))
+    assert [(c.name, c.arguments, c.known_by) for c in run.trajectory.calls] == [("pay", {"n": 1}, "result")]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        '{"text":"","toolCalls":[{"toolCallId":"c1","toolName":"pay","args":{"n":1}}]}',
+        json.dumps(['[[ ## next_tool_name ## ]]\npay\n\n[[ ## next_tool_args ## ]]\n{"n": 1}']),
+    ],
+)
+def test_a_request_in_the_frameworks_own_form_is_read(output: str) -> None:
+    run = run_of(oi("AGENT", "a", 1, lasting=100), oi("LLM", "step", 2, 1, 5, attributes={"output.value": output}))
+    assert [(c.name, c.arguments, c.known_by) for c in run.trajectory.calls] == [("pay", {"n": 1}, "request")]

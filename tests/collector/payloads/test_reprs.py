@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from collector.payloads.messages import told_calls
+from collector.payloads.messages import told_calls, tool_call_parts
 from collector.payloads.reprs import parse_message
 
 CALL = "ToolCall(tool_name='pay', arguments={'n': -1, 'note': \"it's <A.B: 'c'>\"}, id='c1', extra=None)"
@@ -53,3 +53,9 @@ def test_what_is_no_repr_is_not_unread() -> None:
     unread: list[Any] = []
     assert told_calls(["{", "hello", '{"a": 1}'], unread) == []
     assert unread == []
+
+
+def test_a_request_in_the_words_of_openais_sdk() -> None:
+    text = "ResponseFunctionToolCall(arguments='{\"n\": 1}', call_id='c1', name='pay', type='function_call', id='fc-1', x=None)"
+    (call,) = tool_call_parts([{"role": "assistant", "parts": [{"type": "text", "content": text}]}])
+    assert (call.id, call.name, call.arguments) == ("c1", "pay", '{"n": 1}')

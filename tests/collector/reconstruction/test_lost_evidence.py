@@ -231,3 +231,30 @@ def test_the_call_requested_last_may_be_what_failed_the_run(message: str, expect
         model_span([("c1", "pay", {})], 3, at=10, lasting=5),
     )
     assert (called(run), doubts(run)) == (["find", "(pay)"], expected)
+
+
+def test_a_span_without_its_own_request_is_not_that_of_an_earlier_call_of_the_tool() -> None:
+    history = [user("pay"), asked(("c1", "pay", {"n": "x"})), result("c1", "Invalid input for tool pay: no number")]
+    history += [asked(("c2", "pay", {"n": 1})), result("c2", "paid")]
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "pay", {"n": "x"})], 2, at=0),
+        tool_span("pay", {"n": 1}, 3, at=40, call_id="c2"),
+        model_span((), 4, at=60, input_messages=history),
+    )
+    assert (called(run), doubts(run)) == (["pay"], [])
+    assert [(c.id, c.arguments) for c in run.trajectory.calls if c.executed] == [("c2", {"n": 1})]
+
+
+@pytest.mark.parametrize(
+    ("starts", "is_lacking"), [([20], True), ([15, 20], False), ([5, 25], False), ([20, 25], False)]
+)
+def test_a_call_that_begins_with_a_request_is_the_answer_of_one(starts: list[float], is_lacking: bool) -> None:
+    asks, stops = ({"gen_ai.response.finish_reasons": [reason]} for reason in ("tool_calls", "stop"))
+    requests = [
+        model_span((), 2, at=0, lasting=0, attributes=asks),
+        model_span((), 3, at=20, lasting=0, attributes=asks),
+    ]
+    tools = [tool_span("pay", {}, number, at=start, lasting=1) for number, start in enumerate(starts, 4)]
+    run = run_of(agent_span(), *requests, *tools, model_span((), 9, at=40, attributes=stops))
+    assert ("unrecorded_calls" in doubts(run)) is is_lacking

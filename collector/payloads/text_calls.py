@@ -1,0 +1,104 @@
+"""Tool calls in the words of a message: protocols of frameworks that ask a model for text instead of calls.
+
+DSPy (2.6 to 3) frames each field of an answer (``[[ ## next_tool_name ## ]]``) and repeats the calls so far as a trajectory;
+smolagents (1.2x) tells its model of earlier calls as ``Calling tools:`` with a Python repr. Bounded, and never raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from collector.payloads.values import MAX_TEXT, first_value, parse_any
+
+_FIELD: Final = re.compile(r"\[\[ ## (\w{1,64}) ## \]\]\n")
+_DSPY: Final = "[[ ## "
+_NEXT_TOOL: Final = "next_tool_name"
+_TRAJECTORY: Final = "[[ ## tool_name_0 ## ]]"
+_FINISH: Final = "finish"
+"""The tool by which DSPy's model ends the run: it does nothing."""
+_CALLING: Final = "Calling tools:\n"
+_OBSERVATION: Final = "Observation:\n"
+_FAILURE: Final = re.compile(r"\bError executing tool '([^']{1,256})' with arguments (\{.{0,4096}?\}): ", re.DOTALL)
+"""What smolagents' model is told instead of a call that failed."""
+REPEATED: Final = "is_repeated"
+"""Key of a call that is told with its failure, whether or not it was told before."""
+MAX_TRAJECTORY: Final = 1_000
+"""How many calls of one trajectory are read."""
+
+
+def may_hold_calls(text: str) -> bool:
+    """Whether ``text`` begins like a message that tells of calls in words, or holds a trajectory or a failure."""
+    if text[:1] in ("{", "["):  # JSON may hold such a text, and is none
+        return text.startswith(_DSPY)
+    return text.startswith((_CALLING, _OBSERVATION)) or _TRAJECTORY in text or tells_failure(text)
+
+
+def tells_failure(text: str) -> bool:
+    """Whether ``text`` tells a model that a call failed, in smolagents' words."""
+    return _FAILURE.search(text) is not None
+
+
+def is_observation(message: Mapping[Any, Any]) -> bool:
+    """Whether a message of the user is none of the user's: it tells the result of a call."""
+    content = message.get("content") or message.get("parts")
+    for _ in range(2):
+        if isinstance(content, list) and content and isinstance(content[0], Mapping):
+            content = first_value(content[0], ("text", "content"))
+    return isinstance(content, str) and content.startswith(_OBSERVATION)
+
+
+def parse_call(text: str) -> Any:
+    """Returns the call that a model requested in ``text``, as a part of a message; None if it requested none."""
+    if not text.startswith(_DSPY) or len(text) > MAX_TEXT:
+        return None
+    fields = _fields(text)
+    name = fields.get(_NEXT_TOOL, "")
+    return None if not name or name == _FINISH else _call(name, fields.get("next_tool_args"))
+
+
+def parse_exchange(text: str) -> list[Mapping[str, Any]]:
+    """Returns what ``text`` tells a model of its earlier calls, as messages; empty if it tells of none."""
+    if len(text) > MAX_TEXT:
+        return []
+    if text.startswith(_CALLING):
+        calls = parse_any(text[len(_CALLING) :])
+        return [{"role": "assistant", "tool_calls": calls}] if isinstance(calls, list) else []
+    if text.startswith(_OBSERVATION):
+        return [{"role": "tool", "content": text[len(_OBSERVATION) :]}]
+    if _TRAJECTORY in text:
+        return _exchange(_fields(text))
+    return [message for match in _FAILURE.finditer(text) for message in _failed(match[1], match[2])]
+
+
+def _exchange(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    messages: list[Mapping[str, Any]] = []
+    for number in range(MAX_TRAJECTORY):
+        name = fields.get(f"tool_name_{number}")
+        if not isinstance(name, str) or not name:
+            break
+        if name != _FINISH:
+            messages.append({"role": "assistant", "content": [_call(name, fields.get(f"tool_args_{number}"))]})
+            observation = fields.get(f"observation_{number}")
+            if observation is not None:
+                failed = isinstance(observation, str) and observation.startswith("Execution error in ")
+                messages.append({"role": "tool", "name": name, "content": observation, "is_error": failed})
+    return messages
+
+
+def _failed(name: str, arguments: str) -> list[Mapping[str, Any]]:
+    return [
+        {"role": "assistant", "content": [{**_call(name, arguments), REPEATED: True}]},
+        {"role": "tool", "name": name, "content": "", "is_error": True},
+    ]
+
+
+def _call(name: str, arguments: object) -> Mapping[str, Any]:
+    return {"type": "tool_call", "name": name, "arguments": parse_any(arguments)}
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Returns what follows each heading; of two with one name the last."""
+    parts = _FIELD.split(text)
+    return {name: value.strip() for name, value in zip(parts[1::2], parts[2::2], strict=False)}

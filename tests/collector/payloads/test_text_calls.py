@@ -1,0 +1,94 @@
+"""Calls in the words of messages: DSPy's fields and trajectory, what smolagents tells its model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.payloads.messages import told_calls, tool_call_parts
+from collector.payloads.values import MAX_TEXT
+
+ASKED = (
+    '[[ ## next_thought ## ]]\npay it\n\n[[ ## next_tool_name ## ]]\npay\n\n[[ ## next_tool_args ## ]]\n{"sum": 5}\n'
+)
+TRAJECTORY = """[[ ## question ## ]]
+Pay!
+
+[[ ## trajectory ## ]]
+[[ ## thought_0 ## ]]
+pay
+
+[[ ## tool_name_0 ## ]]
+pay
+
+[[ ## tool_args_0 ## ]]
+{"sum": 5}
+
+[[ ## observation_0 ## ]]
+Execution error in pay:
+declined
+
+[[ ## tool_name_1 ## ]]
+pay
+
+[[ ## tool_args_1 ## ]]
+{"sum": 5}
+
+[[ ## observation_1 ## ]]
+paid
+
+[[ ## tool_name_2 ## ]]
+finish
+
+[[ ## tool_args_2 ## ]]
+{}
+
+[[ ## observation_2 ## ]]
+Completed.
+
+Respond with the corresponding output fields."""
+
+
+def told(*messages: tuple[str, str]) -> list[tuple[str, Any, str | None]]:
+    written = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
+    return [(call.name, call.arguments, call.status) for call in told_calls(json.dumps(written))]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (ASKED, [("pay", {"sum": 5})]),
+        (ASKED.replace("\npay\n", "\nfinish\n"), []),
+        ("[[ ## answer ## ]]\nthe tool says: paid", []),
+        ("I would use the tool pay.\n" + ASKED, []),
+        (ASKED + "x" * MAX_TEXT, []),
+    ],
+)
+def test_dspys_answer_is_a_request(text: str, expected: list[Any]) -> None:
+    for output in ([{"role": "assistant", "parts": [{"type": "text", "content": text}]}], [text]):
+        assert [(part.name, part.arguments) for part in tool_call_parts(json.dumps(output))] == expected
+
+
+def test_dspys_trajectory_tells_of_the_calls_so_far() -> None:
+    assert told(("user", TRAJECTORY)) == [("pay", {"sum": 5}, "error"), ("pay", {"sum": 5}, "ok")]
+    assert told(("user", TRAJECTORY + "x" * MAX_TEXT)) == []
+
+
+def test_what_smolagents_tells_its_model() -> None:
+    failure = "New task:\nPay!\nError:\nError executing tool 'pay' with arguments {'sum': 5}: Declined\nTry again"
+    calling = "Calling tools:\n[{'id': 'c2', 'type': 'function', 'function': {'name': 'pay', 'arguments': {'sum': 5}}}]"
+    exchange = [
+        ("MessageRole.USER", failure),
+        ("MessageRole.ASSISTANT", calling),
+        ("MessageRole.USER", "Observation:\npaid"),
+    ]
+    assert told(*exchange) == [("pay", {"sum": 5}, "error"), ("pay", {"sum": 5}, "ok")]
+    assert told(*exchange, ("MessageRole.USER", "Thanks")) == []  # the next question of the user
+
+
+def test_a_failure_is_that_of_the_call_that_was_told_before_it() -> None:
+    calling = "Calling tools:\n[{'id': 'c1', 'type': 'function', 'function': {'name': 'pay', 'arguments': {'sum': 5}}}]"
+    failure = "Error:\nError executing tool 'pay' with arguments {'sum': 5}: Declined"
+    assert told(("assistant", calling), ("assistant", failure)) == [("pay", {"sum": 5}, "error")]
