@@ -13,6 +13,7 @@ from collector.payloads.messages import ResultStatus
 from collector.payloads.refusals import refuses
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.requested_calls import RequestedCall, ToldResults
+from collector.resumable import checkpoint
 
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 
@@ -27,6 +28,7 @@ def calls_without_span(
     for child in run.children:
         if child.anchor is not None and child.started_by is None:
             agents.setdefault(child.anchor.name, deque()).append(child.anchor)
+    shown: _Shown | None = None
     for request in requests:
         if request.execution is not None:
             # A call that succeeded needs no look into the inputs, which would have to be parsed.
@@ -48,7 +50,9 @@ def calls_without_span(
             if status is None and (told.is_discarded(request) or told.is_unanswered(request)):
                 call.executed, call.known_by = False, "request"
             else:
-                _weigh(call, run, request, status, answered=answered)
+                shown = shown or _Shown(run)
+                _weigh(call, shown, request, status, answered=answered)
+        checkpoint()
         yield call
 
 
@@ -78,10 +82,21 @@ def _latest_start(request: RequestedCall, models: Sequence[GenAISpan], following
     return min(end_ns, models[following].start_ns) if following < len(models) else end_ns
 
 
+class _Shown:
+    """What the spans of the run's calls tell of those that have none: worked out once, for a run may have thousands of both."""
+
+    def __init__(self, run: RunSpans) -> None:
+        self.run = run
+        self.names = {spans[0].name for spans in run.executions}
+        self.is_lossy = bool(run.executions) and all(spans[0].tracing == "lossy" for spans in run.executions)
+        """Whether a call that fails leaves no span."""
+
+
 def _weigh(
-    call: DraftCall, run: RunSpans, request: RequestedCall, told: ResultStatus | None, *, answered: bool
+    call: DraftCall, shown: _Shown, request: RequestedCall, told: ResultStatus | None, *, answered: bool
 ) -> None:
     """Decide by what the messages say of this call, not of others, whether it ran."""
+    run = shown.run
     all_have_spans = run.anchor is not None and run.anchor.tracing == "complete"
     tools_have_spans = all_have_spans or bool(run.executions)
     is_handoff = tools_have_spans and _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
@@ -97,14 +112,13 @@ def _weigh(
         call.doubt_execution("the messages tell of a failure or of a denial")
     elif told is not None:
         call.status = told
-        if told == "error" and tools_have_spans and not _is_lossy(run):
+        if told == "error" and tools_have_spans and not shown.is_lossy:
             call.doubt_execution("the messages tell of a failure, and no span shows whether the tool ran")
     elif answered:
-        _weigh_untold(call, run, request, tools_have_spans=tools_have_spans)
+        _weigh_untold(call, shown, request, tools_have_spans=tools_have_spans)
     elif tools_have_spans:
         call.executed = "missing_anchor" in run.incomplete
-        is_known = any(spans[0].name == call.name for spans in run.executions)
-        if call.executed or is_handoff or is_known or _may_have_failed_the_run(call, run):
+        if call.executed or is_handoff or call.name in shown.names or _may_have_failed_the_run(call, run):
             call.doubt_execution("the model asked for it last, and neither its span nor its result was seen")
     elif run.anchor is None or run.anchor.status == "error":
         call.executed = False
@@ -119,20 +133,15 @@ def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:
     return anchor is not None and anchor.status == "error" and refuses(anchor.refusal, call.name) != "yes"
 
 
-def _weigh_untold(call: DraftCall, run: RunSpans, request: RequestedCall, *, tools_have_spans: bool) -> None:
+def _weigh_untold(call: DraftCall, shown: _Shown, request: RequestedCall, *, tools_have_spans: bool) -> None:
     """The model was asked again, and nothing readable says what it was told."""
     if not tools_have_spans:
         call.status = "ok"
-    elif _is_lossy(run):
-        call.executed = request.result_status == "error" or any(spans[0].name == call.name for spans in run.executions)
+    elif shown.is_lossy:
+        call.executed = request.result_status == "error" or call.name in shown.names
         call.status = "error" if call.executed else "unset"  # that is why there is no span
         if not call.executed:
             call.doubt_execution("no span shows it, nor any other call of its tool")
     else:
         call.executed = False
         call.doubt_execution("its span was not seen, nor its result")
-
-
-def _is_lossy(run: RunSpans) -> bool:
-    """Whether a call that fails leaves no span."""
-    return bool(run.executions) and all(spans[0].tracing == "lossy" for spans in run.executions)

@@ -329,6 +329,7 @@ def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: 
     for agree in _AGREEMENTS:
         remaining: list[DraftCall] = []
         for call in unmatched_calls:
+            checkpoint()
             candidates = unmatched_requests.get(call.name, ())
             # Bounded: a run may request one tool thousands of times.
             fitting = next(
@@ -345,6 +346,7 @@ def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: 
     if left:
         spans = {execution[0].span_id: execution[0] for execution in run.executions}
         for call in unmatched_calls:
+            checkpoint()
             others = [one for one in left if one.execution is None and not _are_two(call, one)]
             fitting = _renamed(call, spans.get(call.span_id or b""), others)
             if fitting is not None:
@@ -366,9 +368,7 @@ def _renamed(call: DraftCall, span: GenAISpan | None, requested: Sequence[Reques
         asked = next((one for one in requested if call.id is not None and one.id == call.id), None)
         if asked is not None:
             return asked
-    names = [
-        one for one in requested if _is_other_name(call.name, one.name, of_server=span is not None and is_mcp(span))
-    ]
+    names = _under_other_names(call.name, requested, of_server=span is not None and is_mcp(span))
     fitting = next((one for agree in _AGREEMENTS for one in names if agree(call, one)), None)
     if fitting is not None:
         return fitting
@@ -376,12 +376,13 @@ def _renamed(call: DraftCall, span: GenAISpan | None, requested: Sequence[Reques
     return next((one for one in requested if call.name.endswith(f".{one.name}") and _covers(call, one)), None)
 
 
-def _is_other_name(name: str, asked: str, *, of_server: bool) -> bool:
-    """Whether a tool of this name may be offered to a model as ``asked``.
+def _under_other_names(name: str, requested: Sequence[RequestedCall], *, of_server: bool) -> list[RequestedCall]:
+    """Returns the requests of what a tool of this name may be offered to a model as.
 
     Providers take no name with other characters than these, and frameworks put the server's name before an MCP tool's.
     """
-    return _UNUSABLE.sub("_", name) == asked or (of_server and is_prefixed(asked, name))
+    usable = _UNUSABLE.sub("_", name)
+    return [one for one in requested if one.name == usable or (of_server and is_prefixed(one.name, name))]
 
 
 def _unite(call: DraftCall, request: RequestedCall) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from typing import Any
 
 import pytest
 
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MAX_REQUESTED
+from collector.resumable import Resumable
 from tests.builders import (
     EPOCH,
     MS,
@@ -275,6 +277,16 @@ def test_an_execution_is_compared_with_a_bounded_number_of_requests(requests: in
     requested = model_span([(f"c{number}", "get", {"n": number}) for number in range(requests)], at=1, lasting=5)
     found = calls(agent_span(), requested, tool_span("get", {"n": last}, 4, at=10, call_id=f"c{last}"))
     assert ([call_id for _, call_id, _, _, executed in found if not executed][-1] != f"c{last}") is is_matched
+
+
+def test_many_calls_and_many_requests_are_matched_in_slices() -> None:
+    requested = model_span([(f"c{number}", f"asked_{number}", {}) for number in range(MAX_CANDIDATES)], at=1, lasting=5)
+    shown = [tool_span(f"shown_{number}", {}, number, at=10) for number in range(4, 504)]
+    work = Resumable(lambda: run_of(agent_span(), requested, *shown), count().__next__)
+    while not work.resume(0.0):
+        pass
+    assert len(work.result.trajectory.calls) == 500 + MAX_CANDIDATES
+    assert work.slices > 2 * 500 + MAX_CANDIDATES
 
 
 # --- what only a later input tells of
