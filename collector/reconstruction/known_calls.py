@@ -91,6 +91,10 @@ class KnownCalls:
             begun_with = None if run.anchor is None else run.anchor.user_input
             if begun_with is None or not may_contain_results(begun_with):
                 continue
+            if (
+                run.anchor is not None and begun_with is run.anchor.history
+            ):  # one attribute holds the whole conversation
+                continue
             told = {call.id for call in told_calls(begun_with) if call.status is not None} - {None}
             if not told <= self._by_id().keys():
                 self.lacking.add(id(run.parent))

@@ -135,6 +135,8 @@ def _is_told(span: GenAISpan) -> bool:
 
 def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[GenAISpan]) -> None:
     """Mark the calls that wait for a human's approval: their spans hold no result, and the model was not asked again."""
+    if models[-1].tracing == "memory":  # what it was told is known, and not when
+        return
     pending = {spans[0].span_id for spans in run.executions if spans[-1].is_pending}
     for call in calls if pending else ():
         if call.span_id in pending and call.executed and call.start_ns > models[-1].start_ns:

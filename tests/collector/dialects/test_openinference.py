@@ -314,3 +314,20 @@ def test_a_task_of_crewai_holds_the_conversation_of_its_agent() -> None:
 def test_a_request_in_the_frameworks_own_form_is_read(output: str) -> None:
     run = run_of(oi("AGENT", "a", 1, lasting=100), oi("LLM", "step", 2, 1, 5, attributes={"output.value": output}))
     assert [(c.name, c.arguments, c.known_by) for c in run.trajectory.calls] == [("pay", {"n": 1}, "request")]
+
+
+def test_what_an_agent_of_crewai_was_told_is_no_call_before_it() -> None:
+    def task(name: str, call_id: str, number: int, at: float) -> Span:
+        call = {"id": call_id, "type": "function", "function": {"name": "pay", "arguments": "{}"}}
+        messages = [{"role": "user", "content": "Pay!"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+        messages.append({"role": "tool", "tool_call_id": call_id, "name": "pay", "content": "paid"})
+        attributes = {"crew_key": "k", "output.value": json.dumps({"raw": "Paid.", "messages": messages})}
+        return oi("AGENT", f"{name}._execute_core", number, 1, at, 100, attributes=attributes)
+
+    spans = [oi("CHAIN", "crew.kickoff", 1, lasting=500), task("first", "c1", 2, 10), task("second", "c2", 3, 200)]
+    tools = [oi("TOOL", "pay.run", 4, 2, 20, attributes={"tool.name": "pay", "input.value": "{}"})]
+    tools.append(oi("TOOL", "pay.run", 5, 3, 220, attributes={"tool.name": "pay", "input.value": "{}"}))
+    assert [(run.agent, called(run), doubts(run)) for run in runs_of(*spans, *tools)] == [
+        ("first", ["pay"], []),
+        ("second", ["pay"], []),
+    ]
