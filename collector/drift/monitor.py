@@ -15,9 +15,10 @@ from typing import Any, Final, NamedTuple
 
 from collector.clock import Clock
 from collector.config.model import Config
+from collector.drift.comparison import Drift
 from collector.drift.paths import Path, facts_of, path_of
 from collector.drift.state import DriftState
-from collector.drift.stream import MAX_STREAMS, Drift, Stream
+from collector.drift.stream import MAX_STREAMS, VERSION, Stream
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import MAX_LABEL_LENGTH, OVERFLOW, Telemetry
 from scorers.quoting import printable, shorten
@@ -30,6 +31,7 @@ _FLUSH: Final = 1.0  # seconds between two counts
 _STEP: Final = 0.002  # seconds of counting without a pause
 _LOOK: Final = 60.0  # seconds between two tests of a stream
 _SAVE: Final = 600.0
+_VERSION: Final = "service.version"
 _QUIET: Final = 2  # hours after which a stream gives way to another, where there are too many
 
 Key = tuple[str, str]
@@ -44,6 +46,9 @@ class Watched(NamedTuple):
     is_ready: bool
     """There is a whole baseline to compare with."""
     drift: Drift | None
+    """The difference from the weeks before, if there is one."""
+    release: Drift | None = None
+    """That of the newest version from the one before."""
 
 
 class DriftMonitor:
@@ -53,7 +58,7 @@ class DriftMonitor:
         """``baseline`` is in weeks. Without ``state`` it begins anew at each start."""
         self._baseline, self._telemetry, self._clock, self._state = baseline, telemetry, clock, state
         self._streams: dict[Key, Stream] = {}
-        self._paths: dict[tuple[str | None, str | None, Path], int] = {}
+        self._paths: dict[tuple[str | None, str | None, str, Path], int] = {}
         self._turns: deque[Key] = deque()
         self._next_flush = self._next_look = 0.0
         self._next_save = clock.now() + _SAVE
@@ -67,7 +72,8 @@ class DriftMonitor:
         if verdict.scope != "run" or verdict.revision or verdict.shadow or verdict.judged or not verdict.complete:
             return
         run = verdict.run
-        key = (run.route, run.agent, path_of(run))
+        version = run.attributes.get(_VERSION)
+        key = (run.route, run.agent, version if type(version) is str else "", path_of(run))
         paths = self._paths
         if key in paths:
             paths[key] += 1
@@ -98,9 +104,10 @@ class DriftMonitor:
     def watched(self) -> Sequence[Watched]:
         """All streams; those that drift first."""
         found = [
-            Watched(*key, stream.is_ready(self._hour()), stream.drift) for key, stream in list(self._streams.items())
+            Watched(*key, stream.is_ready(self._hour()), stream.drift, stream.release)
+            for key, stream in list(self._streams.items())
         ]
-        return sorted(found, key=lambda one: (one.drift is None, one.route, one.agent))
+        return sorted(found, key=lambda one: (one.drift is None and one.release is None, one.route, one.agent))
 
     async def start(self) -> None:
         """Go on from what was saved."""
@@ -126,7 +133,7 @@ class DriftMonitor:
         return self._clock.wall_ns() // 3_600_000_000_000
 
     def _count_one(self) -> None:
-        (route, agent, path), runs = self._paths.popitem()
+        (route, agent, version, path), runs = self._paths.popitem()
         key, hour = (_cut(route), _cut(agent)), self._hour()
         stream = self._streams.get(key)
         if stream is None:
@@ -135,7 +142,7 @@ class DriftMonitor:
                 return
             stream = Stream(self._baseline)
             self._watch(key, stream)
-        stream.count(hour, facts_of(path), runs)
+        stream.count(hour, facts_of(path), runs, _cut(version))
 
     def _watch(self, key: Key, stream: Stream) -> None:
         self._streams[key] = stream
@@ -153,14 +160,13 @@ class DriftMonitor:
 
     def _look(self, key: Key) -> None:
         stream = self._streams[key]
-        before, now = stream.drift, stream.look(self._hour())
-        if now is not None and before is None:
-            of = ", ".join(
-                f"{name} {shorten(value)}" for name, value in zip(("route", "agent"), key, strict=True) if value
-            )
-            _log.warning("the paths of runs%s changed: %s", f" of {of}" if of else "", now)
-        if now != before:
-            self._show()
+        before = stream.drift, stream.release
+        stream.look(self._hour())
+        of = ", ".join(f"{name} {shorten(value)}" for name, value in zip(("route", "agent"), key, strict=True) if value)
+        for one, earlier in zip((stream.drift, stream.release), before, strict=True):
+            if one is not None and earlier is None:
+                _log.warning("the paths of runs%s changed: %s", f" of {of}" if of else "", one)
+        self._show()
 
     # ---- metrics
 
@@ -171,16 +177,24 @@ class DriftMonitor:
             labels = (telemetry.label("route", route), telemetry.label("agent", agent))
             if not telemetry.is_within("route_agent", *labels):
                 labels = (OVERFLOW, OVERFLOW)
-            series = (telemetry.path_drift, tuple(map(printable, labels)))
-            wanted[series] = max(wanted.get(series, 0.0), float(stream.drift is not None))
-            for change in stream.drift.changes if stream.drift is not None else ():
-                fact = printable(telemetry.label("fact", change.fact))
-                wanted[telemetry.path_share_ratio, (*series[1], fact, "now")] = change.now
-                wanted[telemetry.path_share_ratio, (*series[1], fact, "before")] = change.before
+            whose = tuple(map(printable, labels))
+            evidence, baselines = stream.evidence, [("last_week", stream.drift, stream.suspected)]
+            baselines += [("previous_version", stream.release, ())] if VERSION in evidence else []
+            for baseline, drift, suspected in baselines:
+                series = (telemetry.path_drift, (*whose, baseline))
+                wanted[series] = max(wanted.get(series, 0.0), float(drift is not None))
+                for change in drift.changes if drift is not None else suspected:
+                    fact = printable(telemetry.label("fact", change.fact))
+                    wanted[telemetry.path_share_ratio, (*series[1], fact, "now")] = change.now
+                    wanted[telemetry.path_share_ratio, (*series[1], fact, "before")] = change.before
+            # What is counted together under __other__ is not one sample.
+            for window, value in evidence.items() if OVERFLOW not in labels else ():
+                wanted[telemetry.path_drift_evidence, (*whose, window)] = value
         for metric, values in self._shown.keys() - wanted.keys():
             metric.remove(*values)
-        for (metric, values), value in wanted.items():
-            metric.labels(*values).set(value)
+        for series, value in wanted.items():
+            if self._shown.get(series) != value:
+                series[0].labels(*series[1]).set(value)
         self._shown = wanted
 
 

@@ -17,7 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from collector.drift.stream import MAX_FACTS, MAX_STREAMS, Counts, Fact, Stream
+from collector.drift.comparison import MAX_FACTS, Counts, Fact
+from collector.drift.stream import MAX_STREAMS, Stream
+from collector.drift.versions import MAX_VERSIONS, Version
 from collector.files import read_regular_file
 
 _log = logging.getLogger(__name__)
@@ -27,7 +29,7 @@ MAX_BYTES: Final = 64 << 20
 """A larger file is not ours."""
 _FORMAT: Final = 1
 _WIDTH: Final = 4 * (1 + MAX_FACTS)
-_MAX_STREAM: Final = _WIDTH * 1_024  # hours
+_MAX_STREAM: Final = _WIDTH * 2_048  # hours
 
 
 class _Packed(NamedTuple):
@@ -47,8 +49,12 @@ class DriftState:
         for (route, agent), stream in streams.items():
             facts = [None if fact is None else [fact.name, fact.born, fact.since] for fact in stream.facts]
             description = {"route": route, "agent": agent, "facts": facts, "refused": stream.refused}
-            counts = b"".join([array("I", [one.runs]).tobytes() + one.hits.tobytes() for one in stream.hours.values()])
-            packed.append(_Packed({**description, "hours": list(stream.hours)}, counts))
+            versions = stream.versions.known.values()
+            description["hours"] = list(stream.hours)
+            description["versions"] = [[one.name, one.born, one.against, list(one.hours)] for one in versions]
+            counted = [*stream.hours.values(), *(counts for one in versions for counts in one.hours.values())]
+            counts = b"".join([array("I", [one.runs]).tobytes() + one.hits.tobytes() for one in counted])
+            packed.append(_Packed(description, counts))
         return packed
 
     def save(self, packed: list[_Packed]) -> None:
@@ -82,13 +88,19 @@ class DriftState:
 def _stream(saved: Mapping[str, Any], baseline: int) -> Stream:
     unpacked = zlib.decompressobj()
     raw = unpacked.decompress(base64.b64decode(saved["counts"]), _MAX_STREAM)
-    hours, facts = saved["hours"], [None if fact is None else Fact(*fact) for fact in saved["facts"]]
-    if len(raw) != _WIDTH * len(hours) or len(facts) != MAX_FACTS:
+    facts = [None if fact is None else Fact(*fact) for fact in saved["facts"]]
+    versions = saved.get("versions", ())[:MAX_VERSIONS]
+    numbers = array("I", raw)
+    width = 1 + MAX_FACTS
+    of_hours = iter([Counts(numbers[at], numbers[at + 1 : at + width]) for at in range(0, len(numbers), width)])
+    hours = [saved["hours"], *(one[3] for one in versions)]
+    if len(raw) != _WIDTH * sum(map(len, hours)) or len(facts) != MAX_FACTS:
         raise ValueError("it is damaged")
-    counted = {}
-    for at, hour in enumerate(hours):
-        numbers = array("I", raw[at * _WIDTH : (at + 1) * _WIDTH])
-        counted[int(hour)] = Counts(numbers[0], numbers[1:])
+    counted, *by_version = [{int(hour): next(of_hours) for hour in group} for group in hours]
     stream = Stream(baseline)
-    stream.restore(counted, facts, int(saved["refused"]))
+    known = []
+    for (name, born, against, _), counts in zip(versions, by_version, strict=True):
+        # What is compared is made again from the hours: it begins with the first.
+        known.append(Version(str(name), int(born), against, counts, paired=int(born)))
+    stream.restore(counted, facts, int(saved["refused"]), known)
     return stream

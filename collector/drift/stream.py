@@ -2,87 +2,35 @@
 
 Four windows, of an hour, six hours, a day and a week, each begin anew when they end (UTC). In each the runs since its
 beginning are tested against the same hours of the ``baseline`` weeks before, so that the rhythm of days and weeks is no
-change. The test is a mean of e-values (`collector.statistics.log_evidence`), one for each fact of a path, so that it may be
-asked every minute without more false alarms. Each window may cost its share of one false alarm a year over all streams and
-windows: expectations add up, whatever depends on what. J. Shin, A. Ramdas and A. Rinaldo ("E-detectors", 2023) detect
-changes by such restarts. It holds where runs are independent of each other and all facts have a slot.
+change. The test is that of `collector.drift.comparison`, so it may be asked every minute without more false alarms. Each
+window may cost its share of one false alarm a year over all streams and windows: expectations add up, whatever depends on
+what. J. Shin, A. Ramdas and A. Rinaldo ("E-detectors", 2023) detect changes by such restarts. It holds where runs are
+independent of each other and all facts have a slot.
 
-Neither is drift what changes less than `MIN_CHANGE`, nor what only goes back to how it was the week before that: an incident
-would be told a second time, a week later.
+Neither is drift what changes less than `comparison.MIN_CHANGE`, nor what only goes back to how it was the week before that:
+an incident would be told a second time, a week later.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from math import exp, log
-from typing import Final, NamedTuple
+from math import log
+from typing import Final
 
+from collector.drift.comparison import MAX_FACTS, Change, Counts, Drift, Fact, compare
+from collector.drift.versions import Version, Versions
 from collector.statistics import log_evidence
 
 MAX_STREAMS: Final = 100
 """Routes and agents whose runs are compared; the probability of a false alarm is shared by so many."""
-MAX_FACTS: Final = 64
-"""Facts that are counted of the runs of one route and agent: rare ones make room for new ones."""
-MIN_CHANGE: Final = 0.01
-"""The smallest change of a share of runs that is drift."""
 FALSE_ALARMS_A_YEAR: Final = 1.0
 WEEK: Final = 168  # hours
+VERSION: Final = "version"
 _WINDOWS: Final = (1, 6, 24, WEEK)
 _HOURS_A_YEAR: Final = 8766
 _RARE: Final = 0.005
-_SHOWN: Final = 3
-
-
-class Change(NamedTuple):
-    """One fact whose share of the runs changed: ``now`` and ``before``, from 0 to 1."""
-
-    fact: str
-    now: float
-    before: float
-
-    def __str__(self) -> str:
-        return f"{self.fact} in {_percent(self.now)} of runs ({_percent(self.before)} before)"
-
-
-class Drift(NamedTuple):
-    """A difference that chance does not explain. ``since`` is the hour in which it seems to have begun, in Unix seconds."""
-
-    since: int
-    hours: int
-    """The length of the window that shows it."""
-    changes: tuple[Change, ...]
-    """Those that are the surest, first."""
-
-    def __str__(self) -> str:
-        since = datetime.fromtimestamp(self.since, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        return f"since {since} {'; '.join(map(str, self.changes))}"
-
-
-@dataclass(slots=True)
-class Counts:
-    """How many runs there were, and of how many each fact is true, by its slot."""
-
-    runs: int = 0
-    hits: array[int] = field(default_factory=lambda: array("I", bytes(4 * MAX_FACTS)))
-
-    def add(self, other: Counts) -> None:
-        """Add what another one counted."""
-        self.runs += other.runs
-        for slot, hits in enumerate(other.hits):
-            if hits:
-                self.hits[slot] += hits
-
-
-@dataclass(slots=True)
-class Fact:
-    """What a slot counts. Its counts are complete from the hour ``since`` on, 0 for always; it was first seen at ``born``."""
-
-    name: str
-    born: int
-    since: int
+_SUSPICIOUS: Final = log(20)
 
 
 @dataclass(slots=True)
@@ -97,6 +45,10 @@ class _Window:
     drift: Drift | None = None
     previous: Drift | None = None
     """That of the window before it."""
+    evidence: float | None = None
+    """The logarithm of the e-value of the last test; None where there was none."""
+    changes: tuple[Change, ...] = ()
+    """What changed most by the last test, sure or not."""
 
     def enter(self, hour: int) -> None:
         """Begin anew where this hour is of another window."""
@@ -124,14 +76,37 @@ class Stream:
         self.refused = 0
         """The last hour in which there was no slot for a fact."""
         self.drift: Drift | None = None
+        """The difference from the weeks before, if there is one."""
+        self.release: Drift | None = None
+        """The difference of the newest version from the one before, if there is one."""
+        self.versions = Versions(MAX_STREAMS)
         self._slots: dict[str, int] = {}
         self._windows = [_Window(hours) for hours in _WINDOWS]
         self._rolled = self._first = -1
 
-    def restore(self, hours: dict[int, Counts], facts: list[Fact | None], refused: int) -> None:
+    def restore(
+        self, hours: dict[int, Counts], facts: list[Fact | None], refused: int, versions: list[Version]
+    ) -> None:
         """Go on from what was counted before."""
         self.hours, self.facts, self.refused = hours, facts, refused
+        self.versions.known = {version.name: version for version in versions}
         self._slots = {fact.name: slot for slot, fact in enumerate(facts) if fact is not None}
+
+    @property
+    def evidence(self) -> dict[str, float]:
+        """The logarithms of the e-values against "nothing changed", by window, `VERSION` for that of versions.
+
+        Not the highest so far but the last: of collectors that see different runs, these add up.
+        """
+        found = {f"{window.hours}h": window.evidence for window in self._windows} | {VERSION: self.versions.evidence}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
+    def suspected(self) -> tuple[Change, ...]:
+        """What seems to have changed since the weeks before, where that is not sure yet: other collectors may know more."""
+        known = [(window.evidence, window.changes) for window in self._windows if window.evidence is not None]
+        evidence, changes = max(known, default=(0.0, ()))
+        return changes if evidence >= _SUSPICIOUS else ()
 
     @property
     def latest(self) -> int:
@@ -147,23 +122,27 @@ class Stream:
         """How many hours are kept: the longest window, what it is compared with, and the week before that."""
         return WEEK * (self.baseline + 2)
 
-    def count(self, hour: int, facts: Collection[str], runs: int = 1) -> None:
-        """Count runs of which the same facts are true."""
+    def count(self, hour: int, facts: Collection[str], runs: int = 1, version: str = "") -> None:
+        """Count runs of which the same facts are true, and of their version, "" where it is unknown."""
         counts = self.hours.get(hour)
         if counts is None:
             counts = self.hours[hour] = Counts()
         counts.runs += runs
+        slots = list[int]()
         for fact in facts:
             slot = self._slots.get(fact)
             if slot is None and (slot := self._new_slot(fact, hour)) is None:
                 self.refused = hour
                 continue
             counts.hits[slot] += runs
+            slots.append(slot)
+        if version:
+            self.versions.count(version, hour, slots, runs)
 
     def look(self, hour: int) -> Drift | None:
         """Test as of now: the hour in progress, and the longer windows when one has passed.
 
-        Returns the drift that there is: that of the shortest window.
+        Returns the drift that there is: that of the shortest window. What versions differ in is in ``release``.
         """
         if hour > self._rolled:
             self._roll(hour)
@@ -173,6 +152,7 @@ class Stream:
             self._test(current, hour)
         found = [drift for window in self._windows for drift in (window.drift, window.previous) if drift is not None]
         self.drift = min(found, key=lambda one: (one.hours, -one.since)) if found else None
+        self.release = self.versions.look(hour, self.facts)
         return self.drift
 
     # ---- slots
@@ -198,6 +178,7 @@ class Stream:
             if fact is not None and total.hits[slot] < _RARE * total.runs:
                 for counts in self.hours.values():
                     counts.hits[slot] = 0
+                self.versions.forget(slot)
                 self.facts[slot] = None
                 del self._slots[fact.name]
 
@@ -216,6 +197,7 @@ class Stream:
             self._test(window, hour - 1)
             window.enter(hour)
         current.enter(hour)
+        current.evidence = None  # until it has a run
         self._add_before(current, hour)
         self._rolled = hour
 
@@ -239,32 +221,13 @@ class Stream:
         """Look for drift in a window up to this hour."""
         before, done = window.before, window.done
         first = window.start - WEEK * self.baseline
+        window.evidence = None
         if not before.runs or not done.runs or self._first > first:
             return
-        found, tested = list[tuple[float, str, int]](), list[float]()
-        for slot, fact in enumerate(self.facts):
-            if fact is None or fact.since > first:
-                continue
-            hits = done.hits[slot]
-            change = hits / done.runs - before.hits[slot] / before.runs
-            if abs(change) < MIN_CHANGE or self._is_return(window, slot, hits / done.runs, change):
-                continue
-            evidence = log_evidence(before.hits[slot], before.runs, hits, done.runs)
-            found.append((evidence, fact.name, slot))
-            # Which facts are tested is settled when a window begins: chosen by what is in it, they would be found by chance.
-            # The others may only tell what else changed.
-            if fact.born < window.start:
-                tested.append(evidence)
-        if not tested or _log_mean(tested) < window.threshold:
-            return
-        found.sort(key=lambda one: (-one[0], one[1]))
-        changes = dict[tuple[float, float], Change]()
-        for _, name, slot in found:
-            shares = done.hits[slot] / done.runs, before.hits[slot] / before.runs
-            # Facts that are true of the same runs say the same.
-            changes.setdefault(shares, Change(name, *shares))
-        since = self._since(window, hour, found[0][2])
-        window.drift = Drift(since * 3600, window.hours, tuple(changes.values())[:_SHOWN])
+        found = compare(self.facts, before, done, first, window.start, lambda *change: self._is_return(window, *change))
+        window.evidence, window.changes = found.evidence, found.changes
+        if found.evidence >= window.threshold and found.changes:
+            window.drift = Drift(self._since(window, hour, found.slot) * 3600, window.hours, found.changes)
 
     @staticmethod
     def _is_return(window: _Window, slot: int, share: float, change: float) -> bool:
@@ -285,13 +248,3 @@ class Stream:
             runs, hits = runs + counts.runs, hits + counts.hits[slot]
             after_runs, after_hits = after_runs - counts.runs, after_hits - counts.hits[slot]
         return since
-
-
-def _log_mean(logs: list[float]) -> float:
-    """The logarithm of the mean of e-values over all `MAX_FACTS` slots; those that are left out count as 0."""
-    highest = max(logs)
-    return highest + log(sum(exp(one - highest) for one in logs) / MAX_FACTS)
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.1 or not share else f"{share:.1%}"

@@ -120,16 +120,26 @@ class Telemetry:
     def _declare_drift(self) -> None:
         self.path_drift = self._gauge(
             "path_drift",
-            "1 while the paths of the runs differ from those of the days before, beyond chance; else 0.",
+            "1 while the paths of runs differ, beyond chance, from the `baseline`: `last_week` or `previous_version`; else 0.",
             "route",
             "agent",
+            "baseline",
+        )
+        self.path_drift_evidence = self._gauge(
+            "path_drift_evidence",
+            "Natural logarithm of the e-value against the paths of runs being as before, by the `window` of the test: those of "
+            "collectors that see different runs add up.",
+            "route",
+            "agent",
+            "window",
         )
         self.path_share_ratio = self._gauge(
             "path_share_ratio",
-            "While there is path_drift: the share of runs of which a fact is true, for the facts that changed most; "
+            "While there is path_drift or evidence of it: the share of runs of which a fact is true, for the most changed; "
             "`period` is `now` or `before`.",
             "route",
             "agent",
+            "baseline",
             "fact",
             "period",
         )

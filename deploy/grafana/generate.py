@@ -263,14 +263,21 @@ ACCURACY: Sequence[Panel] = (
     ),
     Panel(
         "Paths that changed",
-        "Routes and agents whose runs take other paths than in the same hours of the weeks before, beyond chance.",
-        [Query("max by (route, agent) (rightcall_path_drift)", "{{route}} {{agent}}")],
+        "Routes and agents whose runs take other paths than in the same hours of the weeks before, or than by the version "
+        "before, beyond chance.",
+        [Query("max by (route, agent, baseline) (rightcall_path_drift)", "{{route}} {{agent}}, {{baseline}}")],
         maximum=1,
+    ),
+    Panel(
+        "Evidence of other paths",
+        "The logarithm of the e-value over all collectors, by the window of the test: from about 10 to 15 on, chance does "
+        "not explain it.",
+        [Query("sum by (route, agent, window) (rightcall_path_drift_evidence)", "{{route}} {{agent}}, {{window}}")],
     ),
     Panel(
         "What changed most in them",
         "The share of runs of which a fact is true, now and before.",
-        [Query("max by (route, agent, fact, period) (rightcall_path_share_ratio)")],
+        [Query("max by (route, agent, baseline, fact, period) (rightcall_path_share_ratio)")],
         kind="table",
         unit="percentunit",
     ),

@@ -172,8 +172,11 @@ CONSTANTS = {
     "collector.drift.monitor.MAX_PATHS": "collector/drift/test_monitor.py::test_only_so_many_paths_wait",
     "collector.drift.paths.MAX_CALLS": "collector/drift/test_paths.py::test_long_runs_and_long_names_are_cut",
     "collector.drift.state.MAX_BYTES": "collector/drift/test_monitor.py::test_a_file_that_is_too_large_is_begun_anew",
-    "collector.drift.stream.MAX_FACTS":
+    "collector.drift.comparison.MAX_FACTS":
         "collector/drift/test_stream.py::test_facts_beyond_the_limit_wait_until_rare_ones_have_made_room",
+    "collector.drift.versions.MAX_VERSIONS":
+        "collector/drift/test_versions.py::"
+        "test_versions_by_random_names_displace_none_that_is_in_use_and_end_after_some_days",
     "collector.drift.stream.MAX_STREAMS":
         "collector/drift/test_monitor.py::test_agents_by_random_names_displace_none_that_is_at_work",
     "collector.runs.record.MAX_CALLS": "collector/runs/test_store.py::test_a_huge_run_is_cut_before_it_waits",

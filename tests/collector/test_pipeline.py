@@ -549,6 +549,7 @@ CONDITIONAL = {
     "shape_spans": "a span of an unknown tracer",
     "unread_runs": "a run of which nothing was recorded",
     "path_drift": "set by the service, which watches for drift",
+    "path_drift_evidence": "a week of runs",
     "path_share_ratio": "drift",
     "runs_not_stored": "a store of runs that is full or cannot be written",
     "label_overflow": "more label values than allowed",

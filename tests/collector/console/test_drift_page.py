@@ -8,8 +8,8 @@ from typing import Any
 from collector.config.model import ConsoleConfig
 from collector.console.rendering import page
 from collector.console.request import Request
+from collector.drift.comparison import Change, Drift
 from collector.drift.monitor import Watched
-from collector.drift.stream import Change, Drift
 
 
 def shown(watched: Sequence[Watched] | None) -> str:
@@ -29,6 +29,15 @@ def test_what_changed_is_said_in_words() -> None:
     assert "calls lookup_order twice or more in <strong>31.0 %</strong> of runs (2.0 % before)" in text
     assert "2025-12-09T00:00:00Z" in text
     assert text.count("no more than chance explains") == 1
+
+
+def test_a_version_that_differs_is_named_beside_the_one_before() -> None:
+    change = (Change("calls no tool", 0.12, 0.02),)
+    release, week = Drift(1_765_238_400, 1, change, ("2.4.0 & <b>", "2.3.1")), Drift(1_765_238_400, 24, change)
+    text = shown([Watched("/refund", "support", False, None, release)])
+    assert "service.version=2.4.0+%26+%3Cb%3E" in text
+    assert 'differs from <span class="data">2.3.1</span>: calls no tool in <strong>12.0 %</strong>' in text
+    assert shown([Watched("/refund", "support", True, week, release)]).count("calls no tool") == 2
 
 
 def test_it_says_where_nothing_can_be_known() -> None:

@@ -48,7 +48,7 @@ class Watching:
 
 USUAL = {("lookup", "refund"): 490, ("lookup", "lookup", "refund"): 10}
 CHANGED = {("lookup", "refund"): 345, ("lookup", "lookup", "refund"): 155}
-SERIES = ("/refund", "helper")
+SERIES = ("/refund", "helper", "last_week")
 
 
 def test_a_change_is_a_metric_a_line_in_the_log_and_a_row_for_the_console(caplog: pytest.LogCaptureFixture) -> None:
@@ -112,6 +112,56 @@ def test_only_so_many_paths_wait() -> None:
         watching.monitor.offer(verdict_of(f"tool {number}"))
     assert len(watching.monitor._paths) == MAX_PATHS
     assert watching.monitor._streams["", "helper"].hours
+
+
+def version(name: str) -> dict[str, Any]:
+    return {"attributes": {"service.version": name}}
+
+
+def test_a_version_that_differs_from_the_one_before_has_series_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    watching, release = Watching(), ("/refund", "helper", "previous_version")
+    for _ in range(24):
+        watching.hour(USUAL, **version("2.3.1"))
+    assert watching.samples("path_drift") == {SERIES: 0.0}
+    for _ in range(24):
+        watching.hour(USUAL, **version("2.4.0"))
+    assert watching.samples("path_drift") == {SERIES: 0.0, release: 0.0}
+    with caplog.at_level(logging.WARNING):
+        watching.hour(CHANGED, **version("2.5.0"))
+    assert watching.samples("path_drift") == {SERIES: 0.0, release: 1.0}
+    shares = watching.samples("path_share_ratio")
+    assert shares[*release, "calls_lookup_twice_or_more", "before"] == pytest.approx(0.02)
+    assert watching.samples("path_drift_evidence")["/refund", "helper", "version"] > 20
+    assert "version 2.5.0 differs from 2.4.0: since" in caplog.text
+    (row,) = watching.monitor.watched
+    assert row.drift is None
+    assert row.release is not None
+
+
+def test_a_version_that_is_no_text_is_none() -> None:
+    watching = Watching()
+    watching.hour({("a",): 1}, attributes={"service.version": ["1"]})
+    assert not watching.monitor._streams["/refund", "helper"].versions.known
+
+
+@pytest.mark.parametrize("hours", [1, 3])
+def test_a_restart_does_not_forget_the_version_before(tmp_path: Path, hours: int) -> None:
+    async def run() -> None:
+        watching = Watching(DriftState(tmp_path))
+        for _ in range(24):
+            watching.hour(USUAL, **version("1"))
+        for _ in range(hours):
+            watching.hour(USUAL, **version("2"))
+        await watching.monitor.shutdown()
+        again = Watching(DriftState(tmp_path))
+        await again.monitor.start()
+        again.clock.seconds = watching.clock.seconds
+        again.hour(CHANGED, **version("2"))
+        again.hour(CHANGED, **version("2"))
+        assert again.samples("path_drift")["/refund", "helper", "previous_version"] == 1.0
+        await again.monitor.shutdown()
+
+    asyncio.run(run())
 
 
 def test_a_restart_forgets_nothing(tmp_path: Path) -> None:

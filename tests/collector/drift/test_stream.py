@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from collector.drift.stream import MAX_FACTS, Change, Drift, Stream
+from collector.drift.comparison import MAX_FACTS, Change, Drift
+from collector.drift.stream import Stream
 
 MONDAY = 490_008  # an hour since 1970 with which a day begins, and a window of a week does not
 DAY = 24
