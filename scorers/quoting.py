@@ -116,13 +116,16 @@ def shorten(text: str, limit: int = MAX_PRINTED_NAME) -> str:
     return printable(text if len(text) <= limit else text[: limit - 1] + "…")
 
 
+_line: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # making one takes as long as most values
+
+
 def json_line(value: Any) -> str:
     """Returns any value as strict JSON on one line, in printable characters. What JSON cannot hold is written as text."""
     try:
-        line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        line = _line(value)
     except (ValueError, TypeError, RecursionError):
         # Only now: nearly every value is plain, and the copy takes far longer than the C encoder.
-        line = json.dumps(_plain(value, 0), ensure_ascii=False, allow_nan=False)
+        line = _line(_plain(value, 0))
     return line if line.isprintable() else line.translate(_JSON)
 
 

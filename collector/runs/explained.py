@@ -23,7 +23,8 @@ def explained(verdict: Verdict, rules: Sequence[CompiledRule], *, values: bool =
     tried, untold = _rules_tried(verdict, rules)
     row = row_of(verdict, difference, values=values)
     # That of a pass, too: the console shows expected beside actual calls of every run.
-    row.setdefault("difference", difference.data(values=values))
+    if "difference" not in row:
+        row["difference"] = difference.data(values=values)
     return {
         **row,
         "service": run.service,

@@ -38,7 +38,7 @@ MAX_MEMORY_MIB: Final = 32
 """Size of a store in memory, whatever ``runs.max_size_mib`` says."""
 USUAL_PER_SECOND: Final = 10.0
 """Runs stored a second, on average, of those that passed or have no rule: a fair sample of them."""
-UNUSUAL_PER_SECOND: Final = 50.0
+UNUSUAL_PER_SECOND: Final = 25.0
 """The same of those that failed or are undecided."""
 _FLUSH: Final = 0.5  # seconds between counts
 _PRUNE: Final = 60.0

@@ -57,6 +57,7 @@ PUT_RUN: Final = (
 ADD_COUNT: Final = (
     "INSERT INTO counts VALUES (?, ?, ?, ?) ON CONFLICT (series, at, step) DO UPDATE SET count = count + excluded.count"
 )
+_text: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _MAX_TAGS: Final = 1_000
 _MAX_WORDS: Final = 400
 _MAX_REASON: Final = 400
@@ -128,7 +129,7 @@ def hash_of(columns: Sequence[Any]) -> bytes:
 def packed(row: Row) -> bytes:
     """Returns an explained verdict as it is stored."""
     try:
-        text = json.dumps(row, allow_nan=False, separators=(",", ":"))
+        text = _text(row)
     except (ValueError, TypeError, RecursionError):  # arguments of a parser in Python may be what JSON cannot hold
         text = json_line(row)
     return compressed(text.encode())
