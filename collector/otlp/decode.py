@@ -24,9 +24,7 @@ from collector.otlp.structure import Envelope
 from collector.otlp.trim import MAX_ATTRIBUTES
 from collector.payloads.attribute_shapes import Tells, may_tell_of_call
 
-_MAX_DEPTH: Final = (
-    32  # levels of a value that are read: agent arguments nest a few levels; protobuf itself stops at 100
-)
+_MAX_DEPTH: Final = 32  # levels of a value that are read: arguments nest a few; protobuf itself stops at 100
 _MAX_EVENTS: Final = 256  # events of a span that are read: the default limit of SDKs is 128 per span
 _MAX_EVENT_ATTRIBUTES: Final = 128  # attributes of an event that are read: the default limit of SDKs
 _MAX_ITEMS: Final = 10_000  # items that are read of an attribute that is a list or map, at all levels together
