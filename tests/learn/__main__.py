@@ -1,4 +1,5 @@
-"""Print how well rules are learnt, beside a plain frequency baseline: the most frequent run as a sequence.
+"""Print how well rules are learnt, beside a plain frequency baseline: the most frequent run as a sequence; and, where
+pm4py is installed, beside its inductive miner.
 
 python -m tests.learn [--runs 20,200,2000] [--broken 0,0.05,0.2] [--seeds 3]
 """
@@ -15,6 +16,7 @@ from collector.learning.rules import NotLearntError, compile_rule, expectation, 
 from scorers import ToolCall
 from tests.learn.facts import facts_of
 from tests.learn.hidden import HIDDEN, KEY, Hidden, Maker, passes
+from tests.learn.inductive import inductive, is_installed
 
 HELD_BACK = 100
 Learner = Callable[[Sequence[Sequence[ToolCall]]], Mapping[str, Any] | None]
@@ -104,24 +106,21 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
     sizes, shares = [int(text) for text in options.runs.split(",")], [float(text) for text in options.broken.split(",")]
-    print(
-        "| runs | broken | precision | recall | false alarms | misses | baseline: precision | recall | false alarms | misses |"
-    )
-    print("|--:|--:|" + "--:|" * 8)
+    learners = {"": learnt, "baseline: ": most_frequent} | ({"miner: ": inductive} if is_installed() else {})
+    heads = [f"{name}precision | recall | false alarms | misses |" for name in learners]
+    print("| runs | broken |", *heads)
+    print("|--:|--:|" + "--:|" * 4 * len(learners))
     for runs in sizes:
         for broken in shares:
             cells = [
-                cell
-                for learner in (learnt, most_frequent)
-                for cell in total(learner, runs, broken, options.seeds).cells()
+                cell for learner in learners.values() for cell in total(learner, runs, broken, options.seeds).cells()
             ]
             print(f"| {runs:,} | {broken:.0%} | {' | '.join(cells)} |", flush=True)
-    print("\n| hidden rule, 200 runs, 5 % broken | precision | recall | false alarms | misses |")
-    print("|---|" + "--:|" * 4)
+    print("\n| hidden rule, 200 runs, 5 % broken |", *heads)
+    print("|---|" + "--:|" * 4 * len(learners))
     for hidden in HIDDEN:
-        print(
-            f"| {hidden.name} | {' | '.join(total(learnt, 200, 0.05, options.seeds, [hidden]).cells())} |", flush=True
-        )
+        cells = [cell for one in learners.values() for cell in total(one, 200, 0.05, options.seeds, [hidden]).cells()]
+        print(f"| {hidden.name} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
