@@ -20,7 +20,7 @@ class Cluster:
         self._home = Producer({"bootstrap.servers": "none", "test.mock.num.brokers": 1, "log_level": 0})
         (broker,) = self._home.list_topics(timeout=30).brokers.values()
         self.address = f"{broker.host}:{broker.port}"
-        self._producer = Producer({"bootstrap.servers": self.address})
+        self._producer = Producer({"bootstrap.servers": self.address, "message.max.bytes": 8 << 20})
 
     def write(self, *spans: Any, value: bytes | None = None, topic: str = TOPIC) -> None:
         """Write one message, keyed by the trace of the first span."""

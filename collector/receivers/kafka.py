@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from collector.assembly.seen_from import SeenFrom
 from collector.component import Intake, Rejected
 from collector.config.kafka import KafkaReceiverConfig
-from collector.errors import CollectorError, ConfigError, PermanentError
+from collector.errors import CollectorError, ConfigError, DecodeError, PermanentError
 from collector.otlp import json
 from collector.otlp.by_trace import trace_ids
 from collector.storage.offsets import Checkpoint, Offsets, Origin, Partition, checkpoint_of
@@ -314,6 +314,7 @@ class KafkaReceiver:
 
     async def _take(self, partition: Partition, message: Message) -> None:
         """Take a message, however long it finds no room."""
+        refused: CollectorError
         while not partition.revoked:
             try:
                 async with self._turn:
@@ -325,9 +326,14 @@ class KafkaReceiver:
             except CollectorError as error:
                 if not isinstance(error, PermanentError):
                     await asyncio.sleep(error.retry_after or 1.0)
-                elif await self._put_aside(message, error):
-                    partition.done(_offset(message))
-                    return
+                    continue
+                refused = error
+            except Exception:  # noqa: BLE001 - a bug, or a message nobody expected, must not end the reading of all others
+                _log.exception("receivers.kafka: a message could not be taken")
+                refused = DecodeError("the message could not be taken")
+            if await self._put_aside(message, refused):
+                partition.done(_offset(message))
+                return
 
     async def _take_once(self, partition: Partition, message: Message) -> None:
         value, offset = message.value(), _offset(message)
@@ -368,6 +374,15 @@ class KafkaReceiver:
     def _write(self, topic: str, message: Message, reason: str) -> None:
         if self._dead_letters is None:
             self._dead_letters = self._kafka.Producer(self._config.librdkafka() | {"enable.idempotence": True})
+        try:
+            self._deliver(topic, message, reason, message.value(), message.key())
+        except self._kafka.KafkaException as error:
+            # Tried again, it would hold up all partitions for good: any sender could do that. Its headers say where it is.
+            if error.args[0].code() != self._kafka.KafkaError.MSG_SIZE_TOO_LARGE:
+                raise
+            self._deliver(topic, message, f"{reason}; too large for this topic", None, None)
+
+    def _deliver(self, topic: str, message: Message, reason: str, value: bytes | None, key: bytes | None) -> None:
         headers = {
             "error": reason,
             "topic": message.topic(),
@@ -376,13 +391,15 @@ class KafkaReceiver:
         }
         failures: list[Any] = []
         self._dead_letters.produce(
-            topic, message.value(), message.key(),
-            headers=[(f"rightcall.{name}", str(value).encode()) for name, value in headers.items()],
+            topic, value, key,
+            headers=[(f"rightcall.{name}", str(said).encode("utf-8", "replace")) for name, said in headers.items()],
             on_delivery=lambda failure, _: failures.append(failure),
         )  # fmt: skip
         self._dead_letters.flush(_CALL)
-        if not failures or failures[0] is not None:
-            raise BufferError(failures[0].str() if failures else "no answer")
+        if not failures:
+            raise BufferError("no answer")
+        if failures[0] is not None:
+            raise self._kafka.KafkaException(failures[0])
 
 
 def _size(message: Message) -> int:

@@ -44,6 +44,7 @@ from collector.service.memory_limiter import MemoryLimiter
 from collector.service.rule_reload import RuleReload
 from collector.service.self_telemetry import self_telemetry
 from collector.service.status import facts
+from collector.service.turns import give_way
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
@@ -243,7 +244,7 @@ class Service:
             for _ in self.pipeline.recover():
                 freeze_survivors()
                 if time.monotonic() - paused > _MAX_STEP:
-                    await asyncio.sleep(0)
+                    await give_way()
                     paused = time.monotonic()
             traces = attributes["rightcall.traces"] = self.pipeline.open_traces
             requests = attributes["rightcall.requests"] = len(self._queue) if self._queue is not None else 0
@@ -268,7 +269,7 @@ class Service:
                 self.pipeline.evict()
                 self.judge_queue.shed()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause) if pause else await asyncio.sleep(0)
+                await asyncio.wait_for(self._stopping.wait(), pause) if pause else await give_way()
         watcher.cancel()
 
     def _use(self, rules: LoadedRules) -> None:

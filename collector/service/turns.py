@@ -10,6 +10,7 @@ from collector.errors import RefusedError
 from collector.request_pipeline import Steps
 
 _TURN = 0.01  # seconds
+_STEPS = 4  # of the loop, in which a small request is answered: its bytes, its task, what that waits for, its answer
 _MAX_WAITING = 500_000  # spans, or KiB of them: about ten seconds of work, after which senders give up and try again
 
 
@@ -34,11 +35,17 @@ class Turns:
         try:
             async with self._next:
                 while True:
-                    await asyncio.sleep(0)
+                    await give_way()
                     if (rejected := _turn(steps)) is not None:
                         return rejected
         finally:
             self._waiting -= cost
+
+
+async def give_way() -> None:
+    """Pause for as long as others need who have little to do. In a shorter pause, each of their steps would wait for a turn."""
+    for _ in range(_STEPS):
+        await asyncio.sleep(0)
 
 
 def _turn(steps: Steps) -> Rejected | None:

@@ -83,6 +83,19 @@ def value(service: Service, name: str, **labels: str) -> float:
     return service.telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
 
 
+class FullIntake(RecordingIntake):
+    """Takes nothing until there is room."""
+
+    def __init__(self) -> None:
+        super().__init__(RefusedError("full", 0.02))
+        self.places: set[tuple[int, int]] = set()
+
+    async def take_message(self, request: bytes, origin: Origin) -> Rejected:
+        rejected = await self.take("traces", request, "kafka")
+        self.places.add((origin.partition.number, origin.offset))
+        return rejected
+
+
 def test_runs_are_scored_and_committed_once_their_results_are_delivered(tmp_path: Path, cluster: Cluster) -> None:
     trace_id, spans = run()
 
@@ -144,6 +157,55 @@ def test_what_is_not_otlp_goes_to_the_dead_letters_and_holds_up_nothing(tmp_path
         asyncio.run(main(sink))
 
 
+def test_a_message_too_large_for_the_dead_letters_holds_up_nothing(tmp_path: Path, cluster: Cluster) -> None:
+    trace_id, spans = run()
+
+    async def main(sink: OtlpSink) -> None:
+        kafka = {"dead_letter_topic": "large", "traces": {"topic": "of_large"}}
+        async with running(config(tmp_path, cluster, sink, **kafka)):
+            cluster.write(value=b"\xff" * (2 << 20), topic="of_large")
+            cluster.write(*spans, topic="of_large")
+            await until(lambda: labels(sink, trace_id) == ["pass"])
+        (letter,) = await asyncio.to_thread(cluster.read_all, "large", 1)
+        assert letter.value() is None
+        headers = dict(letter.headers())
+        assert headers["rightcall.topic"] == b"of_large"
+        assert headers["rightcall.error"].endswith(b"too large for this topic")
+
+    with OtlpSink() as sink:
+        asyncio.run(main(sink))
+
+
+def test_a_message_that_nobody_expected_is_put_aside(tmp_path: Path, cluster: Cluster) -> None:
+    (tmp_path / "rules.yaml").write_text(WEATHER_RULES)
+    settings = {"brokers": [cluster.address], "group_id": "puzzled", "traces": {"topic": "puzzling"}}
+
+    class PuzzledIntake(FullIntake):
+        """Fails at the first message as no intake should."""
+
+        async def take_message(self, request: bytes, origin: Origin) -> Rejected:
+            if not self.received:
+                await self.take("traces", request, "kafka")
+                raise ZeroDivisionError
+            return await super().take_message(request, origin)
+
+    async def main() -> None:
+        bench, intake = Bench(tmp_path, receivers={"kafka": settings}), PuzzledIntake()
+        intake.answer = None
+        receiver = KafkaReceiver(
+            KafkaReceiverConfig.model_validate(settings), intake, bench.pipeline, lambda: lambda: True, bench.telemetry,
+            lifetime=1.0,
+        )  # fmt: skip
+        await receiver.start()
+        await until(lambda: len(intake.places) == 1)
+        assert intake.refused == [("kafka", "decode")]
+        await receiver.shutdown()
+
+    for _ in range(2):
+        cluster.write(data.span(1, trace_id=os.urandom(16)), topic="puzzling")
+    asyncio.run(main())
+
+
 def test_requests_may_be_json(tmp_path: Path, cluster: Cluster) -> None:
     trace_id, spans = run()
     request = MessageToDict(data.traces(*spans))
@@ -181,19 +243,6 @@ def test_a_backend_that_is_down_holds_up_the_offsets_and_loses_nothing(tmp_path:
     with OtlpSink() as sink:
         port = sink.port
     asyncio.run(main(sink, port))
-
-
-class FullIntake(RecordingIntake):
-    """Takes nothing until there is room."""
-
-    def __init__(self) -> None:
-        super().__init__(RefusedError("full", 0.02))
-        self.places: set[tuple[int, int]] = set()
-
-    async def take_message(self, request: bytes, origin: Origin) -> Rejected:
-        rejected = await self.take("traces", request, "kafka")
-        self.places.add((origin.partition.number, origin.offset))
-        return rejected
 
 
 def test_where_nothing_is_taken_no_more_than_so_much_is_read(tmp_path: Path, cluster: Cluster) -> None:

@@ -60,6 +60,25 @@ def test_the_loop_goes_on_between_turns() -> None:
     assert "large,large" not in ",".join(taken)
 
 
+def test_what_has_little_to_do_waits_for_one_turn_and_not_at_each_of_its_steps() -> None:
+    taken: list[str] = []
+
+    async def small() -> None:
+        taken.append("begins")
+        for _ in range(3):  # its bytes, its task, what that waits for
+            await asyncio.sleep(0)
+        taken.append("ends")
+
+    async def run() -> None:
+        large = asyncio.create_task(Turns().take(steps(taken, "large", 8), 100))
+        await let_others_run()
+        await asyncio.create_task(small())
+        await large
+
+    asyncio.run(run())
+    assert taken[taken.index("begins") : taken.index("ends")].count("large") <= 1
+
+
 def test_more_work_than_senders_wait_for_is_refused_and_counts_until_it_is_done() -> None:
     taken: list[str] = []
 
