@@ -6,10 +6,10 @@ is not selected is skipped unread. Invalid UTF-8 is replaced, values nested deep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import re2
 from google.protobuf.message import DecodeError as ProtobufError
@@ -22,7 +22,7 @@ from collector.otlp.byte_cache import ByteCache
 from collector.otlp.span_fields import SpanFields, span_fields
 from collector.otlp.structure import Envelope
 from collector.otlp.trim import MAX_ATTRIBUTES
-from collector.payloads.attribute_shapes import Tells, may_tell_of_call
+from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Tells, may_tell_of_call
 
 _MAX_DEPTH: Final = 32  # levels of a value that are read: arguments nest a few; protobuf itself stops at 100
 _MAX_EVENTS: Final = 256  # events of a span that are read: the default limit of SDKs is 128 per span
@@ -46,19 +46,16 @@ _IS_REMOTE: Final = 0x2
 
 
 class _Key:
-    """What is known of a key of attributes, and how many more of its values may be cached.
+    """What is known of a key of attributes, and how many more of its values may be cached."""
 
-    ``tells``: which of its values may be of a tool's call, and are not decoded.
-    """
+    __slots__ = ("is_selected", "name", "values_left")
 
-    __slots__ = ("is_selected", "name", "tells", "values_left")
-
-    def __init__(self, name: str, tells: Tells = "never", *, is_selected: bool = True) -> None:
-        self.name, self.is_selected, self.tells = name, is_selected, tells
+    def __init__(self, name: str, *, is_selected: bool = True) -> None:
+        self.name, self.is_selected = name, is_selected
         self.values_left = _MAX_VALUES
 
 
-_NOT_SELECTED: Final = {tells: _Key("", tells, is_selected=False) for tells in get_args(Tells)}
+_NOT_SELECTED: Final = _Key("", is_selected=False)
 
 
 class _Keys:
@@ -70,26 +67,38 @@ class _Keys:
         """What is known of keys, as they are encoded: a bounded cache."""
         self.known: dict[bytes, tuple[str, str]] = {}
         """Name and value by encoded attribute, for the first few strings of each key: names and kinds repeat."""
+        self._tells: dict[bytes, Tells] = {}
 
     def look_up(self, key: bytes) -> _Key:
         """Returns what is known of a key that is not cached."""
         text = key.decode("utf-8", "replace")
-        if self._exact is None or text in self._exact or text.startswith(self._prefixes):
-            known = _Key(text)
-        else:
-            known = _NOT_SELECTED[may_tell_of_call(text)]
+        is_selected = self._exact is None or text in self._exact or text.startswith(self._prefixes)
+        known = _Key(text) if is_selected else _NOT_SELECTED
         if len(self.by_bytes) < _MAX_CACHED and len(key) < _ONE_BYTE:
             self.by_bytes[key] = known
         return known
 
-    def hides_call(self, attribute: bytes) -> bool:
-        """Whether an encoded attribute is not selected and may be a tool's name or a part of its input."""
+    def _tell(self, key: bytes) -> Tells:
+        """Returns which values under this key may be of a call, and are not decoded."""
+        # Not for each key that is looked up: its words take longer to look at than all else of an attribute.
+        if (self.by_bytes.get(key) or self.look_up(key)).is_selected:
+            return "never"
+        tells = may_tell_of_call(key.decode("utf-8", "replace"))
+        if len(self._tells) < _MAX_CACHED and len(key) < _ONE_BYTE:
+            self._tells[key] = tells
+        return tells
+
+    def hides_call(self, attributes: Sequence[bytes]) -> bool:
+        """Whether one of the encoded attributes is not selected and may be a tool's name or a part of its input."""
+        return len(attributes) > MAX_LOOKED_AT or any(map(self._is_of_call, attributes))
+
+    def _is_of_call(self, attribute: bytes) -> bool:
         try:
             if attribute[0] != _KEY_TAG or attribute[1] >= _ONE_BYTE:  # protobuf would have to read it, too
                 return True
             end = attribute[1] + 2
             name = attribute[2:end]
-            tells = (self.by_bytes.get(name) or self.look_up(name)).tells
+            tells = self._tells.get(name) or self._tell(name)
             if tells != "object":
                 return tells == "always"
             # 12 <length> 0a <length> <text>, or another kind of value.
@@ -168,7 +177,7 @@ class Decoder:
         # Of a call nothing else can tell more, unless it stands for its run and keeps what rules may match.
         if genai_span is not None and genai_span.lacks_arguments and not genai_span.attributes:
             fields = span_fields(raw)
-            if fields is not None and not span.events and not any(map(self._selected.hides_call, fields[7])):
+            if fields is not None and not span.events and not self._selected.hides_call(fields[7]):
                 span.is_whole = True
                 return span
         return self._span(raw, span.resource, span.scope, self._all)

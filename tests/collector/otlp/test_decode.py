@@ -15,6 +15,7 @@ from collector.errors import DecodeError
 from collector.model.genai_span import GenAISpan
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
+from collector.payloads.attribute_shapes import MAX_LOOKED_AT, may_tell_of_call
 from collector.payloads.values import UNREADABLE
 from tests import otlp_data as data
 
@@ -201,3 +202,14 @@ def test_any_bytes_give_a_span_or_a_decode_error(raw: bytes, resource: bytes, sc
 @given(st.dictionaries(st.sampled_from(SELECTED), st.text() | st.integers(-(1 << 63), (1 << 63) - 1) | st.booleans()))
 def test_round_trip(values: dict[str, Any]) -> None:
     assert decode_one(data.span(1, **values)).attributes == values
+
+
+def test_the_words_of_few_keys_are_looked_at_however_many_there_are() -> None:
+    may_tell_of_call.cache_clear()
+    keys = {f"key_{number}": "x" for number in range(3_000)}
+    called = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay"}
+    plain, call = data.span(1, **keys), data.span(2, **called, **keys)
+    ((envelope, spans),) = lazy.iter_scopes(data.traces(plain, call, scope="agents").SerializeToString())
+    decoder = Decoder(dialects.ATTRIBUTES, dialects.ATTRIBUTE_PREFIXES, markers=dialects.SHAPE_MARKERS)
+    assert len(decoder.read(spans, envelope, dialects.read_span)) == 2
+    assert may_tell_of_call.cache_info().misses <= 2 * MAX_LOOKED_AT
