@@ -206,8 +206,8 @@ def test_round_trip(values: dict[str, Any]) -> None:
 
 def test_the_words_of_few_keys_are_looked_at_however_many_there_are() -> None:
     may_tell_of_call.cache_clear()
-    keys = {f"key_{number}": "x" for number in range(3_000)}
-    called = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay"}
+    keys: dict[str, Any] = {f"key_{number}": "x" for number in range(3_000)}
+    called: dict[str, Any] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay"}
     plain, call = data.span(1, **keys), data.span(2, **called, **keys)
     ((envelope, spans),) = lazy.iter_scopes(data.traces(plain, call, scope="agents").SerializeToString())
     decoder = Decoder(dialects.ATTRIBUTES, dialects.ATTRIBUTE_PREFIXES, markers=dialects.SHAPE_MARKERS)
