@@ -14,7 +14,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.values import find_text, first_name, name_of, parse_any, parse_repr
+from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any, parse_repr
 
 NAME: Final = "openllmetry"
 
@@ -23,6 +23,8 @@ _ENTITY_NAME: Final = "traceloop.entity.name"
 _INPUT: Final = "traceloop.entity.input"
 _OUTPUT: Final = "traceloop.entity.output"
 _CREW_TASK: Final = "crewai.task.description"
+_CREW_OUTPUTS: Final = "crewai.crew.tasks_output"
+"""On the span of the whole crew: reprs that hold the conversation of each of its agents."""
 _ASSOCIATION: Final = "traceloop.association.properties."
 _LANGCHAIN_AGENT: Final = _ASSOCIATION + "lc_agent_name"
 _CONVERSATION_IDS: Final = (
@@ -53,6 +55,8 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_tool(span)
     if operation == "chat":
         return _read_chat(span)
+    if _CREW_OUTPUTS in span.attributes:
+        return _read_crew(span)
     if kind in ("workflow", "task"):
         return _read_step(span)
     if kind == "agent" or kind == "session":
@@ -75,6 +79,13 @@ def _read_step(span: Span) -> GenAISpan:
     ):  # without a span around the graph each step is a trace of its own
         return _read_langchain_step(span)
     return _read_context(span, Role.OTHER) if operation == "invoke_agent" or not span.parent_span_id else IGNORED
+
+
+def _read_crew(span: Span) -> GenAISpan:
+    genai_span = _read_context(span, Role.OTHER)
+    outputs = span.attributes[_CREW_OUTPUTS]
+    genai_span.history = outputs if type(outputs) is str and len(outputs) <= MAX_TEXT else None
+    return genai_span
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -198,7 +209,7 @@ def _calls_in(attributes: Mapping[str, Any], kind: str) -> list[tuple[tuple[int,
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(_KIND, _FIRST_COMPLETION),
+    keys=(_KIND, _FIRST_COMPLETION, _CREW_OUTPUTS),
     read_span=read_span,
     markers=(b"traceloop.span.kind",),
     attributes=frozenset({

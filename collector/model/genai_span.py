@@ -95,7 +95,8 @@ class GenAISpan:
     """MODEL: the results in its input of the calls requested last, if any of them failed."""
     history: Any
     """MODEL: its input, as received, if it may tell what became of earlier tool calls.
-    AGENT: the transcript of its run, if its span holds one."""
+    AGENT: the transcript of its run, if its span holds one.
+    OTHER: the transcripts of the runs inside."""
     has_output: bool
     """MODEL: its output was captured."""
     finish: Literal["", "tool_calls", "other"]

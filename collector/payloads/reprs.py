@@ -1,5 +1,6 @@
 """Parses reprs of message objects: `ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[ToolCallResult(...)])` of Haystack,
-`ResponseFunctionToolCall(arguments='{}', name='pay', ...)` of OpenAI's SDK, as some instrumentations write it.
+`ResponseFunctionToolCall(arguments='{}', name='pay', ...)` of OpenAI's SDK, as some instrumentations write it,
+`[TaskOutput(description='', messages=[...])]` of CrewAI.
 
 Bounded like all reprs (``values.parse_repr``), and never raises. Nothing is looked up, called or evaluated: a constructor
 becomes a mapping of its keywords, with the words that messages in JSON have for them.
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from collector.payloads.values import literal_of, parse_any, read_repr
 
-_OBJECTS: Final = ("ChatMessage(", "ResponseFunctionToolCall(")
+_OBJECTS: Final = ("ChatMessage(", "ResponseFunctionToolCall(", "[TaskOutput(")
 """How the repr of a message begins."""
 # A member of an enumeration, outside of strings: these are matched first, and kept.
 _MEMBER: Final = re.compile(
@@ -34,9 +35,8 @@ def may_be_objects(text: str) -> bool:
 
 def parse_message(text: str) -> Any:
     """Returns what ``parse_any`` makes of ``text``, or the message that it is the repr of."""
-    parsed = parse_any(text)
-    if parsed is not text or not may_be_objects(text):
-        return parsed
+    if not may_be_objects(text):
+        return parse_any(text)
     value = read_repr(_MEMBER.sub(lambda match: match["kept"] or match["value"], text), _value_of)
     return text if value is None else value
 

@@ -23,11 +23,13 @@ def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
             events.setdefault(span.span_id, []).append(span)
         elif span.span_id:
             spans.setdefault(span.span_id, span)
-            has_transcript |= span.role is Role.AGENT and span.history is not None
+            has_transcript |= span.history is not None and span.role is not Role.MODEL
     if has_transcript:
-        for agent in [span for span in spans.values() if span.role is Role.AGENT and span.history is not None]:
-            memory = _memory_of_agent(agent)
-            spans[memory.span_id] = memory
+        for span in [span for span in spans.values() if span.history is not None and span.role is not Role.MODEL]:
+            agent = span if span.role is Role.AGENT else _only_agent(spans.values())
+            if agent is not None:
+                memory = _memory_of_agent(agent, span.history)
+                spans[memory.span_id] = memory
     for group in in_parts(events.items()):
         for span_id, of_span in group:
             _add_events(spans, span_id, of_span)
@@ -71,10 +73,21 @@ def _model_of_event(event: GenAISpan, number: int) -> GenAISpan:
     return model
 
 
-def _memory_of_agent(agent: GenAISpan) -> GenAISpan:
-    """Returns a model span for the transcript of a run in the agent's own span."""
+def _only_agent(spans: Iterable[GenAISpan]) -> GenAISpan | None:
+    """Returns the agent of a trace in which one agent ran, and nothing else tells what its model was told."""
+    agents = []
+    for span in spans:
+        if span.role is Role.MODEL:
+            return None
+        if span.role is Role.AGENT:
+            agents.append(span)
+    return agents[0] if len(agents) == 1 else None
+
+
+def _memory_of_agent(agent: GenAISpan, transcript: object) -> GenAISpan:
+    """Returns a model span for the transcript of an agent's run, which is in its own span or in one around it."""
     memory = GenAISpan(
         agent.span_id + b"memory", agent.span_id, agent.start_ns, agent.end_ns, Role.MODEL, agent.dialect, agent.resource
     )  # fmt: skip
-    memory.history, memory.tracing, memory.scope = agent.history, "memory", agent.scope
+    memory.history, memory.tracing, memory.scope = transcript, "memory", agent.scope
     return memory

@@ -6,7 +6,6 @@ _ALL = ("names", "arguments", "errors", "order")
 
 _NO_CALLS = "the instrumentation records neither tool spans nor tool calls in messages"
 _MESSAGES_APART = "arguments are only in messages of the runtime, each of which is a trace of its own"
-_REPR = "calls are only in the repr of Python objects, in the output of the whole crew, above its agents: not read"
 _NO_ARGUMENTS = "no span and no message holds arguments"
 _NO_INPUT = "no span holds the user's text"
 _NO_INNER_AGENT = "the inner agent has no span that distinguishes it from a step"
@@ -36,8 +35,6 @@ LIMITS: dict[str, tuple[frozenset[str], str]] = {
         ),
         ("py-autogen-native-fail", ("arguments", "user_input"), _MESSAGES_APART),
         ("py-autogen-native-multi", ("arguments", "user_input"), _MESSAGES_APART),
-        ("py-crewai-tl-fail", _ALL, _REPR),
-        ("py-crewai-tl-multi", _ALL, _REPR),
         ("py-decorators-langsmith-nested", ("nesting",), "the inner agent is a plain traced function"),
         ("py-decorators-logfire-fail", ("user_input",), _NO_INPUT),
         ("py-decorators-logfire-multi", ("user_input",), _NO_INPUT),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import called, model_span, read_tool, run_of, runs_of, span
+from tests.builders import called, doubts, model_span, read_tool, run_of, runs_of, span
 
 TASK = {"traceloop.span.kind": "task"}
 
@@ -280,3 +280,18 @@ def test_a_flattened_prompt_tells_of_a_call_whose_request_was_lost() -> None:
     run = run_of(span("POST", 1, lasting=100), first, span("openai.chat", 3, 1, 20, attributes=told))
     (call,) = run.trajectory.calls
     assert (call.id, call.arguments, call.known_by, call.executed) == ("c1", {"n": 1}, "result", True)
+
+
+@pytest.mark.parametrize("agents", [1, 2])
+def test_the_output_of_a_crew_tells_of_the_calls_of_its_only_agent(agents: int) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"n": 1}'}}
+    messages = [{"role": "user", "content": "Pay!"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    messages.append({"role": "tool", "content": "paid", "tool_call_id": "c1", "name": "pay"})
+    outputs = f"[TaskOutput(description='Pay!', agent='a', output_format=<F.RAW: 'raw'>, messages={messages!r})]"
+    attributes = {"gen_ai.operation.name": "invoke_agent", "crewai.crew.tasks_output": outputs}
+    crew = span("crewai.workflow", 1, lasting=500, attributes=attributes)
+    kind = {"traceloop.span.kind": "agent"}
+    inner = [span(f"a{number}.agent", number + 2, 1, 10, 50, attributes=kind) for number in range(agents)]
+    told = [(c.name, c.arguments, c.known_by) for run in runs_of(crew, *inner) for c in run.trajectory.calls]
+    assert told == ([("pay", {"n": 1}, "result")] if agents == 1 else [])
+    assert [doubts(run) for run in runs_of(crew, *inner)] == [[] if agents == 1 else ["nothing_recorded"]] * agents
