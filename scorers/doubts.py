@@ -56,6 +56,11 @@ def is_open(doubts: Iterable[Doubt]) -> bool:
     return any(doubt.name in MORE_CALLS for doubt in doubts)
 
 
+def is_undecided(doubts: Iterable[Doubt]) -> bool:
+    """Whether any of them can leave a run undecided."""
+    return any(doubt.name in DECIDING for doubt in doubts)
+
+
 def decide(
     trajectory: Trajectory,
     score: Callable[[Trajectory], Score],

@@ -19,7 +19,7 @@ from scorers.conformance import scorer as trajectory_scorer
 from scorers.conformance.difference import Difference
 from scorers.conformance.flattening import actual_calls, check_flattening, expected_calls
 from scorers.conformance.scorer import TrajectoryScorer
-from scorers.doubts import decide
+from scorers.doubts import decide, is_undecided
 from scorers.judged.judge import JudgeScorer
 from scorers.options import check_options
 from scorers.plugins import SCORERS as PLUGINS
@@ -97,6 +97,9 @@ class CompiledRule:
                 problems.append(Problem(("scorers", index), str(error) or type(error).__name__))
         if problems:
             raise RuleError(problems)
+        self._is_native_alone = [ref.system for ref in rule.scorers] == [
+            trajectory_scorer.NAME
+        ] and rule.schema_ is None
 
     @property
     def native(self) -> TrajectoryScorer:
@@ -108,12 +111,17 @@ class CompiledRule:
         """The scorers of the rule that ask a model."""
         return self._judges
 
-    def evaluate(self, trajectory: Trajectory, before_each: Callable[[], None] | None = None) -> list[Evaluation]:
+    def evaluate(self, trajectory: Trajectory, before_each: Callable[[], None] | None = None) -> Sequence[Evaluation]:
         """Returns an evaluation for each scorer of the rule that asks no model, in their order.
+
+        Runs of one shape nearly always get one and the same tuple, which never changes: what follows from that may be kept
+        by its identity, for as long as it is kept itself.
 
         Never raises: the score of a scorer that raised is an error score. ``before_each`` is called before each part of a
         scorer's work, which may take a while.
         """
+        if self._is_native_alone and not (trajectory.doubts and is_undecided(trajectory.doubts)):
+            return self._evaluate_shape(trajectory, before_each)
         evaluations = []
         for index, ref in enumerate(self.rule.scorers):
             if ref.system in registry.JUDGES:
@@ -129,6 +137,19 @@ class CompiledRule:
         if self.rule.schema_ == "declared":
             evaluations.append(_declared(trajectory, Work(before_each)))
         return evaluations
+
+    def _evaluate_shape(self, trajectory: Trajectory, before_each: Callable[[], None] | None) -> Sequence[Evaluation]:
+        """As `evaluate`, by the native scorer alone, of a run without doubts: what it says depends on the shape only."""
+        name = self.rule.scorers[0].name or self.rule.scorers[0].system
+        try:
+            result = self._native.result(trajectory, Work(before_each))
+        except Exception as error:  # noqa: BLE001 - as above
+            return [Evaluation(name, error_score(error), trajectory_scorer.VERSION, primary=True)]
+        known: tuple[Evaluation, ...] | None = result.evaluations
+        if known is None:
+            known = (Evaluation(name, result.score, trajectory_scorer.VERSION, primary=True),)
+            result.evaluations = known
+        return known
 
     def difference(self, trajectory: Trajectory) -> Difference:
         """Returns what differs between the run and the rule's expectation; nothing where that takes too much work."""
@@ -336,7 +357,7 @@ def load_rules(data: object, *, embed: Embed | None = None) -> RuleSet:
     return RuleSet(compile_rules(file, embed=embed), file.intents, embed)
 
 
-def score_rule(rule: Rule, trajectory: Trajectory, *, embed: Embed | None = None) -> list[Evaluation]:
+def score_rule(rule: Rule, trajectory: Trajectory, *, embed: Embed | None = None) -> Sequence[Evaluation]:
     """Evaluate one run by one rule. For many runs reuse a `CompiledRule`. Raises RuleError."""
     return CompiledRule(rule, embed).evaluate(trajectory)
 

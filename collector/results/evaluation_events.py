@@ -26,8 +26,13 @@ def evaluation_events(
     The body of each that is not a pass says why, with values of arguments only if ``values``. ``dimensions`` are
     attributes of the run that its events have too. ``console`` is the address of the console, which shows the run.
     """
-    run, calls_without_span = verdict.run, _calls_without_span(verdict)
-    for evaluation in verdict.evaluations:
+    run, kind = verdict.run, verdict.kind
+    encoded: Sequence[bytes] = () if kind is None or kind.events is None else kind.events
+    if not encoded:
+        encoded = [_encoded(_usual(verdict, evaluation)) for evaluation in verdict.evaluations]
+        if kind is not None:
+            kind.events = encoded
+    for evaluation, usual in zip(verdict.evaluations, encoded, strict=True):
         own: dict[str, AttributeValue] = {semconv.LOG_RECORD_UID: _uid(verdict, evaluation)}
         if run.conversation_id is not None:
             own[semconv.CONVERSATION_ID] = run.conversation_id
@@ -38,18 +43,17 @@ def evaluation_events(
                 own[name] = text
         if console is not None:
             own[semconv.RIGHTCALL_RUN_URL] = f"{console}/console/runs/{run.trace_id.hex()}"
-        score = evaluation.score
-        extra = extra_tools(verdict) if evaluation.primary else ()
-        usual = _encoded((
-            evaluation.name, score.value, score.label, score.explanation, evaluation.version, verdict.complete,
-            verdict.doubts or None, calls_without_span or None, verdict.revision, run.agent,
-            None if verdict.scope == "run" else verdict.scope, verdict.rule, verdict.digest,
-            score.details.get("error.type"), run.route, run.intent, tuple(score.missing) or None, extra or None,
-        ))  # fmt: skip
-        failed = score.label == "error"
-        body = "" if score.label == "pass" else _body(verdict, evaluation, values=values)
+        label = evaluation.score.label
+        body = "" if label == "pass" else _body(verdict, evaluation, values=values)
         yield log_record(
-            semconv.EVENT_EVALUATION_RESULT, now_ns, run.trace_id, run.span_id, usual, own, body=body, failed=failed
+            semconv.EVENT_EVALUATION_RESULT,
+            now_ns,
+            run.trace_id,
+            run.span_id,
+            usual,
+            own,
+            body=body,
+            failed=label == "error",
         )
 
 
@@ -63,6 +67,18 @@ _USUAL = (
 )  # fmt: skip
 """What most events of a rule have in common."""
 _of_events: ByteCache[tuple[AttributeValue | None, ...], bytes] = ByteCache(4 << 20)
+
+
+def _usual(verdict: Verdict, evaluation: Evaluation) -> tuple[AttributeValue | None, ...]:
+    """Returns the values of the attributes of ``_USUAL``."""
+    score, run = evaluation.score, verdict.run
+    extra = extra_tools(verdict) if evaluation.primary else ()
+    return (
+        evaluation.name, score.value, score.label, score.explanation, evaluation.version, verdict.complete,
+        verdict.doubts or None, _calls_without_span(verdict) or None, verdict.revision, run.agent,
+        None if verdict.scope == "run" else verdict.scope, verdict.rule, verdict.digest,
+        score.details.get("error.type"), run.route, run.intent, tuple(score.missing) or None, extra or None,
+    )  # fmt: skip
 
 
 def _encoded(values: tuple[AttributeValue | None, ...]) -> bytes:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from collector import __version__
 from collector.assembly.trace import Trace
 from collector.model import semconv
-from collector.otlp.annotate import annotate, events_envelope
+from collector.otlp.annotate import events_envelope
 from collector.otlp.structure import Envelope
 from collector.results.evaluation_events import evaluation_events
 from collector.results.redaction import Redaction
-from collector.results.span_attributes import span_attributes
+from collector.results.span_attributes import annotations_of
 from collector.resumable import checkpoint
 from collector.scoring.verdict import Verdict
 
@@ -50,13 +50,13 @@ class Results:
 
     def of_trace(self, trace: Trace, verdicts: list[Verdict]) -> tuple[EnvelopedItems, EnvelopedItems]:
         """Returns the held spans, annotated, and the events."""
-        attributes_of = span_attributes(verdicts)
+        annotation_of = annotations_of(verdicts)
         spans: EnvelopedItems = []
         for span_id, raw, envelope in trace.held_spans():
             checkpoint()
-            attributes = attributes_of.get(span_id)
+            annotation = annotation_of.get(span_id)
             # Redacted last: a verdict may quote what was sent.
-            spans.append((envelope, self._redaction.span(annotate(raw, attributes) if attributes else raw)))
+            spans.append((envelope, self._redaction.span(raw if annotation is None else annotation.on(raw))))
         events: EnvelopedItems = []
         for verdict in verdicts:
             checkpoint()

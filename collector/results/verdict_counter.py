@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from prometheus_client import Counter
 
+from collector.otlp.byte_cache import ByteCache
+from collector.scoring.kinds import Kind
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import OVERFLOW, Telemetry
 
 _COUNTED = ("pass", "fail")
+
+
+_Series = tuple[Counter, tuple[str, ...]]
+"""A counter, and the values of its labels."""
+_Scored = tuple[tuple[str, ...], float]
+"""The labels of a histogram of scores, and the score."""
+
+
+class _Counts:
+    """What one verdict adds to: counters by one, the trace id as exemplar of some, and histograms of scores."""
+
+    def __init__(self) -> None:
+        self.counted: list[tuple[_Series, bool]] = []
+        self.scores: list[_Scored] = []
+        self.is_within_limits = True
+        """No label is `OVERFLOW`, so the next verdict of this kind counts on the same series."""
 
 
 class VerdictCounter:
@@ -22,75 +42,92 @@ class VerdictCounter:
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
-        self._counts: dict[tuple[Counter, tuple[str, ...]], int] = {}
-        self._exemplars: dict[tuple[Counter, tuple[str, ...]], bytes] = {}
-        self._scores: dict[tuple[tuple[str, ...], float], tuple[int, bytes]] = {}
+        # How often, and the latest trace: of kinds, and of the series of all others.
+        self._gathered: dict[_Counts, tuple[int, bytes]] = {}
+        self._totals: dict[_Series, tuple[int, bytes]] = {}
+        self._scores: dict[_Scored, tuple[int, bytes]] = {}
+        self._of_kinds: ByteCache[Kind, _Counts] = ByteCache(_KINDS)
         self._begun: set[tuple[str, ...]] = set()
 
     def count(self, verdict: Verdict) -> None:
         """Take one verdict."""
-        telemetry = self._telemetry
+        # What depends on more than the kind is never kept by it: dimensions are attributes, the tools declared a run's own.
+        kind = None if self._telemetry.dimensions or verdict.run.trajectory.declared is not None else verdict.kind
+        counts = None if kind is None else self._of_kinds.get(kind)
+        if counts is not None:
+            before = self._gathered.get(counts)
+            self._gathered[counts] = (1 if before is None else before[0] + 1, verdict.run.trace_id)
+            return
+        counts = self._counts_of(verdict)
+        self._add(counts, 1, verdict.run.trace_id)
+        if kind is not None and counts.is_within_limits:
+            self._of_kinds.keep(kind, counts, sum([200 + len("".join(labels)) for (_, labels), _ in counts.counted]))
+
+    def _counts_of(self, verdict: Verdict) -> _Counts:
+        telemetry, counts = self._telemetry, _Counts()
         # Tested first: a revision counts as such whatever rule it is by, so that no run is counted twice.
         if verdict.revision:
-            self._count_evaluations(verdict, "revised")
+            self._count_evaluations(counts, verdict, "revised")
         elif verdict.shadow:
-            self._count_evaluations(verdict, "shadow_{}")
+            self._count_evaluations(counts, verdict, "shadow_{}")
         else:
-            self._count_evaluations(verdict, "")
+            self._count_evaluations(counts, verdict, "")
             if verdict.rule is not None and verdict.has_unobserved_arguments:
-                self._add(telemetry.unobserved_arguments, (verdict.rule,))
+                _count(counts, telemetry.unobserved_arguments, (verdict.rule,), shows_trace=False)
             if verdict.scope == "run" and not verdict.judged:  # else its runs and their calls are counted already
-                self._count_run(verdict)
+                self._count_run(counts, verdict)
             elif verdict.unscored_reason == "internal":
-                self._add(telemetry.runs_unscored, ("internal", "", ""))
+                _count(counts, telemetry.runs_unscored, ("internal", "", ""), shows_trace=False)
+        return counts
 
-    def _count_run(self, verdict: Verdict) -> None:
+    def _count_run(self, counts: _Counts, verdict: Verdict) -> None:
         telemetry, run = self._telemetry, verdict.run
-        self._add(telemetry.runs, (verdict.release,), run.trace_id)
+        _count(counts, telemetry.runs, (verdict.release,))
         if reason := verdict.unscored_reason:
             route, agent = telemetry.label("route", run.route), telemetry.label("agent", run.agent)
             # Limits on single labels are not enough: their combinations are the series that Prometheus has to keep.
             if not telemetry.is_within("route_agent", route, agent):
                 route = agent = OVERFLOW
-            self._add(telemetry.runs_unscored, (reason, route, agent), run.trace_id)
+            _count(counts, telemetry.runs_unscored, (reason, route, agent))
         if "nothing_recorded" in verdict.doubts:
-            self._add(telemetry.unread_runs, (telemetry.label("scope", run.scope),), run.trace_id)
+            _count(counts, telemetry.unread_runs, (telemetry.label("scope", run.scope),))
         if run.found_intent is not None:
-            self._add(telemetry.intents, (run.found_intent.by,))
+            _count(counts, telemetry.intents, (run.found_intent.by,), shows_trace=False)
         if (declared := run.trajectory.declared) is not None:
             for call in run.trajectory.calls:
                 if call.name not in declared:
-                    self._add(telemetry.unoffered_tool_calls, (telemetry.label("tool", call.name),), run.trace_id)
+                    _count(counts, telemetry.unoffered_tool_calls, (telemetry.label("tool", call.name),))
         if verdict.rule is not None and verdict.label in _COUNTED:
             dimensions = self._dimensions_of(verdict)
             for call, outcome in zip(run.trajectory.calls, verdict.outcomes, strict=True):
                 tool, others = telemetry.label("tool", call.name), dimensions
                 if not telemetry.is_within("rule_tool", verdict.rule, tool, *dimensions):
                     tool, others = OVERFLOW, (OVERFLOW,) * len(dimensions)
-                self._add(telemetry.tool_calls, (verdict.rule, tool, outcome, *others), run.trace_id)
+                _count(counts, telemetry.tool_calls, (verdict.rule, tool, outcome, *others))
 
     def flush(self) -> None:
-        """Bring what was gathered to /metrics, with the latest trace of each series as its exemplar."""
+        """Bring what was gathered to /metrics, with a late trace of each series as its exemplar."""
         telemetry = self._telemetry
-        for key, count in self._counts.items():
-            trace_id = self._exemplars.get(key)
-            telemetry.child(key[0], *key[1]).inc(count, {"trace_id": trace_id.hex()} if trace_id else None)
+        for counts, (times, trace_id) in self._gathered.items():
+            self._add(counts, times, trace_id)
+        for (metric, labels), (count, shown) in self._totals.items():
+            telemetry.child(metric, *labels).inc(count, {"trace_id": shown.hex()} if shown else None)
         for (labels, value), (count, trace_id) in self._scores.items():
             series = telemetry.child(telemetry.evaluation_score, *labels)
             # prometheus_client has no call for several equal observations. One exemplar is enough for all of them.
             for _ in range(count - 1):
                 series.observe(value)
             series.observe(value, {"trace_id": trace_id.hex()})
-        self._counts.clear()
-        self._exemplars.clear()
+        self._gathered.clear()
+        self._totals.clear()
         self._scores.clear()
 
-    def _add(self, metric: Counter, labels: tuple[str, ...], exemplar: bytes = b"") -> None:
-        """Count one, of the trace ``exemplar``."""
-        key = (metric, labels)
-        self._counts[key] = self._counts.get(key, 0) + 1
-        if exemplar:
-            self._exemplars[key] = exemplar
+    def _add(self, counts: _Counts, times: int, trace_id: bytes) -> None:
+        for series, shows_trace in counts.counted:
+            count, shown = self._totals.get(series, (0, b""))
+            self._totals[series] = (count + times, trace_id if shows_trace else shown)
+        for scored in counts.scores:
+            self._scores[scored] = (times + self._scores.get(scored, (0, b""))[0], trace_id)
 
     def _dimensions_of(self, verdict: Verdict) -> tuple[str, ...]:
         return self._telemetry.dimension_values(verdict.run.attributes) if self._telemetry.dimensions else ()
@@ -101,7 +138,7 @@ class VerdictCounter:
         for counted in _COUNTED:
             self._telemetry.child(self._telemetry.evaluations, *series, counted, *dimensions)
 
-    def _count_evaluations(self, verdict: Verdict, label: str) -> None:
+    def _count_evaluations(self, counts: _Counts, verdict: Verdict, label: str) -> None:
         """``label`` is the label, with ``{}`` for the score's own; empty for the score's own as it is."""
         telemetry, run = self._telemetry, verdict.run
         route, intent = telemetry.label("route", run.route), telemetry.label("intent", run.intent)
@@ -116,8 +153,14 @@ class VerdictCounter:
             if labelled not in self._begun:
                 self._begin(series, dimensions)
             labels = (*series, label.format(score.label) if label else score.label, *dimensions)
-            self._add(telemetry.evaluations, labels, run.trace_id)
+            _count(counts, telemetry.evaluations, labels)
             if score.value is not None and score.label in _COUNTED and not label:
-                scored = (labelled, score.value)
-                before = self._scores.get(scored)
-                self._scores[scored] = (1 + (before[0] if before else 0), run.trace_id)
+                counts.scores.append((labelled, score.value))
+
+
+def _count(counts: _Counts, metric: Counter, labels: tuple[str, ...], *, shows_trace: bool = True) -> None:
+    counts.counted.append(((metric, labels), shows_trace))
+    counts.is_within_limits &= OVERFLOW not in labels
+
+
+_KINDS: Final = 4 << 20  # bytes of labels that are kept for verdicts to come

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from collector.reconstruction.reconstruct import Run
+from collector.scoring.kinds import Kind, kind_of
 from scorers import CompiledRule, Evaluation
 from scorers.conformance.difference import Difference
 from scorers.doubts import DECIDING, is_open
@@ -52,6 +53,8 @@ class Verdict:
     """The outcome of each call by the primary scorer, ``unscored`` if it scores no single calls."""
     complete: bool = field(init=False)
     """Nothing recorded says that the run made further calls."""
+    kind: Kind | None = field(init=False)
+    """What it has in common with other verdicts, if it is a first one and nothing about it is its own."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that is said of a run
         self,
@@ -88,6 +91,8 @@ class Verdict:
             self.complete = not is_open(doubts)
         elif rule is None and evaluations:  # an error of the collector: its calls are unknown
             self.complete = False
+        # Never copied with the verdict: a changed copy is of another kind.
+        self.kind = None if revision or judged else kind_of(run, evaluations, rule, release, scope, self.doubts)
 
     def difference(self) -> Difference:
         """Returns what differs between the run and what its rule expects. It is computed at each call."""

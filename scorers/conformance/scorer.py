@@ -66,6 +66,17 @@ MAX_SHAPE_CALLS = 64
 Shape = tuple[tuple[Token, ...], tuple[int, ...], tuple[bool, ...]]
 
 
+class Result:
+    """What follows from the shape of a run: made once for all runs of that shape."""
+
+    def __init__(self, diagnosis: Diagnosis, score: Score, cost: int) -> None:
+        self.diagnosis, self.score = diagnosis, score
+        self.cost = cost
+        """How much work it took, in units."""
+        self.evaluations: Any = None
+        """What the rule makes of it, once it has."""
+
+
 class TrajectoryScorer:
     """Scores runs by one rule. Raises PatternError or ValueError for a rule that cannot be used."""
 
@@ -99,7 +110,7 @@ class TrajectoryScorer:
             or collapse
             or any(one.template in ORDERED for one in self._constraints)
         )
-        self._results: dict[Shape, tuple[Diagnosis, Score, int]] = {}
+        self._results: dict[Shape, Result] = {}
         self._shown_tools = [(format_name(tool.tool), show_tool(tool)) for tool in tools]
         self._mismatches: dict[int, FindMismatches] = {}  # by tool, compiled when one is first needed
 
@@ -114,21 +125,25 @@ class TrajectoryScorer:
 
     def diagnose(self, trajectory: Trajectory, work: Work | None = None) -> tuple[Diagnosis, Score]:
         """Returns the diagnosis of one run and its score. Raises WorkLimitError."""
+        result = self.result(trajectory, work)
+        return result.diagnosis, result.score
+
+    def result(self, trajectory: Trajectory, work: Work | None = None) -> Result:
+        """Returns what follows from the shape of one run: one object for all runs of a shape. Raises WorkLimitError."""
         # Production traffic repeats itself: what follows from the shape alone is computed once per shape.
         calls, work = trajectory.calls, work or Work()
         shape = self._shape(calls, work)
         known = self._results.get(shape)
         if known is not None:
-            diagnosis, score, cost = known
             # As much as the first time: whether a run is beyond the limit must not depend on what was scored before.
-            work.spend(cost, "expect")
-            return diagnosis, score
+            work.spend(known.cost, "expect")
+            return known
         before = work.left
         diagnosis = self._align(shape, work)
-        score = self._score(diagnosis, shape)
+        result = Result(diagnosis, self._score(diagnosis, shape), before - work.left)
         if len(calls) <= MAX_SHAPE_CALLS:
-            self._cache(shape, (diagnosis, score, before - work.left))
-        return diagnosis, score
+            self._cache(shape, result)
+        return result
 
     def _shape(self, calls: Sequence[ToolCall], work: Work) -> Shape:
         tokens = self._observer.tokens(calls, work)
@@ -180,9 +195,9 @@ class TrajectoryScorer:
         unwanted = (diagnosis.outcomes[at] == "extra" and not diagnosis.calls[at].possibly for at in diagnosis.counted)
         return reaches(self._pass, 1.0) and any(unwanted)
 
-    def _cache(self, shape: Shape, result: tuple[Diagnosis, Score, int]) -> None:
+    def _cache(self, shape: Shape, result: Result) -> None:
         # Names and lengths come from agents, so only small shapes are cached. When the cache is full, it is cleared.
-        if max([len(call.name) for call in result[0].calls], default=0) <= MAX_NAME:
+        if max([len(call.name) for call in result.diagnosis.calls], default=0) <= MAX_NAME:
             if len(self._results) >= MAX_CACHED_SHAPES:
                 self._results.clear()
             self._results[shape] = result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from scorers.quoting import shorten
@@ -17,12 +17,13 @@ MAX_ATTRIBUTE = 20_000
 """Characters of an attribute that rules match. Further ones are not looked at: every rule may look at every run."""
 
 
+MAX_SELECTED = 1_024
+"""Combinations of route, intent, agent, service and tenant of which it is remembered which rule they select."""
 MAX_TRIED = 30
 """Rules of which it is told, for each run that none of them matches, why they do not."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleContext:
+class RuleContext(NamedTuple):
     """The properties of a run that rules match; None if unknown. ``attributes`` are the run's and its resource's."""
 
     route: str | None = None
@@ -30,7 +31,7 @@ class RuleContext:
     agent: str | None = None
     service: str | None = None
     tenant: str | None = None
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = MappingProxyType({})
 
 
 class Selectable(Protocol):
@@ -43,6 +44,7 @@ class Selectable(Protocol):
 
 R = TypeVar("R", bound=Selectable)
 _Key = tuple[bool, str]  # whether it is that of an attribute, and its name
+_Values = tuple[str | None, str | None, str | None, str | None, str | None]  # of the keys of a run
 
 
 class _Place(NamedTuple):
@@ -60,6 +62,7 @@ class CompiledMatch:
         wanted = {key: name for key in MATCH_KEYS if (name := getattr(match, key)) is not None}
         self._keys = [(key, compile_name(name)) for key, name in wanted.items()]
         self._attributes = [(key, compile_name(name)) for key, name in match.attributes.items()]
+        self.reads_attributes = bool(self._attributes)
         of_keys = [_place((False, key), name) for key, name in wanted.items()]
         of_attributes = [_place((True, key), name) for key, name in match.attributes.items()]
         # A regex that is not anchored, or a glob that begins with a wildcard, tells nothing to look up.
@@ -96,6 +99,8 @@ class RuleIndex(Generic[R]):
         self._rules = rules
         self._always: list[int] = []
         self._by_key: dict[_Key, _Places] = {}
+        self._reads_attributes = any(rule.match.reads_attributes for rule in rules)
+        self._selected: dict[_Values, R | None] = {}
         uses = Counter(place for rule in rules for place in rule.match.places)
         for position, rule in enumerate(rules):
             if rule.match.places:
@@ -107,6 +112,22 @@ class RuleIndex(Generic[R]):
 
     def select(self, context: RuleContext) -> R | None:
         """Returns the first rule that matches; None if none does."""
+        if not self._rules:
+            return None
+        if self._reads_attributes:
+            return self._select(context)
+        # Runs repeat themselves: few ask for anything that none before them had.
+        key = (context.route, context.intent, context.agent, context.service, context.tenant)
+        if key in self._selected:
+            return self._selected[key]
+        found = self._select(context)
+        if sum([len(text) for text in key if text is not None]) <= MAX_LENGTH:
+            if len(self._selected) >= MAX_SELECTED:
+                self._selected.clear()
+            self._selected[key] = found
+        return found
+
+    def _select(self, context: RuleContext) -> R | None:
         for at in self.candidates(context):
             if self._rules[at].match(context):
                 return self._rules[at]
