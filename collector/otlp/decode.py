@@ -207,7 +207,7 @@ class Decoder:
             message,
             bool(flags & _IS_REMOTE) if flags & _HAS_IS_REMOTE else None,
             _attributes(attributes, keys),
-            [_event(event, keys) for event in events[:_MAX_EVENTS]] if events else (),
+            _events(events, keys) if events else (),
             resource,
             scope,
             keys is self._all,
@@ -298,10 +298,14 @@ def _attributes(items: list[bytes], keys: _Keys) -> dict[str, Any]:
     return found
 
 
-def _event(raw: bytes, keys: _Keys) -> SpanEvent:
-    event = schema.Event.FromString(raw)
-    attributes = _attributes(event.attributes[:_MAX_EVENT_ATTRIBUTES], keys)
-    return SpanEvent(event.name.decode("utf-8", "replace"), event.time_ns, attributes)
+def _events(raws: Iterable[bytes], keys: _Keys) -> list[SpanEvent]:
+    events, left = list[SpanEvent](), MAX_ATTRIBUTES  # as many as the span itself may have
+    for raw in islice(raws, _MAX_EVENTS):
+        event = schema.Event.FromString(raw)
+        read = event.attributes[: min(_MAX_EVENT_ATTRIBUTES, left)]
+        left -= len(read)
+        events.append(SpanEvent(event.name.decode("utf-8", "replace"), event.time_ns, _attributes(read, keys)))
+    return events
 
 
 def _status(raw: bytes) -> tuple[int, str]:

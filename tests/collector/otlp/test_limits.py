@@ -12,6 +12,7 @@ from collector.otlp.annotate import _envelopes, _of_spans, annotate, events_enve
 from collector.otlp.decode import Decoder
 from collector.otlp.redact import Redactor
 from collector.otlp.schema import Scope, ScopeItems
+from collector.otlp.trim import MAX_ATTRIBUTES
 from collector.results.evaluation_events import _USUAL, _encoded, _of_events
 from tests import otlp_data as data
 
@@ -122,6 +123,16 @@ def test_only_the_first_events_of_a_span_are_read() -> None:
     (decoded,) = Decoder(()).spans([span.SerializeToString()], NO_ENVELOPE)
     assert decoded is not None
     assert [event.name for event in decoded.events] == [f"event-{number}" for number in range(decode._MAX_EVENTS)]
+
+
+def test_all_events_of_a_span_have_as_many_attributes_as_the_span_may_have() -> None:
+    span, each = data.span(1), data.attributes({f"k{number}": 1 for number in range(100)})
+    for number in range(MAX_ATTRIBUTES // 100 + 10):
+        span.events.add(name=f"event-{number}", attributes=each)
+    (decoded,) = Decoder((), ("k",)).spans([span.SerializeToString()], NO_ENVELOPE)
+    assert decoded is not None
+    assert len(decoded.events) == len(span.events)
+    assert sum(len(event.attributes) for event in decoded.events) == MAX_ATTRIBUTES
 
 
 def test_the_caches_of_annotating_are_bounded() -> None:
