@@ -6,7 +6,7 @@ There may be a hundred thousand of these: what most of them never have takes no 
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields
 from enum import Enum, auto
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, cast
@@ -42,12 +42,8 @@ TRANSITIONS: dict[TraceState, dict[TraceEvent, TraceState]] = {
 }
 
 
-def _empty() -> MutableMapping[Any, Any]:
-    """What most traces never have: shared, and read-only for that reason."""
-    return _EMPTY
-
-
 _EMPTY: Final = cast("MutableMapping[Any, Any]", MappingProxyType({}))
+"""What most traces never have: shared, and read-only for that reason."""
 
 
 _RECORDED: Final = (Role.TOOL, Role.MODEL)
@@ -64,7 +60,7 @@ class Given(NamedTuple):
     label: str = ""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, init=False)
 class Trace:
     """One open or remembered trace. ``spans`` are keyed by span id, log records among them by a hash of the record."""
 
@@ -73,42 +69,62 @@ class Trace:
     touched: float
     links: bytearray
     """Span id and parent id of every span, GenAI or not, one after the other."""
-    state: TraceState = TraceState.OPEN
-    due: float = 0.0
-    waiting: Literal["", "incomplete", "confirm"] = ""
+    state: TraceState
+    due: float
+    waiting: Literal["", "incomplete", "confirm"]
     """What it waits for since it settled: spans that are missing, or spans that could change a fail. Cleared by new spans."""
-    unconfirmed: Any = None
+    unconfirmed: Any
     """What it was scored as when it settled, while it waits for spans that could change that."""
-    size: int = 0
+    size: int
     """About how many bytes it takes, without the raw spans that are held."""
-    resource: Resource | None = None
+    resource: Resource | None
     """Of the span added last."""
-    truncated: bool = False
+    truncated: bool
     """A limit was reached, and something was not kept."""
-    spans: dict[bytes | int, GenAISpan] = field(default_factory=dict)
-    has_agent: bool = False
+    spans: dict[bytes | int, GenAISpan]
+    has_agent: bool
     """Whether one of them is an agent's."""
-    held: dict[bytes, bytes] = field(default_factory=dict)
+    held: dict[bytes, bytes]
     """Raw spans that wait for the verdict, by span id."""
-    envelope: Envelope | None = None
+    envelope: Envelope | None
     """Of the first held span, and nearly always of all others."""
-    other_envelopes: MutableMapping[bytes, Envelope] = field(default_factory=_empty)
+    other_envelopes: MutableMapping[bytes, Envelope]
     """Of the held spans with a different one, by span id."""
-    verdicts: MutableMapping[bytes, Given] = field(default_factory=_empty)
+    verdicts: MutableMapping[bytes, Given]
     """By anchor of each scored run: revision, and fingerprint of what was scored."""
-    seen: MutableMapping[bytes | int, bool] = field(default_factory=_empty)
+    seen: MutableMapping[bytes | int, bool]
     """Spans from before a restart, of which only the key is known, and whether they were held."""
 
-    histories: MutableMapping[int, GenAISpan] = field(default_factory=_empty)
+    histories: MutableMapping[int, GenAISpan]
     """The model request with the longest history of each conversation, by a hash of how that begins."""
-    known_parents: dict[bytes, bytes] | None = None
-    links_read: int = 0
-    evaluating: bool = False
+    known_parents: dict[bytes, bytes] | None
+    links_read: int
+    evaluating: bool
     """It is large: its verdict is being made in slices, or waits for that. It is not due meanwhile."""
-    seen_from: SeenFrom | None = None
+    seen_from: SeenFrom | None
     """Tells what of it may have begun unseen; None if all of it is seen, as after a restart with a spool that has it."""
-    leaving: int = 0
+    leaving: int
     """Its bytes, if it is evicted once that is done: it counts to no limit any more."""
+
+    # Written out, so that it is compiled where the module is.
+    def __init__(
+        self,
+        trace_id: bytes,
+        opened: float,
+        touched: float,
+        links: bytearray,
+        state: TraceState = TraceState.OPEN,
+        *,
+        size: int = 0,
+        truncated: bool = False,
+        seen: MutableMapping[bytes | int, bool] = _EMPTY,
+    ) -> None:
+        self.trace_id, self.opened, self.touched, self.links, self.state = trace_id, opened, touched, links, state
+        self.size, self.truncated, self.seen = size, truncated, seen
+        self.due, self.waiting, self.unconfirmed, self.evaluating, self.leaving = 0.0, "", None, False, 0
+        self.spans, self.has_agent, self.resource, self.seen_from = {}, False, None, None
+        self.held, self.envelope, self.known_parents, self.links_read = {}, None, None, 0
+        self.other_envelopes = self.verdicts = self.histories = _EMPTY
 
     def hold(self, span_id: bytes, raw: bytes, envelope: Envelope) -> None:
         """Keep a raw span until the verdict."""
@@ -122,13 +138,15 @@ class Trace:
 
     def snapshot(self) -> Trace:
         """Returns the trace as it is now, for an evaluation in slices: spans that arrive meanwhile do not change it."""
-        held, others = dict(self.held), dict(self.other_envelopes) if self.other_envelopes else _EMPTY
+        copied = Trace(self.trace_id, self.opened, self.touched, bytearray(self.links), self.state)
+        for name in _KEPT:
+            setattr(copied, name, getattr(self, name))
         # What the trace goes on changing in place is copied. Parents are read again from the links.
-        return replace(
-            self, links=bytearray(self.links), spans=dict(self.spans), held=held, other_envelopes=others,
-            verdicts=dict(self.verdicts) if self.verdicts else _EMPTY, seen=dict(self.seen) if self.seen else _EMPTY,
-            histories=_EMPTY, known_parents=None, links_read=0,
-        )  # fmt: skip
+        copied.spans, copied.held = dict(self.spans), dict(self.held)
+        copied.other_envelopes = dict(self.other_envelopes) if self.other_envelopes else _EMPTY
+        copied.verdicts = dict(self.verdicts) if self.verdicts else _EMPTY
+        copied.seen = dict(self.seen) if self.seen else _EMPTY
+        return copied
 
     def drop_held(self) -> None:
         """Keep no raw span any more."""
@@ -221,3 +239,11 @@ class Trace:
             self.known_parents.update(parent_links(bytes(self.links[self.links_read :])))
             self.links_read = len(self.links)
         return self.known_parents
+
+
+_KEPT: Final = tuple(
+    field.name
+    for field in fields(Trace)
+    if field.name not in ("trace_id", "opened", "touched", "links", "state", "histories", "known_parents", "links_read")
+)
+"""What a snapshot has of its trace, beside what it is made with and what it makes anew."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import re2
 from google.protobuf.message import DecodeError as ProtobufError
@@ -18,7 +18,7 @@ from collector.otlp import schema
 from collector.otlp.byte_cache import ByteCache
 from collector.otlp.structure import Envelope, Group, Structure
 from collector.otlp.trim import trim
-from collector.otlp.wire import field_head, read_field
+from collector.otlp.wire import field_head, item_head, read_field
 
 __all__ = ["Envelope"]  # the rest of this module is public by its names
 
@@ -44,6 +44,8 @@ _HAS_IS_REMOTE: Final = 0x100
 _IS_REMOTE: Final = 0x200
 _REMOTE_KINDS: Final = (2, 5)  # server and consumer: called by another process
 _MOST_COMMON: Final = b"gen_ai.operation.name"  # in nearly every GenAI span; a longer needle is found faster
+_RESOURCE_TAG: Final = 0x0A  # in a request
+_DESCRIPTION_TAG: Final = b"\n"  # of a resource in its part of a request, and of a scope in its part of a resource
 _KNOWN_SCOPES: Final = 2 << 20  # bytes of scopes of which it is known whether all their spans are to be decoded
 _MAX_HELD: Final = 4 << 20  # bytes of a span; a larger one is scored, but neither held nor annotated
 _PORTION: Final = 16 << 10  # bytes of spans; decoding them takes up to 10 ms
@@ -262,30 +264,30 @@ def parent_links(packed: bytes) -> dict[bytes, bytes]:
 
 def join(groups: Iterable[tuple[Envelope, Sequence[bytes]]]) -> bytes:
     """Build a request: items of one envelope stay together, scopes of one resource share it, order is preserved."""
-    groups = list(groups)
-    if len(groups) == 1 and len(groups[0][1]) == 1 and len(groups[0][1][0]) > _MAX_HELD:
-        return _request_of(groups[0][0], groups[0][1][0])
-    resources: dict[bytes, Any] = {}
+    resources: dict[bytes, list[bytes]] = {}
     for envelope, items in groups:
-        resource = resources.get(envelope.resource)
-        if resource is None:
-            resource = resources[envelope.resource] = schema.ResourceItems.FromString(envelope.resource)
-        scope = schema.ScopeItems.FromString(envelope.scope)
-        scope.items.extend(items)
-        resource.scopes.append(scope.SerializeToString())
-    request = schema.Request()
-    request.resources.extend(resource.SerializeToString() for resource in resources.values())
-    serialized: bytes = request.SerializeToString()
-    return serialized
+        scopes = resources.get(envelope.resource)
+        if scopes is None:
+            scopes = resources[envelope.resource] = []
+        before, after = _around_items(envelope.scope)
+        parts = [before]
+        for item in items:
+            parts.append(item_head(len(item)))
+            parts.append(item)
+        parts.append(after)
+        scopes.append(item_head(sum(map(len, parts))))
+        scopes += parts
+    request: list[bytes] = []
+    for resource, scopes in resources.items():
+        before, after = _around_items(resource)
+        request += (field_head(_RESOURCE_TAG, len(before) + sum(map(len, scopes)) + len(after)), before, *scopes, after)
+    # Each item is copied once, here.
+    return b"".join(request)
 
 
-def _request_of(envelope: Envelope, item: bytes) -> bytes:
-    """Build a request of one large item without copying it at each level."""
-    parts = [item]
-    size = len(item)
-    # From the inside out: a level begins with the size of all that is in it.
-    for tag, description in ((0x12, envelope.scope), (0x12, envelope.resource), (0x0A, b"")):
-        head = field_head(tag, size)
-        size += len(head) + len(description)
-        parts += (head, description)
-    return b"".join(reversed(parts))
+def _around_items(description: bytes) -> tuple[bytes, bytes]:
+    """Returns what stands before and after the items of a scope, or the scopes of a resource: fields keep their order."""
+    if description[:1] != _DESCRIPTION_TAG:
+        return b"", description
+    _, start, end = read_field(description, 0)
+    return description[:end] if end > start else b"", description[end:]  # an empty one is none, as in small requests

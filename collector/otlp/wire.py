@@ -10,6 +10,9 @@ _FIXED64: Final = 1
 _LENGTH: Final = 2
 _FIXED32: Final = 5
 _ONE_BYTE: Final = 128  # varints below this take one byte
+_ITEM: Final = 0x12  # tag of an item in a scope, and of a scope in a resource
+_USUAL: Final = 4 << 10  # bytes of an item; what precedes larger ones is not cached
+_item_heads: Final[dict[int, bytes]] = {}
 _MAX_VARINT: Final = 10  # bytes
 _MAX_OTHERS: Final = 8  # a resource or scope has two fields beside its items
 
@@ -70,6 +73,18 @@ def fields(raw: bytes) -> Iterator[tuple[int, int, int, int]]:
 def field_head(tag: int, size: int) -> bytes:
     """Returns what precedes a value of ``size`` bytes: a tag of one byte, and the length."""
     return bytes((tag, size)) if size < _ONE_BYTE else bytes((tag,)) + varint(size)
+
+
+def item_head(size: int) -> bytes:
+    """Returns what precedes an item of ``size`` bytes in a scope, or a scope in a resource."""
+    return _item_heads.get(size) or _keep_item_head(size)
+
+
+def _keep_item_head(size: int) -> bytes:
+    head = field_head(_ITEM, size)
+    if size < _USUAL:
+        _item_heads[size] = head
+    return head
 
 
 def varint(number: int) -> bytes:
