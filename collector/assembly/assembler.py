@@ -93,7 +93,9 @@ class Assembler:
     """All open traces, oldest first, and the traces remembered after their verdict."""
 
     def __init__(self, config: TracesConfig, budget: MemoryBudget = MemoryBudget()) -> None:  # noqa: B008 - frozen
-        self._config = config
+        # Read at each span or trace: an attribute of a configuration takes several times as long.
+        self._settle, self._confirm, self._idle_timeout = config.settle, config.confirm, config.idle_timeout
+        self._max_duration, self._max_spans, self._max_open = config.max_duration, config.max_spans, config.max_open
         self._open: dict[bytes, Trace] = {}
         self._closed = FinishedTraces(config.remember, budget.finished_traces)
         self._unclaimed = UnclaimedTraces(config.idle_timeout, config.max_open, budget.unclaimed_traces)
@@ -110,7 +112,7 @@ class Assembler:
 
     def ready(self, wall_ns: int, now: float) -> None:
         """From now on, note which traces may have begun before this process could see them: none that is known by now."""
-        self.seen_from = SeenFrom(wall_ns, now, self._config.max_duration)
+        self.seen_from = SeenFrom(wall_ns, now, self._max_duration)
         self._unclaimed.mark_known()
 
     def link(self, links: dict[bytes, list[bytes]], now: float) -> None:
@@ -129,7 +131,7 @@ class Assembler:
                 trace.truncated = True
             if trace.waiting:  # this may be the parent it lacked
                 self._resume(trace)
-                self._deadlines.schedule(trace_id, now + self._config.settle)
+                self._deadlines.schedule(trace_id, now + self._settle)
 
     def add(
         self,
@@ -148,7 +150,7 @@ class Assembler:
         if trace is None:
             # Nothing is opened for it: most traces never become an agent's.
             if span.role == Role.OTHER and trace_id not in self._closed:
-                self._unclaimed.add_root(trace_id, span, received, self._config.max_spans, now)
+                self._unclaimed.add_root(trace_id, span, received, self._max_spans, now)
                 return Disposition.FORWARD
             trace = self._reopen(trace_id, key, now) or self._begin(trace_id, now)
         # A repeated span is no news: it keeps the trace open no longer, and changes nothing that was scored.
@@ -198,9 +200,9 @@ class Assembler:
             # entry in the heap for each. The old deadline ends here.
             if deadline > now:
                 self._deadlines.schedule(trace.trace_id, deadline)
-            elif now >= trace.opened + self._config.max_duration:
+            elif now >= trace.opened + self._max_duration:
                 yield trace, Due.MAX_DURATION
-            elif now >= trace.touched + self._config.idle_timeout:
+            elif now >= trace.touched + self._idle_timeout:
                 yield trace, Due.IDLE
             else:
                 yield trace, Due.SETTLED if trace.waiting != "confirm" else Due.CONFIRMED
@@ -228,7 +230,7 @@ class Assembler:
 
     def over_limit(self) -> Trace | None:
         """The oldest trace if a limit is exceeded: release it as evicted, or call ``leave``."""
-        if len(self._open) - self._leaving > self._config.max_open or self.held.exceeded():
+        if len(self._open) - self._leaving > self._max_open or self.held.exceeded():
             return next((trace for trace in self._open.values() if not trace.leaving), None)
         return None
 
@@ -299,7 +301,7 @@ class Assembler:
             self.held.bytes -= len(trace.held.pop(span_id))
         self.held.count -= len(snapshot.held)
         trace.opened, trace.waiting = now, ""
-        self._deadlines.schedule(trace.trace_id, now + self._config.settle)
+        self._deadlines.schedule(trace.trace_id, now + self._settle)
 
     def drop_histories(self, trace: Trace) -> None:
         """Drop the inputs of all model requests of an open trace."""
@@ -320,7 +322,8 @@ class Assembler:
         if self.seen_from is not None and not known.before_ready:
             self.seen_from.trace_arrived(now)
             trace.seen_from = self.seen_from
-        trace.spans.update((root.span_id, root) for root in known.roots)
+        for root in known.roots:
+            trace.spans[root.span_id] = root
         self._count(trace, TRACE + known.size)
         self._deadlines.schedule(trace_id, self._deadline(trace))
         return trace
@@ -336,7 +339,7 @@ class Assembler:
         self._count(trace, len(known.links))
         trace.opened, trace.waiting = now, ""
         self._open[trace_id] = trace
-        self._deadlines.schedule(trace_id, now + self._config.settle)
+        self._deadlines.schedule(trace_id, now + self._settle)
         return trace
 
     def _leave_out(self, trace: Trace, now: float) -> Disposition:
@@ -349,7 +352,7 @@ class Assembler:
         return Disposition.LEFT_OUT
 
     def _is_full(self, trace: Trace) -> bool:
-        return len(trace.spans) + len(trace.seen) >= self._config.max_spans
+        return len(trace.spans) + len(trace.seen) >= self._max_spans
 
     def _resume(self, trace: Trace) -> None:
         """Wait no longer, and forget what the trace was scored as."""
@@ -363,10 +366,10 @@ class Assembler:
         self.held.bytes += size
 
     def _deadline(self, trace: Trace) -> float:
-        quiet = self._config.settle * (1 + len(trace.spans) // _LARGE)
+        quiet = self._settle * (1 + len(trace.spans) // _LARGE)
         if trace.waiting:
-            quiet = self._config.idle_timeout if trace.waiting == "incomplete" else self._config.confirm
-        return min(trace.touched + quiet, trace.opened + self._config.max_duration)
+            quiet = self._idle_timeout if trace.waiting == "incomplete" else self._confirm
+        return min(trace.touched + quiet, trace.opened + self._max_duration)
 
     @staticmethod
     def _has_verdict(trace: Trace, span: GenAISpan) -> bool:

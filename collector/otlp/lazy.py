@@ -29,10 +29,11 @@ _SPAN_TAG: Final = b"\x12\x08"
 _PARENT_TAG: Final = b'"\x08'
 _NAME_TAG: Final = 0x2A
 _KIND_TAG: Final = 0x30
-_SPAN: Final = 18  # offsets of the span id's tag, the parent id's and the name's
+_SPAN: Final = 18  # offsets of the span id's tag, the parent id's, and the name's after that
 _PARENT: Final = 28
 _NAME: Final = 38
 _MAX_SHORT: Final = 127  # lengths up to this take one byte
+_unpack_ids: Final = struct.Struct("2s16s2s8s2s8s").unpack_from
 _LINK: Final = struct.Struct("8s8s")  # span id, parent id
 _NO_PARENT: Final = bytes(8)
 _TRACE_ID_SIZE: Final = 16  # bytes
@@ -151,31 +152,28 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
     """
     wanted: list[int] = []
     others: list[int] = []
-    # One search for all of them: most spans then cost a comparison.
-    joined = b"".join(spans)
-    marker, end = _position(joined, 0), 0
     last_id, known = b"", list[bytes]()
     for index, span in enumerate(spans):
-        end += len(span)
-        is_wanted = False
-        if marker < end:
-            is_wanted = marker + len(_MOST_COMMON) <= end  # else it forms where two spans meet
-            marker = _position(joined, end)
+        # `find` and not `in`, which first tries to take the marker as a number, at the price of an exception.
+        is_wanted = span.find(_MOST_COMMON) >= 0
         try:
-            trace_id, span_id, parent_id = _ids_in_order(span)
+            trace_tag, trace_id, span_tag, span_id, parent_tag, parent_id = _unpack_ids(span)
+            in_order = trace_tag == _TRACE_TAG and span_tag == _SPAN_TAG
+            if parent_tag != _PARENT_TAG:
+                # A root, if the name comes next and nothing after it looks like a parent.
+                in_order = in_order and parent_tag[0] == _NAME_TAG and span.find(_PARENT_TAG, _PARENT) < 0
+                parent_id = _NO_PARENT
             # SDKs that write flags end a span with a local parent in `_LOCAL_END`: one comparison, and it is done.
-            is_wanted = is_wanted or (
-                span[-3:] != _LOCAL_END
-                and parent_id != _NO_PARENT
-                and (
+            elif in_order and span[-3:] != _LOCAL_END and not is_wanted:
+                is_wanted = (
                     span[-3] & 3 == 3  # further bits of the flags may be set
                     or span[41 + span[39]] in _REMOTE_KINDS
                     or span[38] != _NAME_TAG
                     or span[39] > _MAX_SHORT
-                )
-                and _has_remote_parent(span)
-            )
-        except (IndexError, ValueError, ProtobufError):  # in another order, too short, or not a span
+                ) and _has_remote_parent(span)
+        except (struct.error, IndexError, ProtobufError):  # too short, or not a span
+            in_order = False
+        if not in_order:
             try:
                 trace_id, span_id, parent_id, is_remote = _parse_ids(span)
             except ProtobufError:
@@ -194,29 +192,6 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
         else:
             others.append(index)
     return wanted, others
-
-
-def _position(spans: bytes, start: int) -> int:
-    """Returns where the most common marker is next, the end if it is nowhere."""
-    at = spans.find(_MOST_COMMON, start)
-    return at if at >= 0 else len(spans)
-
-
-def _ids_in_order(span: bytes) -> tuple[bytes, bytes, bytes]:
-    """Returns trace id, span id and parent id, zeros for a root. Raises IndexError or ValueError if they are elsewhere."""
-    if span[:2] != _TRACE_TAG or span[_SPAN:20] != _SPAN_TAG:
-        raise ValueError("the ids are not where most encoders write them")
-    if span[_PARENT:30] == _PARENT_TAG and len(span) >= _NAME:
-        return span[2:_SPAN], span[20:_PARENT], span[30:_NAME]
-    # No parent, if every field that follows comes after it.
-    at = _PARENT
-    while at < len(span):
-        tag, _, at = read_field(span, at)
-        if tag < _NAME_TAG:
-            raise ValueError("the ids are not where most encoders write them")
-    if at != len(span):
-        raise ValueError("a field ends beyond its message")
-    return span[2:_SPAN], span[20:_PARENT], _NO_PARENT
 
 
 def _has_remote_parent(span: bytes) -> bool:
