@@ -192,7 +192,7 @@ def three_collectors(quick: int) -> None:
     print("|--:|" + "--:|" * 7)
     for points in POINTS:
         for rate in RATES:
-            chance, changes = random.Random(rate + points), max(2, CHANGES // quick)
+            chance, changes = random.Random(rate + points), max(2, CHANGES // 2 // quick)
             found_after = [delay(chance, Route(rate), points, 3) for _ in range(changes)]
             alone, together = zip(*found_after, strict=True)
             print(f"| {points} points | {rate:,} | {_cells(alone)} | {_cells(together)} |", flush=True)
