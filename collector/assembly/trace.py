@@ -49,7 +49,11 @@ _EMPTY: Final = cast("MutableMapping[Any, Any]", MappingProxyType({}))
 _RECORDED: Final = (Role.TOOL, Role.MODEL)
 """What an agent does, as opposed to what encloses that."""
 _BEGINNING: Final = 512
-"""Characters of a model's input by which conversations are told apart."""
+"""Characters of a model's input by which conversations are found that may be one."""
+_END: Final = 128
+"""Characters at the end of an input that a longer one of the same conversation need not have: closing brackets."""
+_CONVERSATIONS: Final = 8
+"""How many conversations with the same beginning are told apart."""
 
 
 class Given(NamedTuple):
@@ -95,7 +99,7 @@ class Trace:
     seen: MutableMapping[bytes | int, bool]
     """Spans from before a restart, of which only the key is known, and whether they were held."""
 
-    histories: MutableMapping[int, GenAISpan]
+    histories: MutableMapping[int, list[GenAISpan]]
     """The model request with the longest history of each conversation, by a hash of how that begins."""
     known_parents: dict[bytes, bytes] | None
     links_read: int
@@ -172,13 +176,16 @@ class Trace:
         # Frameworks send the whole conversation with each request: kept in full, inputs
         # grow with the square of its turns. A structured input is compared with no other.
         beginning = hash(model.history[:_BEGINNING]) if type(model.history) is str else id(model)
-        known = self.histories.get(beginning)
-        if known is not None:
+        others = self.histories.get(beginning, [])
+        for at, known in enumerate(others):
             shorter, longer = sorted((known, model), key=lambda span: len(span.history))
-            freed = len(shorter.history)
-            shorter.history = None
-            model = longer
-        self.histories[beginning] = model
+            # Agents of one framework begin alike, so all but the end of the shorter one has to be in the longer.
+            if longer.history.startswith(shorter.history[: max(_BEGINNING, len(shorter.history) - _END)]):
+                freed = len(shorter.history)
+                shorter.history = None
+                others[at] = longer
+                return freed
+        self.histories[beginning] = [*others[1 - _CONVERSATIONS :], model]
         return freed
 
     def drop_histories(self) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
 from collector.config.model import Config
 from collector.pipeline import Pipeline
 from collector.scoring.rule_files import LoadedRules
@@ -179,7 +181,7 @@ def _result(item: Recording, change: Change, kind: str, truth: str, verdicts: Se
 
 
 def is_told(result: Result) -> bool:
-    """Whether the rest of the trace tells of the call in the lost span: by its id, by a message, or by a span below it."""
+    """Whether the rest of the trace tells of the call in the lost span: by its id, by its words, or by a span below it."""
     lost = result.change.lost
     if lost is None:
         return True
@@ -189,7 +191,20 @@ def is_told(result: Result) -> bool:
     ids = [value for key, value in texts(lost).items() if key.endswith(_CALL_IDS) and value]
     written = [span.SerializeToString() for span in rest]
     written += [row.record.SerializeToString() for row in result.recording.logs]
-    return any(one.encode() in text for one in ids for text in written)
+    return any(one.encode() in text for one in ids for text in written) or _is_told_in_words(result, lost, rest)
+
+
+def _is_told_in_words(result: Result, lost: Span, rest: Iterable[Span]) -> bool:
+    """Whether one attribute of another span holds the tool's name and all arguments of the lost call."""
+    own = " ".join([lost.name, *texts(lost).values()])
+    for call in result.recording.truth["tool_calls"]:
+        values = [
+            str(value) for value in (call.get("arguments") or {}).values() if isinstance(value, (str, int, float))
+        ]
+        words = [call.get("reported_name", call["name"]), *values]
+        if values and all(word in own for word in words):
+            return any(all(word in text for word in words) for span in rest for text in texts(span).values())
+    return False
 
 
 def why_untold(result: Result) -> str:

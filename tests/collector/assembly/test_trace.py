@@ -83,6 +83,15 @@ def test_of_a_conversation_only_the_longest_input_is_kept() -> None:
     assert list(trace.histories) == [hash(beginning)]
 
 
+def test_conversations_of_two_agents_that_begin_alike_are_two() -> None:
+    trace, beginning = opened(), "x" * 600
+    one, other = beginning + "a" * 200, beginning + "b" * 200
+    models = [model(at, text) for at, text in enumerate((one + "]", other + "]", one + "more]", other + "more]"))]
+    for each in models:
+        trace.keep_longest_history(each)
+    assert [each.history for each in models] == [None, None, one + "more]", other + "more]"]
+
+
 def test_what_a_trace_takes_without_its_spans() -> None:
     trace = opened(TraceState.CLOSED)
     trace.links += bytes(32)
