@@ -146,7 +146,8 @@ class RequestPipeline:
                 spans = reader.decoder.read([scope.spans[index] for index in indexes], scope.envelope, reader.span)
             except DecodeError:  # the scope or its resource
                 return _ReadScope(scope, range(len(scope.spans)))
-            for index, both in zip(indexes, spans, strict=True):
+            for at, both in enumerate(spans):
+                index = indexes[at]
                 if both is None:
                     undecodable.append(index)
                     continue

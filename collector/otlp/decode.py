@@ -160,15 +160,15 @@ class Decoder:
         """Returns each span with what ``read_span`` makes of it; None for each that is not protobuf. Raises DecodeError."""
         read: list[tuple[Span, GenAISpan | None] | None] = []
         raws = list(raws)
-        for raw, span in zip(raws, self.spans(raws, envelope), strict=True):
+        for at, span in enumerate(self.spans(raws, envelope)):
             if span is None:
                 read.append(None)
                 continue
             # Twice only where the selection was too small: most spans need few of their attributes.
             genai_span = read_span(span)
-            if _is_missing_something(genai_span) and self._is_marked(raw):
+            if _is_missing_something(genai_span) and self._is_marked(raws[at]):
                 with suppress(ProtobufError):  # in an attribute that nobody selected
-                    genai_span = read_span(self._whole(raw, span, genai_span))
+                    genai_span = read_span(self._whole(raws[at], span, genai_span))
             read.append((span, genai_span))
         return read
 

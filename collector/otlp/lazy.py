@@ -34,6 +34,7 @@ _PARENT: Final = 28
 _NAME: Final = 38
 _MAX_SHORT: Final = 127  # lengths up to this take one byte
 _unpack_ids: Final = struct.Struct("2s16s2s8s2s8s").unpack_from
+_Ids = tuple[bytes, bytes, bytes, bytes, bytes, bytes]
 _LINK: Final = struct.Struct("8s8s")  # span id, parent id
 _NO_PARENT: Final = bytes(8)
 _TRACE_ID_SIZE: Final = 16  # bytes
@@ -157,7 +158,8 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
         # `find` and not `in`, which first tries to take the marker as a number, at the price of an exception.
         is_wanted = span.find(_MOST_COMMON) >= 0
         try:
-            trace_tag, trace_id, span_tag, span_id, parent_tag, parent_id = _unpack_ids(span)
+            ids: _Ids = _unpack_ids(span)
+            trace_tag, trace_id, span_tag, span_id, parent_tag, parent_id = ids
             in_order = trace_tag == _TRACE_TAG and span_tag == _SPAN_TAG
             if parent_tag != _PARENT_TAG:
                 # A root, if the name comes next and nothing after it looks like a parent.
@@ -245,12 +247,14 @@ def join(groups: Iterable[tuple[Envelope, Sequence[bytes]]]) -> bytes:
         if scopes is None:
             scopes = resources[envelope.resource] = []
         before, after = _around_items(envelope.scope)
-        parts = [before]
+        parts, size = [before], len(before) + len(after)
         for item in items:
-            parts.append(item_head(len(item)))
+            head = item_head(len(item))
+            parts.append(head)
             parts.append(item)
+            size += len(head) + len(item)
         parts.append(after)
-        scopes.append(item_head(sum(map(len, parts))))
+        scopes.append(item_head(size))
         scopes += parts
     request: list[bytes] = []
     for resource, scopes in resources.items():

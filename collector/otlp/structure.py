@@ -172,7 +172,9 @@ class _WalkedResource:
             len(scope) * (len(positions) // 2 // _SLICE_ITEMS) for scope, positions in self.scopes
         )
 
-    repeated = repeated_at_most
+    def repeated(self) -> int:
+        """Returns how many bytes of descriptions slices repeat."""
+        return self.repeated_at_most()
 
     def groups(self) -> Iterator[tuple[Group, int]]:
         """Yield groups with their size in bytes."""

@@ -134,6 +134,28 @@ def test_ids_of_wrong_sizes_do_not_shift_the_links_of_others() -> None:
     assert lazy.split(lazy.iter_scopes(short), NOTHING).links[data.TRACE] == [b"a longer", b"p".ljust(8, b"\0")]
 
 
+PARENT = b'"\x08' + data.span_id(9)
+FIELDS = data.span(7, name="agent").SerializeToString()[28:]
+
+
+@pytest.mark.parametrize(
+    ("fields", "parent"),
+    [
+        (FIELDS, bytes(8)),
+        (PARENT + FIELDS, data.span_id(9)),
+        (FIELDS + PARENT, data.span_id(9)),
+        (b'"\x03abc' + FIELDS, b"abc".ljust(8, b"\0")),
+        (b"\x1a\x01x" + FIELDS, bytes(8)),  # trace state
+        (data.span(7, name='"\x08', note="x").SerializeToString()[28:], bytes(8)),  # a text that looks like a parent
+    ],
+)
+def test_a_root_is_a_span_without_a_parent_wherever_it_would_stand(fields: bytes, parent: bytes) -> None:
+    raw = data.span(7).SerializeToString()[:28] + fields
+    split = lazy.split([(lazy.Envelope(b"", b""), [raw])], NOTHING)
+    assert split.links == {data.TRACE: [data.span_id(7), parent]}
+    assert split.scopes[0].wanted == ([0] if parent == bytes(8) else [])
+
+
 def test_packed_links_are_read_one_by_one() -> None:
     first, second, third = map(data.span_id, (0x0102030405060708, 2, 3))
     packed = second + first + third + second + first + bytes(8)
