@@ -228,6 +228,11 @@ CONSTANTS = {
     "collector.otlp.redact.MAX_WORK":
         "collector/results/test_redaction.py::test_what_is_looked_at_is_limited_and_the_rest_does_not_leave",
     "collector.otlp.status.MAX_REASON": "collector/exporters/test_otlp.py::test_the_reason_of_a_backend_is_short_and_printable",
+    "collector.payloads.attribute_shapes.MAX_LOOKED_AT":
+        "collector/payloads/test_attribute_shapes.py"
+        "::test_of_many_attributes_only_the_first_are_looked_at_and_the_others_may_be_anything",
+    "collector.payloads.event_calls.MAX_ATTRIBUTES":
+        "collector/payloads/test_event_calls.py::test_only_so_many_attributes_of_events_are_looked_at",
     "collector.payloads.messages.MAX_CALLS": "collector/payloads/test_messages.py::test_calls_are_bounded",
     "collector.payloads.messages.MAX_NODES": "collector/payloads/test_messages.py::test_nodes_are_bounded",
     "collector.payloads.values.MAX_DEPTH": "collector/payloads/test_values.py::test_deep_nesting_is_not_parsed",
@@ -244,6 +249,12 @@ CONSTANTS = {
         "collector/transport/test_gunzip.py::test_members_are_limited_in_size_and_number",
     "scorers.conformance.pattern.MAX_RESIDUALS":
         "scorers/conformance/test_pattern.py::test_patterns_with_too_many_interleavings_are_refused",
+    "collector.scoring.declared_tools.MAX_LISTS":
+        "collector/scoring/test_declared_tools.py::test_where_the_offered_tools_are_not_known_nothing_is_said_of_others",
+    "scorers.conformance.declared.MAX_SCHEMA":
+        "scorers/conformance/test_declared.py::test_what_cannot_be_checked_is_neither_right_nor_wrong",
+    "scorers.conformance.declared.MAX_REGEX_MEMORY":
+        "scorers/conformance/test_declared.py::test_a_schema_that_is_none_says_nothing_about_the_agent",
     "scorers.doubts.MAX_ALTERNATIVES": "scorers/test_doubts.py::test_more_readings_than_are_tried_decide_nothing",
     "scorers.work.MAX_WORK": "scorers/test_work.py::test_beyond_the_limit_an_evaluation_is_an_error_that_names_it",
 }  # fmt: skip
