@@ -179,8 +179,10 @@ class Trace:
         others = self.histories.get(beginning, [])
         for at, known in enumerate(others):
             shorter, longer = sorted((known, model), key=lambda span: len(span.history))
-            # Agents of one framework begin alike, so all but the end of the shorter one has to be in the longer.
-            if longer.history.startswith(shorter.history[: max(_BEGINNING, len(shorter.history) - _END)]):
+            # Agents of one framework begin alike, so the newest words of the shorter one have to be in the longer, too.
+            end = len(shorter.history) - _END
+            start = max(_BEGINNING, end - _BEGINNING)
+            if longer.history[start:end] == shorter.history[start:end]:
                 freed = len(shorter.history)
                 shorter.history = None
                 others[at] = longer
