@@ -72,7 +72,11 @@ class RuleReload:
             _log.info("rules reloaded")
 
     def _read(self, pause: Callable[[], None] | None = None) -> LoadedRules:
-        return load_rules(rule_paths(self._config.rules), self._rules, pause)
+        paths = rule_paths(self._config.rules)
+        # A volume that was unmounted leaves an empty folder: without a word, nothing would be scored any more.
+        if not paths and self._rules is not None and self._rules.files:
+            raise ConfigError(f"no rule file is left in {', '.join(map(str, self._config.rules))}")
+        return load_rules(paths, self._rules, pause)
 
     def _published(self, rules: LoadedRules) -> LoadedRules:
         if rules.set.has_judges() and self._config.judge is None:

@@ -58,6 +58,19 @@ def test_rules_are_loaded_when_asked(watching: Watching) -> None:
     watching.run(scenario)
 
 
+def test_rules_stay_in_force_when_the_last_file_is_gone(watching: Watching) -> None:
+    watching.rules.load()
+
+    async def scenario() -> None:
+        watching.file.unlink()
+        watching.file.mkdir()
+        watching.rules.ask()
+        await until(lambda: watching.failures() == 1)
+
+    watching.run(scenario)
+    assert watching.names == []
+
+
 def test_the_objectives_in_metrics_are_those_in_force(watching: Watching) -> None:
     def objectives() -> dict[tuple[str, str], float]:
         (metric,) = [
