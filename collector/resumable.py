@@ -6,14 +6,15 @@ one piece of work runs at any time, on the thread that resumes it: what it share
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import islice
-from typing import Final, Generic, TypeVar
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from greenlet import getcurrent, greenlet
 
+from collector.checkpoints import checkpoint, in_parts, resumed
+
+__all__ = ["Resumable", "checkpoint", "in_parts"]
 _T = TypeVar("_T")
-_PART: Final = 500
 
 
 class _Stack(greenlet):
@@ -21,9 +22,6 @@ class _Stack(greenlet):
 
     now: Callable[[], float]
     until = 0.0
-
-
-_resumed: list[_Stack] = []  # none nearly always: a checkpoint then costs next to nothing
 
 
 class Resumable(Generic[_T]):
@@ -44,33 +42,12 @@ class Resumable(Generic[_T]):
         self._stack.until = until
         # Where a checkpoint switches to, and where the work returns to at its end. Each resume may come from elsewhere.
         self._stack.parent = getcurrent()
-        _resumed.append(self._stack)
+        resumed.append(self._stack)
         try:
             result = self._stack.switch()
         finally:
-            _resumed.pop()
+            resumed.pop()
         if not self._stack.dead:
             return False
         self.result = result
         return True
-
-
-def checkpoint() -> None:
-    """Interrupt the work that calls this, if it is to be done in slices and its time is up."""
-    # No name for the stack: it would be a cycle, and the work would not end where its last reference goes.
-    # Another thread may come here meanwhile. It must not switch away from work that the loop resumed.
-    if _resumed and getcurrent() is _resumed[-1] and _resumed[-1].now() >= _resumed[-1].until:
-        _resumed[-1].parent.switch()  # type: ignore[union-attr]  # it is resumed by its parent
-
-
-def in_parts(items: Collection[_T]) -> Iterable[Collection[_T]]:
-    """Returns the items in parts of some hundreds, each after a checkpoint: for loops that do little for each item."""
-    # Nearly all traces are small: for them there is neither a generator nor a copy.
-    return (items,) if len(items) <= _PART else _parts(items)
-
-
-def _parts(items: Iterable[_T]) -> Iterator[list[_T]]:
-    rest = iter(items)
-    while part := list(islice(rest, _PART)):
-        checkpoint()
-        yield part

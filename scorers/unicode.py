@@ -23,11 +23,7 @@ class JSONDecoder(json.JSONDecoder):
 
     def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
         """Returns the value that starts at ``idx``, and where it ends. Raises ValueError."""
-        try:
-            # As the standard library does, without a call between.
-            value, end = self.scan_once(s, idx)  # type: ignore[attr-defined]  # a public name that stubs lack
-        except StopIteration as stop:
-            raise json.JSONDecodeError("Expecting value", s, stop.value) from None
+        value, end = super().raw_decode(s, idx)
         # Only an escape can bring a half in, since the text itself was decoded: most values need no walk.
         # In the part that was read, since ``s`` may hold thousands of values.
         has_escape = s.find("\\", idx, end) >= 0

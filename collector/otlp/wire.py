@@ -99,7 +99,8 @@ def varint(number: int) -> bytes:
 
 def field(tag: int, value: bytes) -> bytes:
     """Returns a field with a tag of one byte."""
-    return field_head(tag, len(value)) + value
+    size = len(value)
+    return b"%c%c%b" % (tag, size, value) if size < _ONE_BYTE else field_head(tag, size) + value
 
 
 def read_field(raw: bytes, at: int) -> tuple[int, int, int]:
