@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorers.rules.model import Rule
-from scorers.rules.selection import MAX_ATTRIBUTE, MAX_TRIED, CompiledMatch, RuleContext, RuleIndex, mismatches, select
+from scorers.rules.names import MAX_LENGTH
+from scorers.rules.selection import (
+    MAX_ATTRIBUTE,
+    MAX_SELECTED,
+    MAX_TRIED,
+    CompiledMatch,
+    RuleContext,
+    RuleIndex,
+    mismatches,
+    select,
+)
 
 
 class Holder:
@@ -85,9 +95,10 @@ def test_the_index_selects_the_same_rule_as_a_linear_scan(written: list[dict[str
     all_rules = rules(*written)
     index = RuleIndex([Holder(rule) for rule in all_rules])
 
-    found = index.select(context)
+    found, again = index.select(context), index.select(context)
 
     assert (found.rule if found else None) == select(all_rules, context)
+    assert again is found, "it is remembered"
 
 
 @pytest.mark.parametrize(
@@ -97,6 +108,32 @@ def test_only_the_beginning_of_a_long_attribute_is_matched(text: str, *, matches
     made = rules({"attributes": {"x": {"regex": "b"}}})
 
     assert (select(made, RuleContext(attributes={"x": text})) is not None) is matches
+
+
+def test_what_is_remembered_tells_every_key_apart() -> None:
+    index = RuleIndex(
+        [Holder(rule) for rule in rules(*({key: "x"} for key in ("route", "intent", "agent", "service", "tenant")))]
+    )
+    for at, key in enumerate(("route", "intent", "agent", "service", "tenant")):
+        for value, wanted in (("x", f"r{at}"), ("y", None), ("x", f"r{at}")):
+            keys: dict[str, Any] = {key: value}
+            found = index.select(RuleContext(**keys))
+            assert (found.rule.name if found else None) == wanted
+
+
+def test_rules_that_look_at_attributes_are_selected_anew_for_each_run() -> None:
+    index = RuleIndex([Holder(rule) for rule in rules({"attributes": {"env": "prod"}})])
+    found = [index.select(RuleContext(attributes={"env": env})) is not None for env in ("prod", "test", "prod")]
+    assert found == [True, False, True]
+
+
+def test_how_many_keys_of_runs_are_remembered_is_limited() -> None:
+    index = RuleIndex([Holder(rule) for rule in rules({"route": "/x"})])
+    for at in range(MAX_SELECTED + 10):
+        index.select(RuleContext(route="/x", agent=f"a{at}"))
+        assert len(index._selected) <= MAX_SELECTED
+    index.select(RuleContext(route="/x", agent="a" * MAX_LENGTH))
+    assert not any(len(agent or "") > 10 for _, _, agent, _, _ in index._selected), "long texts are not kept"
 
 
 MANY = 1_000
