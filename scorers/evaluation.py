@@ -147,8 +147,9 @@ class CompiledRule:
             return [Evaluation(name, error_score(error), trajectory_scorer.VERSION, primary=True)]
         known: tuple[Evaluation, ...] | None = result.evaluations
         if known is None:
-            known = (Evaluation(name, result.score, trajectory_scorer.VERSION, primary=True),)
-            result.evaluations = known
+            made = [Evaluation(name, result.score, trajectory_scorer.VERSION, primary=True)]
+            # By `tuple`: one written out is made anew by compiled code wherever it is used, and this has to stay one object.
+            result.evaluations = known = tuple(made)
         return known
 
     def difference(self, trajectory: Trajectory) -> Difference:
