@@ -25,6 +25,7 @@ from collector.otlp import json
 from collector.otlp.by_trace import trace_ids
 from collector.storage.offsets import Checkpoint, Offsets, Origin, Partition, checkpoint_of
 from collector.telemetry.metrics import Telemetry
+from collector.transport.dead_letters import DeadLetters
 from collector.transport.kafka import client_errors, import_kafka
 from scorers.quoting import shorten
 
@@ -95,7 +96,8 @@ class KafkaReceiver:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._dead_letters: Any = None
+        topic = config.dead_letter_topic
+        self._dead_letters = None if topic is None else DeadLetters(config.librdkafka(), topic)
 
     async def start(self) -> None:
         """Join the group; the brokers may come up later. Raises ConfigError where librdkafka refuses the settings."""
@@ -358,48 +360,17 @@ class KafkaReceiver:
 
     async def _put_aside(self, message: Message, error: CollectorError) -> bool:
         """Returns False where a message that can never be taken has to be tried again, since it could not be put aside."""
-        topic = self._config.dead_letter_topic
         where = f"{message.topic()}/{message.partition()} offset {message.offset()}"
-        if topic is not None:
+        if self._dead_letters is not None:
             try:
-                await asyncio.to_thread(self._write, topic, message, str(error))
+                await asyncio.to_thread(self._dead_letters.write, message, str(error))
             except (self._kafka.KafkaException, BufferError) as failure:
-                _log.error("receivers.kafka: %s cannot be written to %s: %s", where, topic, failure)
+                _log.error("receivers.kafka: %s cannot be written to %s: %s", where, self._dead_letters.topic, failure)
                 await asyncio.sleep(1.0)
                 return False
         self._intake.refuse("kafka", error)
         _log.error("receivers.kafka: %s is left out: %s", where, shorten(str(error)))
         return True
-
-    def _write(self, topic: str, message: Message, reason: str) -> None:
-        if self._dead_letters is None:
-            self._dead_letters = self._kafka.Producer(self._config.librdkafka() | {"enable.idempotence": True})
-        try:
-            self._deliver(topic, message, reason, message.value(), message.key())
-        except self._kafka.KafkaException as error:
-            # Tried again, it would hold up all partitions for good: any sender could do that. Its headers say where it is.
-            if error.args[0].code() != self._kafka.KafkaError.MSG_SIZE_TOO_LARGE:
-                raise
-            self._deliver(topic, message, f"{reason}; too large for this topic", None, None)
-
-    def _deliver(self, topic: str, message: Message, reason: str, value: bytes | None, key: bytes | None) -> None:
-        headers = {
-            "error": reason,
-            "topic": message.topic(),
-            "partition": message.partition(),
-            "offset": message.offset(),
-        }
-        failures: list[Any] = []
-        self._dead_letters.produce(
-            topic, value, key,
-            headers=[(f"rightcall.{name}", str(said).encode("utf-8", "replace")) for name, said in headers.items()],
-            on_delivery=lambda failure, _: failures.append(failure),
-        )  # fmt: skip
-        self._dead_letters.flush(_CALL)
-        if not failures:
-            raise BufferError("no answer")
-        if failures[0] is not None:
-            raise self._kafka.KafkaException(failures[0])
 
 
 def _size(message: Message) -> int:

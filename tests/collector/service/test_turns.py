@@ -65,8 +65,7 @@ def test_what_has_little_to_do_waits_for_one_turn_and_not_at_each_of_its_steps()
 
     async def small() -> None:
         taken.append("begins")
-        for _ in range(3):  # its bytes, its task, what that waits for
-            await asyncio.sleep(0)
+        await let_others_run(3)  # its bytes, its task, what that waits for
         taken.append("ends")
 
     async def run() -> None:
