@@ -200,9 +200,14 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     if anchor is not None and first.parent_span_id and anchor.user_input and run.parent is None:
         if not any(call.status is not None for call in told_calls(anchor.user_input)):
             return found  # the run began with the user's message
-    elif first.parent_span_id or len(known.runs) > 1:
+    elif first.parent_span_id or len(known.runs) > 1 or _covers_requests(first, run.models):
         known.lacking.add(id(run.parent))  # after a handoff both agents are told the same
     return [one for one in found if one not in earlier]
+
+
+def _covers_requests(model: GenAISpan, models: Iterable[GenAISpan]) -> bool:
+    """Whether several requests are inside its span, which may hold the input of any of them."""
+    return sum(one.parent_span_id == model.span_id for one in models) > 1
 
 
 def _has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]) -> bool:

@@ -56,6 +56,19 @@ def test_a_request_recorded_twice_is_one_whatever_its_times(change: str) -> None
     assert called(run_of(*spans)) == ["pay", "pay"]
 
 
+def test_what_the_callers_span_was_told_last_may_have_been_called_before_any_request_that_is_left() -> None:
+    """LiteLLM writes each request to its caller's span, over the one before."""
+    first = [user("book"), asked(("c1", "find", {})), result("c1", "AF123")]
+    second = [*first, asked(("c2", "book", {})), result("c2", "booked")]
+    spans = [
+        model_span((), 1, parent=0, at=0, lasting=100, input_messages=first),
+        model_span([("c2", "book", {})], 3, parent=1, at=40, lasting=5, input_messages=first),
+        model_span((), 4, parent=1, at=60, lasting=5, input_messages=second),
+    ]
+    assert doubts(run_of(*spans)) == ["unrecorded_calls"]
+    assert called(run_of(model_span([("c1", "find", {})], 2, parent=1, at=10, lasting=5), *spans)) == ["find", "book"]
+
+
 def test_a_result_that_names_its_tool_is_one_of_that_tool() -> None:
     response = {"functionResponse": {"name": "find", "response": {"error": 'Error: [{"code": "invalid_type"}]'}}}
     messages = [
