@@ -17,6 +17,7 @@ from collector.config.exporters import SendingQueueConfig
 from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
 from collector.otlp import lazy
+from collector.otlp.annotate import Annotation
 from collector.pipeline import Pipeline
 from collector.results import results
 from collector.results.verdict_counter import VerdictCounter
@@ -28,14 +29,15 @@ from tests.bench.load import RULES, SPANS_PER_REQUEST, requests
 REST = "decode, assemble and other"
 _REQUESTS = 60
 
-# Name of the stage, and its function in the module that calls it.
+# Name of the stage, and its functions in the module that calls them.
 _STAGES: tuple[tuple[str, Any, str], ...] = (
     ("split", lazy, "split"),
     ("join", lazy, "join"),
     ("dialects", dialects, "read_span"),
     ("reconstruct", trace_pipeline, "reconstruct"),
     ("score", Scoring, "verdicts_of"),
-    ("annotate", results, "annotate"),
+    ("annotate", results, "annotations_of"),
+    ("annotate", Annotation, "on"),
     ("events", results, "evaluation_events"),
     ("count", VerdictCounter, "count"),
 )

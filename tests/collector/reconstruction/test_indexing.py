@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from copy import copy
 from itertools import count
 
-from collector.model.genai_span import Role
+from collector.model.genai_span import Role, copy_of
 from collector.model.span import LogRecord, Span
 from collector.payloads.messages import ToolResult
 from collector.reconstruction.indexing import index_spans
@@ -34,7 +33,7 @@ def test_repeated_spans_and_events_count_once() -> None:
 
 def test_the_given_spans_are_not_modified() -> None:
     spans = genai_spans(ITEMS)
-    before = [copy(span) for span in spans]
+    before = [copy_of(span) for span in spans]
     index_spans(spans)
     assert spans == before
 
