@@ -269,7 +269,8 @@ class Service:
                 self.pipeline.evict()
                 self.judge_queue.shed()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause) if pause else await give_way()
+                # One step and not more: senders would be heard faster than what they sent becomes due can be scored.
+                await asyncio.wait_for(self._stopping.wait(), pause) if pause else await asyncio.sleep(0)
         watcher.cancel()
 
     def _use(self, rules: LoadedRules) -> None:
