@@ -63,8 +63,8 @@ def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> l
     for at, call in enumerate(calls):
         if call.doubt is not None:
             found.append(Doubt(call.doubt, (at,), f"{shorten(call.name)}: {call.evidence}"))
-        # Other text is no damage: it is the bare value of a tool that takes one argument.
-        if call.arguments_text is not None and call.arguments_text.lstrip()[:1] in ("{", "["):
+        # Damaged, or the bare value of a tool that takes one argument: which one it is, nothing says.
+        if call.arguments_text is not None:
             found.append(
                 Doubt("unreadable_arguments", (at,), f"{shorten(call.name)}: its arguments could not be parsed")
             )
