@@ -6,11 +6,9 @@ lack, replace executions in dialects that record none, and yield calls that neve
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Final
 
 from collector.model.genai_span import GenAISpan, Role
 from collector.payloads.messages import is_unreadable, may_contain_results, told_calls
@@ -18,10 +16,9 @@ from collector.payloads.refusals import refuses
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.calls_without_span import calls_without_span, requested_in_transcript
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start, latest_start
-from collector.reconstruction.duplicates import is_mcp, is_prefixed
 from collector.reconstruction.known_calls import KnownCalls
+from collector.reconstruction.matching import match
 from collector.reconstruction.requested_calls import (
-    MAX_CANDIDATES,
     MAX_REQUESTED,
     RequestedCall,
     ToldResults,
@@ -30,12 +27,6 @@ from collector.reconstruction.requested_calls import (
 )
 from collector.resumable import checkpoint
 from scorers.trajectory import Status
-
-_CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicTool"})
-"""LangChain's classes of tools, by which OpenLLMetry names the span of a tool that failed."""
-_TITLE: Final = re.compile(r"\S\s+\S")
-"""In the name of a span that says what a call does: no provider takes a tool of such a name."""
-_UNUSABLE: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
@@ -50,7 +41,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         requested = requested_calls(models)
         checkpoint()
         if calls and requested:
-            _match(calls, requested, run)
+            match(calls, requested, run)
         checkpoint()
         # Parses inputs on first use only: each repeats the conversation so far, and few runs need them.
         told = ToldResults(models, requested, is_ordered=run.turns_are_ordered)
@@ -76,7 +67,7 @@ def _calls_of_transcript(run: RunSpans, calls: Sequence[DraftCall], anchor: GenA
     requested = requested_calls([anchor])
     for request in requested:
         request.turn = -1
-    _match(calls, requested, run)
+    match(calls, requested, run)
     for request in requested:
         if request.execution is None:
             yield requested_in_transcript(request)
@@ -180,7 +171,7 @@ def _unrequested(
                 if call.arguments is request.arguments:
                     call.arguments = None
                 del matched[id(call)]
-    _match([call for call in calls if id(call) not in matched], found, run)
+    match([call for call in calls if id(call) not in matched], found, run)
     found = [one for one in found if one.execution is not None or not known.has(one, run)]
     return _of_this_run(found, run, known)
 
@@ -302,104 +293,6 @@ def _fill_in(call: DraftCall, inner_spans: Iterable[GenAISpan]) -> None:
     if inner_status != "unset":
         # A framework that passes the failure to the model reports success; the last attempt inside has the real status.
         call.status = inner_status
-
-
-def _covers(call: DraftCall, request: RequestedCall) -> bool:
-    """Whether the call has the requested arguments; a framework may have added defaults.
-
-    LangChain passes the bare value to a tool of one argument.
-    """
-    wanted = request.arguments
-    if wanted is None:
-        return False
-    if call.arguments is None:
-        return len(wanted) == 1 and call.arguments_text is not None and call.arguments_text in wanted.values()
-    return all(key in call.arguments and call.arguments[key] == value for key, value in wanted.items())
-
-
-# Criteria by which an execution and a request are the same call, the most reliable first.
-_AGREEMENTS: Final[tuple[Callable[[DraftCall, RequestedCall], bool], ...]] = (
-    lambda call, request: call.id is not None and call.id == request.id,
-    _covers,
-    lambda call, request: call.arguments is None or request.arguments is None,
-    lambda call, request: request.model.start_ns <= call.start_ns,  # the framework changed the arguments
-)
-
-
-def _match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: RunSpans) -> None:
-    """Match executions with the requests they fulfil, and let each supply what the other lacks."""
-    unmatched_requests: dict[str, list[RequestedCall]] = {}
-    for request in requested:
-        unmatched_requests.setdefault(request.name, []).append(request)
-    unmatched_calls = list(calls)
-    # One criterion at a time over all calls: a weak match must not take the request of a call that has its id.
-    for agree in _AGREEMENTS:
-        remaining: list[DraftCall] = []
-        for call in unmatched_calls:
-            checkpoint()
-            candidates = unmatched_requests.get(call.name, ())
-            # Bounded: a run may request one tool thousands of times.
-            fitting = next(
-                (one for one in candidates[:MAX_CANDIDATES] if agree(call, one) and not _are_two(call, one)), None
-            )
-            if fitting is None:
-                remaining.append(call)
-            else:
-                unmatched_requests[call.name].remove(fitting)
-                _unite(call, fitting)
-        unmatched_calls = remaining
-    # What is left on both sides may be one call under two names.
-    left = [one for listed in unmatched_requests.values() for one in listed][:MAX_CANDIDATES] if unmatched_calls else ()
-    if left:
-        spans = {execution[0].span_id: execution[0] for execution in run.executions}
-        for call in unmatched_calls:
-            checkpoint()
-            others = [one for one in left if one.execution is None and not _are_two(call, one)]
-            fitting = _renamed(call, spans.get(call.span_id or b""), others)
-            if fitting is not None:
-                call.name = fitting.name
-                _unite(call, fitting)
-
-
-def _are_two(call: DraftCall, request: RequestedCall) -> bool:
-    """Whether a call that messages tell of is another than the request: they have ids of one provider."""
-    return call.known_by != "span" and None not in (call.id, request.id) and call.id != request.id
-
-
-def _renamed(call: DraftCall, span: GenAISpan | None, requested: Sequence[RequestedCall]) -> RequestedCall | None:
-    """Returns the request of a call whose span names the tool otherwise than the model did."""
-    if call.name in _CLASSES:
-        covered = [one for one in requested if _covers(call, one)]
-        return covered[0] if len({one.name for one in covered}) == 1 else None
-    if _TITLE.search(call.name) is not None:
-        asked = next((one for one in requested if call.id is not None and one.id == call.id), None)
-        if asked is not None:
-            return asked
-    names = _under_other_names(call.name, requested, of_server=span is not None and is_mcp(span))
-    fitting = next((one for agree in _AGREEMENTS for one in names if agree(call, one)), None)
-    if fitting is not None:
-        return fitting
-    # A tracer's own prefix (`eino.get_weather`), if the arguments agree as well.
-    return next((one for one in requested if call.name.endswith(f".{one.name}") and _covers(call, one)), None)
-
-
-def _under_other_names(name: str, requested: Sequence[RequestedCall], *, of_server: bool) -> list[RequestedCall]:
-    """Returns the requests of what a tool of this name may be offered to a model as.
-
-    Providers take no name with other characters than these, and frameworks put the server's name before an MCP tool's.
-    """
-    usable = _UNUSABLE.sub("_", name)
-    return [one for one in requested if one.name == usable or (of_server and is_prefixed(one.name, name))]
-
-
-def _unite(call: DraftCall, request: RequestedCall) -> None:
-    request.execution = call
-    if call.doubt == "uncertain_owner":
-        call.doubt = None  # this run requested it
-    call.turn, call.position = request.turn, request.position
-    call.id = call.id or request.id
-    if call.arguments is None and request.arguments is not None:
-        call.arguments, call.arguments_text = request.arguments, None
 
 
 def _assign_responses(calls: Iterable[DraftCall], models: Iterable[GenAISpan]) -> None:
