@@ -110,7 +110,7 @@ class Trace:
     leaving: int
     """Its bytes, if it is evicted once that is done: it counts to no limit any more."""
 
-    # Written out, so that it is compiled where the module is.
+    # Written out: that of a dataclass stays interpreted in the compiled build.
     def __init__(
         self,
         trace_id: bytes,

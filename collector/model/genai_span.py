@@ -110,7 +110,7 @@ class GenAISpan:
     scope: str
     """The name of the instrumentation library that wrote the span."""
 
-    # That of a dataclass stays interpreted in the compiled build.
+    # Written out: that of a dataclass stays interpreted in the compiled build.
     def __init__(
         self,
         span_id: bytes,

@@ -67,7 +67,7 @@ class Span:
     is_whole: bool
     """Whether all its attributes were decoded, not only the selected ones, or all that may tell of a call without arguments."""
 
-    # Written out, so that it is compiled where the module is.
+    # Written out: that of a dataclass stays interpreted in the compiled build.
     def __init__(  # noqa: PLR0913, PLR0917 - all that a span has
         self,
         trace_id: bytes,

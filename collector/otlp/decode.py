@@ -155,11 +155,10 @@ class Decoder:
         return spans
 
     def read(
-        self, raws: Iterable[bytes], envelope: Envelope, read_span: ReadSpan
+        self, raws: Sequence[bytes], envelope: Envelope, read_span: ReadSpan
     ) -> list[tuple[Span, GenAISpan | None] | None]:
         """Returns each span with what ``read_span`` makes of it; None for each that is not protobuf. Raises DecodeError."""
         read: list[tuple[Span, GenAISpan | None] | None] = []
-        raws = list(raws)
         for at, span in enumerate(self.spans(raws, envelope)):
             if span is None:
                 read.append(None)

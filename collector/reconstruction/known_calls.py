@@ -88,12 +88,11 @@ class KnownCalls:
         """Find runs that were told, by what they began with, of a call that no run has: one before them lacks it."""
         for run in self.runs[1:]:
             # The input of a run holds what was called before it; its own calls are not in there yet.
-            begun_with = None if run.anchor is None else run.anchor.user_input
-            if begun_with is None or not may_contain_results(begun_with):
-                continue
-            if (
-                run.anchor is not None and begun_with is run.anchor.history
-            ):  # one attribute holds the whole conversation
+            anchor = run.anchor
+            if anchor is None or anchor.user_input is None or anchor.user_input is anchor.history:
+                continue  # nothing tells what it began with, or one attribute holds the whole conversation
+            begun_with = anchor.user_input
+            if not may_contain_results(begun_with):
                 continue
             told = {call.id for call in told_calls(begun_with) if call.status is not None} - {None}
             if not told <= self._by_id().keys():

@@ -14,6 +14,7 @@ from collector.telemetry.metrics import OVERFLOW, Telemetry
 _COUNTED = ("pass", "fail")
 
 
+_KINDS: Final = 4 << 20  # bytes of labels that are kept for verdicts to come
 _Series = tuple[Counter, tuple[str, ...]]
 """A counter, and the values of its labels."""
 _Scored = tuple[tuple[str, ...], float]
@@ -161,6 +162,3 @@ class VerdictCounter:
 def _count(counts: _Counts, metric: Counter, labels: tuple[str, ...], *, shows_trace: bool = True) -> None:
     counts.counted.append(((metric, labels), shows_trace))
     counts.is_within_limits &= OVERFLOW not in labels
-
-
-_KINDS: Final = 4 << 20  # bytes of labels that are kept for verdicts to come
