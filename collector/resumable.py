@@ -11,9 +11,8 @@ from typing import Generic, TypeVar
 
 from greenlet import getcurrent, greenlet
 
-from collector.checkpoints import checkpoint, in_parts, resumed
+from collector.checkpoints import resumed
 
-__all__ = ["Resumable", "checkpoint", "in_parts"]
 _T = TypeVar("_T")
 
 

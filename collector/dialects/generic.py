@@ -84,8 +84,12 @@ def _with_events(span: Span) -> Mapping[str, Any]:
         # The attributes of an exception describe a failure, and not the call.
         if event.name != semconv.EVENT_EXCEPTION:
             attributes.update(event.attributes)
-    # Those of the span come first: only so many attributes are looked at.
-    return {**span.attributes, **attributes, **span.attributes}
+    return _before(span.attributes, attributes)
+
+
+def _before(attributes: Mapping[str, Any], others: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns both. ``attributes`` prevail, and come first: only so many are looked at."""
+    return {**attributes, **others, **attributes}
 
 
 def _inputs_in_events(span: Span) -> dict[str, Any]:
@@ -195,7 +199,7 @@ def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -
     values = values_by_meaning(attributes)
     genai_span.name = first_line(values.get("tool_name", ())) or genai_span.name
     if span.events:
-        attributes = {**attributes, **_inputs_in_events(span), **attributes}
+        attributes = _before(attributes, _inputs_in_events(span))
         values = values_by_meaning(attributes)
     arguments = arguments_among(values.get("input", ()), genai_span.name)
     if arguments is None:

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from collector.resumable import checkpoint
+from collector.checkpoints import checkpoint
 from scorers.unicode import JSONDecoder, valid_unicode
 
 MAX_TEXT: Final = 262_144

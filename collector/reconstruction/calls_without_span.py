@@ -8,12 +8,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan
 from collector.payloads.messages import ResultStatus
 from collector.payloads.refusals import refuses
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.requested_calls import RequestedCall, ToldResults
-from collector.resumable import checkpoint
 
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Final, TypeVar
 
+from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan, Role
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start
-from collector.resumable import checkpoint
 
 MAX_COMPARED: Final = 32
 """With how many spans that start next a span is compared."""

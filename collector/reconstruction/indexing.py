@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from collector.checkpoints import in_parts
 from collector.model.genai_span import Content, GenAISpan, Role, copy_of
 from collector.reconstruction.drafts import by_start
-from collector.resumable import in_parts
 
 
 def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:

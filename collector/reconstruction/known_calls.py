@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from collector.checkpoints import checkpoint
 from collector.payloads.messages import may_contain_results, told_calls
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall, requested_calls
-from collector.resumable import checkpoint
 
 
 class CallIds:

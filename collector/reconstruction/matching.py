@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.duplicates import is_mcp, is_prefixed
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
-from collector.resumable import checkpoint
 
 _CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicTool"})
 """LangChain's classes of tools, by which OpenLLMetry names the span of a tool that failed."""

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan, Role
 from collector.payloads.messages import is_unreadable, may_contain_results, told_calls
 from collector.payloads.refusals import refuses
@@ -25,7 +26,6 @@ from collector.reconstruction.requested_calls import (
     in_causal_order,
     requested_calls,
 )
-from collector.resumable import checkpoint
 from scorers.trajectory import Status
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan
 from collector.reconstruction.drafts import RunSpans, latest_start
 from collector.reconstruction.duplicates import SeenBy, absorb_calls, absorb_models
 from collector.reconstruction.known_calls import CallIds, Owners
-from collector.resumable import checkpoint
 
 MAX_OWNERS_COMPARED: Final = 100_000
 """How many pairs of a run and of spans that may be its own are compared; where there are more, they are nobody's."""

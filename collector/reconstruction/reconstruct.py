@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from collector.checkpoints import checkpoint
 from collector.model.genai_span import Content, GenAISpan
 from collector.model.span import Resource
 from collector.payloads.values import limit_parsing
@@ -21,7 +22,6 @@ from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.merging import merge_calls
 from collector.reconstruction.ordering import assign_steps, clock_of, contradicting_clocks
 from collector.reconstruction.runs import group_runs
-from collector.resumable import checkpoint
 from scorers.rules.intents import FoundIntent
 from scorers.trajectory import Doubt, ToolCall, Trajectory
 

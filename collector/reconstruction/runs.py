@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
+from collector.checkpoints import checkpoint, in_parts
 from collector.model.genai_span import GenAISpan, Role
 from collector.payloads.messages import tool_call_parts
 from collector.reconstruction.ancestry import Ancestry
@@ -25,7 +26,6 @@ from collector.reconstruction.duplicates import (
     without_repeated_models,
 )
 from collector.reconstruction.ownership import adopt, join, reclaim
-from collector.resumable import checkpoint, in_parts
 
 _LANGCHAIN_SCOPE: Final = "openinference.instrumentation.langchain"
 MAX_WRAPPERS: Final = 64

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from collector import __version__
 from collector.assembly.trace import Trace
+from collector.checkpoints import checkpoint
 from collector.model import semconv
 from collector.otlp.annotate import events_envelope
 from collector.otlp.structure import Envelope
 from collector.results.evaluation_events import evaluation_events
 from collector.results.redaction import Redaction
 from collector.results.span_attributes import annotations_of
-from collector.resumable import checkpoint
 from collector.scoring.verdict import Verdict
 
 _SCOPE = "rightcall"

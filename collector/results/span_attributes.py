@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from collector.checkpoints import checkpoint
 from collector.model import semconv
 from collector.otlp.annotate import Annotation, Attributes, AttributeValue
-from collector.resumable import checkpoint
 from collector.scoring.verdict import Verdict
 
 

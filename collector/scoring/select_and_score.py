@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from collector.assembly.trace import Given, Trace
+from collector.checkpoints import checkpoint
 from collector.model.genai_span import Content
 from collector.reconstruction.reconstruct import Run, join_runs
-from collector.resumable import checkpoint
 from collector.scoring.declared_tools import declared_tools
 from collector.scoring.failures import anchor_of, failed_run
 from collector.scoring.verdict import Verdict

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from collector.resumable import Resumable, checkpoint, in_parts
+from collector.checkpoints import checkpoint, in_parts
+from collector.resumable import Resumable
 from scorers import ToolCall, Trajectory, load_rules
 
 
