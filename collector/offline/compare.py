@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from collector.config.exporters import label_name
 from collector.errors import RightcallError
+from collector.offline.ask import NoAnswerError, ask
 from collector.offline.progress import Progress
 from collector.offline.report import markdown_text, render_table
 from collector.offline.scorer import Scorer
@@ -26,8 +27,6 @@ from collector.telemetry.metrics import dimension_text
 from scorers.quoting import printable, shorten
 
 Decision = Literal["worse", "no worse", "wait"]
-_TIMEOUT = 30.0  # seconds
-_MAX_ANSWER = 16 << 20
 _HEADING = ("rule", "scorer", "passed of A", "passed of B", "difference", "interval", "decision")
 
 
@@ -170,33 +169,39 @@ def query_counts(url: str, attribute: str, value: str, window: str) -> Counts:
     labels = f'{label_name(attribute)}={json.dumps(value, ensure_ascii=False)}, label=~"pass|fail"'
     query = f"sum by (rule, scorer, label) (increase(rightcall_evaluations_total{{{labels}}}[{window}]))"
     counts: dict[RuleScorer, dict[str, int]] = {}
-    for series in _query(url, query):
-        labelled, (_, number) = series["metric"], series["value"]
-        tested = RuleScorer(str(labelled.get("rule", "")), str(labelled.get("scorer", "")))
-        # `increase` extrapolates to the ends of the window, so its counts are fractions.
-        counts.setdefault(tested, {})[str(labelled.get("label"))] = round(float(number))
+    try:
+        for series in _query(url, query):
+            labelled, (_, number) = series["metric"], series["value"]
+            tested = RuleScorer(str(labelled.get("rule", "")), str(labelled.get("scorer", "")))
+            # `increase` extrapolates to the ends of the window, so its counts are fractions.
+            counts.setdefault(tested, {})[str(labelled.get("label"))] = _count(number)
+    # Whatever answers under that address may send any JSON.
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
+        raise PrometheusError(f"{shorten(url)}: this is not the API of a Prometheus") from None
     return {
         tested: Passed(labels.get("pass", 0), labels.get("pass", 0) + labels.get("fail", 0))
         for tested, labels in counts.items()
     }
 
 
-def _query(url: str, query: str) -> list[Any]:
-    import httpx  # noqa: PLC0415 - takes as long to import as all else takes
+def _count(number: str) -> int:
+    count = round(float(number))
+    if count < 0:
+        raise ValueError("a count is not negative")
+    return count
 
+
+def _query(url: str, query: str) -> Iterable[Any]:
+    """Returns the series that a query finds. Raises PrometheusError, and what unexpected JSON raises."""
     try:
         # POST, as the API of Prometheus allows, since a query may be longer than a URL.
-        answer = httpx.post(f"{url.rstrip('/')}/api/v1/query", data={"query": query}, timeout=_TIMEOUT)
-        if len(answer.content) > _MAX_ANSWER:
-            raise PrometheusError(f"{url}: the answer is longer than {_MAX_ANSWER >> 20} MiB")
-        said = answer.json()
-        if said["status"] != "success":
-            raise PrometheusError(f"{url}: {said.get('error', answer.status_code)}")
-        found: list[Any] = said["data"]["result"]
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise PrometheusError(f"{url}: {error}") from None
-    except (ValueError, KeyError, TypeError):
-        raise PrometheusError(f"{url}: this is not the API of a Prometheus") from None
+        answer = ask(f"{url.rstrip('/')}/api/v1/query", {"query": query})
+    except NoAnswerError as error:
+        raise PrometheusError(f"{shorten(url)}: {error}") from None
+    said = json.loads(answer.body)
+    if said["status"] != "success":
+        raise PrometheusError(f"{shorten(url)}: {shorten(str(said.get('error', answer.status)))}")
+    found: Iterable[Any] = said["data"]["result"]
     return found
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
 from collector.errors import RightcallError
+from collector.offline.ask import NoAnswerError, ask
 from collector.runs.explained import explained, tried_lines
 from collector.runs.rows import Row
 from collector.scoring.rule_files import LoadedRules
@@ -16,7 +18,6 @@ from scorers.quoting import json_line, printable, shorten
 
 _BAR = 24  # characters of the time line
 _MAX_TEXT = 200
-_TIMEOUT = 10.0  # seconds
 _KNOWN_BY = {"span": "its span", "result": "its result in a later request", "request": "a model's request only"}
 
 
@@ -48,25 +49,27 @@ def explain_stored(trace_id: str, url: str, token: str | None) -> str:
 
     Raises NoSuchTraceError and CollectorAnswerError.
     """
-    import httpx  # noqa: PLC0415 - takes as long to import as all else takes
-
     # Nothing of it may be read as another path or query of the admin listener.
     wanted = quote(trace_id.lower().replace("-", ""), safe="")
     headers = {"authorization": f"Bearer {token}"} if token else {}
     try:
-        answer = httpx.get(f"{url.rstrip('/')}/runs/{wanted}", headers=headers, timeout=_TIMEOUT)
+        answer = ask(f"{url.rstrip('/')}/runs/{wanted}", headers=headers)
         found: Row = (
-            answer.json() if "json" in answer.headers.get("content-type", "") else {"error": answer.text.strip()}
+            json.loads(answer.body)
+            if "json" in answer.content_type
+            else {"error": answer.body.decode(errors="replace").strip()}
         )
-        if answer.status_code == 404 and "error" in found:
-            raise NoSuchTraceError(f"{shorten(url)}: {found['error']}")
-        if answer.status_code != 200:
-            raise CollectorAnswerError(f"{shorten(url)}: {answer.status_code}: {found.get('error', '')}")
+        if answer.status == 404 and "error" in found:
+            raise NoSuchTraceError(f"{shorten(url)}: {shorten(str(found['error']), _MAX_TEXT)}")
+        if answer.status != 200:
+            raise CollectorAnswerError(
+                f"{shorten(url)}: {answer.status}: {shorten(str(found.get('error', '')), _MAX_TEXT)}"
+            )
         return printed(found["trace_id"], found["runs"])
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except NoAnswerError as error:
         raise CollectorAnswerError(f"{shorten(url)} gives no answer: {error}") from None
     # Whatever answers under that address may send any JSON.
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         raise CollectorAnswerError(f"{shorten(url)}: that is not a collector's admin listener") from None
 
 

@@ -17,9 +17,11 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, StringConstraints
 
 from collector.errors import RightcallError
+from collector.files import read_regular_file
 from collector.offline.gate import Tally
 
 MANIFEST = "rescore.json"
+_MAX_MANIFEST = 256 << 20  # bytes: a million files
 _NEW = ".new"  # ends the name of a file that is being written
 
 Source = dict[str, tuple[int, int]]
@@ -128,6 +130,6 @@ class ResultsFolder:
 
 def _read(manifest: Path) -> _Manifest:
     try:
-        return _Manifest.model_validate(json.loads(manifest.read_bytes()))
-    except ValueError:
+        return _Manifest.model_validate(json.loads(read_regular_file(manifest, _MAX_MANIFEST)))
+    except (ValueError, RecursionError):
         raise ResultsError(f"{manifest}: is damaged, or of another version; name a new or an empty folder") from None

@@ -36,8 +36,11 @@ _STATUS: Final = {"OK": 1, "ERROR": 2}
 _NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}  # as protobuf's JSON has them
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST_WORD: Final = 12  # characters: half a pair of escapes
-MAX_DOCUMENT: Final = 1 << 30
+MAX_DOCUMENT: Final = 256 << 20
 """Characters of one JSON value in a file, which is in memory as a whole."""
+MAX_VALUES: Final = 20_000_000
+"""Commas and opening brackets of such a value: each may be an object of some 200 bytes."""
+_INSTEAD: Final = "write JSON lines, or protobuf"
 _decoder: Final = JSONDecoder()
 
 
@@ -56,7 +59,7 @@ class UnknownFormatError(DecodeError):
 def documents(texts: Iterable[str]) -> Iterator[tuple[int, Any]]:
     """Yield the JSON values in a text, one after the other, each with the line it begins at. Raises JSONSyntaxError.
 
-    The text comes in pieces, of which as much is kept as one value needs. Raises DecodeError for a value beyond 1 GiB.
+    The text comes in pieces, of which as much is kept as one value needs. Raises DecodeError for a value beyond a limit.
     """
     pieces = iter(texts)
     text, at, line, is_end = "", 0, 1, False
@@ -79,11 +82,16 @@ def documents(texts: Iterable[str]) -> Iterator[tuple[int, Any]]:
                 raise JSONSyntaxError(line + text.count("\n", at, error.pos), error.msg) from None
             text, at = text[at:], 0
             if len(text) > MAX_DOCUMENT:
-                raise DecodeError(f"line {line} begins a JSON value larger than {MAX_DOCUMENT >> 20} MiB") from None
+                too_large = f"line {line} begins a JSON value larger than {MAX_DOCUMENT >> 20} MiB; {_INSTEAD}"
+                raise DecodeError(too_large) from None
             # As much again as there is: what begins again after each piece would take time that grows with its square.
             more = _take(pieces, len(text))
             is_end = len(more) < len(text)
             text += more
+            # Before they are made: a few kilobytes of gzip can hold what becomes many gigabytes of objects.
+            if sum(text.count(mark) for mark in ",[{") > MAX_VALUES:
+                too_many = f"line {line} begins a JSON value of more than {MAX_VALUES:,} values; {_INSTEAD}"
+                raise DecodeError(too_many) from None
         except (ValueError, RecursionError) as error:
             raise JSONSyntaxError(line, str(error)) from None
         else:

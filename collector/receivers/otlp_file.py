@@ -57,9 +57,13 @@ def trace_sets(path: Path) -> Iterator[list[Path]]:
         yield [path]
         return
     if not path.is_dir():
-        raise InputError(f"{path}: no such file or folder")
-    folders = [path, *sorted(item for item in path.rglob("*") if item.is_dir())]
-    sets = [files for folder in folders if (files := sorted(item for item in folder.iterdir() if _is_otlp(item)))]
+        what = "neither a file nor a folder" if path.exists() else "no such file or folder"
+        raise InputError(f"{path}: {what}")
+    # Each once: links may lead to a folder that is listed, or to one that it is in.
+    folders: dict[Path, Path] = {}
+    for folder in (path, *sorted(item for item in path.rglob("*") if item.is_dir())):
+        folders.setdefault(folder.resolve(), folder)
+    sets = [files for folder in folders.values() if (files := sorted(filter(_is_otlp, folder.iterdir())))]
     if not sets:
         raise InputError(f"{path}: contains no {', '.join(_SUFFIXES)} file")
     yield from sets
@@ -123,7 +127,7 @@ def _line_after(file: IO[bytes], position: int) -> int:
         pass
     for _ in range(_MAX_LINES_TRIED):
         begin = file.tell()
-        line = file.readline(exported_json.MAX_DOCUMENT)
+        line = file.readline(_LONGEST_LINE)
         if not line:
             break
         try:
@@ -136,6 +140,7 @@ def _line_after(file: IO[bytes], position: int) -> int:
 
 
 _MAX_LINES_TRIED = 1000
+_LONGEST_LINE = 16 << 20  # bytes; a longer one is no place to divide a file
 
 
 def _exported(section: Section, pieces: Iterator[bytes]) -> Iterator[tuple[Signal, bytes]]:

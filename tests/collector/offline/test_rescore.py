@@ -208,7 +208,8 @@ def test_a_folder_with_something_else_is_refused_and_left_alone(capsys: pytest.C
 
 
 @pytest.mark.parametrize(
-    "manifest", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "by": {}, "results": {"../rules.yaml": {}}}']
+    "manifest",
+    ["", "[]", "{}", '{"format": 2}', '{"format": 1, "by": {}, "results": {"../rules.yaml": {}}}', "[" * 100_000],
 )
 def test_a_manifest_of_something_else_is_refused(manifest: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("results").mkdir()
@@ -216,6 +217,13 @@ def test_a_manifest_of_something_else_is_refused(manifest: str, capsys: pytest.C
     assert rescore() == 2
     assert "rescore.json: is damaged, or of another version" in capsys.readouterr().err
     assert Path("rules.yaml").exists()
+
+
+def test_a_manifest_that_is_a_pipe_is_not_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("results").mkdir()
+    os.mkfifo("results/rescore.json")
+    assert rescore() == 2
+    assert "results: cannot hold results: not a regular file" in capsys.readouterr().err
 
 
 def test_a_folder_in_which_the_first_manifest_was_not_finished_is_as_good_as_empty() -> None:

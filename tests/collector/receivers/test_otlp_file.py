@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -221,6 +223,38 @@ def test_a_json_value_has_a_limit_and_a_file_of_many_has_none(tmp_path: Path, mo
     (tmp_path / "a.jsonl").write_text(f'{line}\n["{"x" * (5 << 20)}"]\n')
     with pytest.raises(InputError, match=r"a\.jsonl:1: line 2 begins a JSON value larger than 2 MiB"):
         list(read_file(tmp_path / "a.jsonl"))
+
+
+def test_what_would_become_too_many_objects_is_refused_before_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exported_json, "MAX_VALUES", 1_000_000)
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(b'{"resourceSpans":[],"x":[' + b"[]," * (8 << 20) + b"0]}"))
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"a\.json\.gz: line 1 begins a JSON value of more than 1,000,000 values"):
+        list(read_file(path))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 64 << 20
+    line = json.dumps({**DOCUMENT, "x": [0] * 1000})
+    (tmp_path / "a.jsonl").write_text(f"{line}\n" * 2000)
+    assert sum(1 for _ in read_file(tmp_path / "a.jsonl")) == 2000, "the limit is of one value"
+
+
+def test_no_file_is_read_twice_however_links_lead_to_it(tmp_path: Path) -> None:
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "a.pb").write_bytes(data.traces(data.span(1)).SerializeToString())
+    for link, to in (("traces/up", ".."), ("traces/self", "self"), ("again", "traces"), ("loop.pb", "loop.pb")):
+        (tmp_path / link).symlink_to(to)
+    assert sum(len(files) for files in trace_sets(tmp_path)) == 1
+
+
+def test_nothing_is_waited_for_that_no_file_can_give(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.pb")
+    for path, said in ((tmp_path / "a.pb", "neither a file nor a folder"), (tmp_path, r"contains no \.pb")):
+        with pytest.raises(InputError, match=said):
+            list(trace_sets(path))
 
 
 @pytest.mark.parametrize("name", ["a.pb", "a.pb.gz"])
