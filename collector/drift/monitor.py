@@ -58,7 +58,7 @@ class DriftMonitor:
         """``baseline`` is in weeks. Without ``state`` it begins anew at each start."""
         self._baseline, self._telemetry, self._clock, self._state = baseline, telemetry, clock, state
         self._streams: dict[Key, Stream] = {}
-        self._paths: dict[tuple[str | None, str | None, str, Path], int] = {}
+        self._paths: dict[tuple[str, str, str, Path], int] = {}
         self._turns: deque[Key] = deque()
         self._next_flush = self._next_look = 0.0
         self._next_save = clock.now() + _SAVE
@@ -73,7 +73,7 @@ class DriftMonitor:
             return
         run = verdict.run
         version = run.attributes.get(_VERSION)
-        key = (run.route, run.agent, version if type(version) is str else "", path_of(run))
+        key = (_cut(run.route), _cut(run.agent), _cut(version) if type(version) is str else "", path_of(run))
         paths = self._paths
         if key in paths:
             paths[key] += 1
@@ -134,7 +134,7 @@ class DriftMonitor:
 
     def _count_one(self) -> None:
         (route, agent, version, path), runs = self._paths.popitem()
-        key, hour = (_cut(route), _cut(agent)), self._hour()
+        key, hour = (route, agent), self._hour()
         stream = self._streams.get(key)
         if stream is None:
             if len(self._streams) >= MAX_STREAMS and not self._make_room(hour):
@@ -142,7 +142,7 @@ class DriftMonitor:
                 return
             stream = Stream(self._baseline)
             self._watch(key, stream)
-        stream.count(hour, facts_of(path), runs, _cut(version))
+        stream.count(hour, facts_of(path), runs, version)
 
     def _watch(self, key: Key, stream: Stream) -> None:
         self._streams[key] = stream

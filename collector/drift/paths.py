@@ -20,6 +20,7 @@ MAX_CALLS: Final = 50
 """Calls of a run that are looked at."""
 MAX_NAME: Final = 60
 """Characters of the name of a tool."""
+_KEPT: Final = MAX_NAME + 1
 _LENGTHS: Final = (2, 4, 8, 16, 32)
 _NAMED: Final = 5
 
@@ -27,7 +28,8 @@ _NAMED: Final = 5
 def path_of(run: Run) -> Path:
     """Returns the path of a run. This runs for each run; all that follows from it, for each path."""
     calls = run.trajectory.calls[:MAX_CALLS]
-    return tuple([(call.name, call.status == "error" or not call.executed, call.step) for call in calls])
+    # One character more than is shown: it tells that the name was longer. A path waits, and senders choose the names.
+    return tuple([(call.name[:_KEPT], call.status == "error" or not call.executed, call.step) for call in calls])
 
 
 def facts_of(path: Path) -> frozenset[str]:

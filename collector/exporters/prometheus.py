@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
+from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from collector.config.exporters import PrometheusExporterConfig
@@ -24,6 +26,8 @@ class PrometheusExporter(HttpServer):
     def __init__(self, config: PrometheusExporterConfig, telemetry: Telemetry) -> None:
         super().__init__(config.endpoint)
         self._telemetry = telemetry
+        self._rendering = asyncio.Lock()
+        self._next: dict[str, asyncio.Task[bytes]] = {}
         self.failing = False
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -34,7 +38,7 @@ class PrometheusExporter(HttpServer):
         accept = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"), "")
         encoder, content_type = choose_encoder(accept)
         try:
-            body = await asyncio.to_thread(encoder, self._telemetry.registry)  # rendering many series takes a while
+            body = await self._rendered(encoder, content_type)
         except Exception:  # noqa: BLE001 - whatever it is, nobody sees this collector any more
             if not self.failing:
                 _log.exception("the metrics cannot be rendered: not ready until a scrape succeeds")
@@ -43,3 +47,16 @@ class PrometheusExporter(HttpServer):
             return
         self.failing = False
         await respond(send, 200, body, content_type)
+
+    async def _rendered(self, encoder: Callable[[CollectorRegistry], bytes], content_type: str) -> bytes:
+        """Returns the metrics as of now. Many scrapers at once cost as much as two: who asks meanwhile shares the next."""
+        found = self._next.get(content_type)
+        if found is None:
+            found = self._next[content_type] = asyncio.create_task(self._render(encoder, content_type))
+        return await asyncio.shield(found)
+
+    async def _render(self, encoder: Callable[[CollectorRegistry], bytes], content_type: str) -> bytes:
+        # On a thread, since many series take a while; one at a time, since it competes with the event loop.
+        async with self._rendering:
+            del self._next[content_type]
+            return await asyncio.to_thread(encoder, self._telemetry.registry)

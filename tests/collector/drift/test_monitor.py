@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from collector.drift import monitor as monitors
 from collector.drift.monitor import MAX_PATHS, DriftMonitor, build_monitor
 from collector.drift.state import MAX_BYTES, DriftState
 from collector.drift.stream import MAX_STREAMS
-from collector.telemetry.metrics import Telemetry
+from collector.telemetry.metrics import MAX_LABEL_LENGTH, Telemetry
 from scorers.trajectory import DoubtName
 from tests.collector.verdicts import verdict_of
 from tests.sinks import ManualClock
@@ -112,6 +113,20 @@ def test_only_so_many_paths_wait() -> None:
         watching.monitor.offer(verdict_of(f"tool {number}"))
     assert len(watching.monitor._paths) == MAX_PATHS
     assert watching.monitor._streams["", "helper"].hours
+
+
+def test_what_waits_is_small_however_long_the_names_are() -> None:
+    watching, long = Watching(), "x" * 100_000
+    tracemalloc.start()
+    for number in range(200):
+        name = f"{number}{long}"
+        watching.monitor.offer(verdict_of(name, run={"route": name, "agent": name, **version(name)}))
+        del name
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1_000_000
+    watching.monitor.advance()
+    assert {len(route) for route, _ in watching.monitor._streams} == {MAX_LABEL_LENGTH}
 
 
 def version(name: str) -> dict[str, Any]:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Iterator
 from typing import Any
 from unicodedata import category
 
 import httpx
 import pytest
 from hypothesis import given, settings
-from prometheus_client import generate_latest
+from prometheus_client import Metric, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
 from collector.config.exporters import PrometheusExporterConfig
 from collector.exporters.prometheus import PrometheusExporter
 from collector.results.verdict_counter import VerdictCounter
 from collector.telemetry.metrics import MAX_COMBINATIONS, OVERFLOW, Telemetry
+from collector.transport.http_server import Receive, Scope, Send
 from scorers import FoundIntent
 from tests.collector.verdicts import evaluation, verdict_of
 from tests.strategies import hostile_text
+from tests.waiting import PATIENCE, until
 
 SERIES = {"rule": "weather", "route": "", "intent": "", "scorer": "trajectory"}
 
@@ -200,6 +205,52 @@ def test_the_listener_speaks_both_formats_and_knows_one_path() -> None:
     assert line in plain.text.splitlines()
     assert any(text.startswith(line + ' # {trace_id="0102') for text in openmetrics.text.splitlines())
     assert missing.status_code == 404
+
+
+class Slow(Collector):
+    """Series that take until ``go_on`` to collect; counts how often, and at most at once, they were."""
+
+    def __init__(self) -> None:
+        self.go_on, self.times, self.now, self.most = threading.Event(), 0, 0, 0
+
+    def collect(self) -> Iterator[Metric]:
+        self.times, self.now = self.times + 1, self.now + 1
+        self.most = max(self.most, self.now)
+        self.go_on.wait(PATIENCE)
+        self.now -= 1
+        yield Metric("slow", "", "gauge")
+
+
+def test_many_scrapers_at_once_cost_as_much_as_two() -> None:
+    slow, telemetry = Slow(), counted(verdict_of("a"))
+    slow.go_on.set()
+    telemetry.registry.register(slow)
+    slow.times = 0
+
+    async def run() -> list[httpx.Response]:
+        exporter = PrometheusExporter(PrometheusExporterConfig(endpoint="127.0.0.1:0"), telemetry)
+        await exporter.start()
+        handled = 0
+        answer = exporter.handle
+
+        async def counting(scope: Scope, receive: Receive, send: Send) -> None:
+            nonlocal handled
+            handled += 1
+            await answer(scope, receive, send)
+
+        exporter.handle = counting  # type: ignore[method-assign]
+        slow.go_on.clear()
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{exporter.port}", trust_env=False) as client:
+            scrapes = [asyncio.create_task(client.get("/metrics", timeout=PATIENCE)) for _ in range(20)]
+            await until(lambda: handled == len(scrapes) and slow.now)
+            slow.go_on.set()
+            answers = await asyncio.gather(*scrapes)
+        await exporter.shutdown()
+        return answers
+
+    assert [answer.status_code for answer in asyncio.run(run())] == [200] * 20
+    assert slow.most == 1
+    assert slow.times <= 2
 
 
 def test_metrics_that_cannot_be_rendered_are_a_failure_until_a_scrape_succeeds(
