@@ -13,6 +13,7 @@ from collector.payloads.values import first_name, first_value, name_of
 NAME: Final = "ai_sdk"
 
 _OPERATION: Final = "ai.operationId"
+_OPERATION_NAME: Final = "operation.name"  # the same, perhaps with the function's id; until version 3.2 the only one
 _FUNCTION: Final = "ai.telemetry.functionId"
 _METADATA_PREFIX: Final = "ai.telemetry.metadata."
 _CONVERSATION_IDS: Final = tuple(
@@ -31,8 +32,11 @@ _MODELS: Final = (".doGenerate", ".doStream")
 
 
 def read_span(span: Span) -> GenAISpan | None:
-    """Classifies the span by its ``ai.operationId``. Objects, embeddings and the like call no tools."""
+    """Classifies the span by its ``ai.operationId``, else its ``operation.name``. Objects, embeddings and so on call none."""
     operation = span.attributes.get(_OPERATION)
+    if operation is None:
+        operation = name_of(span.attributes.get(_OPERATION_NAME))
+        operation = operation.partition(" ")[0] if operation is not None and operation.startswith("ai.") else None
     if operation == "ai.toolCall":
         return _read_tool(span)
     if type(operation) is not str:
@@ -72,9 +76,9 @@ def _read_model(span: Span) -> GenAISpan:
 
 DIALECT: Final = Dialect(
     name=NAME,
-    keys=(_OPERATION,),
+    keys=(_OPERATION, _OPERATION_NAME),
     read_span=read_span,
-    markers=(b"ai.operationId",),
+    markers=(b"ai.operationId", b"ai.result."),
     attributes=frozenset({
         _FUNCTION, _TOOL_NAME, _TOOL_ID, _TOOL_ARGUMENTS, _PROMPT, _PROMPT_MESSAGES, _RESPONSE_ID, *_RESPONSE_CALLS,
         semconv.ERROR_TYPE,

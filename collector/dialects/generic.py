@@ -25,8 +25,12 @@ from collector.model.span import Span
 from collector.payloads.attribute_shapes import (
     MAX_LOOKED_AT,
     Values,
+    agent_in_span_name,
     arguments_one_by_one,
     first_line,
+    is_named_after,
+    is_plain,
+    is_step_before,
     may_hold_arguments,
     meaning_of,
     role_of_kind,
@@ -36,7 +40,7 @@ from collector.payloads.attribute_shapes import (
     values_by_meaning,
     words_of,
 )
-from collector.payloads.event_calls import transcript_of_events
+from collector.payloads.event_calls import Transcript, transcript_of_events
 from collector.payloads.messages import tool_result
 from collector.payloads.tool_arguments import arguments_among, is_positional
 from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
@@ -53,26 +57,36 @@ _NAMES: Final = ("tool_name", "toolName", "tool")
 def read_span(span: Span) -> GenAISpan | None:
     """Returns None if neither attributes nor the name say what the span is."""
     transcript = _transcript(span)
-    values = values_by_meaning(span.attributes if transcript else _with_events(span))
+    values = values_by_meaning(span.attributes if transcript is not None else _with_events(span))
     kinds = values.get("kind", ())
     role = next((role for kind in kinds if (role := role_of_kind(parse_any(kind))) is not None), None)
     if role == "agent":
         return _read_agent(span, values, transcript)
-    if transcript:
-        return _read_turn(span, values, transcript)
+    is_model = role == "model" or (role is None and "model" in values)
+    if transcript is not None:
+        # A request to a model that only names calls asked for them; a turn of an agent made them.
+        is_request = is_model and not transcript.has_results
+        return _read_model(span, values, transcript) if is_request else _read_turn(span, values, transcript)
     if role == "model":
         return _read_model(span, values)
     is_tool, named = tool_in_span_name(span.name)
     if role == "tool" or is_tool:
         return _read_tool(span, values, named)
-    return _read_possible_tool(span, values)
+    is_agent, named = agent_in_span_name(span.name)
+    if is_agent:
+        return _read_agent(span, values, None, named)
+    return None if is_model else _read_possible_tool(span, values)
 
 
-def _transcript(span: Span) -> list[dict[str, Any]]:
-    """Returns the tool calls that events of the span record; none if the span itself is a call, whose parts they are."""
-    if not span.events or tool_in_span_name(span.name)[0] or "tool_name" in values_by_meaning(span.attributes):
-        return []
-    return transcript_of_events((event.name, event.attributes) for event in span.events)
+def _transcript(span: Span) -> Transcript | None:
+    """Returns what events of the span tell of calls; None if the span itself is a call, whose parts they are."""
+    if not span.events or tool_in_span_name(span.name)[0]:
+        return None
+    values = values_by_meaning(span.attributes)
+    if "tool_name" in values and "model" not in values:
+        return None
+    transcript = transcript_of_events((event.name, event.attributes) for event in span.events)
+    return transcript if transcript.messages else None
 
 
 def _with_events(span: Span) -> Mapping[str, Any]:
@@ -135,16 +149,22 @@ def _name_in_metadata(span: Span) -> str | None:
 
 
 def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
-    """Reads a span that only has the attributes of a tool call: its tool, and an id or an input beside it."""
+    """Reads a span that only has the attributes of a tool call: it is one if it is named after its tool, or has returned."""
     name = first_line(values.get("tool_name", ()))
     if name is None or _ONE_NAME.fullmatch(name) is None:  # a request lists the tools that it offers
         return None
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name
+    if is_step_before(span.name, name):  # what it holds of the call is the call's own span's to tell
+        genai_span.tracing = "guessed"
+        return genai_span
     _read_call(genai_span, span, values)
-    has_evidence = genai_span.call_id is not None or genai_span.arguments is not None
     _mark_untold(genai_span, span.attributes, values)
-    genai_span.tracing = "" if has_evidence and words_of(span.name) == words_of(name) else "guessed"
+    # Beside the tool's name alone, each plain attribute may be an argument.
+    if genai_span.arguments is None and any(map(is_plain, span.attributes)):
+        genai_span.arguments = UNREADABLE
+    has_returned = any(meaning in values for meaning in ("output", "success", "returned"))
+    genai_span.tracing = "" if has_returned or is_named_after(span.name, name) else "guessed"
     return genai_span
 
 
@@ -169,25 +189,32 @@ def _mark_untold(genai_span: GenAISpan, attributes: Mapping[str, Any], values: V
         genai_span.arguments = UNREADABLE
 
 
-def _read_turn(span: Span, values: Values, transcript: list[dict[str, Any]]) -> GenAISpan:
+def _read_turn(span: Span, values: Values, transcript: Transcript) -> GenAISpan:
     """Reads a step of an agent, of which each call is an event."""
     genai_span = model_span_of(span, NAME, None, next(iter(values.get("input", ())), None))
-    genai_span.history, genai_span.tracing = transcript, "memory"
+    genai_span.history, genai_span.tracing = transcript.messages, "memory"
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
     return genai_span
 
 
-def _read_agent(span: Span, values: Values, transcript: list[dict[str, Any]]) -> GenAISpan:
+def _read_agent(span: Span, values: Values, transcript: Transcript | None, named: str | None = None) -> GenAISpan:
     user_input = next(iter(values.get("user_input", values.get("input", ()))), None)
     genai_span = context_span_of(span, Role.AGENT, NAME, user_input, first_line(values.get("conversation", ())))
-    genai_span.name = first_line(values.get("agent", ())) or first_line(values.get("name", ())) or name_of(span.name)
-    genai_span.history = transcript or None
+    genai_span.name = (
+        first_line(values.get("agent", ()))
+        or name_of(named)
+        or first_line(values.get("name", ()))
+        or name_of(span.name)
+    )
+    genai_span.history = None if transcript is None else transcript.messages
     return genai_span
 
 
-def _read_model(span: Span, values: Values) -> GenAISpan:
+def _read_model(span: Span, values: Values, transcript: Transcript | None = None) -> GenAISpan:
     output = next((value for value in values.get("output", ()) if not isinstance(value, (bool, int, float))), None)
+    if transcript is not None:
+        output = transcript.requests
     genai_span = model_span_of(span, NAME, output, next(iter(values.get("input", ())), None))
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
@@ -214,6 +241,7 @@ def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -
 
 MARKERS: Final = (
     b"tool", b"Tool", b"TOOL", b"function_call", b"llm", b"LLM", b"span.type", b"span_type", b"agent.name", b"agent_name",
+    b"invoke_agent", b"run_agent", b"agent_run", b"agent.run", b"ubagent",
     b"\n\x05agent", b"\n\x05AGENT",  # a kind: a whole value, with its length
 )  # fmt: skip
 """Every span that this dialect reads contains one of these, unless it contains a marker of another."""

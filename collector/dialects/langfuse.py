@@ -9,7 +9,9 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.values import first_name, name_of, parse_any
+from collector.payloads.attribute_shapes import is_named_after, tool_in_span_name
+from collector.payloads.tool_arguments import is_summary
+from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
 
 NAME: Final = "langfuse"
 
@@ -18,6 +20,8 @@ _INPUT: Final = "langfuse.observation.input"
 _OUTPUT: Final = "langfuse.observation.output"
 _LEVEL: Final = "langfuse.observation.level"
 _CALL_ID: Final = "langfuse.observation.metadata.tool_call_id"
+_TOOL_NAME: Final = "langfuse.observation.metadata.tool_name"
+_UNTYPED: Final = ("span", None)  # Langfuse's own default
 _LANGCHAIN_AGENT: Final = "langfuse.observation.metadata.lc_agent_name"
 _CONVERSATION_IDS: Final = (
     semconv.SESSION_ID, "langfuse.session.id", "langfuse.trace.metadata.thread_id", "langfuse.trace.metadata.session_id",
@@ -27,7 +31,7 @@ _CONVERSATION_IDS: Final = (
 def read_span(span: Span) -> GenAISpan | None:
     """Classifies the observation by its type; a chain with the name of LangChain's agent is that agent's run."""
     kind = span.attributes.get(_TYPE)
-    if kind == "tool":
+    if kind == "tool" or (kind in _UNTYPED and _is_tool(span)):
         return _read_tool(span)
     if kind == "generation":
         return _read_model(span)
@@ -37,6 +41,12 @@ def read_span(span: Span) -> GenAISpan | None:
     return IGNORED
 
 
+def _is_tool(span: Span) -> bool:
+    """Whether an observation without a type is a tool's by its name."""
+    tool = _text(span, _TOOL_NAME)
+    return tool_in_span_name(span.name)[0] if tool is None else is_named_after(span.name, tool)
+
+
 def _text(span: Span, key: str) -> str | None:
     return name_of(parse_any(span.attributes.get(key)))  # metadata is JSON, plain strings too
 
@@ -44,12 +54,19 @@ def _text(span: Span, key: str) -> str | None:
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = genai_span_of(span, Role.TOOL, NAME)
-    genai_span.name = first_name(span.attributes, semconv.TOOL_NAMES) or name_of(span.name)
+    genai_span.name = (
+        first_name(span.attributes, semconv.TOOL_NAMES)
+        or _text(span, _TOOL_NAME)
+        or name_of(tool_in_span_name(span.name)[1])
+        or name_of(span.name)
+    )
     genai_span.call_id = _text(span, _CALL_ID)
     genai_span.arguments = get(_INPUT)
     record = parse_any(get(_INPUT))
     if isinstance(record, Mapping) and record.keys() == {"args", "kwargs"}:  # a decorated function
         genai_span.arguments = record["kwargs"] if not record["args"] else record
+    elif is_summary(record):
+        genai_span.arguments = UNREADABLE
     if get(_LEVEL) == "ERROR":
         genai_span.status = "error"
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)
@@ -75,7 +92,8 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"langfuse.observation.type",),
     attributes=frozenset({
-        _INPUT, _OUTPUT, _LEVEL, _CALL_ID, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
+        _INPUT, _OUTPUT, _LEVEL, _CALL_ID, _TOOL_NAME, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, *semconv.TOOL_NAMES,
+        semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),
 )  # fmt: skip

@@ -52,15 +52,28 @@ _ROLE_OF_EVENT: Final = {
 }
 
 
+_OF_CHOICE: Final = (semconv.EVENT_MESSAGE, semconv.EVENT_CONTENT, semconv.EVENT_TOOL_CALLS)
+_OF_MESSAGE: Final = (semconv.EVENT_CONTENT, semconv.EVENT_TOOL_CALLS, semconv.EVENT_ID)
+
+
 def read_span(span: Span) -> GenAISpan | None:
-    """Classifies the span by its ``gen_ai.operation.name``; None without one that the conventions know."""
+    """Classifies the span by its ``gen_ai.operation.name``, else by its name; None if the conventions know neither."""
     operation = span.attributes.get(semconv.OPERATION_NAME)
     if type(operation) is not str:
-        return None
+        operation = _operation_in_name(span)
+        if operation is None:
+            return None
     reader = _READERS.get(operation)
     if reader is None:
         return IGNORED if operation in _STEPS else None
     return reader(span)
+
+
+def _operation_in_name(span: Span) -> str | None:
+    """Returns the operation that begins the span's name, as the conventions have it, if an attribute is of that operation."""
+    operation = span.name.partition(" ")[0]
+    telling = _TELLING.get(operation, ())
+    return operation if any(key in span.attributes for key in telling) else None
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -147,15 +160,22 @@ def _messages_in_events(events: Sequence[SpanEvent], output: Any, messages: Any)
             output = output or event.attributes.get(semconv.OUTPUT_MESSAGES)
             messages = messages or event.attributes.get(semconv.INPUT_MESSAGES)
     if output is None:
-        choices = [event.attributes.get("message") for event in events if event.name == semconv.EVENT_CHOICE]
+        choices = [_body(event, _OF_CHOICE) for event in events if event.name == semconv.EVENT_CHOICE]
         output = choices or None
     if messages is None:
         messages = [
-            {"role": _ROLE_OF_EVENT[event.name], "content": event.attributes.get("content")}
+            {"role": _ROLE_OF_EVENT[event.name], **_body(event, _OF_MESSAGE)}
             for event in events
             if event.name in _ROLE_OF_EVENT
         ]
     return output, messages
+
+
+def _body(event: SpanEvent, keys: Sequence[str]) -> dict[str, Any]:
+    """Returns what an event holds under ``keys``, in attributes or, as JSON, in one."""
+    body = parse_any(event.attributes.get(semconv.EVENT_BODY))
+    fields = body if isinstance(body, Mapping) else event.attributes
+    return {key: fields[key] for key in keys if key in fields}
 
 
 def _event_value(span: Span, event_name: str, key: str) -> object:
@@ -173,6 +193,16 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "generate_content": _read_model,
     "text_completion": _read_model,
 }
+_OF_MODEL: Final = (semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, *semconv.FINISH_REASONS)
+_TELLING: Final[Mapping[str, tuple[str, ...]]] = {
+    "execute_tool": (semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS),
+    "invoke_agent": (semconv.AGENT_NAME, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES),
+    "invoke_workflow": (semconv.WORKFLOW_NAME,),
+    "chat": _OF_MODEL,
+    "generate_content": _OF_MODEL,
+    "text_completion": _OF_MODEL,
+}
+"""The attributes of each operation that tell it from another of that name."""
 
 
 # --- log events ------------------------------------------------------------------------------------------------------

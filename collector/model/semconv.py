@@ -36,7 +36,12 @@ EVENT_MESSAGE: Final = "message"
 EVENT_NAME: Final = "event.name"
 """Log attribute that names an event, for senders that do not set ``LogRecord.event_name`` (OTLP 1.5)."""
 
-EVENT_ATTRIBUTES: Final = (EVENT_NAME, EVENT_CONTENT, EVENT_MESSAGE, "exception.type", "exception.message")
+EVENT_BODY: Final = "gen_ai.event.content"  # Azure's SDKs and Semantic Kernel: the event's whole body as JSON
+EVENT_TOOL_CALLS: Final = "tool_calls"
+EVENT_ID: Final = "id"
+EVENT_ATTRIBUTES: Final = (
+    EVENT_NAME, EVENT_CONTENT, EVENT_MESSAGE, EVENT_BODY, EVENT_TOOL_CALLS, EVENT_ID, "exception.type", "exception.message",
+)  # fmt: skip
 """Attributes of events and log records that are decoded, beyond those of spans."""
 
 # --- mcp

@@ -21,7 +21,7 @@ MAX_LOOKED_AT: Final = 500
 
 Meaning = Literal[
     "kind", "tool_name", "name", "call_id", "input", "output", "success", "failure", "status", "agent", "user_input",
-    "conversation",
+    "conversation", "returned", "model",
 ]  # fmt: skip
 Role = Literal["tool", "agent", "model"]
 Tells = Literal["never", "object", "always"]
@@ -40,7 +40,7 @@ _CALL: Final = r"(?:tool|function|tool_call|function_call|tool_use|mcp_tool)"
 # The first pattern that matches decides, so the more specific ones come first.
 _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (r"span_kind|span_type|span_attributes|observation_type|run_type|step_type|node_type|opik_type", "kind", 0),
-    (r"operation_name|operation|(?<!mime_)(?<!entity_)kind|event_type|log_type", "kind", 1),
+    (r"operation_name|operation|(?<!mime_)(?<!entity_)kind|event_type|log_type|mcp_method", "kind", 1),
     # The convention `code.function.name` is a place in the source code, and no tool.
     (rf"(?<!code_){_CALL}_(?:call_|definition_|function_|call_function_)?name", "tool_name", 0),
     # Keys such as `use_tool` and `is_tool` hold no name.
@@ -57,6 +57,13 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (r"results?|outputs?|output_value|return|return_value", "output", 1),
     (r"output_messages|completions?|response|response_(?:body|text|message)|output_text|choices", "output", 2),
     (r"success|succeeded|is_success|(?:tool|call|result)_ok", "success", 0),
+    # What is measured of a call when it has returned, and of a request to a model.
+    (
+        r"(?:tool|results?|outputs?)_(?:duration|latency|elapsed|bytes|size|length|chars|exit_code)(?:_(?:ms|s|bytes|chars))?",
+        "returned",
+        0,
+    ),
+    (r"(?:prompt|completion|input|output)_tokens|finish_reasons?|stop_reason|request_model|response_model", "model", 0),
     (r"is_error|has_error|failed|tool_error|error|error_message|tool_error_type", "failure", 0),
     (r"tool_status|call_status|result_status|execution_status", "status", 0),
     (r"agent_name", "agent", 0),
@@ -164,6 +171,11 @@ def _part_of(key: str) -> _Part:
     return _Part(None if each is None else each[1], _ONE_OF_THEM.search(words) is not None, is_about)
 
 
+def is_plain(key: str) -> bool:
+    """Whether a key is no more than a word that says nothing, as a parameter's name may be: ``city``, and not ``geo.city``."""
+    return "." not in key and shape_of(key) is None and not _part_of(key).is_about
+
+
 def arguments_one_by_one(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the arguments that have an attribute each; None if there are none, or nothing tells text from numbers."""
     looked_at = islice(attributes.items(), MAX_LOOKED_AT)
@@ -259,6 +271,28 @@ def role_of_kind(kind: object) -> Role | None:
     return "model" if words in _MODEL_KINDS else None
 
 
+_CHECK: Final = re.compile(
+    r"(?:^|_)(?:validat|verif|check|approv|permission|authoriz|polic|guard|select|rout|plan|resolv|discover|pars|prepar|decid"
+    r"|decision|confirm|review|queue|schedul|regist|lookup)"
+)
+_TOOL_WORD: Final = re.compile(r"(?:^|_)(?:tools?|function|mcp)(?:_|$)")
+
+
+def is_step_before(span_name: str, tool: str = "") -> bool:
+    """Whether a span of this name is a step on the way to a call of ``tool``: a validation, an approval, a choice."""
+    return _CHECK.search(words_of(span_name.replace(tool, "") if tool else span_name)) is not None
+
+
+def is_named_after(span_name: str, tool: str) -> bool:
+    """Whether a span has the name of its tool: alone, or behind words of which one is `tool`, as in ``tool-search``."""
+    if words_of(span_name) == words_of(tool):
+        return True
+    before = span_name[: -len(tool)]
+    # The name is a word of its own, and no end of a longer one.
+    is_last = span_name.endswith(tool) and _SEPARATORS.search(before[-1:]) is not None
+    return is_last and _TOOL_WORD.search(words_of(before)) is not None and not is_step_before(before)
+
+
 _NAME: Final = r"[`'\"]?([^\s`'\"()\[\]]{1,256})[`'\"]?"
 _PATH: Final = r"(?:[\w-]{1,64}[./]){0,8}"
 _TOOL_SPANS: Final = tuple(
@@ -278,13 +312,40 @@ _TOOL_SPANS: Final = tuple(
 _NOT_NAMES: Final = frozenset({
     "call", "calls", "list", "execution", "execute", "use", "run", "invoke", "invocation", "result", "results", "error",
     "request", "response", "loop", "router", "dispatch", "dispatcher", "selection", "registry", "start", "end",
-    "execution_loop",
+    "execution_loop", "agent", "agents", "mcp", "llm",
 })  # fmt: skip
 _NAMELESS: Final = re.compile(
     rf"^{_PATH}(?:tools/call|(?:execute|call|run|invoke)[ _.-]?tool"
     r"|tool[ _.-]?(?:call|execution|invocation|invoke|execute|use)|tool)$",
     re.IGNORECASE,
 )
+
+
+_AGENT: Final = r"(?:sub[ _-]?)?agent"
+_AGENT_NAME: Final = r"(\S.{0,255}?)\s*"
+_AGENT_SPANS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        # `invoke_agent x`, `Running agent: x`, `agent.run`, `Agent Run: x`
+        rf"^{_PATH}(?:invoke|invoking|run|running|call|calling|execute|executing)[ _.-]?{_AGENT}(?:\s*[:/ ]\s*{_AGENT_NAME})?$",
+        rf"^{_PATH}{_AGENT}[ _.-](?:run|invoke|invocation|execution|execute)(?:\s*[:/ ]\s*{_AGENT_NAME})?$",
+        # `agent:x`, `Subagent: x`
+        rf"^{_PATH}{_AGENT}\s*:\s*{_AGENT_NAME}$",
+    )
+)
+_NOT_AGENTS: Final = re.compile(
+    r"(?:^|_)(?:steps?|turns?|loop|iteration|tools?|llm|model|call|chat|init|start|end|stop|create|setup|load|plan|memory|think"
+    r"|request|response|message|output|input|result|error|node|config|list)(?:_|$)"
+)
+
+
+def agent_in_span_name(name: str) -> tuple[bool, str | None]:
+    """Returns whether a span of this name records the run of an agent, and the agent that it names, if it does."""
+    for pattern in _AGENT_SPANS if len(name) <= 2 * MAX_KEY else ():
+        match = pattern.match(name)
+        if match is not None and (match[1] is None or _NOT_AGENTS.search(words_of(match[1])) is None):
+            return True, match[1]
+    return False, None
 
 
 def tool_in_span_name(name: str) -> tuple[bool, str | None]:

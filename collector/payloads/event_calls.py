@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from collector.payloads.attribute_shapes import Values, first_line, says_failure, values_by_meaning, words_of
 from collector.payloads.tool_arguments import arguments_among
@@ -22,37 +22,71 @@ _CALL: Final = re.compile(
 _RESULT: Final = re.compile(
     rf"(?:^|_)(?:tool|function)_(?:{_NOUN}_)?(?:results?|outputs?|response|end|ended|completed?|finish|finished|error|failed)$"
 )
+_STARTED: Final = re.compile(r"_(?:start|started|begin)$")
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
 
 
-def transcript_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Returns the calls and their results as messages of a conversation; empty if no event records a call of a named tool.
+class Transcript(NamedTuple):
+    """What the events of a span tell of calls."""
 
-    An event of a call is taken for its execution: where no event tells its result, it is one without content.
+    messages: list[dict[str, Any]]
+    """The calls and their results as messages of a conversation; empty if no event records a call of a named tool."""
+    requests: list[dict[str, Any]]
+    """Those of them that hold calls."""
+    has_results: bool
+    """Whether an event tells what became of a call, or that it started; else each only names a call."""
+
+
+class _OpenCall(NamedTuple):
+    tool: str
+    call_id: str | None
+    result: dict[str, Any]
+    at: int
+    """Where its result is among the messages, until an event tells of it."""
+    has_started: bool
+
+
+def transcript_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> Transcript:
+    """Returns what the events tell of calls.
+
+    An event of a call is taken for its execution: where no event tells its result, it is one without content. A call that
+    has started lasts until an event tells its result, so that calls started meanwhile are of the same turn.
     """
-    messages: list[dict[str, Any]] = []
-    left = MAX_ATTRIBUTES
-    open_calls: list[tuple[str, str | None, dict[str, Any]]] = []  # tool, id, and the message with its result
+    messages: list[dict[str, Any] | None] = []
+    requests: list[dict[str, Any]] = []
+    has_results, left = False, MAX_ATTRIBUTES
+    open_calls: list[_OpenCall] = []
     for name, attributes in events:
         words = words_of(name)
-        is_call = _CALL.search(words) is not None
-        if not is_call and _RESULT.search(words) is None:
+        call = _CALL.search(words)
+        if call is None and _RESULT.search(words) is None:
             continue
         left -= len(attributes)
         if left < 0:
             break
         values = values_by_meaning(attributes)
         tool, call_id = first_line(values.get("tool_name", ())), first_line(values.get("call_id", ()))
-        if not is_call:
-            same = (call for call in open_calls if tool in (None, call[0]) and call_id in (None, call[1]))
+        if call is None:
+            same = (one for one in open_calls if tool in (None, one.tool) and call_id in (None, one.call_id))
             found = next(same, None)
             if found is not None:
                 open_calls.remove(found)
-                found[2].update(_result(found[1], values))
+                found.result.update(_result(found.call_id, values))
+                messages[found.at] = None
+                messages.append(found.result)
+                has_results = True
         elif tool is not None and _ONE_NAME.fullmatch(tool):
-            open_calls.append((tool, call_id, _result(call_id, values)))
-            messages += [_request(call_id, tool, values), open_calls[-1][2]]
-    return messages
+            result = _result(call_id, values)
+            requests.append(_request(call_id, tool, values))
+            messages += [requests[-1], result]
+            has_started = _STARTED.search(words) is not None
+            open_calls.append(_OpenCall(tool, call_id, result, len(messages) - 1, has_started))
+            has_results |= has_started or bool(result["content"]) or "success" in values or "returned" in values
+    for one in open_calls:
+        if one.has_started:
+            messages[one.at] = None
+            messages.append(one.result)
+    return Transcript([message for message in messages if message is not None], requests, has_results)
 
 
 def _request(call_id: str | None, tool: str, values: Values) -> dict[str, Any]:

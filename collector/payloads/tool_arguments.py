@@ -20,6 +20,10 @@ _WRAPPERS: Final = (
 )  # fmt: skip
 _ENVELOPE: Final = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 """Keys of a recorded Python call."""
+_NAMES_OF_ARGUMENTS: Final = (
+    "argument_keys", "argument_names", "arg_keys", "arg_names", "args_keys", "arguments_keys", "input_keys", "param_names",
+    "argumentKeys", "argumentNames", "argKeys", "argNames", "inputKeys",
+)  # fmt: skip
 _CALL_KEYS: Final = ("arguments", "args", "input", "params", "parameters")
 _WHOLE_CALLS: Final = ({"name", "arguments"}, {"name", "description", "parameters"})  # MCP; VeADK
 _CALL_NAMES: Final = ("name", "toolName", "tool_name", "tool")
@@ -50,7 +54,9 @@ def tool_arguments(value: object, schema: object = None) -> object:
             break
         found = inner
     if isinstance(found, Mapping):
-        return None if _is_whole_schema(found) or _is_conversation(found) else _without_objects(found)
+        return (
+            None if _is_whole_schema(found) or _is_conversation(found) or is_summary(found) else _without_objects(found)
+        )
     return value if isinstance(found, str) else found
 
 
@@ -89,6 +95,11 @@ def is_schema(value: object) -> bool:
     return _is_whole_schema(parsed) or all(
         isinstance(item, Mapping) and isinstance(item.get("type"), (str, list)) for item in parsed.values()
     )
+
+
+def is_summary(value: object) -> bool:
+    """Whether an object tells of arguments instead of holding them: only their names, in a list."""
+    return isinstance(value, Mapping) and any(isinstance(value.get(key), (list, tuple)) for key in _NAMES_OF_ARGUMENTS)
 
 
 def _is_whole_schema(value: Mapping[Any, Any]) -> bool:

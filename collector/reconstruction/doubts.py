@@ -36,7 +36,7 @@ def run_doubts(run: RunSpans, calls: Sequence[DraftCall], context: RunContext, l
             found.append(Doubt("missing_span", sentence=sentence))
     if run.has_unrecorded_calls:
         found.append(Doubt("unrecorded_calls", sentence="tools were called, and neither messages nor spans say which"))
-    if run.anchor is not None and run.anchor.tracing == "apart":
+    if run.is_continued or (run.anchor is not None and run.anchor.tracing == "apart"):
         found.append(Doubt("other_traces", sentence="the agent goes on in other traces: score the conversation"))
     elif not calls and _is_silent(run):
         found.append(Doubt("nothing_recorded", sentence="neither tool spans nor the output of a model were recorded"))

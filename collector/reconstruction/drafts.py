@@ -50,13 +50,15 @@ class RunSpans:
     """Span ids of executions that may be other executions of the run, recorded by a second instrumentation."""
     has_unrecorded_calls: bool
     """A model requested tools, or one ran, and nothing records which."""
+    is_continued: bool
+    """Its only span is a request whose input tells of calls since the user's message: they may be in other traces."""
 
     def __init__(self, anchor: GenAISpan | None, anchor_id: bytes, parent: RunSpans | None = None) -> None:
         self.anchor, self.anchor_id, self.parent, self.started_by = anchor, anchor_id, parent, None
         self.wrappers, self.executions, self.models, self.children = [], [], [], []
         self.enclosing, self.incomplete, self.missing_ancestor, self.has_unseen_caller = {}, (), b"", False
         self.adopted, self.disputed, self.turns_are_ordered, self.repeated = set(), [], True, ()
-        self.has_unrecorded_calls = False
+        self.has_unrecorded_calls = self.is_continued = False
 
     @property
     def is_idle(self) -> bool:

@@ -193,6 +193,8 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
             return found  # the run began with the user's message
     elif first.parent_span_id or len(known.runs) > 1 or _covers_requests(first, run.models):
         known.lacking.add(id(run.parent))  # after a handoff both agents are told the same
+    elif not first.parent_span_id:
+        run.is_continued = True  # each request is a trace of its own, unless the rest of this one was not recorded
     return [one for one in found if one not in earlier]
 
 

@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, read_tool, run_of, span
+from tests.builders import called, read_tool, run_of, runs_of, span
 
 CALLS = json.dumps(
     [
@@ -83,3 +83,20 @@ def test_a_run(kind: str) -> None:
 @pytest.mark.parametrize("operation", ["ai.embed", "ai.generateObject", "ai.embedMany.doEmbed"])
 def test_other_operations_are_ignored(operation: str) -> None:
     assert dialects.read_span(ai(operation, 2, 1)) is IGNORED
+
+
+def test_runs_of_releases_that_name_the_operation_otherwise() -> None:
+    """Two in one request would else be one run."""
+
+    def old(operation: str, number: int, parent: int, at: float, lasting: float = 40, **attributes: Any) -> Span:
+        attributes = {"operation.name": f"{operation} travel", "ai.result.text": "", **attributes}
+        return span(operation, number, parent, at, lasting, attributes=attributes, scope="ai")
+
+    runs = runs_of(
+        span("POST /chat", 1, kind=2, lasting=200),
+        old("ai.streamText", 2, 1, 0),
+        old("ai.toolCall", 3, 2, 10, 5, **TOOL),
+        old("ai.generateText", 4, 1, 100),
+        old("ai.toolCall", 5, 4, 110, 5, **TOOL),
+    )
+    assert [(called(run), run.dialect) for run in runs] == [(["get"], "ai_sdk")] * 2

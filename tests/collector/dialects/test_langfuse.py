@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, read_tool, run_of, runs_of, span
+from tests.builders import called, doubts, read_tool, run_of, runs_of, span
 
 INPUT = "langfuse.observation.input"
 
@@ -94,3 +94,15 @@ def test_other_observations_are_ignored(kind: str) -> None:
 def test_an_attribute_names_the_tool_before_the_span_does(key: str) -> None:
     attributes = {"langfuse.observation.type": "tool", key: "pay", "langfuse.observation.input": '{"n": 1}'}
     assert read_tool(span("pay tool", 2, 1, attributes=attributes))[:3] == ("pay", None, {"n": 1})
+
+
+@pytest.mark.parametrize("metadata", [{}, {"langfuse.observation.metadata.tool_name": "pay"}])
+def test_a_tool_may_be_an_observation_without_a_type(metadata: dict[str, Any]) -> None:
+    name = "tool-pay" if metadata else "tool:pay"
+    assert read_tool(lf("span", name, 2, 1, attributes={INPUT: '{"n": 1}', **metadata}))[:3] == ("pay", None, {"n": 1})
+    assert dialects.read_span(lf("span", "iteration-1", 2, 1, attributes=metadata)) is IGNORED
+
+
+def test_the_names_of_arguments_are_not_the_arguments() -> None:
+    run = run_of(lf("agent", "travel", 1), lf("tool", "pay", 2, 1, 1, attributes={INPUT: '{"argument_keys": ["n"]}'}))
+    assert (called(run), doubts(run)) == (["pay"], ["unreadable_arguments"])

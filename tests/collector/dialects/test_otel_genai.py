@@ -9,7 +9,19 @@ import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED, Role
-from tests.builders import agent_span, called, log, model_span, read_tool, run_of, span, tool_span, user
+from tests.builders import (
+    agent_span,
+    called,
+    doubts,
+    log,
+    model_span,
+    read_tool,
+    run_of,
+    runs_of,
+    span,
+    tool_span,
+    user,
+)
 
 CALL = {"type": "tool_call", "id": "c1", "name": "pay", "arguments": {"order": 7}}
 OUTPUT = [{"role": "assistant", "parts": [CALL]}]
@@ -206,3 +218,51 @@ def test_arguments_under_a_name_that_is_nearly_the_conventions(key: str, value: 
     assert read_tool(tool_span("pay", attributes={key: value}))[2] == arguments
     both = {key: value, "gen_ai.tool.call.arguments": '{"order": 8}'}
     assert read_tool(tool_span("pay", attributes=both))[2] == {"order": 8}
+
+
+def test_a_span_without_an_operation_is_what_its_name_begins_with() -> None:
+    """The calls of an agent inside another would else be the other's."""
+    runs = runs_of(
+        span("invoke_agent", 1, lasting=100, attributes={"gen_ai.conversation.id": "c"}),
+        span("execute_tool ask", 2, 1, 10, 60, attributes={"gen_ai.tool.name": "ask"}),
+        span("invoke_agent clerk", 3, 2, 20, 40, attributes={"gen_ai.agent.name": "clerk"}),
+        span("execute_tool pay", 4, 3, 30, attributes={"gen_ai.tool.name": "pay"}),
+    )
+    assert [(run.agent, run.dialect, called(run)) for run in runs] == [
+        (None, "otel_genai", ["ask"]),
+        ("clerk", "otel_genai", ["pay"]),
+    ]
+
+
+def test_such_a_name_alone_tells_nothing_of_a_request() -> None:
+    assert dialects.read_span(span("chat", 2, 1, attributes={"gen_ai.system": "openai"})) is None
+
+
+EXCHANGE: list[tuple[str, dict[str, Any]]] = [
+    ("gen_ai.user.message", {"content": "hi"}),
+    ("gen_ai.assistant.message", {"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "pay"}}]}),
+    ("gen_ai.tool.message", {"content": "Error: no funds", "id": "c1"}),
+    ("gen_ai.choice", {"message": {"tool_calls": [{"id": "c2", "type": "function", "function": {"name": "beg"}}]}}),
+]
+
+
+@pytest.mark.parametrize("encode", [
+    lambda body: {key: value if type(value) is str else json.dumps(value) for key, value in body.items()},
+    lambda body: {"gen_ai.event.content": json.dumps(body)},
+])  # fmt: skip
+def test_events_of_a_request_tell_of_the_calls_before_it(encode: Any) -> None:
+    first = span("chat", 2, 1, 1, attributes={"gen_ai.operation.name": "chat"})
+    events = [(name, encode(body)) for name, body in EXCHANGE]
+    chat = span("chat", 3, 1, 20, attributes={"gen_ai.operation.name": "chat"}, events=events)
+    run = run_of(agent_span(), first, chat)
+    assert [(call.name, call.id, call.status) for call in run.trajectory.calls] == [
+        ("pay", "c1", "error"),
+        ("beg", "c2", "unset"),
+    ]
+
+
+def test_a_request_alone_that_tells_of_calls_is_in_doubt() -> None:
+    """Each request may be a trace of its own; if not, a rule that forbids one of the calls must not pass."""
+    events = [*EXCHANGE[:3], ("gen_ai.choice", {"message": '{"content": "done"}'})]
+    run = run_of(span("chat", 1, attributes={"gen_ai.operation.name": "chat"}, events=events))
+    assert (called(run), doubts(run)) == ([], ["other_traces"])

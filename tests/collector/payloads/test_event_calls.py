@@ -10,5 +10,5 @@ from collector.payloads.event_calls import MAX_ATTRIBUTES, transcript_of_events
 def test_only_so_many_attributes_of_events_are_looked_at() -> None:
     notes: dict[str, Any] = {f"note_{number}": "x" for number in range(99)}
     events = [("tool.call", {"tool_name": f"t{number}", **notes}) for number in range(MAX_ATTRIBUTES // 100 + 9)]
-    calls = [message for message in transcript_of_events(events) if message["role"] == "assistant"]
+    calls = transcript_of_events(events).requests
     assert len(calls) == MAX_ATTRIBUTES // 100

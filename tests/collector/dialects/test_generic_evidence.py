@@ -1,0 +1,115 @@
+"""The fallback: what tells a call from a step on the way to it, a request from a call, and an agent inside another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import called, doubts, read_tool, run_of, runs_of, span
+
+ROOT = span("travel", 1, attributes={"span_type": "agent"}, lasting=100)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("book", {"acme.tool.name": "book"}),
+        ("tool-book", {"acme.tool.name": "book"}),
+        ("gateway.tool_call.book", {"acme.tool.name": "book"}),
+        ("mcp.book", {"acme.tool.name": "book"}),
+        ("function_step", {"acme.tool.name": "book", "acme.tool.output": "done"}),
+        ("Booked a room", {"acme.tool.name": "book", "acme.result.bytes": 12}),
+        ("step", {"acme.tool.name": "book", "acme.tool.success": True}),
+        ("step", {"mcp.tool.name": "book", "mcp.method": "tools/call"}),
+    ],
+)
+def test_a_span_that_is_named_after_its_tool_or_has_returned_is_a_call(name: str, attributes: dict[str, Any]) -> None:
+    run = run_of(ROOT, span(name, 2, 1, 5, attributes=attributes))
+    assert (called(run), doubts(run)) == (["book"], [])
+
+
+@pytest.mark.parametrize("name", ["step", "rebook", "agent.book", "policy.tool.check book"])
+def test_nothing_else_tells_that_the_tool_ran(name: str) -> None:
+    run = run_of(ROOT, span(name, 2, 1, 5, attributes={"acme.tool.name": "book"}))
+    assert (called(run), doubts(run)) == (["book"], ["uncertain_execution"])
+
+
+def test_a_check_before_a_call_is_no_call() -> None:
+    """Counted, it would be a second booking."""
+    attributes = {"tool.name": "book", "tool.arguments": '{"room": 1}', "success": True}
+    check = span("acme.call_validation", 2, 1, 5, attributes=attributes)
+    run = run_of(ROOT, check, span("acme.call_tool", 3, 1, 20, attributes=attributes))
+    assert (called(run), doubts(run)) == (["book"], [])
+
+
+def test_a_tool_may_be_called_like_a_check() -> None:
+    run = run_of(ROOT, span("tool_call.check_room", 2, 1, 5, attributes={"acme.tool.name": "check_room"}))
+    assert (called(run), doubts(run)) == (["check_room"], [])
+
+
+def test_plain_attributes_beside_a_tool_may_be_its_arguments() -> None:
+    run = run_of(ROOT, span("book", 2, 1, 5, attributes={"tool.name": "book", "room": "12", "floor_no": "3"}))
+    assert (called(run), doubts(run)) == (["book"], ["unreadable_arguments"])
+    run = run_of(ROOT, span("book", 2, 1, 5, attributes={"tool.name": "book", "session.id": "s", "status": "done"}))
+    assert doubts(run) == []
+
+
+REQUESTS = [
+    ("gen_ai.tool.call", {"tool_call.id": "c1", "tool_call.name": "look_up", "tool_call.input": "{'n': 1}"}),
+    ("gen_ai.tool.call", {"tool_call.id": "c2", "tool_call.name": "book", "tool_call.input": "{}"}),
+]
+
+
+def test_events_of_a_model_are_requests_and_the_last_hides_none_before_it() -> None:
+    attributes = {"gen_ai.request.model": "m", "gen_ai.usage.output_tokens": 9, "gen_ai.tool.name": "look_up"}
+    run = run_of(ROOT, span("messages.create", 2, 1, 5, attributes=attributes, events=REQUESTS))
+    assert called(run) == ["look_up", "book"]
+    assert {call.known_by for call in run.trajectory.calls} == {"request"}
+
+
+def test_a_request_that_the_run_denied_did_not_run() -> None:
+    model = span("create", 2, 1, 5, attributes={"llm.output_tokens": 9}, events=REQUESTS)
+    done = span("tool:look_up", 3, 1, 20, attributes={"tool.input": '{"n": 1}'})
+    run = run_of(ROOT, model, done, span("create", 4, 1, 60, attributes={"llm.output_tokens": 9, "tool_count": 2}))
+    assert [call.name for call in run.trajectory.calls if call.executed] == ["look_up"]
+
+
+def test_calls_that_started_together_have_no_order() -> None:
+    events = [(f"tool.{what}", {"tool.name": name}) for what, name in
+              (("started", "look_up"), ("started", "book"), ("finished", "book"), ("started", "pay"))]  # fmt: skip
+    run = run_of(ROOT, span("tools", 2, 1, 5, events=events))
+    assert [(call.name, call.step) for call in run.trajectory.calls] == [("look_up", 0), ("book", 0), ("pay", 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "agent"),
+    [
+        ("invoke_agent clerk", "clerk"),
+        ("agent.run", "agent.run"),
+        ("Subagent: look around", "look around"),
+        ("agent:clerk", "clerk"),
+    ],
+)
+def test_the_calls_of_an_agent_inside_another_are_its_own(name: str, agent: str) -> None:
+    outer = span("tool:delegate", 2, 1, 5, 40, attributes={"tool.input": "{}"})
+    inner = span(name, 3, 2, 10, 20, attributes={"acme.span.type": "DEFAULT"})
+    runs = runs_of(ROOT, outer, inner, span("tool:book", 4, 3, 12))
+    assert [(run.agent, called(run)) for run in runs] == [("travel", ["delegate"]), (agent, ["book"])]
+
+
+@pytest.mark.parametrize("name", ["agent:step", "Agent/Run", "user agent", "agent: llm call", "agents.run"])
+def test_a_span_that_is_no_run_of_an_agent(name: str) -> None:
+    runs = runs_of(ROOT, span(name, 2, 1, 5, 40, attributes={"acme.span.type": "x"}), span("tool:book", 3, 2, 12))
+    assert [(run.agent, called(run)) for run in runs] == [("travel", ["book"])]
+
+
+@pytest.mark.parametrize("summary", [{"argument_keys": ["room"]}, {"input_keys": ["room"], "issues": 1}])
+def test_the_names_of_arguments_are_not_the_arguments(summary: dict[str, Any]) -> None:
+    assert read_tool(span("tool:book", 2, 1, attributes={"tool.input": summary}))[2] is None
+
+
+def test_the_tool_of_an_agent_is_not_called_agent() -> None:
+    run = run_of(ROOT, span("agent.tool", 2, 1, 5, attributes={"tool.input": "{}"}))
+    assert called(run) == []
+    assert "unrecorded_calls" in doubts(run)
