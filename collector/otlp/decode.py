@@ -27,6 +27,7 @@ from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Tells, may_tell_o
 _MAX_DEPTH: Final = 32  # levels of a value that are read: arguments nest a few; protobuf itself stops at 100
 _MAX_EVENTS: Final = 256  # events of a span that are read: the default limit of SDKs is 128 per span
 _MAX_EVENT_ATTRIBUTES: Final = 128  # attributes of an event that are read: the default limit of SDKs
+_MAX_OF_EVENTS: Final = 5_000  # attributes of all events of a span; with those of the span itself at most 10,000
 _MAX_ITEMS: Final = 10_000  # items that are read of an attribute that is a list or map, at all levels together
 _LARGE: Final = 2 * MAX_ATTRIBUTES  # bytes of a span; a smaller one cannot have more attributes
 _MAX_VALUES: Final = 64  # cached per key
@@ -206,7 +207,7 @@ class Decoder:
             message,
             bool(flags & _IS_REMOTE) if flags & _HAS_IS_REMOTE else None,
             _attributes(attributes, keys),
-            _events(events, keys) if events else (),
+            _events(events, keys, MAX_ATTRIBUTES - len(attributes)) if events else (),
             resource,
             scope,
             keys is self._all,
@@ -297,8 +298,9 @@ def _attributes(items: list[bytes], keys: _Keys) -> dict[str, Any]:
     return found
 
 
-def _events(raws: Iterable[bytes], keys: _Keys) -> list[SpanEvent]:
-    events, left = list[SpanEvent](), MAX_ATTRIBUTES  # as many as the span itself may have
+def _events(raws: Iterable[bytes], keys: _Keys, left: int) -> list[SpanEvent]:
+    """Returns the events with at most ``left`` attributes: a span is decoded at one go, with those of its events."""
+    events, left = list[SpanEvent](), min(left, _MAX_OF_EVENTS)
     for raw in islice(raws, _MAX_EVENTS):
         event = schema.Event.FromString(raw)
         read = event.attributes[: min(_MAX_EVENT_ATTRIBUTES, left)]

@@ -140,6 +140,8 @@ CONSTANTS = {
     "collector.otlp.decode._MAX_EVENTS": "collector/otlp/test_limits.py::test_only_the_first_events_of_a_span_are_read",
     "collector.otlp.decode._MAX_EVENT_ATTRIBUTES":
         "collector/otlp/test_trim.py::test_attributes_of_an_event_and_items_of_a_value_are_limited",
+    "collector.otlp.decode._MAX_OF_EVENTS":
+        "collector/otlp/test_limits.py::test_a_span_and_its_events_have_so_many_attributes_together",
     "collector.otlp.decode._MAX_ITEMS":
         "collector/otlp/test_trim.py::test_attributes_of_an_event_and_items_of_a_value_are_limited",
     "collector.otlp.exported_json.MAX_DOCUMENT":

@@ -125,14 +125,17 @@ def test_only_the_first_events_of_a_span_are_read() -> None:
     assert [event.name for event in decoded.events] == [f"event-{number}" for number in range(decode._MAX_EVENTS)]
 
 
-def test_all_events_of_a_span_have_as_many_attributes_as_the_span_may_have() -> None:
+@pytest.mark.parametrize(("own", "most"), [(10, decode._MAX_OF_EVENTS), (MAX_ATTRIBUTES - 1_000, 1_000)])
+def test_a_span_and_its_events_have_so_many_attributes_together(own: int, most: int) -> None:
     span, each = data.span(1), data.attributes({f"k{number}": 1 for number in range(100)})
-    for number in range(MAX_ATTRIBUTES // 100 + 10):
+    span.attributes.extend(data.attributes({f"k{number}": 1 for number in range(own)}))
+    for number in range(most // 100 + 10):
         span.events.add(name=f"event-{number}", attributes=each)
     (decoded,) = Decoder((), ("k",)).spans([span.SerializeToString()], NO_ENVELOPE)
     assert decoded is not None
     assert len(decoded.events) == len(span.events)
-    assert sum(len(event.attributes) for event in decoded.events) == MAX_ATTRIBUTES
+    assert len(decoded.attributes) == own
+    assert sum(len(event.attributes) for event in decoded.events) == most
 
 
 def test_the_caches_of_annotating_are_bounded() -> None:
