@@ -137,7 +137,7 @@ def _alternatives(
 
 
 def _opposite(call: ToolCall) -> ToolCall:
-    return call._replace(executed=not call.executed)
+    return replace(call, executed=not call.executed)
 
 
 def _arranged(trajectory: Trajectory, calls: Sequence[ToolCall | None], orders: Iterable[Order]) -> Trajectory:
@@ -149,5 +149,9 @@ def _arranged(trajectory: Trajectory, calls: Sequence[ToolCall | None], orders: 
     # A step that is split into ranks moves all later steps, so all are numbered anew.
     step_of = {place: step for step, place in enumerate(sorted(set(places)))}
     listed = sorted(range(len(places)), key=places.__getitem__)
-    kept = [call._replace(step=step_of[places[at]]) for at in listed if (call := calls[at]) is not None]
+    kept = [_at(step_of[places[at]], call) for at in listed if (call := calls[at]) is not None]
     return replace(trajectory, calls=kept, doubts=())
+
+
+def _at(step: int, call: ToolCall) -> ToolCall:
+    return call if call.step == step else replace(call, step=step)

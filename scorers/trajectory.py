@@ -15,29 +15,52 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 Status = Literal["ok", "error", "unset"]
 KnownBy = Literal["span", "result", "request"]
 
 
-class ToolCall(NamedTuple):  # four times as fast to create as a frozen dataclass
+# The classes below have an `__init__` of their own: that of a dataclass stays interpreted in the compiled build.
+
+
+@dataclass(slots=True, init=False)
+class ToolCall:
     """One execution attempt of one tool. Times are Unix nanoseconds, 0 where unknown; ``span_id`` is 16 hex digits."""
 
-    name: str
-    arguments: Mapping[str, Any] | None = None
-    id: str | None = None
-    status: Status = "unset"
-    error_type: str | None = None
-    start_ns: int = 0
-    end_ns: int = 0
-    span_id: str | None = None
-    executed: bool = True
-    step: int = 0
-    arguments_text: str | None = None
+    name: Final[str]
+    arguments: Final[Mapping[str, Any] | None]
+    id: Final[str | None]
+    status: Final[Status]
+    error_type: Final[str | None]
+    start_ns: Final[int]
+    end_ns: Final[int]
+    span_id: Final[str | None]
+    executed: Final[bool]
+    step: Final[int]
+    arguments_text: Final[str | None]
     """The arguments as received, if they could not be parsed as an object; ``arguments`` is then None."""
-    known_by: KnownBy = "span"
+    known_by: Final[KnownBy]
     """The evidence of the call: its execution span, its result as a model was told it, or only a model's request."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what is known of a call
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        id: str | None = None,  # noqa: A002 - the name of the field
+        status: Status = "unset",
+        error_type: str | None = None,
+        start_ns: int = 0,
+        end_ns: int = 0,
+        span_id: str | None = None,
+        executed: bool = True,
+        step: int = 0,
+        arguments_text: str | None = None,
+        known_by: KnownBy = "span",
+    ) -> None:
+        self.name, self.arguments, self.id, self.status = name, arguments, id, status
+        self.error_type, self.start_ns, self.end_ns, self.span_id = error_type, start_ns, end_ns, span_id
+        self.executed, self.step, self.arguments_text, self.known_by = executed, step, arguments_text, known_by
 
 
 DoubtName = Literal[
@@ -75,13 +98,22 @@ class Doubt(NamedTuple):
     """``uncertain_order``: every order that ``calls``, all of one step, may have had; empty if there are too many."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, init=False)
 class Trajectory:
     """The tool calls of one run in order, and what the evidence leaves open. ``calls[i].step`` never decreases."""
 
-    calls: Sequence[ToolCall] = ()
-    user_input: str | None = None
-    doubts: Sequence[Doubt] = ()
-    declared: Mapping[str, Mapping[str, Any] | None] | None = None
+    calls: Final[Sequence[ToolCall]]
+    user_input: Final[str | None]
+    doubts: Final[Sequence[Doubt]]
+    declared: Final[Mapping[str, Mapping[str, Any] | None] | None]
     """The JSON Schema of the arguments of each tool that was offered, None for a tool without one; None if it is not known
     which were."""
+
+    def __init__(
+        self,
+        calls: Sequence[ToolCall] = (),
+        user_input: str | None = None,
+        doubts: Sequence[Doubt] = (),
+        declared: Mapping[str, Mapping[str, Any] | None] | None = None,
+    ) -> None:
+        self.calls, self.user_input, self.doubts, self.declared = calls, user_input, doubts, declared

@@ -7,6 +7,7 @@ make matchers work.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
@@ -63,7 +64,7 @@ def _hostile_runs(rule: Rule) -> Iterator[Trajectory]:
     ]  # in no order that the rule expects
     # Concurrent calls take other ways through the alignment, and need the search more often.
     for width in (1, 4):
-        yield Trajectory([call._replace(step=at // width) for at, call in enumerate(calls)])
+        yield Trajectory([replace(call, step=at // width) for at, call in enumerate(calls)])
 
 
 def _call(tool: Tool, at: int) -> ToolCall:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, fields
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, cast
 
 from collector.assembly.seen_from import SeenFrom
 from collector.assembly.sizes import KNOWN_SPAN, TRACE, VERDICT
@@ -56,12 +56,16 @@ _CONVERSATIONS: Final = 8
 """How many conversations with the same beginning are told apart."""
 
 
-class Given(NamedTuple):
+@dataclass(slots=True, init=False)
+class Given:
     """A verdict that was given: its revision, a fingerprint of the calls that were scored, and its label."""
 
     revision: int
-    fingerprint: int = 0
-    label: str = ""
+    fingerprint: int
+    label: str
+
+    def __init__(self, revision: int, fingerprint: int = 0, label: str = "") -> None:
+        self.revision, self.fingerprint, self.label = revision, fingerprint, label
 
 
 @dataclass(slots=True, eq=False, init=False)
@@ -162,9 +166,10 @@ class Trace:
 
     def held_spans(self) -> Iterator[tuple[bytes, bytes, Envelope]]:
         """The held spans: id, raw span, envelope."""
-        if self.envelope is not None:
+        usual, others = self.envelope, self.other_envelopes
+        if usual is not None:
             for span_id, raw in self.held.items():
-                yield span_id, raw, self.other_envelopes.get(span_id, self.envelope)
+                yield span_id, raw, others.get(span_id, usual) if others else usual
 
     def keep_longest_history(self, model: GenAISpan) -> int:
         """Drop the input of every model request that a later one repeats: the longest has all that any has.

@@ -75,7 +75,7 @@ class JudgeRedaction:
         arguments = None if self._no_arguments or call.arguments is None else self._plain(call.arguments, 0)
         text = None if self._no_arguments else self._text(call.arguments_text)
         name, error_type = self._redaction.text(call.name), self._text(call.error_type)
-        return call._replace(name=name, arguments=arguments, arguments_text=text, error_type=error_type)
+        return replace(call, name=name, arguments=arguments, arguments_text=text, error_type=error_type)
 
     def _tools(self, tools: Iterable[ToolDefinition]) -> list[ToolDefinition]:
         text = self._redaction.text

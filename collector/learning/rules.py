@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from collector.learning.groups import ArgumentKey, Calls, Group, Key
@@ -120,7 +120,7 @@ def compile_rule(key: Key, expect: Mapping[str, Any]) -> CompiledRule:
 
 def _passes(rule: CompiledRule, calls: Calls, *, with_arguments: bool = False) -> bool:
     # Arguments that were not captured count as right.
-    seen = calls if with_arguments else [call._replace(arguments=None, arguments_text=None) for call in calls]
+    seen = calls if with_arguments else [replace(call, arguments=None, arguments_text=None) for call in calls]
     return rule.evaluate(Trajectory(list(seen)))[0].score.label == "pass"
 
 
@@ -164,7 +164,7 @@ def _only(tool: str, call: Any, arguments: Mapping[str, Mapping[str, Constraint]
     constrained = arguments.get(tool, {})
     given = call.arguments
     kept = None if given is None or not constrained else {name: given[name] for name in constrained if name in given}
-    return call._replace(arguments=kept, arguments_text=None)
+    return replace(call, arguments=kept, arguments_text=None)
 
 
 def _test_calls(calls: Calls) -> Iterator[Any]:

@@ -6,7 +6,6 @@ Every span is visited once, without recursion, so a trace of 100,000 spans in on
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from collector.model.genai_span import GenAISpan, Role
 
@@ -14,14 +13,14 @@ MAX_CONTEXT_STEPS = 256
 """How many ancestors of an anchor are searched for its context."""
 
 
-class Ancestors(NamedTuple):
+class Ancestors:
     """What encloses a span."""
 
-    agent: GenAISpan | None
-    tool: GenAISpan | None
-    """The nearest tool execution, or group of them, between the span and that agent."""
-    missing: bytes
-    """The ancestor that was not received and should be, since it ran in this process; b"" if there is none."""
+    def __init__(self, agent: GenAISpan | None, tool: GenAISpan | None, missing: bytes) -> None:
+        self.agent, self.tool = agent, tool
+        """The agent, and the nearest tool execution, or group of them, between the span and that agent."""
+        self.missing = missing
+        """The ancestor that was not received and should be, since it ran in this process; b"" if there is none."""
 
 
 _NONE = Ancestors(None, None, b"")
@@ -37,7 +36,7 @@ class Ancestry:
         # By parent, not by span: siblings have the same ancestors.
         self._of_children: dict[bytes, Ancestors] = {}
         # The parents that no span has: b"", which is that of roots, and spans that were not received.
-        self._unseen_parents = set(parents.values()).difference(parents)
+        self._unseen_parents = {parent for parent in parents.values() if parent not in parents}
 
     def ancestors_of(self, span_id: bytes) -> Ancestors:
         """Returns the ancestors of ``span_id``, cached for its siblings and for every span on the way to the root."""

@@ -53,7 +53,7 @@ def bounded(verdict: Verdict) -> tuple[Verdict, bool]:
     for at, call in enumerate(calls):
         # Once the room is used up no later call has any, so the arguments stored are those of the first calls.
         if not (room.has_for(call.arguments) and room.has_for(call.arguments_text)):
-            calls[at], cut = call._replace(arguments=None, arguments_text=None), True
+            calls[at], cut = replace(call, arguments=None, arguments_text=None), True
     user_input = run.user_input[:_MAX_INPUT] if run.user_input else None
     attributes = {
         str(key)[:_MAX_ATTRIBUTE]: value[:_MAX_ATTRIBUTE] if isinstance(value, str) else value

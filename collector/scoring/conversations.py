@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Final
 
 from collector.assembly.conversations import Conversation, ConversationKey, ConversationRun
@@ -27,6 +28,7 @@ _PLAIN: Final = (
     "agent", "conversation_id", "route", "intent", "user_input", "response_id", "service", "dialect", "attributes",
     "start_ns",
 )  # fmt: skip
+_OF_CALL: Final = tuple(field.name for field in fields(ToolCall))
 _DAMAGED = "a run of a conversation is damaged"
 
 
@@ -103,7 +105,7 @@ def _start(run: Run) -> tuple[int, bytes]:
 def write(key: ConversationKey, run: Run, resource: bytes, *, complete: bool) -> bytes:
     """Serialise a run of a conversation for ``read``; ``resource`` is that of its anchor, serialised."""
     found = run.found_intent
-    calls = [list(call) for call in run.trajectory.calls]
+    calls = [[getattr(call, name) for name in _OF_CALL] for call in run.trajectory.calls]
     written = {
         "key": key,
         "ids": [run.trace_id.hex(), run.span_id.hex(), _hex(run.parent_span_id), _hex(run.started_by)],
@@ -128,8 +130,7 @@ def _text(written: Mapping[str, Any], barest: Mapping[str, Any]) -> bytes:
 
 def _without_values(call: Sequence[Any]) -> list[Any]:
     return [
-        None if name in ("arguments", "arguments_text") else value
-        for name, value in zip(ToolCall._fields, call, strict=True)
+        None if name in ("arguments", "arguments_text") else value for name, value in zip(_OF_CALL, call, strict=True)
     ]
 
 

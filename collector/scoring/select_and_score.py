@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from collector.assembly.trace import Given, Trace
 from collector.checkpoints import checkpoint
@@ -25,11 +24,12 @@ _WHOLE_TRACE = b""  # in place of an anchor: the verdict on a whole trace
 _TORN = Doubt("torn_trace", sentence="it may have begun before this process could see it: other spans may be elsewhere")
 
 
-class Scored(NamedTuple):
+class Scored:
     """The verdicts of a trace, those of its runs first, and what to record of them once they are given."""
 
-    verdicts: list[Verdict]
-    given: dict[bytes, Given]
+    def __init__(self) -> None:
+        self.verdicts: list[Verdict] = []
+        self.given: dict[bytes, Given] = {}
 
     def may_change(self, rules: RuleSet) -> bool:
         """Whether a span still on its way could change a first verdict: any but a pass, or the rule that gave it."""
@@ -57,7 +57,7 @@ class Scoring:
 
     def verdicts_of(self, trace: Trace, runs: Sequence[Run], release: str) -> Scored:
         """Returns the verdicts on the runs of a trace that have none yet, or whose calls or rule have changed since."""
-        scored = Scored([], {})
+        scored = Scored()
         for run in runs:
             checkpoint()
             if trace.truncated:
@@ -77,7 +77,7 @@ class Scoring:
 
     def failed(self, trace: Trace, runs: Sequence[Run], release: str, error: Exception) -> Scored:
         """Returns an error evaluation for each run, for the whole trace if its runs are unknown."""
-        scored = Scored([], {})
+        scored = Scored()
         for anchor in [run.span_id for run in runs] or [anchor_of(trace)]:
             before = self._before(trace, anchor)
             revision = 0 if before is None else before.revision + 1
@@ -161,13 +161,17 @@ def context_of(run: Run) -> RuleContext:
     return RuleContext(run.route, run.intent, run.agent, run.service, tenant_of(run), run.attributes)
 
 
-class _Selected(NamedTuple):
+class _Selected:
     """The rules that score a run; none while a missing span may carry what selects them."""
 
-    active: CompiledRule | None = None
-    shadow: CompiledRule | None = None
-    is_unknown: bool = False
-    closest: tuple[CompiledRule, list[str]] | None = None
+    def __init__(
+        self,
+        active: CompiledRule | None = None,
+        shadow: CompiledRule | None = None,
+        is_unknown: bool = False,
+        closest: tuple[CompiledRule, list[str]] | None = None,
+    ) -> None:
+        self.active, self.shadow, self.is_unknown, self.closest = active, shadow, is_unknown, closest
 
 
 def _score(run: Run, selected: _Selected, scope: str, release: str, revision: int) -> Iterator[Verdict]:

@@ -111,7 +111,7 @@ def write_tombstone(trace: Trace) -> bytes:
         else:
             (held if was_held else others).append(key)
     anchors = b"".join(
-        struct.pack("<IB", revision, len(anchor)) + anchor for anchor, (revision, *_) in trace.verdicts.items()
+        struct.pack("<IB", given.revision, len(anchor)) + anchor for anchor, given in trace.verdicts.items()
     )
     return pack([trace.trace_id, bytes(trace.links), b"".join(held), b"".join(others), b"".join(logs), anchors])
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from scorers.quoting import shorten
 from scorers.rules.matchers import Name
 from scorers.rules.model import Match, Rule
 from scorers.rules.names import MAX_LENGTH, beginning_of, compile_name, format_name, is_exact
 
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 MATCH_KEYS = ("route", "intent", "agent", "service", "tenant")
 MAX_ATTRIBUTE = 20_000
 """Characters of an attribute that rules match. Further ones are not looked at: every rule may look at every run."""
@@ -23,15 +24,20 @@ MAX_TRIED = 30
 """Rules of which it is told, for each run that none of them matches, why they do not."""
 
 
-class RuleContext(NamedTuple):
+class RuleContext:
     """The properties of a run that rules match; None if unknown. ``attributes`` are the run's and its resource's."""
 
-    route: str | None = None
-    intent: str | None = None
-    agent: str | None = None
-    service: str | None = None
-    tenant: str | None = None
-    attributes: Mapping[str, Any] = MappingProxyType({})
+    def __init__(
+        self,
+        route: str | None = None,
+        intent: str | None = None,
+        agent: str | None = None,
+        service: str | None = None,
+        tenant: str | None = None,
+        attributes: Mapping[str, Any] = _NONE,
+    ) -> None:
+        self.route, self.intent, self.agent, self.service, self.tenant = route, intent, agent, service, tenant
+        self.attributes = attributes
 
 
 class Selectable(Protocol):

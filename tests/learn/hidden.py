@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from collector.learning.groups import Key
@@ -141,13 +141,13 @@ class Maker:
         elif kind == "again":
             calls.insert(self.chance.randrange(len(calls)), calls[at])
         elif kind == "another":
-            calls[at] = calls[at]._replace(name=f"x{self.chance.randrange(8)}")
+            calls[at] = replace(calls[at], name=f"x{self.chance.randrange(8)}")
         elif kind == "swap":
             other = self.chance.randrange(len(calls))
             calls[at], calls[other] = calls[other], calls[at]
         else:
-            calls[at] = calls[at]._replace(arguments=self._wrong(calls[at].arguments or {}))
-        return [call._replace(step=step) for step, call in enumerate(calls)]
+            calls[at] = replace(calls[at], arguments=self._wrong(calls[at].arguments or {}))
+        return [replace(call, step=step) for step, call in enumerate(calls)]
 
     def _wrong(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         name = self.chance.choice(list(arguments))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ class Run(NamedTuple):
 
 
 def _run(name: str, *calls: ToolCall, parallel: bool = False) -> Run:
-    return Run(name, Trajectory([call._replace(step=0 if parallel else step) for step, call in enumerate(calls)]))
+    return Run(name, Trajectory([replace(call, step=0 if parallel else step) for step, call in enumerate(calls)]))
 
 
 RUNS = (
@@ -34,10 +35,10 @@ RUNS = (
     _run("swapped", BOOK, SEARCH),
     _run("in parallel, recorded the other way round", BOOK, SEARCH, parallel=True),
     _run("a call repeated", SEARCH, SEARCH, BOOK),
-    _run("failed, then tried again", SEARCH._replace(status="error"), SEARCH, BOOK),
-    _run("a wrong argument", SEARCH, BOOK._replace(arguments={"room": 8})),
-    _run("an argument more", SEARCH, BOOK._replace(arguments={"room": 7, "nights": 1})),
-    _run("arguments not captured", SEARCH._replace(arguments=None), BOOK._replace(arguments=None)),
+    _run("failed, then tried again", replace(SEARCH, status="error"), SEARCH, BOOK),
+    _run("a wrong argument", SEARCH, replace(BOOK, arguments={"room": 8})),
+    _run("an argument more", SEARCH, replace(BOOK, arguments={"room": 7, "nights": 1})),
+    _run("arguments not captured", replace(SEARCH, arguments=None), replace(BOOK, arguments=None)),
 )
 
 EXPECT = {

@@ -166,7 +166,7 @@ def test_the_order_in_which_calls_of_one_step_are_listed_does_not_matter(
 @given(patterns, trajectories(most=5))
 def test_less_known_order_never_lowers_the_value(expect: dict[str, Any], trajectory: Trajectory) -> None:
     native = rule(expect).native
-    joined = replace(trajectory, calls=[call._replace(step=call.step // 2) for call in trajectory.calls])
+    joined = replace(trajectory, calls=[replace(call, step=call.step // 2) for call in trajectory.calls])
 
     at_least, value = native.score(trajectory).value, native.score(joined).value
 

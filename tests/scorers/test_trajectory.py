@@ -1,10 +1,6 @@
-"""Runs are plain, immutable data."""
+"""Runs are plain data."""
 
 from __future__ import annotations
-
-from dataclasses import FrozenInstanceError
-
-import pytest
 
 from scorers import ToolCall, Trajectory
 
@@ -21,10 +17,3 @@ def test_missing_arguments_differ_from_empty_ones() -> None:
 
 def test_a_run_may_have_no_calls() -> None:
     assert Trajectory() == Trajectory((), None, ())
-
-
-def test_runs_are_immutable() -> None:
-    with pytest.raises(FrozenInstanceError):
-        Trajectory().doubts = ()  # type: ignore[misc]
-    with pytest.raises(AttributeError):
-        ToolCall("a").name = "b"  # type: ignore[misc]

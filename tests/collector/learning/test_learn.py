@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,7 @@ tool_calls = st.builds(
 some_runs = st.lists(
     st.builds(
         lambda made, steps, agent: run(
-            [call._replace(step=step) for call, step in zip(made, sorted(steps), strict=False)], agent
+            [replace(call, step=step) for call, step in zip(made, sorted(steps), strict=False)], agent
         ),
         st.lists(tool_calls, max_size=6), st.lists(st.integers(0, 5), min_size=6, max_size=6), st.sampled_from(HOSTILE[:3]),
     ),

@@ -185,5 +185,5 @@ def test_a_call_whose_status_changed_makes_a_revision() -> None:
     trace, rule_set = Trace(TRACE, 0.0, 0.0, bytearray()), rules({})
     score(rule_set, run_of("a"), trace=trace)
     failed = run_of("a")
-    failed.trajectory = replace(failed.trajectory, calls=[failed.trajectory.calls[0]._replace(status="error")])
+    failed.trajectory = replace(failed.trajectory, calls=[replace(failed.trajectory.calls[0], status="error")])
     assert [verdict.revision for verdict in score(rule_set, failed, trace=trace)] == [1]

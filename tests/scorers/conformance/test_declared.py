@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,13 +52,13 @@ def test_each_way_not_to_fit_fails(arguments: dict[str, Any]) -> None:
 
 
 def test_a_request_that_was_not_executed_counts() -> None:
-    assert scored(BAD._replace(executed=False)).label == "fail"
+    assert scored(replace(BAD, executed=False)).label == "fail"
 
 
 @pytest.mark.parametrize(
     ("call", "declared"),
     [
-        (GOOD._replace(arguments=None), DECLARED),
+        (replace(GOOD, arguments=None), DECLARED),
         (GOOD, None),
         (ToolCall("made_up", {}), DECLARED),
         (GOOD, {"refund": {"type": "nonsense"}}),
