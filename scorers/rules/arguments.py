@@ -305,6 +305,18 @@ def _plugged(pattern: Plugged, _: Embed | None) -> Predicate:
     return accepts
 
 
+def _present(pattern: Present, _: Embed | None) -> Predicate:
+    return lambda value, _: (value is not MISSING) == pattern.present
+
+
+def _ignore(_: Ignore, __: Embed | None) -> Predicate:
+    return lambda _value, _work: True
+
+
+def _exact(pattern: Exact, _: Embed | None) -> Predicate:
+    return lambda value, _: equal(pattern.exact, value)
+
+
 _BUILDERS: Mapping[type, Callable[[Any, Embed | None], Predicate]] = {
     Regex: _regex,
     Fuzzy: _fuzzy,
@@ -315,7 +327,7 @@ _BUILDERS: Mapping[type, Callable[[Any, Embed | None], Predicate]] = {
     Subset: _subset,
     Schema: _schema,
     Plugged: _plugged,
-    Present: lambda pattern, _: lambda value, __: (value is not MISSING) == pattern.present,
-    Ignore: lambda _, __: lambda _value, _work: True,
-    Exact: lambda pattern, _: lambda value, __: equal(pattern.exact, value),
+    Present: _present,
+    Ignore: _ignore,
+    Exact: _exact,
 }
