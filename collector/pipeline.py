@@ -106,8 +106,8 @@ class Pipeline:
         # A `confirm` that is no longer than `settle` has passed when
         # a trace settles: fails are then given as early as passes.
         self._traces = TracePipeline(
-            assembler, self._conversation_pipeline, self._results, self._hold_queue, self._journal, self._output, telemetry,
-            clock, wait_for=self._wait_for, confirms=config.traces.confirm > config.traces.settle,
+            assembler, self._conversation_pipeline, self._results, self._hold_queue, self._journal, self._output, clock,
+            wait_for=self._wait_for, confirms=config.traces.confirm > config.traces.settle,
         )  # fmt: skip
         self._requests = RequestPipeline(
             assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._enforce_limits,

@@ -29,7 +29,6 @@ from collector.scoring.conversations import collect
 from collector.scoring.select_and_score import Scored, Scoring, arguments_to_embed, words_to_embed
 from collector.scoring.verdict import Verdict
 from collector.storage.journal import Journal
-from collector.telemetry.metrics import Telemetry
 from collector.verdict_output import VerdictOutput
 from scorers import RuleSet
 
@@ -41,7 +40,7 @@ LARGE_BYTES: Final = 256 << 10
 """So is a trace that takes more memory, as the assembler counts it."""
 
 
-_NOTHING_SCORED: Final = Scored([], {})
+_NOTHING_SCORED: Final = Scored()
 
 
 class Rules(NamedTuple):
@@ -93,14 +92,13 @@ class TracePipeline:
         hold_queue: HoldQueue,
         journal: Journal | None,
         output: VerdictOutput,
-        telemetry: Telemetry,
         clock: Clock,
         *,
         wait_for: Callable[[Iterable[str]], float],
         confirms: bool,
     ) -> None:
         self._assembler, self._conversation_pipeline, self._results = assembler, conversation_pipeline, results
-        self._hold_queue, self._journal, self._output, self._telemetry = hold_queue, journal, output, telemetry
+        self._hold_queue, self._journal, self._output = hold_queue, journal, output
         self._clock, self._wait_for, self._confirms = clock, wait_for, confirms
         self._queue: deque[tuple[Trace, Due | str]] = deque()
         self._in_slices: _InSlices | None = None
@@ -285,8 +283,7 @@ class TracePipeline:
         self._export(export, evaluation)
 
     def _record(self, trace: Trace, evaluation: _Evaluation) -> HeldExport:
-        self._telemetry.scoring_seconds.observe(self._clock.now() - evaluation.started)
-        self._output.record(trace, evaluation.scored.given)
+        self._output.record(trace, evaluation.scored.given, self._clock.now() - evaluation.started)
         export = HeldExport(trace.trace_id, evaluation.spans, evaluation.events)
         if self.rules.submits:
             resource = partial(resource_of, evaluation.trace)

@@ -41,9 +41,11 @@ class VerdictOutput:
         self._telemetry, self._results, self._hold_queue, self._clock = telemetry, results, hold_queue, clock
         self._judge_queue, self._on_verdict, self._archive = judge_queue, on_verdict, archive
         self._counter = VerdictCounter(telemetry)
+        self._seconds: list[float] = []
 
-    def record(self, trace: Trace, given: Mapping[bytes, Given]) -> None:
-        """Record in a trace the verdicts that were given, and count those that revise an earlier one."""
+    def record(self, trace: Trace, given: Mapping[bytes, Given], seconds: float) -> None:
+        """Record in a trace the verdicts that were given in that time, and count those that revise an earlier one."""
+        self._seconds.append(seconds)
         for anchor, verdict in given.items():
             before = trace.verdicts.get(anchor)
             if before is not None:
@@ -94,4 +96,7 @@ class VerdictOutput:
     def flush(self, now: float) -> None:
         """Bring the counts to /metrics, and queue what is ready to be sent."""
         self._counter.flush()
+        if self._seconds:
+            self._telemetry.scoring_seconds.observe_all(self._seconds)
+            self._seconds.clear()
         self._hold_queue.flush(now)

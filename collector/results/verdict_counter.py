@@ -115,9 +115,8 @@ class VerdictCounter:
             telemetry.child(metric, *labels).inc(count, {"trace_id": shown.hex()} if shown else None)
         for (labels, value), (count, trace_id) in self._scores.items():
             series = telemetry.child(telemetry.evaluation_score, *labels)
-            # prometheus_client has no call for several equal observations. One exemplar is enough for all of them.
-            for _ in range(count - 1):
-                series.observe(value)
+            # One exemplar is enough for all of them.
+            series.observe_all([value] * (count - 1))
             series.observe(value, {"trace_id": trace_id.hex()})
         self._gathered.clear()
         self._totals.clear()

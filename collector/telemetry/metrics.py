@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 
 from collector.config.exporters import label_name
+from collector.telemetry.histogram import Histogram
 from scorers.quoting import printable
 
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
