@@ -31,6 +31,8 @@ class Batch:
 
     def _clear(self) -> None:
         self._groups: defaultdict[Envelope, list[bytes]] = defaultdict(list)
+        self._envelope: Envelope | None = None
+        self._group: list[bytes] = []
         self._count = self._bytes = 0
         self.due: float | None = None
 
@@ -40,7 +42,10 @@ class Batch:
             self._full.append((self._groups, self._count))
             self._full_count += self._count
             self._clear()
-        self._groups[envelope].append(item)
+        # Identity first: the items of a trace share one object, and to look it up takes longer than all else here.
+        if envelope is not self._envelope:
+            self._envelope, self._group = envelope, self._groups[envelope]
+        self._group.append(item)
         self._count += 1
         self._bytes += len(item)
         if self.due is None:

@@ -12,7 +12,7 @@ from collector.otlp import schema
 from collector.otlp.byte_cache import ByteCache
 from collector.otlp.lazy import Envelope
 from collector.otlp.trim import MAX_ATTRIBUTES
-from collector.otlp.wire import field
+from collector.otlp.wire import field, field_head
 
 AttributeValue = str | bool | int | float | tuple[str, ...]
 Attributes = tuple[tuple[str, AttributeValue], ...]
@@ -48,11 +48,10 @@ def annotate(raw: bytes, attributes: Attributes) -> bytes:
 
 
 def log_record(
-    event_name: str,
     time_ns: int,
     trace_id: bytes,
     span_id: bytes,
-    encoded: bytes,
+    common: bytes,
     own: Mapping[str, AttributeValue],
     *,
     body: str = "",
@@ -60,18 +59,18 @@ def log_record(
 ) -> bytes:
     """Returns an event as a serialised ``LogRecord``, linked to its span by trace id and span id.
 
-    ``encoded`` are attributes that many events have in common, by ``record_attributes``; ``own`` those of this event. Its
-    ``body`` is a text for people.
+    ``common`` is what many events have in common, by ``record_end``; ``own`` are the attributes of this event. Its ``body``
+    is a text for people.
     """
     time = time_ns.to_bytes(8, "little")
-    # `encoded` holds attributes and stands last all the same: parsers take fields in any order, and cached bytes are
-    # appended as they are.
-    return b"".join([
-        b"\x09", time, b"\x10", _WARN if failed else _INFO,
-        field(0x2A, field(0x0A, body.encode())) if body else b"",
-        *[field(0x32, _key_value(key, value)) for key, value in own.items()],
-        field(0x4A, trace_id), field(0x52, span_id), b"\x59", time, field(0x62, event_name.encode()), encoded,
-    ])  # fmt: skip
+    parts = [b"\x09", time, b"\x10", _WARN if failed else _INFO]
+    if body:
+        parts.append(field(0x2A, field(0x0A, body.encode())))
+    for key, value in own.items():
+        encoded = _key_value(key, value)
+        parts += (field_head(0x32, len(encoded)), encoded)
+    parts += (field_head(0x4A, len(trace_id)), trace_id, field_head(0x52, len(span_id)), span_id, b"\x59", time, common)
+    return b"".join(parts)
 
 
 def _span_attributes(attributes: Attributes) -> bytes:
@@ -82,9 +81,10 @@ def _span_attributes(attributes: Attributes) -> bytes:
     return known
 
 
-def record_attributes(attributes: Attributes) -> bytes:
-    """Returns the attributes as a part of a serialised ``LogRecord``."""
-    return _encode(schema.LogRecord, attributes)
+def record_end(event_name: str, attributes: Attributes) -> bytes:
+    """Returns the end of a serialised ``LogRecord``: its event name, and attributes."""
+    # Attributes stand before the ids where protobuf writes them, but parsers take fields in any order.
+    return field(0x62, event_name.encode()) + _encode(schema.LogRecord, attributes)
 
 
 def _encode(message: Any, attributes: Attributes) -> bytes:
@@ -96,7 +96,9 @@ def _key_value(key: str, value: AttributeValue) -> bytes:
     if isinstance(value, str):
         name, text = key.encode(), value.encode()
         if len(name) < _ONE_BYTE and len(text) < _ONE_BYTE - 2:  # nearly always: 0a <key> 12 <value: 0a <text>>
-            return b"\n%c%b\x12%c\n%c%b" % (len(name), name, len(text) + 2, len(text), text)
+            return b"".join(
+                (field_head(0x0A, len(name)), name, field_head(0x12, len(text) + 2), field_head(0x0A, len(text)), text)
+            )
     return KeyValue(key=key, value=_any_value(value)).SerializeToString()
 
 

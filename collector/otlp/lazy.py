@@ -232,11 +232,7 @@ def span_id_of(span: bytes) -> bytes:
 
 def parent_links(packed: bytes) -> dict[bytes, bytes]:
     """Returns parent span id by span id, b"" for a root, from concatenated links of 16 bytes each."""
-    # The dict is filled in C; only the roots, which are few, are changed afterwards.
-    parents: dict[bytes, bytes] = dict(_LINK.iter_unpack(packed))
-    for span in [span for span, parent in parents.items() if parent == _NO_PARENT]:
-        parents[span] = b""
-    return parents
+    return {span: b"" if parent == _NO_PARENT else parent for span, parent in _LINK.iter_unpack(packed)}
 
 
 def join(groups: Iterable[tuple[Envelope, Sequence[bytes]]]) -> bytes:

@@ -11,8 +11,8 @@ _LENGTH: Final = 2
 _FIXED32: Final = 5
 _ONE_BYTE: Final = 128  # varints below this take one byte
 _ITEM: Final = 0x12  # tag of an item in a scope, and of a scope in a resource
-_USUAL: Final = 4 << 10  # bytes of an item; what precedes larger ones is not cached
-_item_heads: Final[dict[int, bytes]] = {}
+_USUAL: Final = 4 << 10  # bytes of a value; what precedes larger ones is not cached
+_heads: Final[dict[int, bytes]] = {}
 _MAX_VARINT: Final = 10  # bytes
 _MAX_OTHERS: Final = 8  # a resource or scope has two fields beside its items
 
@@ -72,19 +72,19 @@ def fields(raw: bytes) -> Iterator[tuple[int, int, int, int]]:
 
 def field_head(tag: int, size: int) -> bytes:
     """Returns what precedes a value of ``size`` bytes: a tag of one byte, and the length."""
-    return bytes((tag, size)) if size < _ONE_BYTE else bytes((tag,)) + varint(size)
+    return _heads.get(size << 8 | tag) or _keep_head(tag, size)
+
+
+def _keep_head(tag: int, size: int) -> bytes:
+    head = bytes((tag,)) + varint(size)
+    if size < _USUAL:
+        _heads[size << 8 | tag] = head
+    return head
 
 
 def item_head(size: int) -> bytes:
     """Returns what precedes an item of ``size`` bytes in a scope, or a scope in a resource."""
-    return _item_heads.get(size) or _keep_item_head(size)
-
-
-def _keep_item_head(size: int) -> bytes:
-    head = field_head(_ITEM, size)
-    if size < _USUAL:
-        _item_heads[size] = head
-    return head
+    return field_head(_ITEM, size)
 
 
 def varint(number: int) -> bytes:
@@ -99,8 +99,7 @@ def varint(number: int) -> bytes:
 
 def field(tag: int, value: bytes) -> bytes:
     """Returns a field with a tag of one byte."""
-    size = len(value)
-    return b"%c%c%b" % (tag, size, value) if size < _ONE_BYTE else field_head(tag, size) + value
+    return field_head(tag, len(value)) + value
 
 
 def read_field(raw: bytes, at: int) -> tuple[int, int, int]:

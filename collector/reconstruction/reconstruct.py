@@ -136,8 +136,9 @@ def _rebuild(
     lost = _unexplained(ancestry, groups, drafts)
     runs: list[Run] = []
     user_input: str | None = None
-    for run_spans, calls in zip(groups, drafts, strict=True):
+    for at, run_spans in enumerate(groups):
         checkpoint()
+        calls = drafts[at]
         wrong_clocks = _wrong_clocks(run_spans, calls, ancestry, settings.skew_ns)
         # Sorts `calls` in place. Doubts refer to calls by index, so they are made after this.
         unordered = assign_steps(

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Hashable, Iterator, Sequence
 
 from collector.model import semconv
-from collector.otlp.annotate import AttributeValue, log_record, record_attributes
+from collector.otlp.annotate import AttributeValue, log_record, record_end
 from collector.otlp.byte_cache import ByteCache
 from collector.results.span_attributes import extra_tools
 from collector.scoring.verdict import Verdict
@@ -32,7 +32,7 @@ def evaluation_events(
         encoded = [_encoded(_usual(verdict, evaluation)) for evaluation in verdict.evaluations]
         if kind is not None:
             kind.events = encoded
-    for evaluation, usual in zip(verdict.evaluations, encoded, strict=True):
+    for at, evaluation in enumerate(verdict.evaluations):
         own: dict[str, AttributeValue] = {semconv.LOG_RECORD_UID: _uid(verdict, evaluation)}
         if run.conversation_id is not None:
             own[semconv.CONVERSATION_ID] = run.conversation_id
@@ -46,11 +46,10 @@ def evaluation_events(
         label = evaluation.score.label
         body = "" if label == "pass" else _body(verdict, evaluation, values=values)
         yield log_record(
-            semconv.EVENT_EVALUATION_RESULT,
             now_ns,
             run.trace_id,
             run.span_id,
-            usual,
+            encoded[at],
             own,
             body=body,
             failed=label == "error",
@@ -82,11 +81,12 @@ def _usual(verdict: Verdict, evaluation: Evaluation) -> tuple[AttributeValue | N
 
 
 def _encoded(values: tuple[AttributeValue | None, ...]) -> bytes:
-    """Returns the attributes of ``_USUAL`` that have a value, encoded."""
+    """Returns the end of a record with the attributes of ``_USUAL`` that have a value."""
     known = _of_events.get(values)
     if known is None:
         named = zip(_USUAL, values, strict=True)
-        encoded = record_attributes(tuple([(name, value) for name, value in named if value is not None]))
+        attributes = tuple([(name, value) for name, value in named if value is not None])
+        encoded = record_end(semconv.EVENT_EVALUATION_RESULT, attributes)
         return _of_events.keep(values, encoded, 4 * len(encoded))
     return known
 

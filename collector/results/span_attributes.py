@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from collector.checkpoints import checkpoint
 from collector.model import semconv
@@ -10,7 +10,7 @@ from collector.otlp.annotate import Annotation, Attributes, AttributeValue
 from collector.scoring.verdict import Verdict
 
 
-def annotations_of(verdicts: list[Verdict]) -> Mapping[bytes | None, Annotation]:
+def annotations_of(verdicts: list[Verdict]) -> dict[bytes | None, Annotation]:
     """What to append to each span, by span id: as `span_attributes`, encoded once for all verdicts of a kind."""
     verdict = verdicts[0] if len(verdicts) == 1 else None
     if verdict is None or verdict.kind is None or verdict.rule is None or verdict.shadow:
@@ -20,7 +20,9 @@ def annotations_of(verdicts: list[Verdict]) -> Mapping[bytes | None, Annotation]
         of_calls = [Annotation(((semconv.RIGHTCALL_OUTCOME, outcome),)) for outcome in verdict.outcomes]
         kind.annotations = (Annotation(tuple(_anchor_attributes(verdict, verdict.rule))), of_calls)
     of_anchor, of_calls = kind.annotations
-    added: dict[bytes | None, Annotation] = dict(zip(run.call_span_ids, of_calls, strict=True))
+    added: dict[bytes | None, Annotation] = {}
+    for at, span_id in enumerate(run.call_span_ids):
+        added[span_id] = of_calls[at]
     if run.span_id in added:  # the span of a call is the anchor of its run, and carries both
         return {span_id: Annotation(attributes) for span_id, attributes in span_attributes(verdicts).items()}
     added[run.span_id] = of_anchor
