@@ -27,6 +27,7 @@ from collector.payloads.attribute_shapes import (
     Values,
     agent_in_span_name,
     arguments_one_by_one,
+    denial_in,
     first_line,
     is_named_after,
     is_plain,
@@ -74,7 +75,7 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_tool(span, values, named)
     is_agent, named = agent_in_span_name(span.name)
     if is_agent:
-        return _read_agent(span, values, None, named)
+        return _read_named_agent(span, values, named)
     return None if is_model else _read_possible_tool(span, values)
 
 
@@ -177,7 +178,10 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
     genai_span.conversation_id = first_line(values.get("conversation", ()))
     result = tool_result(None, next(iter(values.get("output", ())), None))
     genai_span.refusal = genai_span.refusal or result.refusal
-    if result.failed or says_failure(values):
+    denial = denial_in(values)
+    if denial is not None:
+        genai_span.refusal = genai_span.refusal or denial
+    if result.failed or says_failure(values) or (denial is not None and denial.is_sure):
         genai_span.status = "error"
 
 
@@ -198,16 +202,19 @@ def _read_turn(span: Span, values: Values, transcript: Transcript) -> GenAISpan:
     return genai_span
 
 
-def _read_agent(span: Span, values: Values, transcript: Transcript | None, named: str | None = None) -> GenAISpan:
+def _read_agent(span: Span, values: Values, transcript: Transcript | None) -> GenAISpan:
     user_input = next(iter(values.get("user_input", values.get("input", ()))), None)
     genai_span = context_span_of(span, Role.AGENT, NAME, user_input, first_line(values.get("conversation", ())))
-    genai_span.name = (
-        first_line(values.get("agent", ()))
-        or name_of(named)
-        or first_line(values.get("name", ()))
-        or name_of(span.name)
-    )
+    genai_span.name = first_line(values.get("agent", ())) or first_line(values.get("name", ())) or name_of(span.name)
     genai_span.history = None if transcript is None else transcript.messages
+    return genai_span
+
+
+def _read_named_agent(span: Span, values: Values, named: str | None) -> GenAISpan:
+    """Reads a span of which only the name says that an agent ran: its own, that of a wrapper, or of another step."""
+    genai_span = _read_agent(span, values, None)
+    genai_span.name = first_line(values.get("agent", ())) or name_of(named)
+    genai_span.tracing = "guessed"
     return genai_span
 
 

@@ -22,7 +22,7 @@ from collector.model.genai_span import (
     set_output,
 )
 from collector.model.span import LogRecord, Span, SpanEvent
-from collector.payloads.messages import tool_result
+from collector.payloads.messages import tool_call_parts, tool_result
 from collector.payloads.refusals import find_refusal
 from collector.payloads.tool_arguments import is_schema, tool_arguments
 from collector.payloads.values import first_name, name_of, parse_any
@@ -89,7 +89,9 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = get(semconv.TOOL_CALL_ARGUMENTS)
     if genai_span.arguments is None and span.events:
-        genai_span.arguments = _event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
+        genai_span.arguments = _arguments_in_message(
+            _event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
+        )
     if genai_span.arguments is None:
         genai_span.arguments = _other_arguments(span.attributes)
     genai_span.agent = name_of(get(semconv.AGENT_NAME))
@@ -100,6 +102,13 @@ def _read_tool(span: Span) -> GenAISpan:
         if type(result) is str:
             genai_span.refusal = genai_span.refusal or find_refusal(result)
     return genai_span
+
+
+def _arguments_in_message(content: object) -> object:
+    """Returns the arguments in the content of a message: they are it, or it is the call as a model requests it."""
+    if type(content) is str and content[:1] == "[" and len(calls := tool_call_parts(content)) == 1:
+        return calls[0].arguments
+    return content
 
 
 def _other_arguments(attributes: Mapping[str, Any]) -> object:

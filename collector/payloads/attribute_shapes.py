@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
+from collector.payloads.refusals import Refusal
 from collector.payloads.values import name_of, parse_any, parse_json
 
 MAX_KEY: Final = 128
@@ -65,7 +66,7 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     ),
     (r"(?:prompt|completion|input|output)_tokens|finish_reasons?|stop_reason|request_model|response_model", "model", 0),
     (r"is_error|has_error|failed|tool_error|error|error_message|tool_error_type", "failure", 0),
-    (r"tool_status|call_status|result_status|execution_status", "status", 0),
+    (r"(?:tool|call|result|execution)_(?:status|outcome)|outcome|(?:permission|approval|policy)_decision", "status", 0),
     (r"agent_name", "agent", 0),
     (r"user_(?:input|prompt|message|query|text)|prompt|question|query", "user_input", 0),
     (r"(?:conversation|session|thread|chat)_id", "conversation", 0),
@@ -113,9 +114,9 @@ def meaning_of(name: str) -> Meaning | None:
 
 
 def typed_tool_name(attributes: Mapping[str, Any]) -> object:
-    """Returns the name of the entity that is a tool: ``entity.1.name`` beside ``entity.1.type``, which begins with it."""
+    """Returns the name of the entity that is a tool: ``entity.1.name`` beside a type, ``entity.1.type``, that begins so."""
     for key, value in attributes.items():
-        if key.endswith(".type") and type(value) is str and words_of(value).split("_")[0] == "tool":
+        if key.endswith((".type", ".kind")) and type(value) is str and words_of(value).split("_")[0] == "tool":
             name = attributes.get(f"{key[:-5]}.name")
             if name is not None:
                 return name
@@ -216,7 +217,12 @@ def may_tell_of_call(key: str) -> Tells:
     return "never" if part.is_about else "object"
 
 
-_FAILED: Final = frozenset({"error", "failed", "failure", "exception"})
+_FAILED: Final = frozenset({"error", "failed", "failure", "exception", "timeout", "timed_out", "cancelled", "canceled"})
+_DENIED: Final = frozenset({"denied", "deny", "blocked", "not_executed"})
+_PERHAPS_DENIED: Final = frozenset(
+    {"rejected", "reject", "refused", "declined", "skipped", "forbidden", "unauthorized"}
+)
+"""What may be the answer of a tool as well."""
 _FALSE: Final = (False, "false", "False")
 _TRUE: Final = (True, "true", "True")
 
@@ -236,6 +242,14 @@ def says_failure(values: Values) -> bool:
         ):
             return True
     return any(type(value) is str and value.lower() in _FAILED for value in values.get("status", ()))
+
+
+def denial_in(values: Values) -> Refusal | None:
+    """Returns what a status among the values says of a call that did not run."""
+    words = {words_of(value) for value in values.get("status", ()) if type(value) is str}
+    if words.isdisjoint(_DENIED | _PERHAPS_DENIED):
+        return None
+    return Refusal(is_sure=not words.isdisjoint(_DENIED))
 
 
 _TOOL_KINDS: Final = frozenset({
@@ -273,7 +287,7 @@ def role_of_kind(kind: object) -> Role | None:
 
 _CHECK: Final = re.compile(
     r"(?:^|_)(?:validat|verif|check|approv|permission|authoriz|polic|guard|select|rout|plan|resolv|discover|pars|prepar|decid"
-    r"|decision|confirm|review|queue|schedul|regist|lookup)"
+    r"|decision|confirm|review|queue|schedul|regist|lookup|request|pending|wait)"
 )
 _TOOL_WORD: Final = re.compile(r"(?:^|_)(?:tools?|function|mcp)(?:_|$)")
 
@@ -306,13 +320,18 @@ _TOOL_SPANS: Final = tuple(
         r"^([\w-]{1,256})\.tool$",
         r"^tool \[([^\]\s]{1,256})\]$",
         rf"^{_PATH}tools?\.([\w-]{{1,256}})$",
+        # `tool.call.x`, `execute_tool.x`, `tool.x.execute`
+        rf"^{_PATH}tool[ _.-]?(?:call|execution|execute|invocation|invoke|run)\.([\w-]{{1,256}})$",
+        rf"^{_PATH}(?:execute|call|run|invoke)[ _.-]?tool\.([\w-]{{1,256}})$",
+        rf"^{_PATH}tools?\.([\w-]{{1,256}})\.(?:execute|call|run|invoke)$",
     )
 )
 # What follows the word `tool` in names of steps around a call: `tools/list`, `tool.execution_loop`.
 _NOT_NAMES: Final = frozenset({
     "call", "calls", "list", "execution", "execute", "use", "run", "invoke", "invocation", "result", "results", "error",
     "request", "response", "loop", "router", "dispatch", "dispatcher", "selection", "registry", "start", "end",
-    "execution_loop", "agent", "agents", "mcp", "llm",
+    "execution_loop", "started", "finished", "completed", "failed", "begin", "ended", "retry", "attempt", "validate",
+    "validation", "parse", "approval", "queue", "queued", "batch", "stream", "agent", "agents", "mcp", "llm",
 })  # fmt: skip
 _NAMELESS: Final = re.compile(
     rf"^{_PATH}(?:tools/call|(?:execute|call|run|invoke)[ _.-]?tool"

@@ -60,6 +60,21 @@ def is_prefixed(long: str, short: str) -> bool:
     return len(long) > len(short) + 1 and long.endswith(short) and long[: -len(short)].endswith(_SEPARATORS)
 
 
+def without_steps(executions: list[list[GenAISpan]]) -> list[list[GenAISpan]]:
+    """Returns the executions without those that only look like a call, where another span shows their tool's call: each is a
+    step on the way to it.
+    """
+    if not any(span.tracing == "guessed" for spans in executions for span in spans):
+        return executions
+    told = {spans[0].name for spans in executions if any(map(_is_told, spans))}
+    return [spans for spans in executions if any(map(_is_told, spans)) or spans[0].name not in told]
+
+
+def _is_told(span: GenAISpan) -> bool:
+    """Whether more than its tool's name says that the span is a call."""
+    return span.tracing != "guessed" or span.call_id is not None or span.arguments is not None
+
+
 def merge_repeated_calls(run: RunSpans) -> None:
     """Merge the executions of ``run`` that two instrumentations recorded, and note those that may be such."""
     if len(run.executions) < 2 or not _may_repeat(run.executions):

@@ -17,6 +17,7 @@ from collector.payloads.refusals import refuses
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.calls_without_span import calls_without_span, requested_in_transcript
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start, latest_start
+from collector.reconstruction.duplicates import without_steps
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import match
 from collector.reconstruction.requested_calls import (
@@ -105,23 +106,12 @@ def _is_usual(spans: Sequence[GenAISpan]) -> bool:
 
 def _named(run: RunSpans) -> Iterator[list[GenAISpan]]:
     """Yields the executions that are calls; one of which the tool's name was not recorded leaves the run in doubt."""
-    # A span that only looks like a call is a step on the way to it, where another span shows the tool's call.
-    told = {spans[0].name for spans in run.executions if any(map(_is_told, spans))} if _has_guesses(run) else set()
     enclosing = set(run.enclosing.values())
-    for spans in run.executions:
+    for spans in without_steps(run.executions):
         if all(span.name is None for span in spans):
             run.has_unrecorded_calls |= spans[0].span_id not in enclosing
-        elif any(map(_is_told, spans)) or spans[0].name not in told:
+        else:
             yield spans
-
-
-def _has_guesses(run: RunSpans) -> bool:
-    return any(span.tracing == "guessed" for spans in run.executions for span in spans)
-
-
-def _is_told(span: GenAISpan) -> bool:
-    """Whether more than its tool's name says that the span is a call."""
-    return span.tracing != "guessed" or span.call_id is not None or span.arguments is not None
 
 
 def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[GenAISpan]) -> None:

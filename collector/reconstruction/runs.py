@@ -24,6 +24,7 @@ from collector.reconstruction.duplicates import (
     merge_repeated_calls,
     repeated_runs,
     without_repeated_models,
+    without_steps,
 )
 from collector.reconstruction.ownership import adopt, join, reclaim
 
@@ -63,7 +64,7 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
     for run in runs:
         if run.started_by is not None or run.enclosing:
             _use_outermost_ids(run, calls)
-    if len(found) > 1:
+    if len(found) > 1 or (found and agentless is not None and agentless.executions):
         # Last: both are told by having done nothing, and what was adopted or reclaimed above counts as done.
         found = _without_handoffs(_without_workflows(found))
     if agentless is not None and _is_run(agentless, bool(found)):
@@ -274,6 +275,7 @@ def _open_nested_call(span: GenAISpan, ancestry: Ancestry, calls: dict[bytes, li
 
 def _merge_repeated(run: RunSpans, calls: dict[bytes, list[GenAISpan]]) -> None:
     """Merge what two instrumentations recorded of this run, and refer to its calls by their outermost spans."""
+    run.executions = without_steps(run.executions)
     merge_repeated_calls(run)
     if len(run.models) > 1:
         run.models = without_repeated_models(run.models)
@@ -314,11 +316,15 @@ def _without_handoffs(found: list[RunSpans]) -> list[RunSpans]:
             busy.setdefault(run.anchor.name, []).append(run.anchor.start_ns)
     for starts in busy.values():
         starts.sort()
-    return [run for run in found if not (run.is_idle and (_is_handoff(run, busy) or _is_langchain_step(run)))]
+    return [run for run in found if not (run.is_idle and (_is_handoff(run, busy) or _is_step(run)))]
 
 
-def _is_langchain_step(idle: RunSpans) -> bool:
-    """Whether the run is a function of a graph, such as `route_to_agent`: OpenInference calls it an agent for its name."""
+def _is_step(idle: RunSpans) -> bool:
+    """Whether the run is none: only its name said so, as of a function of a graph, `route_to_agent`, that OpenInference calls
+    an agent.
+    """
+    if idle.anchor is not None and idle.anchor.tracing == "guessed" and not idle.children:
+        return True
     if idle.anchor is None or idle.parent is None or idle.children or idle.started_by is not None:
         return False
     return idle.anchor.scope == _LANGCHAIN_SCOPE and idle.anchor.agent is None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import called, doubts, read_tool, run_of, runs_of, span
+from tests.builders import agent_span, called, doubts, read_tool, run_of, runs_of, span, tool_span
 
 ROOT = span("travel", 1, attributes={"span_type": "agent"}, lasting=100)
 
@@ -86,12 +86,12 @@ def test_calls_that_started_together_have_no_order() -> None:
     ("name", "agent"),
     [
         ("invoke_agent clerk", "clerk"),
-        ("agent.run", "agent.run"),
+        ("agent.run", None),
         ("Subagent: look around", "look around"),
         ("agent:clerk", "clerk"),
     ],
 )
-def test_the_calls_of_an_agent_inside_another_are_its_own(name: str, agent: str) -> None:
+def test_the_calls_of_an_agent_inside_another_are_its_own(name: str, agent: str | None) -> None:
     outer = span("tool:delegate", 2, 1, 5, 40, attributes={"tool.input": "{}"})
     inner = span(name, 3, 2, 10, 20, attributes={"acme.span.type": "DEFAULT"})
     runs = runs_of(ROOT, outer, inner, span("tool:book", 4, 3, 12))
@@ -113,3 +113,71 @@ def test_the_tool_of_an_agent_is_not_called_agent() -> None:
     run = run_of(ROOT, span("agent.tool", 2, 1, 5, attributes={"tool.input": "{}"}))
     assert called(run) == []
     assert "unrecorded_calls" in doubts(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [
+        ("tool.call.book", "book"),
+        ("execute_tool.book", "book"),
+        ("tool.book.execute", "book"),
+        ("acme.tool_call.check_room", "check_room"),
+    ],
+)
+def test_a_tool_between_dots(name: str, tool: str) -> None:
+    assert called(run_of(ROOT, span(name, 2, 1, 5, attributes={"acme": "tool"}))) == [tool]
+
+
+@pytest.mark.parametrize("name", ["tool.call.started", "tool_call.retry", "tool.call.validation"])
+def test_a_step_between_dots(name: str) -> None:
+    assert called(run_of(ROOT, span(name, 2, 1, 5, attributes={"acme": "tool"}))) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("status", "denied"), ("tool.outcome", "BLOCKED"), ("permission.decision", "deny")]
+)
+def test_a_call_that_was_denied_did_not_run(key: str, value: str) -> None:
+    """A rule that forbids the tool passes: the guard did its work."""
+    run = run_of(ROOT, span("tool.call", 2, 1, 5, attributes={"tool": "book", key: value}))
+    assert (called(run), doubts(run)) == (["(book)"], [])
+
+
+def test_a_rejection_may_be_the_answer_of_the_tool() -> None:
+    run = run_of(ROOT, span("tool.call", 2, 1, 5, attributes={"tool": "book", "status": "rejected"}))
+    assert doubts(run) == ["uncertain_execution"]
+
+
+@pytest.mark.parametrize("outcome", ["error", "timeout", "Cancelled"])
+def test_an_outcome_tells_how_a_call_ended(outcome: str) -> None:
+    assert read_tool(span("tool.call", 2, 1, attributes={"tool": "book", "tool.outcome": outcome}))[3] == "error"
+
+
+def test_spans_for_the_request_and_for_the_approval_of_a_call_are_not_further_calls() -> None:
+    tool = {"gen_ai.tool.name": "book", "gen_ai.tool.call.id": "c1"}
+    run = run_of(
+        agent_span(),
+        span("Loop.ToolCallRequested", 2, 1, 5, 1, attributes={**tool, "gen_ai.tool.call.arguments": "9F3C"}),
+        span("approval_wait", 3, 1, 10, 20, attributes={"gen_ai.tool.name": "book"}),
+        tool_span("book", {"room": 1}, 4, 1, at=40),
+    )
+    assert (called(run), doubts(run)) == (["book"], [])
+
+
+def test_a_span_of_a_kind_has_its_tool_beside_the_kind() -> None:
+    """Named after the span, the call and the span inside it would be two."""
+    action = span("agent.action", 2, 1, 5, 20, attributes={"action.kind": "tool", "action.name": "book"})
+    run = run_of(
+        ROOT, action, span("toolCall", 3, 2, 6, 10, attributes={"tool.name": "book", "tool.input": '{"n": 1}'})
+    )
+    assert [(call.name, call.arguments) for call in run.trajectory.calls] == [("book", {"n": 1})]
+
+
+def test_a_span_beside_the_calls_that_is_only_called_an_agent_is_no_run() -> None:
+    step = span("acme.agent.run", 2, 1, 5, 40, attributes={"agent_id": "main", "tool_count": 1})
+    runs = runs_of(span("gateway", 1, lasting=100), step, span("tool:book", 3, 1, 12))
+    assert [(called(run), doubts(run)) for run in runs] == [(["book"], [])]
+
+
+def test_an_agent_by_its_name_in_which_nothing_was_recorded_is_left_open() -> None:
+    step = span("acme.agent.run", 1, attributes={"agent_id": "main", "tool_count": 1})
+    assert doubts(run_of(step)) == ["nothing_recorded"]

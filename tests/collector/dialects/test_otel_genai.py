@@ -266,3 +266,9 @@ def test_a_request_alone_that_tells_of_calls_is_in_doubt() -> None:
     events = [*EXCHANGE[:3], ("gen_ai.choice", {"message": '{"content": "done"}'})]
     run = run_of(span("chat", 1, attributes={"gen_ai.operation.name": "chat"}, events=events))
     assert (called(run), doubts(run)) == ([], ["other_traces"])
+
+
+def test_an_event_may_hold_the_call_as_the_model_requested_it() -> None:
+    request = [{"toolUse": {"toolUseId": "c1", "name": "pay", "input": {"order": 7}}}]
+    events = [("gen_ai.tool.message", {"content": json.dumps(request)})]
+    assert read_tool(tool_span("pay", events=events))[2] == {"order": 7}
