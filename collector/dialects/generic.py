@@ -20,6 +20,7 @@ from collector.model.genai_span import (
     context_span_of,
     genai_span_of,
     model_span_of,
+    set_error,
 )
 from collector.model.span import Span
 from collector.payloads.attribute_shapes import (
@@ -107,6 +108,10 @@ def _before(attributes: Mapping[str, Any], others: Mapping[str, Any]) -> Mapping
     return {**attributes, **others, **attributes}
 
 
+def _has_raised(span: Span) -> bool:
+    return any(event.name == semconv.EVENT_EXCEPTION for event in span.events[:_MAX_EVENTS])
+
+
 def _inputs_in_events(span: Span) -> dict[str, Any]:
     """Returns what the span's events may hold of a call's input: all that is no exception, no result and no message."""
     found: dict[str, Any] = {}
@@ -176,6 +181,9 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
         genai_span.arguments = arguments_one_by_one(span.attributes)
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
+    # Some tracers record what was raised, and leave the status as it is. What returned nevertheless has handled it.
+    if genai_span.status == "unset" and "output" not in values and _has_raised(span):
+        set_error(genai_span, span)
     result = tool_result(None, next(iter(values.get("output", ())), None))
     genai_span.refusal = genai_span.refusal or result.refusal
     denial = denial_in(values)

@@ -39,6 +39,8 @@ _ARGUMENTS: Final = tuple(
 _PARAMETER: Final = "code.function.parameters."
 _VALUE: Final = ".value"
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
+_OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
+_DOTTED: Final = (".chat", ".completion")  # of its spans without an operation: `bedrock.completion`
 _STEPS: Final = frozenset({
     "create_agent", "embeddings", "execute_task", "handoff", "plan", "rerank", "retrieval", "speech", "task", "transcription",
     "image_generation", "create_memory", "create_memory_store", "delete_memory", "delete_memory_store", "read_memory",
@@ -71,6 +73,8 @@ def read_span(span: Span) -> GenAISpan | None:
 
 def _operation_in_name(span: Span) -> str | None:
     """Returns the operation that begins the span's name, as the conventions have it, if an attribute is of that operation."""
+    if span.name.endswith(_DOTTED) and span.scope.name.startswith(_OPENLLMETRY):
+        return "chat"
     operation = span.name.partition(" ")[0]
     telling = _TELLING.get(operation, ())
     return operation if any(key in span.attributes for key in telling) else None

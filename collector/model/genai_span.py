@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from collector.model import semconv
 from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, Resource, Span
-from collector.payloads.messages import ToolResult, may_contain_tool_calls, newest_tool_results
+from collector.payloads.messages import ToolResult, is_blank, may_contain_tool_calls, newest_tool_results
 from collector.payloads.refusals import Refusal, find_refusal
 from collector.payloads.user_input import newest_user_input
 from collector.payloads.values import MAX_TEXT, name_of
@@ -164,15 +164,15 @@ def genai_span_of(span: Span, role: Role, dialect: str) -> GenAISpan:
     genai_span.scope = span.scope.name
     error_type = span.attributes.get(semconv.ERROR_TYPE)
     if span.status == STATUS_ERROR or error_type is not None:
-        genai_span.status = "error"
-        _set_error(genai_span, span, name_of(error_type))
+        set_error(genai_span, span, name_of(error_type))
     elif span.status == STATUS_OK:
         genai_span.status = "ok"
     return genai_span
 
 
-def _set_error(genai_span: GenAISpan, span: Span, error_type: str | None) -> None:
-    """Set the reason of the failure: ``error.type``, else the class of the recorded exception."""
+def set_error(genai_span: GenAISpan, span: Span, error_type: str | None = None) -> None:
+    """Mark the span as failed, with the reason: ``error_type``, else the class of the recorded exception."""
+    genai_span.status = "error"
     # Either the status or the exception may hold the words of a refusal.
     messages: list[object] = [span.status_message]
     for event in span.events:
@@ -188,6 +188,9 @@ def model_span_of(span: Span, dialect: str, output: object, messages: object) ->
     """Returns a MODEL span with what reconstruction needs of the request's output and input messages."""
     genai_span = genai_span_of(span, Role.MODEL, dialect)
     genai_span.finish = _finish(span)
+    # A model that says nothing has requested tools: some tracers record of its message only the text.
+    if not genai_span.finish and is_blank(output):
+        genai_span.finish = "tool_calls"
     set_output(genai_span, output)
     set_input(genai_span, messages)
     return genai_span

@@ -33,6 +33,8 @@ MAX_RESULT_DEPTH: Final = 5
 """How many levels of content parts around a result's text are unwrapped."""
 MAX_PARTS: Final = 64
 """How many parts of a tool's message are examined."""
+MAX_BLANK: Final = 256
+"""Longest output that may be a message without content."""
 TAIL: Final = 16_384
 """How many characters at the end of a model's input are searched for the newest messages."""
 
@@ -95,6 +97,19 @@ def may_contain_results(messages: object) -> bool:
 def is_unreadable(output: object) -> bool:
     """Whether ``output`` is meant to be JSON and cannot be parsed: too long, nested too deeply, or damaged."""
     return type(output) is str and output.lstrip()[:1] in ("[", "{") and parse_any(output) is output
+
+
+def is_blank(output: object) -> bool:
+    """Whether ``output`` is one message of a model with nothing in it but empty texts: what it holds was not recorded."""
+    if type(output) is not str or len(output) > MAX_BLANK or '"parts"' not in output:
+        return False
+    messages = parse_any(output)
+    if not isinstance(messages, list) or len(messages) != 1 or not isinstance(messages[0], Mapping):
+        return False
+    parts = messages[0].get("parts")
+    return isinstance(parts, list) and all(
+        isinstance(part, Mapping) and part.get("type") == "text" and not part.get("content") for part in parts
+    )
 
 
 def tool_call_parts(output: object) -> list[ToolCallPart]:
@@ -194,7 +209,10 @@ class ToolResult(NamedTuple):
         return "refused" if refused == "yes" else "unclear"
 
 
-_FAILURE: Final = re.compile(r"""\W*(?:\w+(?:Error|Exception)|error|exception|traceback)\b""", re.IGNORECASE)
+_FAILURE: Final = re.compile(
+    r"\W*(?:(?:\w+(?:Error|Exception)|error|exception|traceback)\b|an (?:error|exception) (?:occurred|was raised)\b)",
+    re.IGNORECASE,
+)
 _HINTS: Final = (
     "rror", "xception", "raceback", "ailed", "rejected", "ot found", "nvalid", "nknown tool", "nknown function", "o such tool",
     "o such function", "not exist", "n't exist", "navailable", "not available", "is not registered", "is not known",

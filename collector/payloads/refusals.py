@@ -45,6 +45,7 @@ _NAMED: Final = tuple(
     for pattern in (
         # Strands, OpenAI Agents, Mastra 0.x, Haystack, Agno, Google ADK
         rf"\b(?:tool|function) {_NAME}[`'\"]? {_ABSENT}",
+        rf"\b(?:tool|function) not found: {_NAME}",  # Ax
         rf"{_NAME}[`'\"]? is not a valid tool\b",  # LangGraph
         # Pydantic AI, Vercel AI SDK, smolagents, and hand-written agent loops
         rf"\b(?:unknown|invalid|unavailable|no such|unrecognized) (?:tool|function)(?: name| call)?:? {_NAME}",

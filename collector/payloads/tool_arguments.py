@@ -20,6 +20,8 @@ _WRAPPERS: Final = (
 )  # fmt: skip
 _ENVELOPE: Final = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 """Keys of a recorded Python call."""
+_TYPED: Final = frozenset({"type", "value"})
+"""Keys of an input that is recorded with its type."""
 _NAMES_OF_ARGUMENTS: Final = (
     "argument_keys", "argument_names", "arg_keys", "arg_names", "args_keys", "arguments_keys", "input_keys", "param_names",
     "argumentKeys", "argumentNames", "argKeys", "argNames", "inputKeys",
@@ -131,9 +133,12 @@ def schema_names(schema: object) -> tuple[str, ...]:
 def _unwrapped(value: Any, names: Sequence[str]) -> Any:
     """Returns what is inside the outermost wrapper of ``value``; ``value`` itself if it has none."""
     if isinstance(value, (list, tuple)):
-        return _of_positions(value, {}, names)
+        only = _told_to_tool(value)
+        return _of_positions(value, {}, names) if only is None else only
     if not isinstance(value, Mapping):
         return value
+    if value.keys() == _TYPED and value["type"] == "json" and not _TYPED & set(names):
+        return value["value"] if isinstance(value["value"], Mapping) else value
     if value.keys() <= _ENVELOPE and isinstance(value.get("kwargs"), Mapping):
         positions = parse_any(value.get("args"))
         return _of_positions(positions if isinstance(positions, (list, tuple)) else (), value["kwargs"], names)
@@ -143,6 +148,14 @@ def _unwrapped(value: Any, names: Sequence[str]) -> Any:
         # A tool may have a parameter of that name, as its schema tells.
         return parsed if key in _WRAPPERS and key not in names and isinstance(parsed, Mapping) else value
     return _inside_call(value, names)
+
+
+def _told_to_tool(messages: Sequence[Any]) -> Mapping[Any, Any] | None:
+    """Returns the object that is the content of the only message, which is to a tool or of one; None if there is none."""
+    if len(messages) != 1 or not isinstance(messages[0], Mapping) or messages[0].get("role") != "tool":
+        return None
+    content = parse_any(messages[0].get("content"))
+    return content if isinstance(content, Mapping) else None
 
 
 def _inside_call(value: Mapping[Any, Any], names: Sequence[str]) -> Any:

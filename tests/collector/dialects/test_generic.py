@@ -33,6 +33,17 @@ def test_a_tool_span(name: str, attributes: dict[str, Any], expected: Any) -> No
     assert read_tool(span(name, 2, 1, attributes=attributes))[:3] == expected
 
 
+@pytest.mark.parametrize(
+    ("recorded", "status"),
+    [({}, "error"), ({"returned": True, "output": "paid at the second try"}, "unset"), ({"output": "paid"}, "unset")],
+)
+def test_what_a_call_raised_is_its_failure_unless_it_returned(recorded: dict[str, Any], status: str) -> None:
+    raised = ("exception", {"exception.type": "CardError", "exception.message": "declined"})
+    read = dialects.read_span(span("pay", 2, 1, attributes={"acme.span.type": "TOOL", **recorded}, events=(raised,)))
+    assert read is not None
+    assert (read.status, read.error_type) == (status, "CardError" if status == "error" else None)
+
+
 def test_a_run() -> None:
     output = '{"tool_calls": [{"id": "c1", "function": {"name": "pay", "arguments": "{}"}}]}'
     run = run_of(

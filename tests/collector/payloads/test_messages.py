@@ -124,6 +124,8 @@ def test_calls_are_bounded() -> None:
         ("Error: card declined", "error"),
         ("CardDeclined: no", "ok"),  # a name like any other
         ("ValueError: no", "error"),
+        ("An error occurred while paying. Try again.", "error"),
+        ("An error of 2 percent", "ok"),
         ({"error": "card declined"}, "error"),
         ('{"error": "card declined"}', "error"),
         ([{"text": "Error: card declined"}], "error"),

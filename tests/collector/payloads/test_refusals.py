@@ -19,6 +19,7 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Model tried to call unavailable tool 'drop_all'.",
         "Tool drop_all not found in agent travel_agent",
         "Function drop_all not found",
+        "Function not found: drop_all. There are others: get_weather.",
         "Tool drop_all does not exist.",
         "No such tool: drop_all",
         "There is no tool named `drop_all` here",

@@ -33,6 +33,8 @@ CONTEXT = "<workflows.context.context.Context object at 0x7fd7c3025550>"
         ({"name": "get_weather", "arguments": PARIS}, None),
         ({"type": "tool_use", "name": "get_weather", "input": PARIS}, None),
         ({"kwargs": {"ctx": CONTEXT, **PARIS}, "args": []}, None),
+        ({"type": "json", "value": PARIS}, None),
+        ([{"role": "tool", "content": json.dumps(PARIS)}], None),
     ],
 )
 def test_what_is_around_arguments_is_taken_off(recorded: Any, schema: Any) -> None:
@@ -56,6 +58,8 @@ def test_arguments_that_only_look_wrapped_stay(recorded: Any) -> None:
 def test_a_parameter_with_the_name_of_a_wrapper_stays() -> None:
     schema = {"type": "object", "properties": {"input": {"type": "object"}}}
     assert parse_arguments(tool_arguments(json.dumps({"input": PARIS}), schema))[0] == {"input": PARIS}
+    typed, schema = {"type": "json", "value": PARIS}, {"type": "object", "properties": {"type": {}, "value": {}}}
+    assert parse_arguments(tool_arguments(json.dumps(typed), schema))[0] == typed
 
 
 CONVERSATION = {"messages": [{"role": "user", "content": "Paris?"}, {"type": "ai", "content": ""}]}

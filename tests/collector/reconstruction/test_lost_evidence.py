@@ -271,3 +271,27 @@ def test_a_call_that_begins_with_a_request_is_the_answer_of_one(starts: list[flo
     tools = [tool_span("pay", {}, number, at=start, lasting=1) for number, start in enumerate(starts, 4)]
     run = run_of(agent_span(), *requests, *tools, model_span((), 9, at=40, attributes=stops))
     assert ("unrecorded_calls" in doubts(run)) is is_lacking
+
+
+def said(text: str | None) -> dict[str, Any]:
+    parts = [] if text is None else [{"type": "text", "content": text}]
+    return {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts}])}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"), [(said(""), ["unrecorded_calls"]), (said(None), ["unrecorded_calls"]), (said("Paid."), [])]
+)
+def test_an_answer_without_words_requested_what_was_not_recorded(answer: dict[str, Any], expected: list[str]) -> None:
+    requests = [model_span((), 2, at=0, attributes=answer), model_span((), 3, at=20, attributes=said("Done."))]
+    assert doubts(run_of(agent_span(), *requests)) == expected
+    paid = tool_span("pay", {}, 4, at=12, lasting=5)
+    assert doubts(run_of(agent_span(), *requests, paid)) == []
+
+
+def test_a_call_that_left_no_span_between_requests_that_have_no_content_leaves_the_run_open() -> None:
+    def request(number: int, at: float) -> Span:
+        return span("acme.completion", number, 1, at, scope="@traceloop/instrumentation-acme", kind=3)
+
+    requests = [request(2, 0), request(3, 20), request(4, 40)]
+    run = run_of(agent_span(), *requests, tool_span("pay", {"n": 1}, 5, at=32, lasting=5))
+    assert (called(run), doubts(run)) == (["pay"], ["unrecorded_calls"])
