@@ -53,6 +53,8 @@ _NAMED: Final = tuple(
         rf"\bfind an? (?:tool|function) (?:named|called) {_NAME}",
         rf"^permission to (?:use|call|run) {_NAME}[`'\"]? (?:has been|was|is) denied",  # Claude Code
         rf"\b(?:rejected|denied|declined) the (?:tool|function) call for {_NAME}",  # LangChain's human in the loop
+        # Pydantic: the model that a framework derives from the tool's parameters is named after the tool
+        r"\bvalidation errors? for (?:call\[)?([\w-]{1,256}?)_?(?:args|arguments|params|parameters|input|schema)?\]?\s*\n",
     )
 )
 _DENIAL: Final = re.compile(

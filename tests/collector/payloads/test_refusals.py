@@ -33,6 +33,10 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "The user doesn't want to proceed with this tool use.",
         "Permission to use drop_all has been denied.",
         "User rejected the tool call for `drop_all` with id c1",
+        "1 validation error for drop_all\nall\n  Field required [type=missing, input_value={}, input_type=dict]",
+        "Error executing tool drop_all: 2 validation errors for drop_allArguments\nall\n  Field required",
+        "1 validation error for call[drop_all]\nall\n  Missing required argument",
+        "ValidationError: 1 validation error for drop_all_args\nall\n  Field required",
     ],
 )
 def test_refusals(message: str) -> None:
@@ -52,6 +56,8 @@ def test_refusals(message: str) -> None:
         "x" * (MAX_CHARS + 1) + "MCP error -32602: no",
         '[{"code": "AF12"}]',
         "Tool call denied by user" + "." * MAX_DENIAL,
+        "1 validation error for Shipment\nweight\n  Field required [type=missing]",
+        "1 validation error for orderOutput\nresult\n  Input should be a valid string",
     ],
 )
 def test_failures_of_a_tool_that_ran(message: str) -> None:
