@@ -15,6 +15,7 @@ from typing import Any, Final
 from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import (
+    IGNORED,
     GenAISpan,
     Role,
     context_span_of,
@@ -43,6 +44,7 @@ from collector.payloads.attribute_shapes import (
     words_of,
 )
 from collector.payloads.event_calls import Transcript, transcript_of_events
+from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.messages import tool_result
 from collector.payloads.tool_arguments import arguments_among, is_positional
 from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
@@ -71,6 +73,8 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_model(span, values, transcript) if is_request else _read_turn(span, values, transcript)
     if role == "model":
         return _read_model(span, values)
+    if span.name.startswith("handoff to ") and "tool_name" not in values:
+        return IGNORED  # in the words of a call, what makes the next agent the one that answers
     is_tool, named = tool_in_span_name(span.name)
     if role == "tool" or is_tool:
         return _read_tool(span, values, named)
@@ -227,9 +231,11 @@ def _read_named_agent(span: Span, values: Values, named: str | None) -> GenAISpa
 
 
 def _read_model(span: Span, values: Values, transcript: Transcript | None = None) -> GenAISpan:
-    output = next((value for value in values.get("output", ()) if not isinstance(value, (bool, int, float))), None)
+    output: Any = flattened_calls(span.attributes)
     if transcript is not None:
         output = transcript.requests
+    elif output is None:
+        output = next((value for value in values.get("output", ()) if not isinstance(value, (bool, int, float))), None)
     genai_span = model_span_of(span, NAME, output, next(iter(values.get("input", ())), None))
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))

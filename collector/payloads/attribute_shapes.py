@@ -81,6 +81,9 @@ _WHOLE_KEYS: Final = {
     "status": Shape("status", 1),
 }
 
+# `output.messages.0.message.tool_calls.0.tool_call.function.name`: what is said in a conversation is no part of a call.
+_IN_CONVERSATION: Final = re.compile(r"(?:messages|prompts?|completions?|choices|candidates)_\d+_")
+
 _MAX_WORDS: Final = 6  # of the longest pattern, with what may not precede it
 
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -102,6 +105,8 @@ def shape_of(key: str) -> Shape | None:
     words = words_of(key)
     if words in _WHOLE_KEYS:
         return _WHOLE_KEYS[words]
+    if _IN_CONVERSATION.search(words) is not None:
+        return None
     # What a key is about is at its end. Each word more is a place where all patterns are tried.
     end = "_".join(words.rsplit("_", _MAX_WORDS)[-_MAX_WORDS:])
     return next((shape for pattern, shape in _SHAPES if pattern.search(end)), None)

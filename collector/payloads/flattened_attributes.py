@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 MAX_PARTS: Final = 16
@@ -38,3 +40,20 @@ def _with_lists(node: Any) -> Any:
     if node and all(key.isdecimal() and len(key) <= 4 for key in node):
         return [_with_lists(node[key]) for key in sorted(node, key=int)]
     return {key: _with_lists(inner) for key, inner in node.items()}
+
+
+# `gen_ai.output.messages.0.message.tool_calls.1.tool_call.function.name`, `completion.0.tool_calls.1.name`
+_CALL_KEY: Final = re.compile(
+    r"(?:^|[._])(?:output[._]messages|completions?|choices)\.(\d{1,4})\.(?:message\.)?tool_calls\.(\d{1,4})\."
+    r"(?:tool_call\.)?(?:function\.)?(id|name|arguments)$"
+)
+
+
+def flattened_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Returns the tool calls of a model's answer, in order, of which each part has an attribute; None if there are none."""
+    calls: dict[tuple[int, int], dict[str, Any]] = {}
+    for key, value in attributes.items():
+        match = _CALL_KEY.search(key) if "tool_calls" in key else None
+        if match is not None:
+            calls.setdefault((int(match[1]), int(match[2])), {"type": "tool_call"})[match[3]] = value
+    return [call for _, call in sorted(calls.items(), key=lambda item: item[0])] or None

@@ -243,3 +243,34 @@ def test_a_span_with_a_name_of_the_tracer_has_its_tool_among_its_details() -> No
 @pytest.mark.parametrize("flag", [{"tool.ok": False}, {"tool.error_type": "timeout"}])
 def test_a_flag_of_a_tool_says_that_it_failed(flag: dict[str, Any]) -> None:
     assert read_tool(span("tool.pay", 2, 1, attributes={"tool.name": "pay", **flag}))[3] == "error"
+
+
+def test_a_handoff_between_agents_is_no_call() -> None:
+    assert dialects.read_span(span("handoff to billing", 2, 1, attributes={"acme.span.kind": "TOOL"})) is IGNORED
+
+
+def test_what_a_conversation_mentions_is_not_the_call_of_its_span() -> None:
+    """Otherwise each step that was told of an earlier call would be one more of it."""
+    told = {
+        "acme.input.messages.2.message.tool_calls.0.tool_call.id": "c1",
+        "acme.input.messages.2.message.tool_calls.0.tool_call.function.name": "pay",
+        "acme.input.messages.2.message.tool_calls.0.tool_call.function.arguments": '{"n": 1}',
+    }
+    run = run_of(ROOT, span("step", 2, 1, 5, attributes=told), span("tool:look_up", 3, 1, 30, attributes=told))
+    assert calls_of(run) == [("look_up", None, "unset")]
+
+
+def test_an_answer_of_a_model_may_have_an_attribute_for_each_part() -> None:
+    answer = {
+        "acme.output.messages.0.message.tool_calls.0.tool_call.id": "c1",
+        "acme.output.messages.0.message.tool_calls.0.tool_call.function.name": "pay",
+        "acme.output.messages.0.message.tool_calls.0.tool_call.function.arguments": '{"n": 1}',
+        "acme.output.messages.0.message.tool_calls.1.tool_call.function.name": "pay",
+        "acme.output.messages.0.message.tool_calls.1.tool_call.function.arguments": '{"n": 2}',
+        "acme.input.messages.0.message.tool_calls.0.tool_call.function.name": "look_up",
+    }
+    run = run_of(ROOT, span("ask", 2, 1, 5, attributes={"acme.kind": "LLM", **answer}))
+    assert [(call.id, call.name, call.arguments, call.known_by) for call in run.trajectory.calls] == [
+        ("c1", "pay", {"n": 1}, "request"),
+        (None, "pay", {"n": 2}, "request"),
+    ]
