@@ -27,6 +27,7 @@ _NAMES_OF_ARGUMENTS: Final = (
     "argumentKeys", "argumentNames", "argKeys", "argNames", "inputKeys",
 )  # fmt: skip
 _CALL_KEYS: Final = ("arguments", "args", "input", "params", "parameters")
+_WITH_OPTIONS: Final = {"input", "options"}  # BeeAI: how to run the tool, which is no argument of it
 _WHOLE_CALLS: Final = ({"name", "arguments"}, {"name", "description", "parameters"})  # MCP; VeADK
 _CALL_NAMES: Final = ("name", "toolName", "tool_name", "tool")
 _CALL_IDS: Final = ("id", "callId", "call_id", "toolCallId", "tool_call_id", "tool_use_id", "type", "method")
@@ -147,6 +148,8 @@ def _unwrapped(value: Any, names: Sequence[str]) -> Any:
         parsed = parse_any(inner)
         # A tool may have a parameter of that name, as its schema tells.
         return parsed if key in _WRAPPERS and key not in names and isinstance(parsed, Mapping) else value
+    if value.keys() == _WITH_OPTIONS and value["options"] is None and isinstance(value["input"], Mapping):
+        return value if _WITH_OPTIONS & set(names) else value["input"]
     return _inside_call(value, names)
 
 

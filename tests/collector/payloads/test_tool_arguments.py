@@ -27,6 +27,8 @@ CONTEXT = "<workflows.context.context.Context object at 0x7fd7c3025550>"
         ([PARIS], None),
         ({"input": PARIS}, None),
         ({"input": json.dumps(PARIS)}, None),
+        ({"input": PARIS, "options": None}, None),
+        ({"input": PARIS, "options": None}, SCHEMA),
         ({"arguments": {"input": PARIS}}, None),
         ({"callId": "c", "name": "get_weather", "args": PARIS}, None),
         ({"name": "get_weather", "description": "", "parameters": PARIS}, None),
@@ -48,6 +50,7 @@ def test_what_is_around_arguments_is_taken_off(recorded: Any, schema: Any) -> No
         {"name": "Ada", "input": {"age": 36}},
         {"query": {"city": "Paris"}},
         {"input": PARIS, "n": 1},
+        {"input": PARIS, "options": {"depth": 2}},
         {},
     ],
 )
