@@ -39,8 +39,11 @@ _METHOD: Final = re.compile(
 )
 # LlamaIndex, Haystack, DSPy: agents traced as chains under the name of their class, which is not the agent's.
 _AGENT_CHAIN: Final = re.compile(r"(?:\bAgent|[a-z]Agent|AgentWorkflow|ReAct|CodeAct)\.(?:run|arun|forward|aforward)$")
+# LlamaIndex before 0.12: each method of an agent's parts is an agent's, and is given the tools that it runs.
+_AGENT_STEP: Final = re.compile(r"^\w{0,64}Agent(?:Runner|Worker)\.(?!a?(?:stream_)?chat$)")
 _BRACKETED: Final = re.compile(r"^(?:agent_run|invocation) \[(.+)\]$")
 _LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
+_NODE: Final = '"langgraph_node":'
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 _LANGCHAIN_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 
@@ -52,8 +55,11 @@ _CALL_KEY: Final = re.compile(
 _OUTPUT_PREFIXES: Final = ("llm.output_messages.", "message.tool_calls.")
 _CALL_FIELDS: Final = {"id": "id", "function.name": "name", "function.arguments": "arguments"}
 _EVENT: Final = "target"
-_EVENT_OF_BEEAI: Final = re.compile(r"^(?:agent|tool)\..+\.(?:start|update|partial_update|success|finish|error|retry)$")
-"""Older instrumentors of BeeAI record each event of its emitter as a span: several of one call, under other names."""
+_EVENT_PATH: Final = "metadata.path"
+_EVENT_OF_BEEAI: Final = re.compile(
+    r"^(?:agent|tool)\..+\.(?:start|update|partial_update|success|finish|error|retry|final_answer)$"
+)
+"""Instrumentors of BeeAI record events of its emitter as spans: older ones all of them, several of one call."""
 _AUTOMATIC_CALLS: Final = '"automatic_function_calling_history":['
 """In the output of google-genai, which calls tools and its model again until none is requested."""
 _CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', "[[ ## next_tool_name ## ]]")
@@ -69,9 +75,11 @@ def read_span(span: Span) -> GenAISpan | None:
     kind = attributes.get(_KIND)
     if type(kind) is str:
         kind = kind.upper()  # tracers of one's own write it in either case
-    event = attributes.get(_EVENT)
+    event = attributes.get(_EVENT) or attributes.get(_EVENT_PATH)
     if type(event) is str and _EVENT_OF_BEEAI.match(event):
         return _read_event(span)
+    if kind == "AGENT" and _AGENT_STEP.match(span.name):
+        return IGNORED
     if kind == "TOOL" or (
         kind == "AGENT" and _TOOL_NAME in attributes
     ):  # a tool named `ask_policy_agent` gets kind AGENT
@@ -129,6 +137,8 @@ def _read_agent(span: Span) -> GenAISpan:
     if _CREW in span.attributes and type(transcript) is str and len(transcript) <= MAX_TEXT:
         genai_span.history = transcript if _CREW_MESSAGES in transcript else None
     genai_span.name = name_of(span.attributes.get(_AGENT_NAME)) or genai_span.agent
+    if genai_span.agent != span.name and type(metadata := span.attributes.get(_METADATA)) is str and _NODE in metadata:
+        genai_span.tracing = "node"  # called an agent for its name
     if genai_span.name is None:
         bracketed = _BRACKETED.match(span.name)
         genai_span.name = name_of(bracketed[1] if bracketed else _METHOD.sub("", span.name))
@@ -197,7 +207,7 @@ DIALECT: Final = Dialect(
     markers=(b"openinference.span.kind",),
     attributes=frozenset({
         _TOOL_NAME, _TOOL_PARAMETERS, *_CALL_IDS, _AGENT_NAME, _INPUT, _OUTPUT, _METADATA, _CREW, _CREW_TASKS, _EVENT,
-        semconv.SESSION_ID, semconv.ERROR_TYPE,
+        _EVENT_PATH, semconv.SESSION_ID, semconv.ERROR_TYPE,
     }),
     prefixes=_OUTPUT_PREFIXES,
     output_attributes=("llm.output_messages.", _OUTPUT),

@@ -27,6 +27,27 @@ _NONE = Ancestors(None, None, b"")
 _NO_PARENT = frozenset({b""})
 
 
+def without_nodes(spans: dict[bytes, GenAISpan], parents: Mapping[bytes, bytes]) -> dict[bytes, GenAISpan]:
+    """Returns ``spans`` without agents that are nodes of a graph and have no tool execution below them.
+
+    A node that only asks the model is a step of the agent around it, whose tools run in another node.
+    """
+    nodes = {span.span_id for span in spans.values() if span.role is Role.AGENT and span.tracing == "node"}
+    if not nodes:
+        return spans
+    visited: set[bytes] = set()
+    for span in spans.values():
+        at = span.parent_span_id if span.role is Role.TOOL else b""
+        while at and at not in visited:
+            visited.add(at)
+            above = spans.get(at)
+            if above is not None and above.role is Role.AGENT:
+                nodes.discard(at)
+                break
+            at = parents.get(at, b"")
+    return {span_id: span for span_id, span in spans.items() if span_id not in nodes}
+
+
 class Ancestry:
     """The parent links of one trace, and the GenAI spans among its spans."""
 

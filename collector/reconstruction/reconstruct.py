@@ -13,7 +13,7 @@ from collector.checkpoints import checkpoint
 from collector.model.genai_span import Content, GenAISpan
 from collector.model.span import Resource
 from collector.payloads.values import limit_parsing
-from collector.reconstruction.ancestry import Ancestry
+from collector.reconstruction.ancestry import Ancestry, without_nodes
 from collector.reconstruction.context import ContextSettings, context_of
 from collector.reconstruction.doubts import call_doubts, run_doubts
 from collector.reconstruction.drafts import DraftCall, RunSpans
@@ -119,7 +119,7 @@ def _rebuild(
     trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings
 ) -> list[Run]:
     # A large trace is evaluated in slices. It can only be interrupted at a checkpoint, so there is one between steps.
-    spans = index_spans(genai_spans)
+    spans = without_nodes(index_spans(genai_spans), parents)
     checkpoint()
     ancestry = Ancestry(spans, parents)
     groups = group_runs(spans, ancestry)

@@ -231,6 +231,64 @@ def test_a_function_of_a_graph_with_agent_in_its_name_is_no_run() -> None:
     assert [run.agent for run in runs_of(*spans)] == ["graph"]
 
 
+def node(name: str, number: int, parent: int, at: float, lasting: float = 10, agent: str | None = None) -> Span:
+    metadata = json.dumps({"lc_agent_name": agent, "langgraph_step": 1, "langgraph_node": name})
+    return oi("AGENT", name, number, parent, at, lasting, attributes={"metadata": metadata})
+
+
+def asked(number: int, parent: int, at: float, call_id: str | None = None, tool: str = "pay") -> Span:
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call"
+    said = {f"{call}.id": call_id, f"{call}.function.name": tool, f"{call}.function.arguments": "{}"} if call_id else {}
+    return oi("LLM", "ChatOpenAI", number, parent, at, 5, attributes={"output.value": "{}", **said})
+
+
+def tool(number: int, parent: int, at: float, name: str = "pay") -> Span:
+    return oi(
+        "TOOL", name, number, parent, at, attributes={"tool.name": name, "input.value": "{}", "output.value": "done"}
+    )
+
+
+def test_a_node_that_asks_the_model_is_a_step_of_the_graph_that_runs_the_tools() -> None:
+    """Otherwise each answer of the model would be a run in which nothing is known of its calls."""
+    run = run_of(
+        oi("CHAIN", "LangGraph", 1, lasting=100),
+        node("agent", 2, 1, 1),
+        asked(3, 2, 2, "c1"),
+        span("tools", 4, 1, 20, 15),
+        tool(5, 4, 21),
+        node("agent", 6, 1, 40),
+        asked(7, 6, 41),
+        node("Hooks.after_agent", 8, 1, 60, agent="shop"),
+    )
+    assert (called(run), run.trajectory.doubts) == (["pay"], [])
+
+
+def test_a_node_that_runs_tools_is_an_agent() -> None:
+    outer, inner = runs_of(
+        oi("AGENT", "supervisor", 1, lasting=100),
+        node("billing_agent", 2, 1, 1, 50),
+        node("agent", 3, 2, 2),
+        asked(4, 3, 3, "c1"),
+        span("tools", 5, 2, 20, 15),
+        tool(6, 5, 21),
+        tool(7, 1, 60, "log"),
+    )
+    assert [(run.agent, called(run)) for run in (outer, inner)] == [("supervisor", ["log"]), ("billing_agent", ["pay"])]
+
+
+def test_methods_of_the_parts_of_an_agent_are_steps() -> None:
+    leaked = {"tool.name": "pay", "input.value": '{"step": "TaskStep()"}'}
+    run = run_of(
+        oi("AGENT", "AgentRunner.chat", 1, lasting=100),
+        oi("AGENT", "AgentRunner._run_step", 2, 1, 1, 50),
+        oi("AGENT", "FunctionCallingAgentWorker.run_step", 3, 2, 2, 48, attributes=leaked),
+        asked(4, 3, 3, "c1"),
+        tool(5, 3, 20),
+        oi("AGENT", "AgentRunner.finalize_response", 6, 1, 70),
+    )
+    assert (called(run), run.trajectory.doubts) == (["pay"], [])
+
+
 def test_events_of_an_emitter_recorded_as_spans_are_no_runs_and_leave_open_how_many_calls_they_are() -> None:
     told = {"tool.name": "Wikipedia", "tool.parameters": "{'query': 'Barcelona'}"}
     run = run_of(
@@ -243,6 +301,22 @@ def test_events_of_an_emitter_recorded_as_spans_are_no_runs_and_leave_open_how_m
 
     assert set(called(run)) == {"Wikipedia"}
     assert "uncertain_execution" in doubts(run)
+
+
+def test_events_of_an_emitter_below_the_call_they_are_about_are_no_calls() -> None:
+    failed = {"metadata.path": "tool.custom.pay.error", "input.value": '{"error": "no funds"}'}
+    run = run_of(
+        oi("AGENT", "shop", 1, lasting=100),
+        oi(
+            "TOOL", "pay", 2, 1, 10, attributes={"tool.name": "pay", "input.value": "{}", "output.value": "x"}, status=2
+        ),
+        oi("TOOL", "error", 3, 2, 12, 1, attributes=failed, status=2),
+        oi("AGENT", "final_answer", 4, 1, 40, attributes={"metadata.path": "agent.planner.final_answer"}),
+    )
+    assert ([(call.name, call.status) for call in run.trajectory.calls], run.trajectory.doubts) == (
+        [("pay", "error")],
+        [],
+    )
 
 
 def test_turns_and_results_of_automatic_calling_are_in_the_output_of_its_one_span() -> None:
