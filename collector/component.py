@@ -8,6 +8,7 @@ producer, and stop upstream first, so that every producer can drain into its con
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -99,6 +100,8 @@ class ExportRequest:
     """When it was sent first, in Unix nanoseconds."""
     number: int = 0
     """Its place in the order of all requests of its queue."""
+    parts: Sequence[ExportRequest] = ()
+    """The requests that it was joined of, if it was."""
 
     @property
     def spans(self) -> int:

@@ -151,7 +151,10 @@ class QueuedExporter:
                 pause = self._next_pause(backoff, request, error)
                 # No pause after a drop: that one request is refused for good says nothing against the next.
                 if pause is None:
-                    self._drop(request, error)
+                    if request.parts:  # the backend may mean one of them
+                        self._queue.requeue(request)
+                    else:
+                        self._drop(request, error)
                     continue
                 self._report_failure(request, error, pause)
                 # Before the pause: another consumer may try it, and this one holds up nothing but itself.

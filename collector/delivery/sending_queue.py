@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from collector.component import ExportRequest, Signal
 from collector.config.exporters import SendingQueueConfig
+from collector.delivery.joining import SMALL, divide, take_joined
 from collector.storage.spool import Spool
 
 _WINDOW = 32 << 20  # bytes of spooled requests kept in memory too, at most, so that a fast backend costs no reads
@@ -46,11 +47,13 @@ class SendingQueue:
         exporter: str = "",
         *,
         is_read_again: bool = False,
+        joins: bool = False,
     ) -> None:
         """Takes ``max_bytes`` of memory, by default all that the configuration allows.
 
         ``exporter`` marks its requests in the spool; those of OTLP exporters have no mark, so that they can change places.
-        ``is_read_again``: what they are made of comes again after a crash, from a topic.
+        ``is_read_again``: what they are made of comes again after a crash, from a topic. ``joins``: small requests that have
+        to wait are joined; the more are being sent, the more have to wait before another leaves.
         """
         self.durable = spool is not None or is_read_again
         """Whether what waits here survives the process."""
@@ -61,7 +64,8 @@ class SendingQueue:
             self._max_bytes = min(self._max_bytes, _WINDOW)
         self._waiting: deque[ExportRequest] = deque()
         self._sending: set[ExportRequest] = set()
-        self._bytes = 0
+        self._joins = joins
+        self._bytes = self._waiting_bytes = 0  # the first without those that only the spool has
         self.spans = 0
         """Spans in requests that were put and not acknowledged or dropped yet, durable or not."""
         self.dropped = 0
@@ -115,21 +119,36 @@ class SendingQueue:
 
     def _enqueue(self, request: ExportRequest) -> None:
         self._waiting.append(request)
+        self._waiting_bytes += request.size
         if request.in_memory:
             self._bytes += request.size
         self._empty.clear()
-        self._ready.set()
+        if self._may_send():
+            self._ready.set()
+
+    def _may_send(self) -> bool:
+        """Whether the first of the waiting requests should leave now.
+
+        At once if no other is being sent. Where n are, once 2^n wait, or as many bytes as are worth a request: like Nagle's
+        algorithm, it sends few large requests under load, and one that hangs does not hold up the others.
+        """
+        if not self._waiting or not self._has_room_for(self._waiting[0]):
+            return False
+        if not self._joins or self._waiting_bytes >= SMALL:
+            return True
+        return len(self._waiting) >= 1 << len(self._sending)
 
     async def get(self) -> ExportRequest:
         """Wait for the next request; call ``ack`` or ``requeue`` for it. It is not ``in_memory`` if the spool lost it.
 
         One that is not in memory waits for room there, unless no other is being sent.
         """
-        while not self._waiting or not self._has_room_for(self._waiting[0]):
+        while not self._may_send():
             # No await between the look and this, so no wake-up is lost. Several consumers may wake up for one request.
             self._ready.clear()
             await self._ready.wait()
-        request = self._waiting.popleft()
+        request = take_joined(self._waiting) if self._joins else self._waiting.popleft()
+        self._waiting_bytes -= request.size
         self._sending.add(request)
         if not request.in_memory and self._spool is not None:
             self._bytes += request.size
@@ -146,11 +165,12 @@ class SendingQueue:
         return request.in_memory or not self._sending or self._bytes + request.size <= self._max_bytes
 
     def requeue(self, request: ExportRequest) -> None:
-        """Put a request that was not delivered at the end of the queue, so that it holds up no other."""
+        """Put a request that was not delivered at the end of the queue, so that it holds up no other; its parts, if joined."""
         self._sending.remove(request)
         self._bytes -= request.size
-        self._spill_beyond_limit(request)
-        self._enqueue(request)
+        for part in divide(request):
+            self._spill_beyond_limit(part)
+            self._enqueue(part)
 
     def ack(self, request: ExportRequest) -> None:
         """Remove a request that was delivered or given up."""
@@ -159,7 +179,7 @@ class SendingQueue:
         if request.in_memory:
             self._bytes -= request.size
         if self._spool is not None:
-            self._spool.delete("outbox", [request.row])
+            self._spool.delete("outbox", [part.row for part in request.parts or (request,)])
         # The room is free now, for which a request that only the spool has may be waiting.
         self._ready.set()
         if not len(self):
@@ -174,7 +194,7 @@ class SendingQueue:
         self.dropped += len(self)
         self._sending.clear()
         self._waiting.clear()
-        self.spans = self._bytes = 0
+        self.spans = self._bytes = self._waiting_bytes = 0
         self._empty.set()
 
     def delivered(self, count: int) -> bool:

@@ -143,7 +143,7 @@ class Service:
         outlets, share = [], budget.sending_queue // max(1, len(queues))
         again = self._config.receivers.kafka is not None
         for to in config.destinations():
-            queue = SendingQueue(to.backend.sending_queue, self._spool, share, is_read_again=again)
+            queue = SendingQueue(to.backend.sending_queue, self._spool, share, is_read_again=again, joins=True)
             outlets.append(Outlet(queue, to.signals))
             self._exporters.append(
                 OtlpExporter(

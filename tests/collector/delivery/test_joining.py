@@ -1,0 +1,149 @@
+"""Small requests that wait leave as one, and nothing else changes for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import grpc
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.component import ExportRequest, Signal
+from collector.config.exporters import OtlpExporterConfig, SendingQueueConfig
+from collector.delivery.joining import SMALL
+from collector.delivery.sending_queue import SendingQueue
+from collector.exporters.otlp import OtlpExporter
+from collector.storage.spool import Spool
+from collector.storage.spool_file import SpoolFile
+from collector.telemetry.metrics import Telemetry
+from tests import otlp_data as data
+from tests.sinks import OtlpSink
+
+FAST = {"initial_interval": "1ms", "max_interval": "2ms"}
+
+
+def one_span(number: int) -> bytes:
+    return data.traces(data.span(number)).SerializeToString()
+
+
+def spans_of(payload: bytes) -> list[bytes]:
+    request = ExportTraceServiceRequest.FromString(payload)
+    return [span.span_id for one in request.resource_spans for scope in one.scope_spans for span in scope.spans]
+
+
+def taken(*sizes: int, sending: int = 0, signals: Iterable[Signal] = ()) -> list[int]:
+    """Returns how many requests leave together while ``sending`` others are being sent, until the next has to wait."""
+
+    async def run() -> list[int]:
+        queue = SendingQueue(SendingQueueConfig(), joins=True)
+        for _ in range(sending):
+            queue.put(ExportRequest("traces", bytes(SMALL), 1))
+            await queue.get()
+        kinds = [*signals] or ["traces"] * len(sizes)
+        for size, signal in zip(sizes, kinds, strict=True):
+            queue.put(ExportRequest(signal, bytes(size), 1))  # type: ignore[arg-type]  # signals, in a list
+        found = []
+        while queue._may_send():
+            found.append((await queue.get()).items)
+        return found
+
+    return asyncio.run(run())
+
+
+def test_a_request_leaves_at_once_where_no_other_is_being_sent() -> None:
+    assert taken(100) == [1]
+
+
+def test_what_waits_leaves_together() -> None:
+    assert taken(*[100] * 5) == [5]
+
+
+def test_the_more_are_being_sent_the_more_have_to_wait() -> None:
+    assert taken(*[100] * 3, sending=2) == []
+    assert taken(*[100] * 4, sending=2) == [4]
+
+
+def test_large_requests_leave_alone_and_wait_for_no_other() -> None:
+    assert taken(SMALL, sending=2) == [1]
+    assert taken(100, SMALL, SMALL) == [1, 1, 1]
+
+
+def test_a_joined_request_is_bounded() -> None:
+    assert max(taken(*[SMALL - 1] * 40)) == 16
+
+
+def test_signals_are_not_mixed() -> None:
+    assert taken(*[SMALL // 2] * 4, signals=["logs", "logs", "traces", "traces"]) == [2, 2]
+
+
+def refuse(code: grpc.StatusCode) -> Callable[[grpc.ServicerContext], bytes]:
+    def answer(context: grpc.ServicerContext) -> bytes:
+        context.abort(code, "no")
+        raise AssertionError
+
+    return answer
+
+
+def export(sink: OtlpSink, spool: Spool | None = None, count: int = 6) -> tuple[float, float]:
+    """Export requests of one span. Returns how many spans were counted as sent, and as failed."""
+    return asyncio.run(_export(sink, spool, count))
+
+
+async def _export(sink: OtlpSink, spool: Spool | None, count: int) -> tuple[float, float]:
+    settings = {
+        "endpoint": sink.endpoint, "tls": {"insecure": True}, "retry_on_failure": FAST,
+        "sending_queue": {"num_consumers": 1},
+    }  # fmt: skip
+    config = OtlpExporterConfig.model_validate(settings)
+    queue, telemetry = SendingQueue(config.sending_queue, spool, joins=True), Telemetry()
+    exporter = OtlpExporter(config, queue, telemetry)
+    for number in range(1, count + 1):
+        queue.put(ExportRequest("traces", one_span(number), 1))
+    if spool is not None:
+        await spool.stored()
+    await exporter.start()
+    await exporter.shutdown()
+    assert (len(queue), queue.spans, queue._bytes, queue._waiting_bytes) == (0, 0, 0, 0)
+    sent, failed = [
+        telemetry.registry.get_sample_value(f"rightcall_exporter_{name}_spans_total", {"exporter": "otlp"}) or 0.0
+        for name in ("sent", "send_failed")
+    ]
+    return sent, failed
+
+
+def test_a_joined_request_is_a_request_with_the_spans_of_all() -> None:
+    with OtlpSink() as sink:
+        assert export(sink) == (6, 0)
+    (payload,) = sink.requests["traces"]
+    assert spans_of(payload) == [data.span_id(number) for number in range(1, 7)]
+
+
+def test_after_a_failure_each_request_is_sent_alone_once() -> None:
+    with OtlpSink([refuse(grpc.StatusCode.UNAVAILABLE)]) as sink:
+        assert export(sink) == (6, 0)
+    delivered = [spans_of(payload) for payload in sink.requests["traces"]]
+    assert delivered == [[data.span_id(number)] for number in range(1, 7)]
+
+
+def test_a_request_that_the_backend_refuses_takes_no_other_with_it() -> None:
+    refused = refuse(grpc.StatusCode.INVALID_ARGUMENT)
+    with OtlpSink([refused, refused]) as sink:  # the joined request, and the first of its parts
+        assert export(sink) == (5, 1)
+    delivered = [spans_of(payload) for payload in sink.requests["traces"]]
+    assert delivered == [[data.span_id(number)] for number in range(2, 7)]
+
+
+def test_the_spool_forgets_all_parts_of_a_joined_request_once_it_is_delivered(tmp_path: Path) -> None:
+    async def life(sink: OtlpSink) -> list[int | None]:
+        spool = Spool(SpoolFile(tmp_path, fsync=False), 1 << 30, Telemetry())
+        await spool.start()
+        left = list(SendingQueue(SendingQueueConfig(), spool).recover())
+        await _export(sink, spool, 6)
+        await spool.shutdown()
+        return left
+
+    with OtlpSink() as sink:
+        assert asyncio.run(life(sink)) == []
+        assert asyncio.run(life(sink)) == []
+    assert [len(spans_of(payload)) for payload in sink.requests["traces"]] == [6, 6]
