@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,6 +16,7 @@ from collector.delivery.joining import SMALL, divide, take_joined
 from collector.storage.spool import Spool
 
 _WINDOW = 32 << 20  # bytes of spooled requests kept in memory too, at most, so that a fast backend costs no reads
+_PACE: Final = 0.005  # seconds between small requests, of which there may be thousands a second otherwise
 HANDOVER: Final = "handover"
 """Marks requests for another instance, which exporters do not get: what is put into their queue is in no other."""
 
@@ -52,8 +55,8 @@ class SendingQueue:
         """Takes ``max_bytes`` of memory, by default all that the configuration allows.
 
         ``exporter`` marks its requests in the spool; those of OTLP exporters have no mark, so that they can change places.
-        ``is_read_again``: what they are made of comes again after a crash, from a topic. ``joins``: small requests that have
-        to wait are joined; the more are being sent, the more have to wait before another leaves.
+        ``is_read_again``: what they are made of comes again after a crash, from a topic. ``joins``: small requests leave
+        joined, at most one every `_PACE` seconds.
         """
         self.durable = spool is not None or is_read_again
         """Whether what waits here survives the process."""
@@ -72,6 +75,8 @@ class SendingQueue:
         """Requests dropped undelivered."""
         self.put_count = 0
         """Requests that were put."""
+        self._next_small = -math.inf  # when a small request may leave, by the monotonic clock
+        self._timer: asyncio.TimerHandle | None = None
         self._ready = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -119,36 +124,42 @@ class SendingQueue:
 
     def _enqueue(self, request: ExportRequest) -> None:
         self._waiting.append(request)
-        self._waiting_bytes += request.size
+        if self._joins:
+            self._waiting_bytes += request.size
         if request.in_memory:
             self._bytes += request.size
         self._empty.clear()
-        if self._may_send():
+        self._wake()
+
+    def _wake(self) -> None:
+        """Wake the consumers, now or when the first of the waiting requests may leave."""
+        if self._pause() <= 0.0:
             self._ready.set()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._pause(), self._on_time)
 
-    def _may_send(self) -> bool:
-        """Whether the first of the waiting requests should leave now.
+    def _on_time(self) -> None:
+        self._timer = None
+        self._ready.set()
 
-        At once if no other is being sent. Where n are, once 2^n wait, or as many bytes as are worth a request: like Nagle's
-        algorithm, it sends few large requests under load, and one that hangs does not hold up the others.
-        """
-        if not self._waiting or not self._has_room_for(self._waiting[0]):
-            return False
+    def _pause(self) -> float:
+        """Returns the seconds until the first of the waiting requests should leave, if it is small and others may join it."""
         if not self._joins or self._waiting_bytes >= SMALL:
-            return True
-        return len(self._waiting) >= 1 << len(self._sending)
+            return 0.0
+        return self._next_small - time.monotonic()
 
     async def get(self) -> ExportRequest:
         """Wait for the next request; call ``ack`` or ``requeue`` for it. It is not ``in_memory`` if the spool lost it.
 
         One that is not in memory waits for room there, unless no other is being sent.
         """
-        while not self._may_send():
+        while not self._waiting or not self._has_room_for(self._waiting[0]) or self._pause() > 0.0:
             # No await between the look and this, so no wake-up is lost. Several consumers may wake up for one request.
             self._ready.clear()
+            if self._waiting and self._pause() > 0.0:
+                self._wake()
             await self._ready.wait()
-        request = take_joined(self._waiting) if self._joins else self._waiting.popleft()
-        self._waiting_bytes -= request.size
+        request = self._take()
         self._sending.add(request)
         if not request.in_memory and self._spool is not None:
             self._bytes += request.size
@@ -158,6 +169,15 @@ class SendingQueue:
                 request.payload, request.in_memory = payload, True
             else:
                 self._bytes -= request.size
+        return request
+
+    def _take(self) -> ExportRequest:
+        if not self._joins:
+            return self._waiting.popleft()
+        request = take_joined(self._waiting)
+        self._waiting_bytes -= request.size
+        if request.parts or request.size < SMALL:
+            self._next_small = time.monotonic() + _PACE
         return request
 
     def _has_room_for(self, request: ExportRequest) -> bool:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import grpc
+import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.component import ExportRequest, Signal
 from collector.config.exporters import OtlpExporterConfig, SendingQueueConfig
+from collector.delivery import sending_queue
 from collector.delivery.joining import SMALL
 from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import OtlpExporter
@@ -19,6 +21,7 @@ from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.sinks import OtlpSink
+from tests.waiting import let_others_run
 
 FAST = {"initial_interval": "1ms", "max_interval": "2ms"}
 
@@ -32,41 +35,58 @@ def spans_of(payload: bytes) -> list[bytes]:
     return [span.span_id for one in request.resource_spans for scope in one.scope_spans for span in scope.spans]
 
 
-def taken(*sizes: int, sending: int = 0, signals: Iterable[Signal] = ()) -> list[int]:
-    """Returns how many requests leave together while ``sending`` others are being sent, until the next has to wait."""
+def taken(*sizes: int, signals: Iterable[Signal] = ()) -> list[int]:
+    """Returns how many of the requests leave together, request by request."""
 
     async def run() -> list[int]:
         queue = SendingQueue(SendingQueueConfig(), joins=True)
-        for _ in range(sending):
-            queue.put(ExportRequest("traces", bytes(SMALL), 1))
-            await queue.get()
         kinds = [*signals] or ["traces"] * len(sizes)
         for size, signal in zip(sizes, kinds, strict=True):
             queue.put(ExportRequest(signal, bytes(size), 1))  # type: ignore[arg-type]  # signals, in a list
         found = []
-        while queue._may_send():
+        while sum(found) < len(sizes):
             found.append((await queue.get()).items)
         return found
 
     return asyncio.run(run())
 
 
-def test_a_request_leaves_at_once_where_no_other_is_being_sent() -> None:
-    assert taken(100) == [1]
-
-
 def test_what_waits_leaves_together() -> None:
+    assert taken(100) == [1]
     assert taken(*[100] * 5) == [5]
 
 
-def test_the_more_are_being_sent_the_more_have_to_wait() -> None:
-    assert taken(*[100] * 3, sending=2) == []
-    assert taken(*[100] * 4, sending=2) == [4]
+def test_large_requests_leave_alone() -> None:
+    assert taken(100, SMALL, SMALL, 100) == [1, 1, 1, 1]
 
 
-def test_large_requests_leave_alone_and_wait_for_no_other() -> None:
-    assert taken(SMALL, sending=2) == [1]
-    assert taken(100, SMALL, SMALL) == [1, 1, 1]
+def test_after_a_small_request_the_next_waits_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending_queue, "_PACE", 3600.0)
+
+    async def run() -> int:
+        queue = SendingQueue(SendingQueueConfig(), joins=True)
+        for size in (SMALL, 100):  # the large one makes none wait
+            queue.put(ExportRequest("traces", bytes(size), 1))
+            await queue.get()
+        waiting = asyncio.create_task(queue.get())
+        for _ in range(2):
+            queue.put(ExportRequest("traces", bytes(SMALL // 3), 1))
+            await let_others_run(3)
+            assert not waiting.done()
+        queue.put(ExportRequest("traces", bytes(SMALL // 2), 1))  # now there is enough for a request
+        return (await waiting).items
+
+    assert asyncio.run(run()) == 3
+
+
+def test_a_small_request_waits_no_longer_than_the_pace() -> None:
+    async def run() -> None:
+        queue = SendingQueue(SendingQueueConfig(), joins=True)
+        for _ in range(3):
+            queue.put(ExportRequest("traces", b"x", 1))
+            await queue.get()
+
+    asyncio.run(run())
 
 
 def test_a_joined_request_is_bounded() -> None:
