@@ -42,8 +42,8 @@ def taken(*sizes: int, signals: Iterable[Signal] = ()) -> list[int]:
         queue = SendingQueue(SendingQueueConfig(), joins=True)
         kinds = [*signals] or ["traces"] * len(sizes)
         for size, signal in zip(sizes, kinds, strict=True):
-            queue.put(ExportRequest(signal, bytes(size), 1))  # type: ignore[arg-type]  # signals, in a list
-        found = []
+            queue.put(ExportRequest(signal, bytes(size), 1))
+        found = list[int]()
         while sum(found) < len(sizes):
             found.append((await queue.get()).items)
         return found
