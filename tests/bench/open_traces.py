@@ -1,0 +1,143 @@
+"""What open traces cost: ``python -m tests.bench.open_traces [COUNT...]``, each count in a process of its own.
+
+Resident memory of a trace beyond the bytes of its held spans, memory that is left once all have been released and free
+memory was given back, and the CPU time in which a spool brings them back after a crash.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from collector.clock import Clock
+from collector.config.exporters import SendingQueueConfig
+from collector.config.model import Config
+from collector.delivery.sending_queue import SendingQueue
+from collector.pipeline import Pipeline
+from collector.scoring.rule_files import load_rules
+from collector.service.garbage import freeze_survivors, give_back, tune
+from collector.service.memory_limiter import resident_bytes
+from collector.storage.spool import Spool
+from collector.storage.spool_file import SpoolFile
+from collector.telemetry.metrics import Telemetry
+from tests.bench.load import EPOCH, RULES, SPANS_PER_REQUEST, SPANS_PER_TRACE, requests
+from tests.harness import write_spool
+
+_POOL = 40
+_SETTINGS = {"traces": {"max_open": 1_000_000, "max_held_mib": 65536}, "memory_limiter": {"limit_mib": 65536}}
+
+
+class OpenTraces(NamedTuple):
+    """What ``count`` open traces cost."""
+
+    count: int
+    bytes_each: float
+    """Of resident memory, beyond held spans."""
+    mib_left: float
+    """More than before the first, after they were released and free memory was given back."""
+    recovery_seconds: float
+    """Of CPU time."""
+
+
+def measure(count: int) -> OpenTraces:
+    """Measure in this process, which must be new: memory that is free already is not counted."""
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        (folder / "rules.yaml").write_text(RULES)
+        pipeline, _ = _pipeline(folder, None)
+        _receive(pipeline, SPANS_PER_REQUEST // SPANS_PER_TRACE, b"WARM0000")
+        pipeline.drain("shutdown")
+        tune()
+        give_back()
+        before = resident_bytes()
+        _receive(pipeline, count)
+        traces = pipeline._assembler.open_traces()
+        held = sum(len(raw) for trace in traces for raw in trace.held.values())
+        each = (resident_bytes() - before - held) / len(traces)
+        del traces
+        for _ in range(0, count, 1000):
+            pipeline.evict(1000, 60.0)
+            _discard(pipeline)
+        pipeline.drain("shutdown")
+        _discard(pipeline)
+        give_back()
+        left = (resident_bytes() - before) / (1 << 20)
+        return OpenTraces(count, each, left, _recovery(folder, count))
+
+
+def _recovery(folder: Path, count: int) -> float:
+    pipeline, spool = _pipeline(folder, SpoolFile(folder / "spool", fsync=False))
+    assert spool is not None
+    _receive(pipeline, count, spool=spool)
+    spool._file.close()
+    pipeline, spool = _pipeline(folder, SpoolFile(folder / "spool", fsync=False))
+    began = time.process_time()
+    for _ in pipeline.recover():
+        freeze_survivors()
+    taken = time.process_time() - began
+    assert spool is not None
+    spool._file.close()
+    return taken
+
+
+def _pipeline(folder: Path, file: SpoolFile | None) -> tuple[Pipeline, Spool | None]:
+    telemetry = Telemetry()
+    spool = Spool(file, 1 << 40, telemetry) if file is not None else None
+    queue = SendingQueue(SendingQueueConfig(), spool)
+    config, rules = Config.model_validate(_SETTINGS), load_rules([folder / "rules.yaml"])
+    return Pipeline(config, rules, telemetry, queue, Clock(now=lambda: 0.0), spool=spool), spool
+
+
+def _receive(pipeline: Pipeline, count: int, epoch: bytes = b"", spool: Spool | None = None) -> None:
+    """Open ``count`` traces, of the reference mix."""
+    pool = _pool()
+    for number in range(count * SPANS_PER_TRACE // SPANS_PER_REQUEST):
+        fresh = epoch or (1 + number // _POOL).to_bytes(8, "big")
+        pipeline.receive("traces", pool[number % _POOL].replace(EPOCH, fresh), "bench")
+        if spool is not None:
+            write_spool(spool)
+        _discard(pipeline)
+        freeze_survivors()
+
+
+@cache
+def _pool() -> list[bytes]:
+    return requests(_POOL)
+
+
+def _discard(pipeline: Pipeline) -> None:
+    """Acknowledge all that is to be sent."""
+    queue = pipeline._queue
+    assert isinstance(queue, SendingQueue)
+    while queue._waiting:
+        queue._sending.add(request := queue._waiting.popleft())
+        queue.ack(request)
+
+
+def table(measured: Sequence[OpenTraces]) -> str:
+    """Returns the costs as a table, a row for each count."""
+    lines = [f"{'open traces':>11}  {'bytes each':>10}  {'MiB left':>8}  {'recovery, CPU s':>15}"]
+    lines += [
+        f"{one.count:>11,}  {one.bytes_each:>10,.0f}  {one.mib_left:>8,.1f}  {one.recovery_seconds:>15.2f}"
+        for one in measured
+    ]
+    return "\n".join(lines)
+
+
+def costs(counts: Sequence[int]) -> list[OpenTraces]:
+    """Measure each count in a process of its own."""
+    measured = []
+    for count in counts:
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            measured.append(pool.apply(measure, [count]))
+    return measured
+
+
+if __name__ == "__main__":
+    print(table(costs([int(count) for count in sys.argv[1:]] or [1_000, 10_000, 100_000, 200_000])))
