@@ -33,7 +33,7 @@ _LARGE: Final = 1000
 """A trace settles later for each so many spans, because the cost of reconstructing it grows with them."""
 
 
-_MAX_ANCESTORS: Final = 256
+_MAX_ANCESTORS: Final = 64
 """How many parents of a late span are searched for a run with a verdict; a span further below is held like a new one."""
 MAX_LEAVING: Final = 64
 """How many evicted traces may wait to be evaluated, if they are large; one beyond it is released with an `error`."""

@@ -1,24 +1,30 @@
-"""What an attack costs the collector for each byte it sends: ``python -m tests.bench.amplification [PART OF A NAME ...]``.
+"""What an attack costs the collector and its other senders: ``python -m tests.bench.amplification [PART OF A NAME ...]``.
 
-Each request is sent once to a collector of its own, with a spool. CPU seconds are those of the process until all traces have
-their verdict and everything is exported, so a busy machine matters little. Without names, the table in collector/README.md is
-written.
+Each attack is sent to a collector of its own, with a spool and ``memory_limiter.limit_mib`` of 1,024, beside a client that does
+no harm. CPU seconds are those of the process until all traces have their verdict and everything is exported, without what
+the client takes when nothing else goes on, so a busy machine matters little; for how long the client waits it does. Without
+names, which takes about five minutes, the table in collector/README.md is written.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
+import gzip
 import re
+import socket
 import sys
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 
 from tests import marked
 from tests.bench.attacks import ATTACKS, Attack
+from tests.bench.innocent import Innocent
 from tests.bench.sink import Sink
 from tests.collector_process import CollectorProcess
 
@@ -34,15 +40,20 @@ rules:
     pass: 0.9
 """
 _TRACES = {"settle": "200ms", "confirm": "200ms", "idle_timeout": "2s"}
+_LIMIT_MIB = 1024
+_IDLE = 1.0  # seconds in which it is measured what the innocent client costs and waits for
+_LOOK = 0.5  # seconds between looks at whether the collector is done
 _QUIET = 0.02  # CPU seconds in a second: what an idle collector takes
 _PATIENCE = 300  # seconds
-_HEAD = """| request | answer | sent, gzip | decompressed | CPU | ms per KiB sent | ms per KiB decompressed | peak memory |
-|---|---|---|---|---|---|---|---|
-"""
+_COLUMNS = (
+    "attack", "at first", "answer", "sent, gzip", "decompressed", "CPU", "ms per KiB sent", "per KiB decompressed",
+    "peak memory", "others waited", "tracebacks",
+)  # fmt: skip
+_HEAD = f"| {' | '.join(_COLUMNS)} |\n|{'---|' * len(_COLUMNS)}\n"
 
 
 class Cost(NamedTuple):
-    """What one attack took: bytes, CPU seconds, and the peak of resident MiB."""
+    """What one attack took: bytes, CPU seconds, the peak of resident MiB, and the milliseconds that others waited longer."""
 
     name: str
     status: int
@@ -50,6 +61,9 @@ class Cost(NamedTuple):
     size: int
     cpu: float
     peak: int
+    waited: float = 0.0
+    tracebacks: int = 0
+    before: str = ""
 
     @property
     def per_sent(self) -> float:
@@ -64,23 +78,71 @@ class Cost(NamedTuple):
     def row(self) -> str:
         """As a row of the table."""
         cells = (
-            self.name, self.status, f"{self.sent / 1024:,.1f} KiB", f"{self.size / 1024:,.0f} KiB", f"{self.cpu:.2f} s",
-            f"{self.per_sent:,.1f}", f"{self.per_size:.2f}", f"{self.peak} MiB",
+            self.name, self.before, self.status or "", f"{self.sent / 1024:,.1f} KiB", f"{self.size / 1024:,.0f} KiB",
+            f"{self.cpu:.2f} s", f"{self.per_sent:,.1f}", f"{self.per_size:.2f}", f"{self.peak} MiB",
+            f"{self.waited:,.0f} ms", self.tracebacks,
         )  # fmt: skip
         return f"| {' | '.join(map(str, cells))} |"
 
 
 def cost(name: str, attack: Attack) -> Cost:
-    """Send one request to a new collector, and wait until it has nothing to do any more."""
-    sent = attack.compressed
-    exporter = {"tls": {"insecure": True}}
-    with Sink() as sink:
-        exporter["endpoint"] = f"127.0.0.1:{sink.port}"  # type: ignore[assignment]
-        with CollectorProcess(_RULES, exporter, spool={"path": "spool"}, traces=_TRACES) as collector:
+    """Attack a new collector, and wait until it has nothing to do any more."""
+    with Sink() as sink, contextlib.ExitStack() as stack:
+        exporter: dict[str, Any] = {"endpoint": f"127.0.0.1:{sink.port}", "tls": {"insecure": True}}
+        collector = stack.enter_context(
+            CollectorProcess(
+                _RULES, exporter, spool={"path": "spool"}, traces=_TRACES, memory_limiter={"limit_mib": _LIMIT_MIB}
+            )
+        )
+        if attack.first:
+            _post(collector, attack, gzip.compress(attack.first))
+            _cpu_when_idle(collector)
+        with Innocent(collector.http) as innocent:
+            share, each, usual = _idle(collector, innocent)
             before = _cpu(collector)
-            status = _post(collector, attack, sent)
-            cpu = _cpu_when_idle(collector) - before
-            return Cost(name, status, len(sent), len(attack.body), cpu, _peak_mib(collector))
+            status, sent, size, connections = _send(collector, attack)
+            _wait_until_quiet(collector, share)
+            waited = innocent.waited()
+        for connection in connections:
+            connection.close()
+        cpu = max(0.0, _cpu_when_idle(collector) - before - each * waited.answers)
+        tracebacks = collector.log.count("Traceback")
+        return Cost(
+            name, status, sent, size, cpu, _peak_mib(collector), waited.longest - usual, tracebacks, attack.before
+        )
+
+
+def _idle(collector: CollectorProcess, innocent: Innocent) -> tuple[float, float, float]:
+    """Returns the CPU seconds a second and an answer, and the milliseconds the client waits, when nothing else goes on."""
+    time.sleep(_IDLE / 2)  # the first requests are not usual
+    innocent.waited()
+    before, begun = _cpu(collector), time.monotonic()
+    time.sleep(_IDLE)
+    used, usual = _cpu(collector) - before, innocent.waited()
+    return used / (time.monotonic() - begun), used / usual.answers, usual.median
+
+
+def _send(collector: CollectorProcess, attack: Attack) -> tuple[int, int, int, list[socket.socket]]:
+    """Returns the last answer, 0 if there is none, the bytes as sent and as they are, and connections that are left open."""
+    if not attack.is_finished:
+        with concurrent.futures.ThreadPoolExecutor(attack.times) as threads:
+            connections = list(threads.map(lambda body: _send_most(collector, body), attack.bodies()))
+        return 0, attack.times * len(attack.body), attack.times * len(attack.body), connections
+    status = sent = size = 0
+    for body in attack.bodies():
+        compressed = gzip.compress(body, 9)
+        status = _post(collector, attack, compressed)
+        sent, size = sent + len(compressed), size + len(body)
+    return status, sent, size, []
+
+
+def _send_most(collector: CollectorProcess, body: bytes) -> socket.socket:
+    """Send a body of which a KiB is missing, as far as it is taken."""
+    connection = socket.create_connection(("127.0.0.1", collector.http), timeout=5)
+    head = f"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\ncontent-length: {len(body) + 1024}"
+    with contextlib.suppress(OSError):  # it was refused
+        connection.sendall(head.encode() + b"\r\n\r\n" + body)
+    return connection
 
 
 def _post(collector: CollectorProcess, attack: Attack, sent: bytes) -> int:
@@ -93,18 +155,27 @@ def _post(collector: CollectorProcess, attack: Attack, sent: bytes) -> int:
         return error.code
 
 
+def _wait_until_quiet(collector: CollectorProcess, share: float) -> None:
+    """Wait until it takes no more than it does for the innocent client."""
+    end, quiet = time.monotonic() + _PATIENCE, 0
+    while quiet < 2 and time.monotonic() < end:
+        used, begun = _cpu(collector), time.monotonic()
+        time.sleep(_LOOK)
+        busy = _cpu(collector) - used > (1.5 * share + 2 * _QUIET) * (time.monotonic() - begun)
+        quiet = 0 if busy else quiet + 1
+
+
 def _cpu_when_idle(collector: CollectorProcess) -> float:
     """Returns the CPU seconds of the process once it has nothing to do."""
     end = time.monotonic() + _PATIENCE
+    waiting = ("rightcall_traces_open", 'rightcall_exporter_queue_size{exporter="otlp"}')
     while time.monotonic() < end:
         used = _cpu(collector)
-        time.sleep(1)
-        if _cpu(collector) - used > _QUIET:
-            continue
-        used = _cpu(collector)
-        waiting = ("rightcall_traces_open", 'rightcall_exporter_queue_size{exporter="otlp"}')
-        if not any(collector.metric(series) for series in waiting):
-            return used
+        time.sleep(_LOOK)
+        if _cpu(collector) - used <= 2 * _QUIET * _LOOK:
+            used = _cpu(collector)  # without what the scrapes take
+            if not any(collector.metric(series) for series in waiting):
+                return used
     raise TimeoutError(f"busy after {_PATIENCE} s")
 
 
@@ -123,10 +194,13 @@ def section(costs: list[Cost]) -> str:
     """The section of the README: the worst case in words, then the table."""
     accepted = [cost for cost in costs[1:] if cost.status == 200]
     sent, size = max(accepted, key=lambda cost: cost.per_sent), max(accepted, key=lambda cost: cost.per_size)
+    longest = max(costs[1:], key=lambda cost: cost.waited)
     return (
         f"At worst a KiB that is sent takes {sent.per_sent:,.0f} ms ({sent.name}), and a decompressed one\n"
         f"{size.per_size:.2f} ms ({size.name}); ordinary traffic takes {costs[0].per_sent:.1f} ms and "
-        f"{costs[0].per_size:.2f} ms.\n\n"
+        f"{costs[0].per_size:.2f} ms. Another\nsender waited up to {longest.waited:,.0f} ms longer than when nothing else "
+        f"went on ({longest.name}).\nThe peak of the memory was {max(cost.peak for cost in costs)} of {_LIMIT_MIB:,} MiB, "
+        f"and there were {sum(cost.tracebacks for cost in costs)} tracebacks in the logs.\n\n"
         f"{_HEAD}" + "".join(f"{cost.row()}\n" for cost in costs)
     )
 

@@ -1,8 +1,7 @@
-"""Requests that are small to send and costly to take: one for each way that was found, most at the limits."""
+"""Requests that are small to send and costly to take or to keep: one for each way that was found, most at the limits."""
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -24,17 +23,28 @@ _KEYS = json.dumps({str(number): 0 for number in range(20_000)})
 _REPR = "{'y': [" + "-1," * 10_000 + "]}"
 
 
+_EACH = b"a-trace-of-each!"  # as many bytes as a trace id
+
+
 class Attack(NamedTuple):
-    """One request, as it is before gzip."""
+    """A request, as it is before gzip, or several that differ in their trace."""
 
     body: bytes
     path: str = "/v1/traces"
     content_type: str = "application/x-protobuf"
+    times: int = 1
+    """How many requests."""
+    is_finished: bool = True
+    """Otherwise it is sent but for its end, uncompressed, on as many connections at once."""
+    first: bytes = b""
+    """Sent before, and not measured."""
+    before: str = ""
+    """What it took of a collector without these limits."""
 
-    @property
-    def compressed(self) -> bytes:
-        """The body as it is sent."""
-        return gzip.compress(self.body, 9)
+    def bodies(self) -> Iterator[bytes]:
+        """Yield the requests."""
+        for number in range(self.times):
+            yield self.body.replace(_EACH, b"%016d" % number)
 
 
 def _traces(*spans: Span) -> Attack:
@@ -118,6 +128,41 @@ def _log_events(kib: int) -> Attack:
     return Attack(ExportLogsServiceRequest(resource_logs=groups).SerializeToString(), "/v1/logs")
 
 
+def _of_agents(models: int, agents: int) -> Attack:
+    """Models that request 1,000 calls each, beside other agents with a call of their own."""
+    others = [data.agent(number, 1, f"g{number}", number) for number in range(2, agents + 2)]
+    tools = [data.tool(20_000 + number, number, "a", number) for number in range(2, agents + 2)]
+    return _one_trace(iter([*others, *tools, *(_model(40_000 + number, 1, _CALLS) for number in range(models))]))
+
+
+def _late(calls: Iterator[Span]) -> Attack:
+    """Calls that come after their run had its verdict."""
+    return _traces(*calls)._replace(first=_traces(data.agent(1), data.tool(2, 1, "a")).body)
+
+
+def _large_resource() -> bytes:
+    named = data.attributes({"service.name": _EACH.decode(), "host.name": "x" * (4 << 20)})
+    scope = ScopeSpans(spans=[data.span(1, trace_id=_EACH)])
+    resource = ResourceSpans(resource=Resource(attributes=named), scope_spans=[scope])
+    return ExportTraceServiceRequest(resource_spans=[resource]).SerializeToString()
+
+
+def _large_output() -> bytes:
+    output = '[{"type":"tool_call","name":"a"}' + " " * (4 << 20) + "]"
+    model = _model(2, 1, output)
+    model.trace_id = _EACH
+    return _traces(data.agent(1, trace_id=_EACH), model).body
+
+
+def _events(spans: int, events: int, attributes: int) -> Attack:
+    calls = [data.tool(number, 1, "a") for number in range(2, spans + 2)]
+    for call in calls:
+        for event in range(events):
+            named = {f"k{call.span_id[-1]}.{event}.{at}": "v" for at in range(attributes)}
+            call.events.add(name="e", time_unix_nano=event, attributes=data.attributes(named))
+    return _one_trace(iter(calls))
+
+
 def _json(text: str) -> Attack:
     return Attack(text.encode(), content_type="application/json")
 
@@ -133,9 +178,23 @@ ATTACKS: dict[str, Callable[[], Attack]] = {
     "9,999 calls, each below the one before": lambda: _one_trace(data.tool(n, n - 1, "a") for n in _numbers()),
     "9,999 agents, each below the one before": lambda: _one_trace(data.agent(n, n - 1, f"g{n}") for n in _numbers()),
     "9,999 agents beside each other": lambda: _one_trace(data.agent(n, 1, "g", n) for n in _numbers()),
-    "9,999 model spans without a parent": lambda: _traces(*(_model(n, 0, "[]") for n in _numbers())),
+    "9,999 calls, each below the one before, after the verdict": lambda: _late(
+        data.tool(n, n - 1, "a", 0.01) for n in range(3, _MOST_SPANS)
+    )._replace(before="28.7 s"),
+    "9,999 model spans without a parent": lambda: _traces(*(_model(n, 0, "[]") for n in _numbers()))._replace(
+        before="11.3 s"
+    ),
     "1,000 model spans that request 1,000 calls each": lambda: _one_trace(
         _model(n, 1, _CALLS) for n in _numbers(1_000)
+    )._replace(before="8.1 s for 400"),
+    "100 model spans that request 1,000 calls each, beside 2,000 agents": lambda: _of_agents(100, 2_000)._replace(
+        before="9.1 s"
+    ),
+    "38 spans of 250 events of 120 attributes": lambda: _events(38, 250, 120)._replace(before="a hold of 1.0 s"),
+    "150 resources of 4 MiB": lambda: Attack(_large_resource(), times=150, before="1.2 GiB more"),
+    "150 traces with an output of 4 MiB": lambda: Attack(_large_output(), times=150, before="0.6 GiB more"),
+    "40 bodies of which 60 MiB arrive and no end": lambda: Attack(
+        bytes(60 << 20), times=40, is_finished=False, before="2.4 GiB"
     ),
     "100,000 traces of one agent": lambda: _traces(*(data.agent(1, trace_id=_trace(n)) for n in range(1, 100_000))),
     "100,000 traces of one root span": lambda: _traces(*(data.span(1, trace_id=_trace(n)) for n in range(1, 100_000))),
@@ -156,9 +215,10 @@ ATTACKS: dict[str, Callable[[], Attack]] = {
     "OTLP/JSON: 100,000 spans": _json_spans,
     "OTLP/JSON: 20 MB of an unknown key": lambda: _json('{"x":[' + "0," * (10 << 20) + "0]}"),
     "100,000 empty spans": lambda: _empty(2, 100_000),
-    "30 M empty spans": lambda: _empty(2, 30 << 20),
+    "1 M empty spans": lambda: _empty(2, 1_000_000)._replace(before="17.7 s, 350 MiB"),
+    "30 M empty spans": lambda: _empty(2, 30 << 20)._replace(before="8.3 GB, no end"),
     "30 M fields that OTLP does not define": lambda: Attack(b"\x18\0" * (30 << 20)),
-    "30 M empty resources": lambda: _empty(0, 30 << 20),
+    "30 M empty resources": lambda: _empty(0, 30 << 20)._replace(before="others waited 100 s"),
     "60 MiB of zeros": lambda: Attack(bytes(60 << 20)),
 }
 """By name; each is made when it is called."""

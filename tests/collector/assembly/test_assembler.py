@@ -7,7 +7,7 @@ from typing import NoReturn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.assembly.assembler import Assembler, Disposition, Due
+from collector.assembly.assembler import _MAX_ANCESTORS, Assembler, Disposition, Due
 from collector.assembly.trace import Given, Trace, TraceState
 from collector.config.memory import MemoryBudget
 from collector.config.model import TracesConfig
@@ -384,6 +384,13 @@ def test_which_late_spans_are_of_runs_that_have_their_verdict() -> None:
     assert late == {2: True, 3: True, 4: False, 8: True, 9: False, 20: False, 21: False, 22: False}
     assert due(assembler, 11.9) == []
     assert due(assembler, 12) == [(TRACE, Due.SETTLED)]
+
+
+def test_a_late_span_too_far_below_its_run_is_held_like_a_new_one() -> None:
+    assembler = reopened()
+    chain = [genai_span(number + 1, number) for number in range(1, _MAX_ANCESTORS + 2)]
+    found = [add(assembler, span, 10) for span in chain]
+    assert found == [Disposition.LATE] * _MAX_ANCESTORS + [Disposition.HELD]
 
 
 def test_late_spans_of_a_run_from_before_a_restart_are_recognised_when_they_are_repeated() -> None:
