@@ -53,8 +53,9 @@ demo: $(SETUP) ## Replay recorded agent runs and watch their scores
 bench: $(SETUP) ## Measure throughput, latency and memory, next to the peers of `make peers`
 	$(BIN)/python -m tests.bench
 
-bench-growth: $(SETUP) ## Print how costs grow with rules, series, agents and turns (about a minute)
+bench-growth: $(SETUP) ## Print how costs grow with rules, series, agents, turns and open traces (minutes)
 	$(BIN)/python -m tests.bench.growth
+	$(BIN)/python -m tests.bench.open_traces
 
 bench-console: $(SETUP) ## Print how long each page of the console takes with a full store (about 2 minutes)
 	$(BIN)/python -m tests.bench.console

@@ -83,6 +83,15 @@ class Bench:
         return self.telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
 
 
+def write_spool(spool: Spool) -> None:
+    """Write what is pending, as the writer of a spool that was started does."""
+    change, callbacks = spool._pending, spool._callbacks
+    spool._pending, spool._callbacks = Change(), []
+    spool._file.apply(change)
+    for callback in callbacks:
+        callback()
+
+
 class Life:
     """A pipeline over a spool, written when the test says so; ``crash`` forgets all that was not."""
 
@@ -115,12 +124,7 @@ class Life:
 
     def write(self) -> None:
         """What the spool's writer does, and then the exporter, at once."""
-        assert self.file is not None
-        change, callbacks = self.spool._pending, self.spool._callbacks
-        self.spool._pending, self.spool._callbacks = Change(), []
-        self.file.apply(change)
-        for callback in callbacks:
-            callback()
+        write_spool(self.spool)
 
     def deliver(self) -> None:
         while self.queue._waiting:
