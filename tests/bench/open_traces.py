@@ -10,6 +10,7 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,9 +35,9 @@ _SETTINGS = {"traces": {"max_open": 1_000_000, "max_held_mib": 65536}, "memory_l
 
 
 class OpenTraces(NamedTuple):
-    """What ``count`` open traces cost."""
+    """What so many open traces cost."""
 
-    count: int
+    traces: int
     bytes_each: float
     """Of resident memory, beyond held spans."""
     mib_left: float
@@ -124,7 +125,7 @@ def table(measured: Sequence[OpenTraces]) -> str:
     """Returns the costs as a table, a row for each count."""
     lines = [f"{'open traces':>11}  {'bytes each':>10}  {'MiB left':>8}  {'recovery, CPU s':>15}"]
     lines += [
-        f"{one.count:>11,}  {one.bytes_each:>10,.0f}  {one.mib_left:>8,.1f}  {one.recovery_seconds:>15.2f}"
+        f"{one.traces:>11,}  {one.bytes_each:>10,.0f}  {one.mib_left:>8,.1f}  {one.recovery_seconds:>15.2f}"
         for one in measured
     ]
     return "\n".join(lines)
@@ -134,8 +135,9 @@ def costs(counts: Sequence[int]) -> list[OpenTraces]:
     """Measure each count in a process of its own."""
     measured = []
     for count in counts:
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            measured.append(pool.apply(measure, [count]))
+        # Not a pool of `multiprocessing`, which waits forever for a process that the system has killed.
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            measured.append(pool.submit(measure, count).result())
     return measured
 
 
