@@ -14,8 +14,9 @@ from typing import Any, Final, Literal
 
 from collector.model import semconv
 from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, Resource, Span
-from collector.payloads.messages import ToolResult, is_blank, may_contain_tool_calls, newest_tool_results
+from collector.payloads.messages import ToolResult, may_contain_tool_calls, newest_tool_results
 from collector.payloads.refusals import Refusal, find_refusal
+from collector.payloads.response import is_blank
 from collector.payloads.user_input import newest_user_input
 from collector.payloads.values import MAX_TEXT, name_of
 from scorers.trajectory import Status

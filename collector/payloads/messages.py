@@ -33,8 +33,6 @@ MAX_RESULT_DEPTH: Final = 5
 """How many levels of content parts around a result's text are unwrapped."""
 MAX_PARTS: Final = 64
 """How many parts of a tool's message are examined."""
-MAX_BLANK: Final = 256
-"""Longest output that may be a message without content."""
 TAIL: Final = 16_384
 """How many characters at the end of a model's input are searched for the newest messages."""
 
@@ -72,9 +70,9 @@ _RESULT_WRAPPERS: Final = ("toolResult", "functionResponse", "function_response"
 _RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
 _RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts", "value")
 # Messages of others than the model hold no new calls, and the definition of a tool is not a call.
-_OTHERS_ROLES: Final = frozenset({"tool", "user", "system", "developer", "human", "function"})
-_USER_ROLES: Final = frozenset({"user", "human", "MessageRole.USER"})
-_MODEL_ROLES: Final = frozenset({"assistant", "model", "ai", "MessageRole.ASSISTANT"})
+_OTHERS_ROLES: Final = frozenset({"tool", "user", "system", "developer", "human", "function", "User", "System", "Tool"})
+_USER_ROLES: Final = frozenset({"user", "human", "User", "MessageRole.USER"})
+_MODEL_ROLES: Final = frozenset({"assistant", "model", "ai", "Assistant", "MessageRole.ASSISTANT"})
 _SKIPPED_KEYS: Final = frozenset({"request", "tools", "functions", "tool_definitions", "functionDeclarations"})
 
 
@@ -97,19 +95,6 @@ def may_contain_results(messages: object) -> bool:
 def is_unreadable(output: object) -> bool:
     """Whether ``output`` is meant to be JSON and cannot be parsed: too long, nested too deeply, or damaged."""
     return type(output) is str and output.lstrip()[:1] in ("[", "{") and parse_any(output) is output
-
-
-def is_blank(output: object) -> bool:
-    """Whether ``output`` is one message of a model with nothing in it but empty texts: what it holds was not recorded."""
-    if type(output) is not str or len(output) > MAX_BLANK or '"parts"' not in output:
-        return False
-    messages = parse_any(output)
-    if not isinstance(messages, list) or len(messages) != 1 or not isinstance(messages[0], Mapping):
-        return False
-    parts = messages[0].get("parts")
-    return isinstance(parts, list) and all(
-        isinstance(part, Mapping) and part.get("type") == "text" and not part.get("content") for part in parts
-    )
 
 
 def tool_call_parts(output: object) -> list[ToolCallPart]:
@@ -209,10 +194,7 @@ class ToolResult(NamedTuple):
         return "refused" if refused == "yes" else "unclear"
 
 
-_FAILURE: Final = re.compile(
-    r"\W*(?:(?:\w+(?:Error|Exception)|error|exception|traceback)\b|an (?:error|exception) (?:occurred|was raised)\b)",
-    re.IGNORECASE,
-)
+_FAILURE: Final = re.compile(r"(?i)\W*(?:an (?=error occurred))?(?:\w+(?:Error|Exception)|error|exception|traceback)\b")
 _HINTS: Final = (
     "rror", "xception", "raceback", "ailed", "rejected", "ot found", "nvalid", "nknown tool", "nknown function", "o such tool",
     "o such function", "not exist", "n't exist", "navailable", "not available", "is not registered", "is not known",
@@ -356,7 +338,7 @@ def _settle(calls: Sequence[ToldCall], result: ToolResult) -> None:
 
 
 _MODEL_MARKERS: Final = (
-    '"assistant"', '"AIMessage"', '"function_call"', "ASSISTANT: 'assistant'", "MessageRole.ASSISTANT",
+    '"assistant"', '"Assistant"', '"AIMessage"', '"function_call"', "ASSISTANT: 'assistant'", "MessageRole.ASSISTANT",
 )  # fmt: skip
 
 

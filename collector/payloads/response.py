@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from collector.payloads.message_text import MessageText, role_of
 from collector.payloads.messages import may_contain_tool_calls
-from collector.payloads.values import MAX_REPR, parse_repr
+from collector.payloads.values import MAX_REPR, parse_any, parse_repr
 
+MAX_BLANK: Final = 256
+"""Longest output that may be a message without content."""
 _TOOL_KEYS: Final = ("toolCallId", "tool_call_id")  # a call, or the result of one
 _GRAPH_NODES: Final = frozenset({"__start__", "__end__"})  # LangGraph: the node that its graph went to next
 
@@ -74,3 +76,16 @@ def response_text(value: object) -> str | None:
     None if there is none, or if it is uncertain who wrote the text.
     """
     return _RESPONSE_TEXT.find(value)
+
+
+def is_blank(output: object) -> bool:
+    """Whether ``output`` is one message of a model with nothing in it but empty texts: what it holds was not recorded."""
+    if type(output) is not str or len(output) > MAX_BLANK or '"parts"' not in output:
+        return False
+    messages = parse_any(output)
+    if not isinstance(messages, list) or len(messages) != 1 or not isinstance(messages[0], Mapping):
+        return False
+    parts = messages[0].get("parts")
+    return isinstance(parts, list) and all(
+        isinstance(part, Mapping) and part.get("type") == "text" and not part.get("content") for part in parts
+    )

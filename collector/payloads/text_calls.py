@@ -41,7 +41,9 @@ def tells_failure(text: str) -> bool:
 
 
 def is_observation(message: Mapping[Any, Any]) -> bool:
-    """Whether a message of the user is none of the user's: it tells the result of a call."""
+    """Whether a message of the user is none of the user's: it tells the result of a call, or follows it and is empty."""
+    if message.get("parts") == []:  # Koog
+        return True
     content = message.get("content") or message.get("parts")
     for _ in range(2):
         if isinstance(content, list) and content and isinstance(content[0], Mapping):

@@ -63,10 +63,11 @@ def user_text(value: object) -> str | None:
     return _USER_TEXT.find(value)
 
 
-_USER_MARKERS: Final = ('"user"', '"human"', '"HumanMessage"', "USER: 'user'", "MessageRole.USER")
+_USER_MARKERS: Final = ('"user"', '"User"', '"human"', '"HumanMessage"', "USER: 'user'", "MessageRole.USER")
 _OTHER_MARKERS: Final = (
-    '"assistant"', '"AIMessage"', '"tool"', '"ToolMessage"', '"tool_result"', '"tool_call_response"', '"toolResult"',
-    '"function_call_output"', '"functionResponse"', '"function_response"', "ASSISTANT: 'assistant'", "TOOL: 'tool'",
+    '"assistant"', '"Assistant"', '"AIMessage"', '"tool"', '"ToolMessage"', '"tool_result"', '"tool_call_response"',
+    '"toolResult"', '"function_call_output"', '"functionResponse"', '"function_response"', "ASSISTANT: 'assistant'",
+    "TOOL: 'tool'",
 )  # fmt: skip
 
 
@@ -81,5 +82,9 @@ def newest_user_input(messages: object) -> object | None:
         return None if start < 0 or any(tail.find(word, start) >= 0 for word in _OTHER_MARKERS) else messages
     if isinstance(messages, list) and messages:
         newest = messages[-1]
-        return messages if not isinstance(newest, Mapping) or newest.get("role", "user") in ("user", "human") else None
+        return (
+            messages
+            if not isinstance(newest, Mapping) or newest.get("role", "user") in ("user", "User", "human")
+            else None
+        )
     return messages or None

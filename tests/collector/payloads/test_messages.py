@@ -19,6 +19,7 @@ from collector.payloads.messages import (
     may_contain_tool_calls,
     newest_tool_results,
     result_status,
+    told_calls,
     tool_call_parts,
 )
 from collector.payloads.user_input import newest_user_input
@@ -270,3 +271,12 @@ def test_the_depth_of_calls_is_bounded(wrap: Any) -> None:
         nested = wrap(nested)
     assert len(tool_call_parts(nested)) == 1
     assert tool_call_parts(wrap(nested)) == []
+
+
+def test_koogs_roles_begin_with_a_capital_and_its_results_are_followed_by_an_empty_message() -> None:
+    asked = {"role": "Assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": {"n": 1}}]}
+    told = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "result": "Error: declined"}]}
+    again = {"role": "User", "parts": [{"type": "text", "content": "Once more."}]}
+    messages = [asked, told, {"role": "User", "parts": []}]
+    assert [(call.id, call.status) for call in told_calls(messages)] == [("c1", "error")]
+    assert told_calls([*messages, again]) == []

@@ -22,6 +22,7 @@ SHAPES: dict[str, Any] = {
         {"role": "system", "parts": [{"type": "text", "content": "Help."}]},
         {"role": "user", "parts": [{"type": "text", "content": WORDS}]},
     ],
+    "Koog": [{"role": "System", "parts": []}, {"role": "User", "parts": [{"type": "text", "content": WORDS}]}],
     "OpenAI": {"model": "m", "messages": [{"role": "system", "content": "Help."}, {"role": "user", "content": WORDS}]},
     "Anthropic": {"messages": [{"role": "user", "content": [{"type": "text", "text": WORDS}]}], "system": "Help."},
     "Gemini": {"contents": [{"role": "user", "parts": [{"text": WORDS}]}], "config": {"system_instruction": "Help."}},
