@@ -12,6 +12,7 @@ from typing import Any, Final
 from collector.dialects import (
     agentscope,
     ai_sdk,
+    autogen,
     claude_code,
     codex,
     gemini_cli,
@@ -68,6 +69,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     spring_ai.DIALECT,
     voltagent.DIALECT,
     agentscope.DIALECT,
+    autogen.DIALECT,
     mcp.DIALECT,
     otel_genai.DIALECT,  # the others leave to it whatever follows the conventions
     generic.DIALECT,  # only if no other reads the span

@@ -79,6 +79,7 @@ class GenAISpan:
     tracing: Literal["", "complete", "lossy", "apart", "guessed", "node", "memory"]
     """AGENT: "complete" if every tool execution leaves a span, "apart" if its run goes on in other traces, "guessed" if only
     its name says that it is an agent's, "node" if it is a node of a graph, and perhaps a step of the agent around it.
+    OTHER: "apart" likewise, of the runs inside.
     TOOL: "lossy" if one that fails leaves none, "guessed" if nothing but its attributes says that the span is a tool's, which a
     step on the way to the tool may carry as well.
     MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run."""
