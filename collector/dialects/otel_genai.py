@@ -172,6 +172,10 @@ def _messages_in_events(events: Sequence[SpanEvent], output: Any, messages: Any)
         if event.name == semconv.EVENT_INFERENCE_DETAILS:
             output = output or event.attributes.get(semconv.OUTPUT_MESSAGES)
             messages = messages or event.attributes.get(semconv.INPUT_MESSAGES)
+        elif event.name == semconv.EVENT_COMPLETION:
+            output = output or event.attributes.get(semconv.COMPLETION)
+        elif event.name == semconv.EVENT_PROMPT:
+            messages = messages or event.attributes.get(semconv.PROMPT)
     if output is None:
         choices = [_body(event, _OF_CHOICE) for event in events if event.name == semconv.EVENT_CHOICE]
         output = choices or None

@@ -25,7 +25,11 @@ TOOL_NAME: Final = "gen_ai.tool.name"
 TOOL_NAMES: Final = (TOOL_NAME, "tool.name")  # also as OpenInference and tracers of one's own write it
 WORKFLOW_NAME: Final = "gen_ai.workflow.name"
 
-# --- gen_ai events: one per inference since 1.37, one per message before
+# --- gen_ai events: one per inference since 1.37, one per message before, two of a span until 1.27
+EVENT_PROMPT: Final = "gen_ai.content.prompt"
+EVENT_COMPLETION: Final = "gen_ai.content.completion"
+PROMPT: Final = "gen_ai.prompt"
+COMPLETION: Final = "gen_ai.completion"
 EVENT_INFERENCE_DETAILS: Final = "gen_ai.client.inference.operation.details"
 EVENT_ASSISTANT_MESSAGE: Final = "gen_ai.assistant.message"
 EVENT_CHOICE: Final = "gen_ai.choice"
@@ -40,7 +44,8 @@ EVENT_BODY: Final = "gen_ai.event.content"  # Azure's SDKs and Semantic Kernel: 
 EVENT_TOOL_CALLS: Final = "tool_calls"
 EVENT_ID: Final = "id"
 EVENT_ATTRIBUTES: Final = (
-    EVENT_NAME, EVENT_CONTENT, EVENT_MESSAGE, EVENT_BODY, EVENT_TOOL_CALLS, EVENT_ID, "exception.type", "exception.message",
+    EVENT_NAME, EVENT_CONTENT, EVENT_MESSAGE, EVENT_BODY, EVENT_TOOL_CALLS, EVENT_ID, PROMPT, COMPLETION, "exception.type",
+    "exception.message",
 )  # fmt: skip
 """Attributes of events and log records that are decoded, beyond those of spans."""
 

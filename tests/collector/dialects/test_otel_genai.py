@@ -9,6 +9,7 @@ import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED, Role
+from collector.model.span import Span
 from tests.builders import (
     agent_span,
     called,
@@ -272,3 +273,24 @@ def test_an_event_may_hold_the_call_as_the_model_requested_it() -> None:
     request = [{"toolUse": {"toolUseId": "c1", "name": "pay", "input": {"order": 7}}}]
     events = [("gen_ai.tool.message", {"content": json.dumps(request)})]
     assert read_tool(tool_span("pay", events=events))[2] == {"order": 7}
+
+
+def test_events_of_the_first_conventions_hold_what_a_model_was_told_and_answered() -> None:
+    def request(number: int, at: float, told: list[Any], answer: dict[str, Any]) -> Span:
+        events = [
+            ("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps(told)}),
+            ("gen_ai.content.completion", {"gen_ai.completion": json.dumps([{"role": "assistant", **answer}])}),
+        ]
+        chat = {"gen_ai.operation.name": "chat"}
+        return span("openai.chat.completions.create", number, 1, at, attributes=chat, events=events)
+
+    question = {"role": "user", "content": "Pay order 7."}
+    call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"order": 7}'}}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "Error: no funds"}
+    run = run_of(
+        span("shop", 1, lasting=100),
+        request(2, 5, [question], {"content": [call]}),
+        request(3, 30, [question, result], {"content": "Declined."}),
+    )
+    calls = [(call.name, call.arguments, call.status, call.known_by) for call in run.trajectory.calls]
+    assert (calls, run.user_input) == ([("pay", {"order": 7}, "error", "result")], "Pay order 7.")
