@@ -138,8 +138,9 @@ def _unwrapped(value: Any, names: Sequence[str]) -> Any:
         return _of_positions(value, {}, names) if only is None else only
     if not isinstance(value, Mapping):
         return value
-    if value.keys() == _TYPED and value["type"] == "json" and not _TYPED & set(names):
-        return value["value"] if isinstance(value["value"], Mapping) else value
+    if value.keys() == _TYPED and value["type"] in ("json", "text") and not _TYPED & set(names):
+        parsed = parse_any(value["value"])  # LangChain's input is the repr of an object
+        return parsed if isinstance(parsed, Mapping) else value
     if value.keys() <= _ENVELOPE and isinstance(value.get("kwargs"), Mapping):
         positions = parse_any(value.get("args"))
         return _of_positions(positions if isinstance(positions, (list, tuple)) else (), value["kwargs"], names)

@@ -28,6 +28,7 @@ CONTEXT = "<workflows.context.context.Context object at 0x7fd7c3025550>"
         ({"input": PARIS}, None),
         ({"input": json.dumps(PARIS)}, None),
         ({"input": PARIS, "options": None}, None),
+        ({"type": "text", "value": "{'city': 'Paris'}"}, None),
         ({"input": PARIS, "options": None}, SCHEMA),
         ({"arguments": {"input": PARIS}}, None),
         ({"callId": "c", "name": "get_weather", "args": PARIS}, None),
@@ -51,6 +52,7 @@ def test_what_is_around_arguments_is_taken_off(recorded: Any, schema: Any) -> No
         {"query": {"city": "Paris"}},
         {"input": PARIS, "n": 1},
         {"input": PARIS, "options": {"depth": 2}},
+        {"type": "text", "value": "Paris"},
         {},
     ],
 )
