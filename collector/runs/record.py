@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -72,14 +72,27 @@ def bounded(verdict: Verdict) -> tuple[Verdict, bool]:
     return found, cut
 
 
-def spans_of(verdict: Verdict, spans: Iterable[tuple[Envelope, bytes]]) -> Sequence[tuple[Envelope, bytes]]:
+RawSpans = Sequence[tuple[Envelope, bytes]]
+"""Spans of a trace as they left, each with its resource and scope."""
+
+
+def by_id(spans: RawSpans) -> Mapping[bytes, Sequence[int]]:
+    """Returns where the spans of each id are."""
+    found: dict[bytes, list[int]] = {}
+    for at, (_, span) in enumerate(spans):
+        found.setdefault(span_id_of(span), []).append(at)
+    return found
+
+
+def spans_of(verdict: Verdict, spans: RawSpans, places: Mapping[bytes, Sequence[int]]) -> RawSpans:
     """Returns which of these spans of its trace are those of the run and its calls, up to `MAX_SPANS` bytes."""
     own, room, found = {verdict.run.span_id, *verdict.run.call_span_ids}, MAX_SPANS, list[tuple[Envelope, bytes]]()
-    for envelope, span in spans:
+    # By their ids and in their order: a trace may have a thousand runs, and none of them looks at the spans of all.
+    for at in sorted(place for one in own if one is not None for place in places.get(one, ())):
         # Those that are too large are left out, and smaller ones behind them are not.
-        if len(span) <= room and span_id_of(span) in own:
-            found.append((envelope, span))
-            room -= len(span)
+        if len(spans[at][1]) <= room:
+            found.append(spans[at])
+            room -= len(spans[at][1])
     return found
 
 

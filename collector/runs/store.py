@@ -19,10 +19,9 @@ from typing import Final, NamedTuple
 from collector.clock import Clock
 from collector.config.model import Config
 from collector.errors import ConfigError
-from collector.otlp.structure import Envelope
 from collector.results.redaction import Redaction
 from collector.runs.database import RunsDatabase
-from collector.runs.record import Recorder, Submitted, bounded, spans_of
+from collector.runs.record import RawSpans, Recorder, Submitted, bounded, by_id, spans_of
 from collector.runs.rows import Row
 from collector.runs.sampling import RateSample
 from collector.runs.tally import DIMENSIONS, Series, Tally
@@ -78,6 +77,8 @@ class RunStore:
         self._waiting: SimpleQueue[_Item | None] = SimpleQueue()
         self._next_flush = self._pruned = self._warned = 0.0
         self._thread: threading.Thread | None = None
+        self._spans: RawSpans = ()
+        self._places: Mapping[bytes, Sequence[int]] = {}
         self.rules: Sequence[CompiledRule] = ()
         """Those in force, in order."""
         self.generation = 0
@@ -85,7 +86,7 @@ class RunStore:
 
     # ---- on the event loop
 
-    def offer(self, verdict: Verdict, spans: Sequence[tuple[Envelope, bytes]] = ()) -> None:
+    def offer(self, verdict: Verdict, spans: RawSpans = ()) -> None:
         """Count a verdict and, if it is in the sample, hand it over to be stored. ``spans`` are those of its trace."""
         now = self._clock.now()
         # A revised verdict is on a run that was counted.
@@ -101,7 +102,9 @@ class RunStore:
         # Cut before it waits: 200 verdicts of huge runs would be as much memory as the traces themselves.
         kept, cut = bounded(verdict)
         at = self._clock.wall_ns() / 1e9
-        self._waiting.put(Submitted(kept, at, sample.weight, cut, spans_of(verdict, spans)))
+        if spans is not self._spans:  # the verdicts on a trace come one after the other
+            self._spans, self._places = spans, by_id(spans)
+        self._waiting.put(Submitted(kept, at, sample.weight, cut, spans_of(verdict, spans, self._places)))
 
     def add_judgement(self, judgement: Verdict) -> None:
         """Hand over what a judge said of a run, for the case that the run is stored."""
@@ -111,6 +114,7 @@ class RunStore:
 
     def advance(self) -> None:
         """Hand over the counts, if it is time to."""
+        self._spans, self._places = (), {}
         now = self._clock.now()
         if now >= self._next_flush:
             self._next_flush = now + _FLUSH

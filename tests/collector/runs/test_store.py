@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -344,6 +344,27 @@ def test_spans_of_late_calls_are_added() -> None:
 def test_spans_stored_of_a_run_are_limited_in_bytes() -> None:
     own = verdict_of("look", "look", run={"trace_id": numbered(1)})
     assert kept_spans((own, [raw(2, 50_000), raw(3, MAX_SPANS), raw(1)])) == [2, 1]
+
+
+class LookedAt(list[tuple[Envelope, bytes]]):
+    """Spans that count how often all of them were looked at."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[tuple[Envelope, bytes]]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_the_spans_of_a_trace_are_looked_at_once_however_many_runs_it_has() -> None:
+    spans = LookedAt(raw(number) for number in range(1, 50))
+    store = store_of(ManualClock())
+    for number in range(1, 40):
+        store.offer(
+            verdict_of("look", label="fail", run={"trace_id": numbered(1), "span_id": data.span_id(number)}), spans
+        )
+    assert spans.times == 1
+    assert store._waiting.qsize() == 39
 
 
 def test_what_a_judge_says_is_put_beside_the_rule() -> None:
