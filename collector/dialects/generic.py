@@ -31,6 +31,7 @@ from collector.payloads.attribute_shapes import (
     arguments_one_by_one,
     denial_in,
     first_line,
+    is_execution,
     is_named_after,
     is_plain,
     is_step_before,
@@ -165,7 +166,9 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
         return None
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name
-    if is_step_before(span.name, name):  # what it holds of the call is the call's own span's to tell
+    if is_step_before(span.name, name) or any(
+        type(kind) is str and is_step_before(kind) for kind in values.get("kind", ())
+    ):  # what it holds of the call is the call's own span's to tell
         genai_span.tracing = "guessed"
         return genai_span
     _read_call(genai_span, span, values)
@@ -173,8 +176,10 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
     # Beside the tool's name alone, each plain attribute may be an argument.
     if genai_span.arguments is None and any(map(is_plain, span.attributes)):
         genai_span.arguments = UNREADABLE
-    has_returned = any(meaning in values for meaning in ("output", "success", "returned"))
-    genai_span.tracing = "" if has_returned or is_named_after(span.name, name) else "guessed"
+    # A root is no call: what it returned is the run's.
+    has_returned = bool(span.parent_span_id) and any(meaning in values for meaning in ("output", "success", "returned"))
+    is_call = has_returned or is_named_after(span.name, name) or is_execution(span.name)
+    genai_span.tracing = "" if is_call else "guessed"
     return genai_span
 
 
@@ -249,6 +254,7 @@ def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -
     if span.events:
         attributes = _before(attributes, _inputs_in_events(span))
         values = values_by_meaning(attributes)
+    genai_span.refusal = genai_span.refusal or denial_in(values)
     arguments = arguments_among(values.get("input", ()), genai_span.name)
     if arguments is None:
         arguments = arguments_one_by_one(attributes)

@@ -37,6 +37,7 @@ class Shape(NamedTuple):
     rank: int = 0
 
 
+_MEASURES: Final = "duration|latency|elapsed|bytes|size|length|chars|exit_code"
 _CALL: Final = r"(?:tool|function|tool_call|function_call|tool_use|mcp_tool)"
 # The first pattern that matches decides, so the more specific ones come first.
 _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
@@ -59,14 +60,16 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (r"output_messages|completions?|response|response_(?:body|text|message)|output_text|choices", "output", 2),
     (r"success|succeeded|is_success|(?:tool|call|result)_ok", "success", 0),
     # What is measured of a call when it has returned, and of a request to a model.
+    (rf"(?:tool|results?|outputs?)_(?:{_MEASURES})(?:_(?:ms|s|bytes|chars))?", "returned", 0),
     (
-        r"(?:tool|results?|outputs?)_(?:duration|latency|elapsed|bytes|size|length|chars|exit_code)(?:_(?:ms|s|bytes|chars))?",
-        "returned",
+        r"(?:prompt|completion|input|output)_tokens|tokens?_(?:count_)?(?:prompt|completion|input|output|total)",
+        "model",
         0,
     ),
-    (r"(?:prompt|completion|input|output)_tokens|finish_reasons?|stop_reason|request_model|response_model", "model", 0),
+    (r"finish_reasons?|stop_reason|request_model|response_model|llm_(?:provider|model|model_name)", "model", 0),
     (r"is_error|has_error|failed|tool_error|error|error_message|tool_error_type", "failure", 0),
-    (r"(?:tool|call|result|execution)_(?:status|outcome)|outcome|(?:permission|approval|policy)_decision", "status", 0),
+    (r"(?:tool|call|result|execution)_(?:status|outcome)|outcome", "status", 0),
+    (r"(?:tool_|call_)?permission|(?:permission|approval|policy)_decision", "status", 0),
     (r"agent_name", "agent", 0),
     (r"user_(?:input|prompt|message|query|text)|prompt|question|query", "user_input", 0),
     (r"(?:conversation|session|thread|chat)_id", "conversation", 0),
@@ -217,12 +220,17 @@ def may_hold_arguments(attributes: Mapping[str, Any]) -> bool:
 def may_tell_of_call(key: str) -> Tells:
     """Returns which values under this key may be a tool's name or a part of its input: none, objects alone, or any."""
     shape, part = shape_of(key), _part_of(key)
-    if (shape is not None and shape.meaning in ("tool_name", "input")) or part.argument is not None or part.is_one:
+    if (
+        (shape is not None and shape.meaning in ("tool_name", "input", "status"))
+        or part.argument is not None
+        or part.is_one
+    ):
         return "always"
     return "never" if part.is_about else "object"
 
 
 _FAILED: Final = frozenset({"error", "failed", "failure", "exception", "timeout", "timed_out", "cancelled", "canceled"})
+_FAILED_ENDS: Final = ("_error", "_failed", "_failure")
 _DENIED: Final = frozenset({"denied", "deny", "blocked", "not_executed"})
 _PERHAPS_DENIED: Final = frozenset(
     {"rejected", "reject", "refused", "declined", "skipped", "forbidden", "unauthorized"}
@@ -246,7 +254,8 @@ def says_failure(values: Values) -> bool:
             type(value) is str and value not in _FALSE and value.lower() not in ("none", "null", "0")
         ):
             return True
-    return any(type(value) is str and value.lower() in _FAILED for value in values.get("status", ()))
+    words = [words_of(value) for value in values.get("status", ()) if type(value) is str]
+    return any(word in _FAILED or word.endswith(_FAILED_ENDS) for word in words)
 
 
 def denial_in(values: Values) -> Refusal | None:
@@ -283,7 +292,7 @@ def role_of_kind(kind: object) -> Role | None:
     if type(kind) is not str or len(kind) > MAX_KEY:
         return None
     words = words_of(kind)
-    if words in _TOOL_KINDS or words.endswith(_TOOL_ENDS):
+    if words in _TOOL_KINDS or (words.endswith(_TOOL_ENDS) and _CHECK.search(words) is None):
         return "tool"
     if words in _AGENT_KINDS:
         return "agent"
@@ -292,14 +301,21 @@ def role_of_kind(kind: object) -> Role | None:
 
 _CHECK: Final = re.compile(
     r"(?:^|_)(?:validat|verif|check|approv|permission|authoriz|polic|guard|select|rout|plan|resolv|discover|pars|prepar|decid"
-    r"|decision|confirm|review|queue|schedul|regist|lookup|request|pending|wait)"
+    r"|decision|confirm|review|queue|schedul|regist|lookup|request|pending|wait"
+    r"|before|pre_?tool)"
 )
+_VERB: Final = re.compile(r"(?:^|_)(?:execute|execution|invoke|invocation|call)$")
 _TOOL_WORD: Final = re.compile(r"(?:^|_)(?:tools?|function|mcp)(?:_|$)")
 
 
 def is_step_before(span_name: str, tool: str = "") -> bool:
     """Whether a span of this name is a step on the way to a call of ``tool``: a validation, an approval, a choice."""
     return _CHECK.search(words_of(span_name.replace(tool, "") if tool else span_name)) is not None
+
+
+def is_execution(span_name: str) -> bool:
+    """Whether the name of a span with a tool says that it was executed, as ``action.execute`` does."""
+    return _VERB.search(words_of(span_name)) is not None and not is_step_before(span_name)
 
 
 def is_named_after(span_name: str, tool: str) -> bool:
@@ -339,7 +355,7 @@ _NOT_NAMES: Final = frozenset({
     "validation", "parse", "approval", "queue", "queued", "batch", "stream", "agent", "agents", "mcp", "llm",
 })  # fmt: skip
 _NAMELESS: Final = re.compile(
-    rf"^{_PATH}(?:tools/call|(?:execute|call|run|invoke)[ _.-]?tool"
+    rf"^{_PATH}(?:tools/call|mcp[ _.-]call|(?:execute|call|run|invoke)[ _.-]?tool"
     r"|tool[ _.-]?(?:call|execution|invocation|invoke|execute|use)|tool)$",
     re.IGNORECASE,
 )

@@ -15,7 +15,7 @@ MAX_ATTRIBUTES: Final = 5_000
 _NOUN: Final = r"(?:call|use|invocation|execution|invoke|execute|run)"
 # `tool.call`, `gen_ai.tool.call`, `tool_use`, `tool.execution_start`, `execute_tool`
 _CALL: Final = re.compile(
-    rf"(?:^|_)(?:(?:tool|function)_{_NOUN}(?:_(?:start|started|begin|requested))?|(?:tool|function)_(?:start|started)"
+    rf"(?:^|_)(?:(?:tool|function)_{_NOUN}(?:_(?:start|started|begin|requested))?|(?:tool|function)_(?:start|started|called)"
     r"|(?:call|execute|run|invoke)_tool)$"
 )
 # `tool.result`, `tool.call.end`, `tool_error`
@@ -75,7 +75,7 @@ def transcript_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> Tra
                 messages[found.at] = None
                 messages.append(found.result)
                 has_results = True
-        elif tool is not None and _ONE_NAME.fullmatch(tool):
+        elif (tool := tool or first_line(values.get("name", ()))) is not None and _ONE_NAME.fullmatch(tool):
             result = _result(call_id, values)
             requests.append(_request(call_id, tool, values))
             messages += [requests[-1], result]

@@ -22,6 +22,8 @@ ROOT = span("travel", 1, attributes={"span_type": "agent"}, lasting=100)
         ("Booked a room", {"acme.tool.name": "book", "acme.result.bytes": 12}),
         ("step", {"acme.tool.name": "book", "acme.tool.success": True}),
         ("step", {"mcp.tool.name": "book", "mcp.method": "tools/call"}),
+        ("mcp.call", {"mcp_tool": "book"}),
+        ("action.execute", {"tool_name": "book"}),
     ],
 )
 def test_a_span_that_is_named_after_its_tool_or_has_returned_is_a_call(name: str, attributes: dict[str, Any]) -> None:
@@ -147,7 +149,7 @@ def test_a_rejection_may_be_the_answer_of_the_tool() -> None:
     assert doubts(run) == ["uncertain_execution"]
 
 
-@pytest.mark.parametrize("outcome", ["error", "timeout", "Cancelled"])
+@pytest.mark.parametrize("outcome", ["error", "timeout", "Cancelled", "tool_error"])
 def test_an_outcome_tells_how_a_call_ended(outcome: str) -> None:
     assert read_tool(span("tool.call", 2, 1, attributes={"tool": "book", "tool.outcome": outcome}))[3] == "error"
 
@@ -181,3 +183,27 @@ def test_a_span_beside_the_calls_that_is_only_called_an_agent_is_no_run() -> Non
 def test_an_agent_by_its_name_in_which_nothing_was_recorded_is_left_open() -> None:
     step = span("acme.agent.run", 1, attributes={"agent_id": "main", "tool_count": 1})
     assert doubts(run_of(step)) == ["nothing_recorded"]
+
+
+def test_hooks_before_and_after_a_call_are_one_call() -> None:
+    before = {"event_type": "PreToolUse", "tool_name": "book", "tool_input_size": 9}
+    after = {"event_type": "PostToolUse", "tool_name": "book", "success": False}
+    run = run_of(ROOT, span("hook", 2, 1, 5, 1, attributes=before), span("hook", 3, 1, 20, 1, attributes=after))
+    assert ([(call.name, call.status) for call in run.trajectory.calls], doubts(run)) == ([("book", "error")], [])
+
+
+def test_a_request_to_a_model_is_no_call_of_the_tool_that_it_names() -> None:
+    turn = {"llm.provider": "x", "llm.token_count.prompt": 5, "acme.tool": "pay", "output.value": "done"}
+    runs = runs_of(span("turn", 1, lasting=100, attributes=turn), span("tool:book", 2, 1, 5))
+    assert [(called(run), doubts(run)) for run in runs] == [(["book"], [])]
+
+
+def test_events_may_name_the_tool_by_name_alone() -> None:
+    events = [("tool_call", {"name": "look_up"}), ("tool.called", {"tool": "book"}), ("log", {"name": "x"})]
+    run = run_of(ROOT, span("turn", 2, 1, 5, events=events))
+    assert called(run) == ["look_up", "book"]
+
+
+def test_a_permission_that_was_denied_beside_the_attributes_of_a_convention() -> None:
+    run = run_of(agent_span(), tool_span("book", attributes={"agent.tool.permission": "deny"}, status=2, message="no"))
+    assert called(run) == ["(book)"]
