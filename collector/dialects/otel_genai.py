@@ -1,7 +1,8 @@
 """The OpenTelemetry GenAI semantic conventions, current names and those deprecated since 1.36.
 
 Messages are read wherever one of the releases puts them: attributes (JSON text or structured), span events, log events.
-Strands (strands-agents 1.62, @strands-agents/sdk) follows these conventions except for its own status attribute.
+Strands (strands-agents 1.62, @strands-agents/sdk) follows these conventions except for its own status attribute, Sentry
+(@sentry/node 10.78) except for the names of a model's answer.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ NAME: Final = "otel_genai"
 
 _TOOL_NAME: Final = "tool.name"  # OpenCode
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
+_SENTRY_CALLS, _SENTRY_TEXT = "gen_ai.response.tool_calls", "gen_ai.response.text"
 _STRANDS_STATUS: Final = "gen_ai.tool.status"  # the span's own status stays OK if the tool is unknown
 _ARGUMENTS: Final = tuple(
     f"gen_ai.tool.{key}"
@@ -159,11 +161,19 @@ def _read_model(span: Span) -> GenAISpan:
     output, messages = get(semconv.OUTPUT_MESSAGES), get(semconv.INPUT_MESSAGES)
     if span.events:
         output, messages = _messages_in_events(span.events, output, messages)
+    if output is None:
+        output = _answer_in_parts(span.attributes)
     genai_span = model_span_of(span, NAME, output, messages)
     genai_span.response_id = name_of(get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
     return genai_span
+
+
+def _answer_in_parts(attributes: Mapping[str, Any]) -> object:
+    """Returns a model's answer where its calls are in an attribute of their own and its text in another, as Sentry has it."""
+    calls = attributes.get(_SENTRY_CALLS)
+    return attributes.get(_SENTRY_TEXT) if calls is None else {"tool_calls": parse_any(calls)}
 
 
 def _messages_in_events(events: Sequence[SpanEvent], output: Any, messages: Any) -> tuple[Any, Any]:
@@ -275,6 +285,7 @@ DIALECT: Final = Dialect(
         semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID,
         semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.WORKFLOW_NAME,
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, _STRANDS_STATUS, _TOOL_NAME,
+        _SENTRY_CALLS, _SENTRY_TEXT,
         *_ARGUMENTS,
     }),
     prefixes=(_PARAMETER,),

@@ -294,3 +294,23 @@ def test_events_of_the_first_conventions_hold_what_a_model_was_told_and_answered
     )
     calls = [(call.name, call.arguments, call.status, call.known_by) for call in run.trajectory.calls]
     assert (calls, run.user_input) == ([("pay", {"order": 7}, "error", "result")], "Pay order 7.")
+
+
+def test_sentry_has_the_calls_of_an_answer_in_an_attribute_of_their_own() -> None:
+    def request(number: int, at: float, calls: list[Any], messages: list[Any]) -> Span:
+        asked = {"gen_ai.response.tool_calls": json.dumps(calls)} if calls else {"gen_ai.response.text": '["Done."]'}
+        return model_span((), number, at=at, attributes=asked, input_messages=messages)
+
+    refused = {"role": "tool", "content": "Error: Received tool input did not match expected schema"}
+    question = {"role": "user", "content": "Pay!"}
+    plain = {"name": "pay", "args": {"n": "one"}, "type": "tool_call", "id": "c1"}
+    nested = {"id": "c2", "type": "function", "function": {"name": "pay", "arguments": '{"n": 1}'}}
+    run = run_of(
+        agent_span(lasting=100),
+        request(2, 0, [plain], [question]),
+        tool_span("pay", {"n": "one"}, 3, at=15, lasting=2, call_id="c1", status=2),
+        request(4, 20, [nested], [question, {"role": "assistant", "content": ""}, refused]),
+        tool_span("pay", None, 5, at=35, lasting=2),
+        request(6, 40, [], [question]),
+    )
+    assert (called(run), run.trajectory.calls[1].id, doubts(run)) == (["(pay)", "pay"], "c2", [])
