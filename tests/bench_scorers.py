@@ -29,10 +29,10 @@ def expected_calls(length: int) -> list[Call]:
 
 
 def actual_calls(expected: Sequence[Call], run: int) -> list[Call]:
-    """What a run made of them; another place and name of the surplus call for every ``run``."""
+    """What a run made of them; for every ``run`` it differs in other places."""
     made = [{"tool": call["tool"], "args": {**call["args"], "locale": "en"}} for call in expected]
-    made[len(made) // 2]["args"]["query"] = "something else"
-    del made[len(made) * 3 // 4]
+    made[run % len(made)]["args"]["query"] = "something else"
+    del made[(run + 1 + run // len(made)) % len(made)]
     made.insert(run % len(made), {"tool": f"surplus_{run}", "args": {}})
     return made
 
