@@ -72,7 +72,7 @@ def reference(kind: int, at: int, row: int) -> tuple[int, bytes]:
 
 def own_kind(kind: int) -> int:
     """Returns the kind of a record, whether it refers to others or not."""
-    return kind & ~sum(_REFERS)
+    return kind & ~_REFERS[0] & ~_REFERS[1]
 
 
 def read_record(row: int, kind: int, packed: bytes, shared: Mapping[int, bytes]) -> SpoolRecord:
@@ -171,7 +171,8 @@ def unpack(packed: bytes) -> list[bytes]:
 
 
 def _split_ids(ids: bytes, size: int) -> list[bytes]:
-    return [_checked(ids, size)[at : at + size] for at in range(0, len(ids), size)]
+    _checked(ids, size)
+    return [ids[at : at + size] for at in range(0, len(ids), size)]
 
 
 def _checked(ids: bytes, size: int) -> bytes:
