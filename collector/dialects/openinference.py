@@ -15,6 +15,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.text_calls import requests_action
 from collector.payloads.tool_arguments import is_positional, is_schema, tool_arguments
 from collector.payloads.values import MAX_TEXT, UNREADABLE, find_text, first_name, name_of, parse_any
 
@@ -179,6 +180,8 @@ def _read_model(span: Span) -> GenAISpan:
     genai_span = model_span_of(span, NAME, calls, get(_INPUT))
     # An answer without calls is in `output.value` alone. It was captured all the same.
     genai_span.has_output = genai_span.has_output or bool(output)
+    if calls is None and requests_action(output):
+        genai_span.finish = "tool_calls"
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     if type(output) is str and _AUTOMATIC_CALLS in output and len(output) <= MAX_TEXT:

@@ -17,6 +17,7 @@ from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ER
 from collector.payloads.messages import ToolResult, may_contain_tool_calls, newest_tool_results
 from collector.payloads.refusals import Refusal, find_refusal
 from collector.payloads.response import is_blank
+from collector.payloads.text_calls import requests_action
 from collector.payloads.user_input import newest_user_input
 from collector.payloads.values import MAX_TEXT, name_of
 from scorers.trajectory import Status
@@ -191,7 +192,8 @@ def model_span_of(span: Span, dialect: str, output: object, messages: object) ->
     genai_span = genai_span_of(span, Role.MODEL, dialect)
     genai_span.finish = _finish(span)
     # A model that says nothing has requested tools: some tracers record of its message only the text.
-    if not genai_span.finish and is_blank(output):
+    # One that requests an action in words has finished for its provider, and not for the agent.
+    if output is not None and (requests_action(output) or (not genai_span.finish and is_blank(output))):
         genai_span.finish = "tool_calls"
     set_output(genai_span, output)
     set_input(genai_span, messages)

@@ -1,7 +1,8 @@
 """Tool calls in the words of a message: protocols of frameworks that ask a model for text instead of calls.
 
 DSPy (2.6 to 3) frames each field of an answer (``[[ ## next_tool_name ## ]]``) and repeats the calls so far as a trajectory;
-smolagents (1.2x) tells its model of earlier calls as ``Calling tools:`` with a Python repr. Bounded, and never raises.
+smolagents (1.2x) tells its model of earlier calls as ``Calling tools:`` with a Python repr. ReAct (CrewAI, LangChain's oldest
+agents) asks for an ``Action:`` with its ``Action Input:``. Bounded, and never raises.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _NEXT_TOOL: Final = "next_tool_name"
 _TRAJECTORY: Final = "[[ ## tool_name_0 ## ]]"
 _FINISH: Final = "finish"
 """The tool by which DSPy's model ends the run: it does nothing."""
+_ACTION: Final = re.compile(r"Action: .{1,300}?(?:\n|\\n)\s*Action Input:")  # the line break perhaps escaped, in JSON
+_FINAL_ANSWER: Final = "Final Answer:"
 _CALLING: Final = "Calling tools:\n"
 _OBSERVATION: Final = "Observation:\n"
 _FAILURE: Final = re.compile(r"\bError executing tool '([^']{1,256})' with arguments (\{.{0,4096}?\}): ", re.DOTALL)
@@ -26,6 +29,15 @@ REPEATED: Final = "is_repeated"
 """Key of a call that is told with its failure, whether or not it was told before."""
 MAX_TRAJECTORY: Final = 1_000
 """How many calls of one trajectory are read."""
+
+
+def requests_action(output: object) -> bool:
+    """Whether a model's output requests a call as ReAct's prompts have it, and does not end with the answer all the same."""
+    try:
+        text = output if type(output) is str else repr(output)
+    except RecursionError:
+        return False
+    return "Action Input:" in text and _FINAL_ANSWER not in text and _ACTION.search(text) is not None
 
 
 def may_hold_calls(text: str) -> bool:

@@ -405,3 +405,10 @@ def test_what_an_agent_of_crewai_was_told_is_no_call_before_it() -> None:
         ("first", ["pay"], []),
         ("second", ["pay"], []),
     ]
+
+
+def test_an_action_in_words_requested_a_call() -> None:
+    acting = "Thought: pay\nAction: pay\nAction Input: {}\n"
+    answers = ({"output.value": acting}, {"output.value": json.dumps({"text": acting}), "llm.finish_reason": "stop"})
+    runs = [run_of(oi("LLM", "completion", 1, attributes=answer)) for answer in answers]
+    assert [doubts(run) for run in runs] == [["unrecorded_calls"]] * 2

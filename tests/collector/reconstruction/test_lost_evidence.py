@@ -288,6 +288,18 @@ def test_an_answer_without_words_requested_what_was_not_recorded(answer: dict[st
     assert doubts(run_of(agent_span(), *requests, paid)) == []
 
 
+def test_an_action_in_words_requested_a_call() -> None:
+    acting, done = 'Thought: pay\nAction: pay\nAction Input: {"sum": 5}', "Thought: I know\nFinal Answer: paid"
+    asked_in_words, answered, imagined = map(said, (acting, done, f"{acting}\nObservation: paid\n{done}"))
+    stops = {"gen_ai.response.finish_reasons": ["stop"]}
+    acts = model_span((), 2, at=0, attributes={**asked_in_words, **stops})
+    answers = model_span((), 3, at=20, attributes=answered)
+    assert doubts(run_of(agent_span(), acts, answers)) == ["unrecorded_calls"]
+    assert doubts(run_of(agent_span(), acts, tool_span("pay", {"sum": 5}, 4, at=12, lasting=5), answers)) == []
+    # Frameworks stop at the final answer, and take nothing before it for a request.
+    assert doubts(run_of(agent_span(), model_span((), 2, at=0, attributes=imagined))) == []
+
+
 def test_a_call_that_left_no_span_between_requests_that_have_no_content_leaves_the_run_open() -> None:
     def request(number: int, at: float) -> Span:
         return span("acme.completion", number, 1, at, scope="@traceloop/instrumentation-acme", kind=3)
