@@ -27,9 +27,9 @@ def exported() -> dict[str, set[str]]:
     series: dict[str, set[str]] = {name: set() for name in FOREIGN}
     for name, kind, labels, _ in Telemetry(dimensions=["service.version"]).table:
         full = f"rightcall_{name}"
-        if kind is Counter:
+        if issubclass(kind, Counter):
             series[f"{full}_total"] = set(labels)
-        elif kind is Histogram:
+        elif issubclass(kind, Histogram):
             series |= {f"{full}_bucket": {*labels, "le"}, f"{full}_sum": set(labels), f"{full}_count": set(labels)}
         else:
             series[full] = set(labels)
