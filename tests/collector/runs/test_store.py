@@ -360,6 +360,7 @@ def test_the_spans_of_a_trace_are_looked_at_once_however_many_runs_it_has() -> N
     spans = LookedAt(raw(number) for number in range(1, 50))
     store = store_of(ManualClock())
     for number in range(1, 40):
+        store.advance()
         store.offer(
             verdict_of("look", label="fail", run={"trace_id": numbered(1), "span_id": data.span_id(number)}), spans
         )
