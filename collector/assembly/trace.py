@@ -5,6 +5,7 @@ There may be a hundred thousand of these: what most of them never have takes no 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, fields
 from enum import Enum, auto
@@ -229,19 +230,6 @@ class Trace:
         except KeyError:
             raise ValueError(f"{event.name} cannot happen to a trace that is {self.state.name}") from None
 
-    def may_miss_beginning(self, anchor: bytes) -> bool:
-        """Whether the run with this anchor may have begun before this process could see it; b"" means all of the trace."""
-        if self.seen_from is None or (anchor and anchor not in self.spans):
-            return False
-        spans = self.spans.values()
-        start = self.spans[anchor].start_ns if anchor else min([span.start_ns for span in spans], default=0)
-        # Nearly every trace ends here. What follows looks at all of its spans.
-        if start >= self.seen_from.latest_ns:
-            return False
-        end = self.spans[anchor].end_ns if anchor else max([span.end_ns for span in spans], default=0)
-        recorded = [span.start_ns for span in spans if span.start_ns >= start and span.role in _RECORDED]
-        return self.seen_from.may_miss_beginning(start, end, min(recorded, default=end))
-
     def parents(self) -> dict[bytes, bytes]:
         """Span id to parent id of every span of the trace, GenAI or not."""
         # Not kept for an open trace, which needs them once or twice: there may be a hundred thousand.
@@ -261,3 +249,27 @@ _KEPT: Final = tuple(
     if field.name not in ("trace_id", "opened", "touched", "links", "state", "histories", "known_parents", "links_read")
 )
 """What a snapshot has of its trace, beside what it is made with and what it makes anew."""
+
+
+class Beginnings:
+    """Tells which runs of a trace may have begun before this process could see it, by the spans it had when this was made."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._seen_from, self._spans = trace.seen_from, trace.spans
+        self._recorded: list[int] | None = None
+
+    def may_be_missing(self, anchor: bytes) -> bool:
+        """Whether that of the run with this anchor may be; b"" means all of the trace."""
+        if self._seen_from is None or (anchor and anchor not in self._spans):
+            return False
+        spans = self._spans.values()
+        start = self._spans[anchor].start_ns if anchor else min([span.start_ns for span in spans], default=0)
+        # Nearly every trace ends here. What follows looks at all of its spans, once.
+        if start >= self._seen_from.latest_ns:
+            return False
+        end = self._spans[anchor].end_ns if anchor else max([span.end_ns for span in spans], default=0)
+        if self._recorded is None:
+            self._recorded = sorted([span.start_ns for span in spans if span.role in _RECORDED])
+        at = bisect_left(self._recorded, start)
+        first = self._recorded[at] if at < len(self._recorded) else end
+        return self._seen_from.may_miss_beginning(start, end, first)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from collector.assembly.trace import Given, Trace
+from collector.assembly.trace import Beginnings, Given, Trace
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import Content
 from collector.reconstruction.reconstruct import Run, join_runs
@@ -57,12 +57,12 @@ class Scoring:
 
     def verdicts_of(self, trace: Trace, runs: Sequence[Run], release: str) -> Scored:
         """Returns the verdicts on the runs of a trace that have none yet, or whose calls or rule have changed since."""
-        scored = Scored()
+        scored, beginnings = Scored(), Beginnings(trace)
         for run in runs:
             checkpoint()
             if trace.truncated:
                 _add_doubt(run, Doubt("truncated", sentence="the trace has more spans than traces.max_spans"))
-            if trace.may_miss_beginning(run.span_id):
+            if beginnings.may_be_missing(run.span_id):
                 _add_doubt(run, _TORN)
             _find_intent(run, self.rules)
             if self.rules.reads_definitions:
@@ -70,7 +70,7 @@ class Scoring:
             self._score_once(scored, trace, run.span_id, run, "run", release)
         if runs and self.rules.has_scope("trace") and not trace.seen:  # else part of the trace was lost in a restart
             joined = _join(runs, self.skew_ns)
-            if trace.may_miss_beginning(_WHOLE_TRACE):
+            if beginnings.may_be_missing(_WHOLE_TRACE):
                 _add_doubt(joined, _TORN)
             self._score_once(scored, trace, _WHOLE_TRACE, joined, "trace", release)
         return scored
