@@ -27,19 +27,13 @@ from collector.model.span import Span
 from collector.payloads.attribute_shapes import (
     MAX_LOOKED_AT,
     Values,
-    agent_in_span_name,
     arguments_one_by_one,
     denial_in,
     first_line,
-    is_execution,
-    is_named_after,
     is_plain,
-    is_step_before,
     may_hold_arguments,
     meaning_of,
-    role_of_kind,
     says_failure,
-    tool_in_span_name,
     typed_tool_name,
     values_by_meaning,
     words_of,
@@ -47,6 +41,15 @@ from collector.payloads.attribute_shapes import (
 from collector.payloads.event_calls import Transcript, transcript_of_events
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.messages import tool_result
+from collector.payloads.span_names import (
+    agent_in_span_name,
+    is_execution,
+    is_handoff,
+    is_named_after,
+    is_step_before,
+    role_of_kind,
+    tool_in_span_name,
+)
 from collector.payloads.tool_arguments import arguments_among, is_positional
 from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
 
@@ -74,8 +77,8 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_model(span, values, transcript) if is_request else _read_turn(span, values, transcript)
     if role == "model":
         return _read_model(span, values)
-    if span.name.startswith("handoff to ") and "tool_name" not in values:
-        return IGNORED  # in the words of a call, what makes the next agent the one that answers
+    if is_handoff(span.name) and "tool_name" not in values:
+        return IGNORED  # some tracers give it the kind of a call
     is_tool, named = tool_in_span_name(span.name)
     if role == "tool" or is_tool:
         return _read_tool(span, values, named)

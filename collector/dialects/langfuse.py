@@ -9,7 +9,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.attribute_shapes import is_named_after, tool_in_span_name
+from collector.payloads.span_names import is_named_after, tool_in_span_name
 from collector.payloads.tool_arguments import is_summary
 from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
 

@@ -15,6 +15,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.span_names import is_handoff
 from collector.payloads.text_calls import requests_action
 from collector.payloads.tool_arguments import is_positional, is_schema, tool_arguments
 from collector.payloads.values import MAX_TEXT, UNREADABLE, find_text, first_name, name_of, parse_any
@@ -98,7 +99,7 @@ def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     name = name_of(get(_TOOL_NAME))
     if name is None:
-        if span.name.startswith("handoff to "):
+        if is_handoff(span.name):
             return IGNORED
         name = name_of(_METHOD.sub("", span.name))
     if name == _MERGED:

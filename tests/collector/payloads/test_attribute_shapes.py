@@ -1,4 +1,4 @@
-"""What keys, kinds and span names of unknown tracers are about, by their words alone."""
+"""What keys of unknown tracers are about, by their words alone."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from collector.payloads.attribute_shapes import (
     MAX_KEY,
     MAX_LOOKED_AT,
     may_hold_arguments,
-    role_of_kind,
     shape_of,
-    tool_in_span_name,
     typed_tool_name,
     values_by_meaning,
     words_of,
@@ -106,70 +104,6 @@ def test_the_order_of_attributes_makes_no_difference(attributes: list[tuple[str,
 )
 def test_the_entity_that_is_a_tool(attributes: dict[str, Any], name: object) -> None:
     assert typed_tool_name(attributes) == name
-
-
-@pytest.mark.parametrize(
-    ("kind", "role"),
-    [
-        ("TOOL_CALL", "tool"),
-        ("toolCall", "tool"),
-        ("acme.execute_tool", "tool"),
-        ({"type": "tool"}, "tool"),
-        ("Agent", "agent"),
-        ("invoke_agent", "agent"),
-        ("LLM", "model"),
-        ("chat.completions", "model"),
-        ("retriever", None),
-        ("tooling", None),
-        ("", None),
-        (None, None),
-        (3, None),
-        (["tool"], None),
-        ({"kind": "tool"}, None),
-        ("x" * MAX_KEY + "_tool_call", None),
-    ],
-)
-def test_kinds(kind: object, role: str | None) -> None:
-    assert role_of_kind(kind) == role
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("execute_tool pay", (True, "pay")),
-        ("call_tool: pay", (True, "pay")),
-        ("Running tool `pay`", (True, "pay")),
-        ("agent.run_tool pay", (True, "pay")),
-        ("tool.execution:pay", (True, "pay")),
-        ("acme.tool/pay", (True, "pay")),
-        ("mcp.tools/call pay", (True, "pay")),
-        ("pay.tool", (True, "pay")),
-        ("tool [pay]", (True, "pay")),
-        ("tools.pay", (True, "pay")),
-        ("execute_tool", (True, None)),
-        ("tool: call", (False, None)),
-        ("tools/call", (True, None)),
-        ("tools/list", (False, None)),
-        ("chat", (False, None)),
-        ("execute_tool pay now", (False, None)),
-        ("", (False, None)),
-        ("execute_tool " + "x" * 2 * MAX_KEY, (False, None)),
-    ],
-)
-def test_span_names(name: str, expected: tuple[bool, str | None]) -> None:
-    assert tool_in_span_name(name) == expected
-
-
-@given(st.text("toolcalexu_./: []'x-", max_size=2 * MAX_KEY))
-def test_any_name_is_read_and_a_tool_is_part_of_it(name: str) -> None:
-    is_call, tool = tool_in_span_name(name)
-    assert tool is None or (is_call and tool in name)
-
-
-@pytest.mark.parametrize("part", ["a.", "a/", "tool.", "tool call ", "_", "-"])
-def test_a_name_that_nearly_matches_many_times_takes_no_time(part: str) -> None:
-    for times in range(1, 2 * MAX_KEY // len(part)):
-        tool_in_span_name(part * times + "\n")
 
 
 def test_of_many_attributes_only_the_first_are_looked_at_and_the_others_may_be_anything() -> None:

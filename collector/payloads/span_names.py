@@ -1,0 +1,142 @@
+"""What the kind and the name of a span say: that it is a tool's call, an agent's run, or a step on the way to a call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from collector.payloads.attribute_shapes import MAX_KEY, words_of
+
+Role = Literal["tool", "agent", "model"]
+
+_TOOL_KINDS: Final = frozenset({
+    "tool", "tools", "tool_call", "tool_execute", "toolcall", "tool_calling", "tool_use", "tool_execution", "tool_invocation",
+    "tool_run",
+    "execute_tool", "call_tool", "run_tool", "invoke_tool", "use_tool", "function", "function_call", "function_tool",
+    "mcp_tool", "mcp_tool_call", "tools_call", "mcp_tools_call", "mcp_call_tool",
+})  # fmt: skip
+_AGENT_KINDS: Final = frozenset({
+    "agent", "invoke_agent", "agent_run", "run_agent", "agent_call", "agent_invocation", "agent_execution", "agent_turn",
+    "agentic_invocation",
+})  # fmt: skip
+_MODEL_KINDS: Final = frozenset({
+    "llm", "llm_call", "llm_request", "llm_completion", "llm_generation", "generation", "chat", "chat_completion",
+    "chat_completions", "completion", "text_completion", "generate_content", "model", "model_call", "model_request",
+    "model_inference", "inference", "inference_framework", "inference_modelapi", "chat_model", "language_model", "llm_chat",
+})  # fmt: skip
+_TOOL_ENDS: Final = ("_tool_call", "_tool_invocation", "_tool_execution", "_tool_use", "_execute_tool", "_call_tool")
+
+
+def role_of_kind(kind: object) -> Role | None:
+    """Returns what a span of this kind is, in the words of any tracer; None if the words are others."""
+    kind = kind.get("type") if isinstance(kind, Mapping) else kind
+    if type(kind) is not str or len(kind) > MAX_KEY:
+        return None
+    words = words_of(kind)
+    if words in _TOOL_KINDS or (words.endswith(_TOOL_ENDS) and _CHECK.search(words) is None):
+        return "tool"
+    if words in _AGENT_KINDS:
+        return "agent"
+    return "model" if words in _MODEL_KINDS else None
+
+
+_CHECK: Final = re.compile(
+    r"(?:^|_)(?:validat|verif|check|approv|permission|authoriz|polic|guard|select|rout|plan|resolv|discover|pars|prepar|decid"
+    r"|decision|confirm|review|queue|schedul|regist|lookup|request|pending|wait"
+    r"|before|pre_?tool)"
+)
+_VERB: Final = re.compile(r"(?:^|_)(?:execute|execution|invoke|invocation|call)$")
+_WORD_ENDS: Final = re.compile(r"[^A-Za-z0-9]\Z")
+_TOOL_WORD: Final = re.compile(r"(?:^|_)(?:tools?|function|mcp)(?:_|$)")
+
+
+def is_step_before(span_name: str, tool: str = "") -> bool:
+    """Whether a span of this name is a step on the way to a call of ``tool``: a validation, an approval, a choice."""
+    return _CHECK.search(words_of(span_name.replace(tool, "") if tool else span_name)) is not None
+
+
+def is_execution(span_name: str) -> bool:
+    """Whether the name of a span with a tool says that it was executed, as ``action.execute`` does."""
+    return _VERB.search(words_of(span_name)) is not None and not is_step_before(span_name)
+
+
+def is_named_after(span_name: str, tool: str) -> bool:
+    """Whether a span has the name of its tool: alone, or behind words of which one is `tool`, as in ``tool-search``."""
+    if words_of(span_name) == words_of(tool):
+        return True
+    before = span_name[: -len(tool)]
+    # The name is a word of its own, and no end of a longer one.
+    is_last = span_name.endswith(tool) and _WORD_ENDS.search(before) is not None
+    return is_last and _TOOL_WORD.search(words_of(before)) is not None and not is_step_before(before)
+
+
+def _compiled(*patterns: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
+
+
+_NAME: Final = r"[`'\"]?([^\s`'\"()\[\]]{1,256})[`'\"]?"
+_PATH: Final = r"(?:[\w-]{1,64}[./]){0,8}"
+_TOOL_SPANS: Final = _compiled(
+    # `execute_tool x`, `call_tool: x`, `Running tool x`, `agent.run_tool x`
+    rf"^{_PATH}(?:execut(?:e|ing)|call(?:ing)?|run(?:ning)?|invok(?:e|ing)|us(?:e|ing))[ _.-]?tool\s*[:/ ]\s*{_NAME}$",
+    # `tool:x`, `tool.execution:x`, `Tool call: x`, `mcp.tools/call x`, `acme.tool/x`
+    rf"^{_PATH}(?:tool(?:[ _./-]?(?:call|execution|execute|use|run|invocation|invoke))?|tools/call)\s*[:/ ]\s*{_NAME}$",
+    rf"^(?:function|mcp)[ _.]?(?:call)?:\s*{_NAME}$",
+    r"^([\w-]{1,256})\.tool$",
+    r"^tool \[([^\]\s]{1,256})\]$",
+    rf"^{_PATH}tools?\.([\w-]{{1,256}})$",
+    # `tool.call.x`, `execute_tool.x`, `tool.x.execute`
+    rf"^{_PATH}tool[ _.-]?(?:call|execution|execute|invocation|invoke|run)\.([\w-]{{1,256}})$",
+    rf"^{_PATH}(?:execute|call|run|invoke)[ _.-]?tool\.([\w-]{{1,256}})$",
+    rf"^{_PATH}tools?\.([\w-]{{1,256}})\.(?:execute|call|run|invoke)$",
+)
+# What follows the word `tool` in names of steps around a call: `tools/list`, `tool.execution_loop`.
+_NOT_NAMES: Final = frozenset({
+    "call", "calls", "list", "execution", "execute", "use", "run", "invoke", "invocation", "result", "results", "error",
+    "request", "response", "loop", "router", "dispatch", "dispatcher", "selection", "registry", "start", "end",
+    "execution_loop", "started", "finished", "completed", "failed", "begin", "ended", "retry", "attempt", "validate",
+    "validation", "parse", "approval", "queue", "queued", "batch", "stream", "agent", "agents", "mcp", "llm",
+})  # fmt: skip
+_NAMELESS: Final = re.compile(
+    rf"^{_PATH}(?:tools/call|mcp[ _.-]call|(?:execute|call|run|invoke)[ _.-]?tool"
+    r"|tool[ _.-]?(?:call|execution|invocation|invoke|execute|use)|tool)$",
+    re.IGNORECASE,
+)
+_AGENT: Final = r"(?:sub[ _-]?)?agent"
+_AGENT_NAME: Final = r"(\S.{0,255}?)\s*"
+_AGENT_SPANS: Final = _compiled(
+    # `invoke_agent x`, `Running agent: x`, `agent.run`, `Agent Run: x`
+    rf"^{_PATH}(?:invoke|invoking|run|running|call|calling|execute|executing)[ _.-]?{_AGENT}(?:\s*[:/ ]\s*{_AGENT_NAME})?$",
+    rf"^{_PATH}{_AGENT}[ _.-](?:run|invoke|invocation|execution|execute)(?:\s*[:/ ]\s*{_AGENT_NAME})?$",
+    # `agent:x`, `Subagent: x`
+    rf"^{_PATH}{_AGENT}\s*:\s*{_AGENT_NAME}$",
+)
+_NOT_AGENTS: Final = re.compile(
+    r"(?:^|_)(?:steps?|turns?|loop|iteration|tools?|llm|model|call|chat|init|start|end|stop|create|setup|load|plan|memory|think"
+    r"|request|response|message|output|input|result|error|node|config|list)(?:_|$)"
+)
+
+
+def agent_in_span_name(name: str) -> tuple[bool, str | None]:
+    """Returns whether a span of this name records the run of an agent, and the agent that it names, if it does."""
+    for pattern in _AGENT_SPANS if len(name) <= 2 * MAX_KEY else ():
+        match = pattern.match(name)
+        if match is not None and (match[1] is None or _NOT_AGENTS.search(words_of(match[1])) is None):
+            return True, match[1]
+    return False, None
+
+
+def tool_in_span_name(name: str) -> tuple[bool, str | None]:
+    """Returns whether a span of this name records a tool's call, and the tool that it names, if it does."""
+    # Bounded: these patterns are not RE2's, and senders choose the names.
+    for pattern in _TOOL_SPANS if len(name) <= 2 * MAX_KEY else ():
+        match = pattern.match(name)
+        if match is not None and words_of(match[1]) not in _NOT_NAMES:
+            return True, match[1]
+    return _NAMELESS.match(name) is not None, None
+
+
+def is_handoff(name: str) -> bool:
+    """Whether a span of this name records that an agent handed over to the next, as the OpenAI Agents SDK names it."""
+    return name.startswith("handoff to ")
