@@ -12,8 +12,8 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
 from collector.model.span import LogRecord, Span
-from collector.payloads.messages import tool_result
 from collector.payloads.tool_arguments import tool_arguments
+from collector.payloads.tool_results import tool_result
 from collector.payloads.user_input import newest_user_input
 from collector.payloads.values import name_of
 

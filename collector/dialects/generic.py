@@ -40,7 +40,6 @@ from collector.payloads.attribute_shapes import (
 )
 from collector.payloads.event_calls import Transcript, transcript_of_events
 from collector.payloads.flattened_attributes import flattened_calls
-from collector.payloads.messages import tool_result
 from collector.payloads.span_names import (
     agent_in_span_name,
     is_execution,
@@ -51,6 +50,7 @@ from collector.payloads.span_names import (
     tool_in_span_name,
 )
 from collector.payloads.tool_arguments import arguments_among, is_positional
+from collector.payloads.tool_results import tool_result
 from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
 
 NAME: Final = "generic"

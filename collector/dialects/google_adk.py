@@ -13,7 +13,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.messages import result_status
+from collector.payloads.tool_results import result_status
 from collector.payloads.values import name_of
 
 NAME: Final = "google_adk"

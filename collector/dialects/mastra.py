@@ -12,8 +12,9 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, set_input
 from collector.model.span import Span
-from collector.payloads.messages import ToolResult, may_contain_tool_calls
+from collector.payloads.messages import may_contain_tool_calls
 from collector.payloads.refusals import Refusal, is_refusal
+from collector.payloads.tool_results import ToolResult
 from collector.payloads.values import first_name, first_value, name_of
 
 NAME: Final = "mastra"

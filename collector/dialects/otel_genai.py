@@ -23,9 +23,10 @@ from collector.model.genai_span import (
     set_output,
 )
 from collector.model.span import LogRecord, Span, SpanEvent
-from collector.payloads.messages import tool_call_parts, tool_result
+from collector.payloads.messages import tool_call_parts
 from collector.payloads.refusals import find_refusal
 from collector.payloads.tool_arguments import is_schema, tool_arguments
+from collector.payloads.tool_results import tool_result
 from collector.payloads.values import first_name, name_of, parse_any
 
 NAME: Final = "otel_genai"

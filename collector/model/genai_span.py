@@ -14,10 +14,11 @@ from typing import Any, Final, Literal
 
 from collector.model import semconv
 from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, Resource, Span
-from collector.payloads.messages import ToolResult, may_contain_tool_calls, newest_tool_results
+from collector.payloads.messages import may_contain_tool_calls
 from collector.payloads.refusals import Refusal, find_refusal
 from collector.payloads.response import is_blank
 from collector.payloads.text_calls import requests_action
+from collector.payloads.tool_results import ToolResult, newest_tool_results
 from collector.payloads.user_input import newest_user_input
 from collector.payloads.values import MAX_TEXT, name_of
 from scorers.trajectory import Status

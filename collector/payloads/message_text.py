@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from collector.payloads.roles import role_of
 from collector.payloads.values import name_of, parse_any
 
 MAX_CHARS: Final = 8_192
@@ -14,9 +15,6 @@ MAX_ITEMS: Final = 10_000
 """How many messages of a list are searched, the newest ones."""
 MAX_PARTS: Final = 64
 """How many parts of one message are joined."""
-
-_TYPES_OF_MESSAGES: Final = ("human", "ai", "system", "tool")
-_SHORTHAND_ROLES: Final = ("user", "human", "system", "assistant", "ai")
 
 
 class MessageText:
@@ -91,20 +89,3 @@ class MessageText:
 
     def _newest(self, items: Iterable[Any], depth: int) -> str | None:
         return next((text for item in items if (text := self.text(item, depth + 1)) is not None), None)
-
-
-def role_of(item: object) -> str | None:
-    """Returns the role of a message, lower case; None if ``item`` is no message (a content part, a plain text)."""
-    if isinstance(item, (list, tuple)) and len(item) == 2 and item[0] in _SHORTHAND_ROLES:
-        return str(item[0])  # LangChain's shorthand
-    if not isinstance(item, Mapping):
-        return None
-    constructor = item.get("id")
-    if "lc" in item and isinstance(constructor, list) and constructor:  # LangChain's serialized message
-        return str(constructor[-1]).lower()
-    inner = item.get("message")
-    if isinstance(inner, Mapping) and "role" not in item:
-        return role_of(inner)
-    kind = item.get("type") if "content" in item and item.get("type") in _TYPES_OF_MESSAGES else None
-    role = item.get("role", item.get("_role", kind))
-    return role.rpartition(".")[2].lower() if isinstance(role, str) else None

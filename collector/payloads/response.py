@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from collector.payloads.message_text import MessageText, role_of
+from collector.payloads.message_text import MessageText
 from collector.payloads.messages import may_contain_tool_calls
+from collector.payloads.roles import MODEL_ROLES, role_of
 from collector.payloads.values import MAX_REPR, parse_any, parse_repr
 
 MAX_BLANK: Final = 256
@@ -21,7 +22,7 @@ _REPR: Final = re.compile(r"""\A\s*(?:[A-Za-z_]\w*\(|(?:content|id|text|status)=
 
 
 class _ResponseText(MessageText):
-    roles = frozenset({"assistant", "model", "ai", "aimessage", "aimessagechunk"})
+    roles = MODEL_ROLES
     skipped_types = frozenset({
         "tool_call", "tool-call", "tool_use", "tool_result", "tool-result", "tool_call_response", "function_call",
         "function_call_output", "reasoning", "thinking", "redacted_thinking",

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from collector.payloads.message_text import MessageText
-from collector.payloads.messages import TAIL
+from collector.payloads.roles import USER_ROLES, plain_role
+from collector.payloads.tool_results import TAIL
 from collector.payloads.values import MAX_REPR, MAX_TEXT, parse_repr
 
 # Messages as Python reprs (Haystack, LlamaIndex, AutoGen): the speaker, and the first string literal that follows.
@@ -24,7 +25,7 @@ _TEMPLATES: Final = (
 
 
 class _UserText(MessageText):
-    roles = frozenset({"user", "human", "humanmessage"})
+    roles = USER_ROLES
     skipped_types = frozenset({
         "tool_result", "tool-result", "tool_call", "tool_call_response", "tool_use", "function_call_output",
     })  # fmt: skip
@@ -82,9 +83,6 @@ def newest_user_input(messages: object) -> object | None:
         return None if start < 0 or any(tail.find(word, start) >= 0 for word in _OTHER_MARKERS) else messages
     if isinstance(messages, list) and messages:
         newest = messages[-1]
-        return (
-            messages
-            if not isinstance(newest, Mapping) or newest.get("role", "user") in ("user", "User", "human")
-            else None
-        )
+        is_users = not isinstance(newest, Mapping) or plain_role(newest.get("role", "user")) in USER_ROLES
+        return messages if is_users else None
     return messages or None

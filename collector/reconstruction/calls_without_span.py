@@ -10,8 +10,8 @@ from typing import Final
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan
-from collector.payloads.messages import ResultStatus
 from collector.payloads.refusals import refuses
+from collector.payloads.tool_results import ResultStatus
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.requested_calls import RequestedCall, ToldResults
 

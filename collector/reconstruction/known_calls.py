@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from collector.checkpoints import checkpoint
-from collector.payloads.messages import may_contain_results, told_calls
+from collector.payloads.told_calls import told_calls
+from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall, requested_calls

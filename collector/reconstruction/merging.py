@@ -12,8 +12,10 @@ from itertools import pairwise
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan, Role
-from collector.payloads.messages import is_unreadable, may_contain_results, told_calls
+from collector.payloads.messages import is_unreadable
 from collector.payloads.refusals import refuses
+from collector.payloads.told_calls import told_calls
+from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.calls_without_span import calls_without_span, requested_in_transcript
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start, latest_start

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
-from collector.payloads.messages import ResultStatus, ToldCall, ToolCallPart, told_calls, tool_call_parts
+from collector.payloads.messages import ToolCallPart, tool_call_parts
+from collector.payloads.told_calls import ToldCall, told_calls
+from collector.payloads.tool_results import ResultStatus
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import DraftCall, by_start
 

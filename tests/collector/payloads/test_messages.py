@@ -1,4 +1,4 @@
-"""Tool calls and results in model messages of every format."""
+"""Tool calls in model messages of every format."""
 
 from __future__ import annotations
 
@@ -8,22 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from collector.payloads.messages import (
-    MAX_CALLS,
-    MAX_DEPTH,
-    MAX_NODES,
-    MAX_PARTS,
-    MAX_RESULT_DEPTH,
-    TAIL,
-    ToolResult,
-    may_contain_tool_calls,
-    newest_tool_results,
-    result_status,
-    told_calls,
-    tool_call_parts,
-)
-from collector.payloads.user_input import newest_user_input
-from collector.payloads.values import MAX_TEXT
+from collector.payloads.messages import MAX_CALLS, MAX_DEPTH, MAX_NODES, may_contain_tool_calls, tool_call_parts
 from tests.strategies import json_values
 
 ARGUMENTS = {"city": "Paris"}
@@ -112,104 +97,11 @@ def test_calls_are_bounded() -> None:
     assert len(tool_call_parts([{"type": "tool_call", "name": "f"}] * (MAX_CALLS * 2))) == MAX_CALLS
 
 
-# --- results
-
-
-@pytest.mark.parametrize(
-    ("result", "status"),
-    [
-        ("Paris: 18 degrees", "ok"),
-        ({"flights": []}, "ok"),
-        ({"error": None, "id": 7}, "ok"),
-        ("no errors found", "ok"),
-        ("Error: card declined", "error"),
-        ("CardDeclined: no", "ok"),  # a name like any other
-        ("ValueError: no", "error"),
-        ("An error occurred while paying. Try again.", "error"),
-        ("An error of 2 percent", "ok"),
-        ({"error": "card declined"}, "error"),
-        ('{"error": "card declined"}', "error"),
-        ([{"text": "Error: card declined"}], "error"),
-        ({"is_error": True, "content": "card declined"}, "error"),
-        ({"status": "error", "content": [{"text": "declined"}]}, "error"),
-        ("MCP error -32602: Tool delete_everything not found", "refused"),
-        ({"error": True, "message": "Tool input validation failed for f"}, "refused"),
-    ],
-)
-def test_the_status_of_a_result(result: Any, status: str) -> None:
-    assert result_status(result) == status
-
-
-FAILED: dict[str, Any] = {
-    "OpenTelemetry": [{"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "Error: no"}]}],
-    "OpenAI chat": [{"role": "tool", "tool_call_id": "c1", "content": "Error: no"}],
-    "OpenAI responses": {"input": [{"type": "function_call_output", "call_id": "c1", "output": "Error: no"}]},
-    "Anthropic": [
-        {
-            "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "Error"}],
-        }
-    ],
-    "Bedrock": [{"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "status": "error", "content": []}}]}],
-    "Gemini": {
-        "contents": [{"role": "user", "parts": [{"functionResponse": {"id": "c1", "response": {"error": "no"}}}]}]
-    },
-    "Haystack": [
-        {"role": "tool", "content": [{"tool_call_result": {"result": "x", "origin": {"id": "c1"}, "error": True}}]}
-    ],
-}
-
-
-@pytest.mark.parametrize("shape", FAILED)
-def test_a_failed_result_is_found_in(shape: str) -> None:
-    assert newest_tool_results(json.dumps(FAILED[shape])) == (ToolResult("c1", failed=True),)
-    assert newest_tool_results(FAILED[shape]) == (ToolResult("c1", failed=True),)
-
-
-def test_only_results_after_the_models_last_message_count() -> None:
-    output = {"role": "assistant", "parts": []}
-    failed, fine = (
-        FAILED["OpenTelemetry"][0],
-        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c2", "response": "ok"}]},
-    )
-    assert newest_tool_results(json.dumps([output, failed, output, fine])) is None
-    assert newest_tool_results(json.dumps([output, fine, failed])) == (
-        ToolResult("c2", failed=False),
-        ToolResult("c1", failed=True),
-    )
-
-
-def test_smolagents_passes_failures_as_messages_of_the_user() -> None:
-    messages = [
-        {
-            "role": "user",
-            "parts": [{"type": "text", "content": "Error:\nError executing tool 'f' with arguments {}: no"}],
-        }
-    ]
-    assert newest_tool_results(json.dumps(messages)) == (ToolResult(None, failed=True),)
-
-
-# --- the user
-
-
-def test_input_is_kept_if_the_newest_message_is_the_users() -> None:
-    messages = '[{"role": "system"}, {"role": "user", "content": "hi"}]'
-    assert newest_user_input(messages) == messages
-    assert newest_user_input(messages[:-1] + ', {"role": "assistant"}, {"role": "tool"}]') is None
-    assert newest_user_input('{"messages": [{"role": "user"}], "tools": [{"type": "function"}]}') is not None
-    assert newest_user_input([{"role": "user", "content": "hi"}]) is not None
-    assert newest_user_input([{"role": "user"}, {"role": "tool"}]) is None
-    assert newest_user_input("") is None
-
-
 @given(json_values)
 def test_no_value_raises(value: Any) -> None:
     for form in (value, json.dumps(value), repr(value)):
         may_contain_tool_calls(form)
         tool_call_parts(form)
-        newest_tool_results(form)
-        newest_user_input(form)
-        result_status(form)
 
 
 def test_depth_is_bounded() -> None:
@@ -217,10 +109,6 @@ def test_depth_is_bounded() -> None:
     for _ in range(5_000):
         deep = {"parts": [deep]}
     assert tool_call_parts(deep) == []
-    deep_result: Any = FAILED["OpenAI chat"]
-    for _ in range(MAX_DEPTH + 1):
-        deep_result = [deep_result]
-    assert newest_tool_results(deep_result) is None
 
 
 def test_the_depth_of_parts_encoded_separately_is_bounded() -> None:
@@ -235,33 +123,6 @@ def test_nodes_are_bounded() -> None:
     call = {"type": "tool_call", "name": "f"}
     assert len(tool_call_parts([{}] * (MAX_NODES - 2) + [call])) == 1
     assert tool_call_parts([{}] * MAX_NODES + [call]) == []
-    assert newest_tool_results([{}] * MAX_NODES + FAILED["OpenAI chat"]) is None
-
-
-def test_the_parts_around_a_result_are_bounded() -> None:
-    nested: Any = "Error: no"
-    for _ in range(MAX_RESULT_DEPTH):
-        nested = [nested]
-    assert (result_status(nested), result_status([nested])) == ("error", "ok")
-
-
-def test_the_parts_of_a_tools_message_are_bounded() -> None:
-    failed = {"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "no"}
-    assert newest_tool_results([{"role": "tool", "content": [{}, failed]}]) == (ToolResult("c1", failed=True),)
-    assert newest_tool_results([{"role": "tool", "content": [{}] * MAX_PARTS + [failed]}]) is None
-
-
-def test_only_the_end_of_a_text_is_searched() -> None:
-    long = "x" * TAIL
-    assert newest_user_input(json.dumps([{"role": "user", "content": long}])) is None
-    fine = {"role": "tool", "tool_call_id": "c2", "content": long}
-    assert newest_tool_results(json.dumps([*FAILED["OpenAI chat"], fine])) is None
-
-
-def test_texts_that_are_too_long_are_not_searched() -> None:
-    long = "x" * MAX_TEXT
-    assert newest_user_input(long + '{"role": "user", "content": "hi"}') is None
-    assert newest_tool_results(long + "Error executing tool 'f' with arguments {}: no") is None
 
 
 @pytest.mark.parametrize("wrap", [lambda value: [value], lambda value: {"output": value}], ids=["lists", "objects"])
@@ -271,12 +132,3 @@ def test_the_depth_of_calls_is_bounded(wrap: Any) -> None:
         nested = wrap(nested)
     assert len(tool_call_parts(nested)) == 1
     assert tool_call_parts(wrap(nested)) == []
-
-
-def test_koogs_roles_begin_with_a_capital_and_its_results_are_followed_by_an_empty_message() -> None:
-    asked = {"role": "Assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": {"n": 1}}]}
-    told = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "result": "Error: declined"}]}
-    again = {"role": "User", "parts": [{"type": "text", "content": "Once more."}]}
-    messages = [asked, told, {"role": "User", "parts": []}]
-    assert [(call.id, call.status) for call in told_calls(messages)] == [("c1", "error")]
-    assert told_calls([*messages, again]) == []

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from collector.payloads.messages import told_calls, tool_call_parts
+from collector.payloads.messages import tool_call_parts
 from collector.payloads.reprs import parse_message
+from collector.payloads.told_calls import told_calls
 
 CALL = "ToolCall(tool_name='pay', arguments={'n': -1, 'note': \"it's <A.B: 'c'>\"}, id='c1', extra=None)"
 ASKED = f"ChatMessage(_role=<ChatRole.ASSISTANT: 'assistant'>, _content=[{CALL}], _name=None, _meta={{}})"

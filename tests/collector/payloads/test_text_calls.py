@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from collector.payloads.messages import told_calls, tool_call_parts
+from collector.payloads.messages import tool_call_parts
+from collector.payloads.told_calls import told_calls
 from collector.payloads.values import MAX_TEXT
 
 ASKED = (

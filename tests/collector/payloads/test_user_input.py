@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 
 from collector.payloads.message_text import MAX_CHARS, MAX_DEPTH, MAX_ITEMS, MAX_PARTS
-from collector.payloads.user_input import user_text
-from collector.payloads.values import MAX_REPR
+from collector.payloads.tool_results import TAIL
+from collector.payloads.user_input import newest_user_input, user_text
+from collector.payloads.values import MAX_REPR, MAX_TEXT
 from tests.strategies import json_values
 
 WORDS = "Refund order 42"
@@ -85,6 +86,7 @@ def test_text_is_bounded() -> None:
 @given(json_values)
 def test_no_value_raises(value: Any) -> None:
     for form in (value, json.dumps(value), repr(value)):
+        newest_user_input(form)
         found = user_text(form)
         assert found is None or isinstance(found, str)
 
@@ -113,3 +115,18 @@ def test_a_long_repr_is_searched_up_to_a_limit() -> None:
     message = f"id='7' source='user' models_usage=None {'x' * MAX_REPR} content='{WORDS}'"
     assert user_text(message) is None
     assert user_text("x" * MAX_REPR + f" source='user' models_usage=None content='{WORDS}'") != WORDS
+
+
+def test_input_is_kept_if_the_newest_message_is_the_users() -> None:
+    messages = '[{"role": "system"}, {"role": "user", "content": "hi"}]'
+    assert newest_user_input(messages) == messages
+    assert newest_user_input(messages[:-1] + ', {"role": "assistant"}, {"role": "tool"}]') is None
+    assert newest_user_input('{"messages": [{"role": "user"}], "tools": [{"type": "function"}]}') is not None
+    assert newest_user_input([{"role": "user", "content": "hi"}]) is not None
+    assert newest_user_input([{"role": "user"}, {"role": "tool"}]) is None
+    assert newest_user_input("") is None
+
+
+def test_of_a_long_input_only_the_end_is_searched_and_of_one_too_long_nothing() -> None:
+    assert newest_user_input(json.dumps([{"role": "user", "content": "x" * TAIL}])) is None
+    assert newest_user_input("x" * MAX_TEXT + '{"role": "user", "content": "hi"}') is None

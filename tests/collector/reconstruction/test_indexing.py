@@ -6,7 +6,7 @@ from itertools import count
 
 from collector.model.genai_span import Role, copy_of
 from collector.model.span import LogRecord, Span
-from collector.payloads.messages import ToolResult
+from collector.payloads.tool_results import ToolResult
 from collector.reconstruction.indexing import index_spans
 from collector.reconstruction.reconstruct import ContextSettings, reconstruct
 from collector.resumable import Resumable

@@ -1,0 +1,116 @@
+"""Finds the tool calls in a model's input: those it requested earlier, with what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+from collector.payloads.messages import CALL_LISTS, MAX_CALLS, MAX_DEPTH, MAX_NODES, SKIPPED_KEYS, ToolCallPart, call_in
+from collector.payloads.reprs import may_be_objects, parse_message
+from collector.payloads.roles import USER_ROLES, plain_role
+from collector.payloads.text_calls import REPEATED, is_observation, may_hold_calls, parse_exchange
+from collector.payloads.tool_results import ResultStatus, ToolResult, contains_results, result_in, result_status
+
+
+@dataclass(slots=True)
+class ToldCall:
+    """A tool call in a model's input: the model requested it earlier, and was told what became of it."""
+
+    id: str | None
+    name: str
+    arguments: Any
+    turn: int = 0
+    """Calls of one turn are told before the results of any of them. -1 where nothing tells the turn."""
+    status: ResultStatus | None = None
+    """None if the input holds no result."""
+
+
+def told_calls(messages: object, unread: list[str] | None = None) -> list[ToldCall]:
+    """Returns the tool calls in a model's input since the user's last message, in order, with what became of each.
+
+    Bounded in nodes, depth and calls. A result without the id of a call belongs to the first one that has none yet, of the
+    tool that it names if it names one. A call that one message holds twice, in two formats, counts once. Messages that are
+    reprs and could not be parsed are added to ``unread``.
+    """
+    calls: list[ToldCall] = []
+    stack: list[tuple[object, bool, int]] = [(messages, False, 0)]
+    for _ in range(MAX_NODES):
+        if not stack or len(calls) >= MAX_CALLS:
+            break
+        node, listed, depth = stack.pop()
+        if isinstance(node, Mapping):
+            result = result_in(node)
+            if result is not None:
+                _settle(calls, result)
+            elif (request := call_in(node, listed)) is not None:
+                _add(calls, request, node)
+            else:
+                if plain_role(node.get("role")) in USER_ROLES and not (contains_results(node) or is_observation(node)):
+                    calls.clear()
+                if depth < MAX_DEPTH:
+                    stack.extend(
+                        (child, key in CALL_LISTS, depth + 1)
+                        for key, child in reversed(list(node.items()))
+                        if key not in SKIPPED_KEYS and _may_nest_exchange(child)
+                    )
+        elif isinstance(node, list) and depth < MAX_DEPTH:
+            stack.extend((child, listed, depth + 1) for child in reversed(node) if _may_nest_exchange(child))
+        elif isinstance(node, str) and depth < MAX_DEPTH and (parsed := _read_text(node, unread)) is not None:
+            stack.append((parsed, listed, depth + 1))
+    return calls
+
+
+def _read_text(text: str, unread: list[str] | None) -> object:
+    """Returns the messages that were encoded as ``text``, if it holds any and can be parsed."""
+    if may_hold_calls(text):
+        return parse_exchange(text) or None
+    parsed = parse_message(text)
+    if not isinstance(parsed, str):
+        return parsed
+    if unread is not None and may_be_objects(text):
+        unread.append(text)
+    return None
+
+
+def _add(calls: list[ToldCall], request: ToolCallPart, part: Mapping[Any, Any]) -> None:
+    if "state" in part and "toolCallId" in part:
+        _add_shown(calls, request, part)
+        return
+    turn = calls[-1].turn if calls else 0
+    newest = list(takewhile(lambda call: call.turn == turn, reversed(calls)))
+    if request.id is not None and any(call.id == request.id and call.status is None for call in newest):
+        return
+    if part.get(REPEATED) is True and any(call.name == request.name and call.status is None for call in newest):
+        return
+    turn += any(call.status is not None for call in newest)
+    calls.append(ToldCall(request.id, request.name, request.arguments, turn))
+
+
+def _add_shown(calls: list[ToldCall], request: ToolCallPart, part: Mapping[Any, Any]) -> None:
+    """Add the call in a part of a message as the Vercel AI SDK shows it to users: with its result, and without its turn."""
+    if any(call.id == request.id for call in calls):
+        return
+    state, status = part["state"], None
+    if state == "output-available":
+        status = result_status(part.get("output"), request.name)
+    elif state == "output-error":
+        status = result_status({"is_error": True, "text": part.get("errorText")}, request.name)
+    elif state == "output-denied":
+        status = "refused"
+    calls.append(ToldCall(request.id, request.name, request.arguments, -1, status))
+
+
+def _may_nest_exchange(value: object) -> bool:
+    if type(value) is str:
+        return value[:1] in ("{", "[") or may_be_objects(value) or may_hold_calls(value)
+    return isinstance(value, (Mapping, list))
+
+
+def _settle(calls: Sequence[ToldCall], result: ToolResult) -> None:
+    named = [call for call in calls if result.call_id is not None and call.id == result.call_id]
+    named = named or [call for call in calls if call.name == result.name]
+    told = next((call for call in named or calls if call.status is None), None)
+    if told is not None:
+        told.status = result.status(told.name)

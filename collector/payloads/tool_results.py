@@ -1,0 +1,159 @@
+"""Finds the results of tool calls in the messages that a model is given, and what each says of its call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from collector.payloads.messages import CALL_NAME_KEYS, CALL_TYPES, MAX_DEPTH, MAX_NODES, RESULT_TYPES
+from collector.payloads.refusals import Refusal, find_refusal, refuses
+from collector.payloads.roles import MODEL_ROLES, plain_role
+from collector.payloads.text_calls import tells_failure
+from collector.payloads.values import MAX_TEXT, first_value, name_of, parse_any
+
+MAX_RESULT_DEPTH: Final = 5
+"""How many levels of content parts around a result's text are unwrapped."""
+MAX_PARTS: Final = 64
+"""How many parts of a tool's message are examined."""
+TAIL: Final = 16_384
+"""How many characters at the end of a model's input are searched for the newest messages."""
+
+_RESULT_MARKERS: Final = (
+    "ool_call_response", "tool_result", "tool-result", "oolResult", "function_call_output", "functionResponse",
+    "function_response", "oolResponse", "tool_call_result", "tool_call_id", '"tool"', '"ToolMessage"',
+)  # fmt: skip
+"""Every message that holds results contains one of these."""
+_RESULT_WRAPPERS: Final = ("toolResult", "functionResponse", "function_response", "toolResponse", "tool_call_result")
+_RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
+_RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts", "value")
+
+ResultStatus = Literal["ok", "error", "refused", "unclear"]
+"""What became of a call: "unclear" if the words of its result may be a tool's, or mean that none ran."""
+
+
+class ToolResult(NamedTuple):
+    """A tool result in a model's input."""
+
+    call_id: str | None
+    """The id of its call, if it names one."""
+    failed: bool
+    refusal: Refusal | None = None
+    """What it says of a call that did not run, if it may say so."""
+    name: str | None = None
+    """The tool that it names."""
+
+    def status(self, tool_name: str | None) -> ResultStatus:
+        """Returns what became of the call, which was one of this tool."""
+        refused = refuses(self.refusal, tool_name)
+        if refused == "no":
+            return "error" if self.failed else "ok"
+        return "refused" if refused == "yes" else "unclear"
+
+
+_FAILURE: Final = re.compile(r"(?i)\W*(?:an (?=error occurred))?(?:\w+(?:Error|Exception)|error|exception|traceback)\b")
+_HINTS: Final = (
+    "rror", "xception", "raceback", "ailed", "rejected", "ot found", "nvalid", "nknown tool", "nknown function", "o such tool",
+    "o such function", "not exist", "n't exist", "navailable", "not available", "is not registered", "is not known",
+    "is not defined", "is not supported", "is undefined", "is unsupported", "is unregistered", "is unknown", " tool named",
+    " tool called", " function named", " function called", "not a valid tool", "enied", "eclined", "not approved", "anceled",
+    "ancelled", "nterrupted", "not executed", "to proceed", "did not match", "nrecognized", "too_", "gnoring this",
+)  # fmt: skip
+"""Every failure and refusal contains one of these."""
+
+
+def result_status(result: object, tool_name: str | None = None) -> ResultStatus:
+    """Returns the status of a tool result.
+
+    Messages record no status. An error flag, a text that starts like an error or an object with an ``error`` is an error;
+    the messages with which frameworks refuse a call are a refusal.
+    """
+    return tool_result(None, result).status(tool_name)
+
+
+def tool_result(call_id: str | None, result: object) -> ToolResult:
+    """Returns what a result says of its call. Only the outermost levels of content around its text are unwrapped."""
+    value = parse_any(result)
+    failed = False
+    for _ in range(MAX_RESULT_DEPTH):  # content parts around the text
+        if isinstance(value, list) and value:
+            value = value[0]
+        elif isinstance(value, Mapping):
+            failed = failed or value.get("is_error") is True or value.get("isError") is True
+            failed = failed or value.get("status") in ("error", "failed") or bool(value.get("error"))
+            failed = failed or value.get("type") in ("error-text", "error-json")  # Vercel AI SDK
+            if value.get("type") == "execution-denied":  # Vercel AI SDK
+                return ToolResult(call_id, True, Refusal())
+            value = parse_any(first_value(value, ("text", *_RESULT_VALUE_KEYS, "message", "error")))
+        else:
+            break
+    if not isinstance(value, str):
+        return ToolResult(call_id, failed)
+    return ToolResult(call_id, failed or _FAILURE.match(value[:200]) is not None, find_refusal(value))
+
+
+def may_contain_results(messages: object) -> bool:
+    """Whether parsing a model's input could find the result of a tool call."""
+    return type(messages) is not str or any(marker in messages for marker in _RESULT_MARKERS)
+
+
+_MODEL_MARKERS: Final = (
+    '"assistant"', '"Assistant"', '"AIMessage"', '"function_call"', "ASSISTANT: 'assistant'", "MessageRole.ASSISTANT",
+)  # fmt: skip
+
+
+def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
+    """Returns the tool results after the model's last message, in order; None if none of them failed, the usual case."""
+    if type(messages) is str:
+        tail = messages[-TAIL:]
+        last_output = max(0, *[tail.rfind(word) for word in _MODEL_MARKERS])
+        if len(messages) > MAX_TEXT or not any(tail.find(hint, last_output) >= 0 for hint in _HINTS):
+            return None
+    results: list[ToolResult] = []
+    stack: list[tuple[object, int]] = [(parse_any(messages), 0)]
+    for _ in range(MAX_NODES):
+        if not stack:
+            break
+        node, depth = stack.pop()
+        if isinstance(node, Mapping):
+            if plain_role(node.get("role")) in MODEL_ROLES or name_of(node.get("type")) in CALL_TYPES:
+                results.clear()
+                continue
+            result = result_in(node)
+            if result is not None:
+                results.append(result)
+            elif depth < MAX_DEPTH:
+                stack.extend(
+                    (child, depth + 1) for child in reversed(list(node.values())) if _may_contain_results(child)
+                )
+        elif isinstance(node, list) and depth < MAX_DEPTH:
+            stack.extend((child, depth + 1) for child in reversed(node) if _may_contain_results(child))
+        elif isinstance(node, str) and tells_failure(node):
+            results.append(ToolResult(None, failed=True))
+    return tuple(results) if any(result.failed or result.refusal for result in results) else None
+
+
+def _may_contain_results(value: object) -> bool:
+    return isinstance(value, (Mapping, list)) or (isinstance(value, str) and tells_failure(value))
+
+
+def result_in(node: Mapping[Any, Any]) -> ToolResult | None:
+    """Returns the result that an object of a message is; None if it is none."""
+    inner = next((node[key] for key in _RESULT_WRAPPERS if isinstance(node.get(key), Mapping)), None)
+    if inner is None:
+        is_result = name_of(node.get("type")) in RESULT_TYPES or ("tool_call_id" in node and "content" in node)
+        if not is_result and (plain_role(node.get("role")) != "tool" or contains_results(node)):
+            return None
+        inner = node
+    origin = inner.get("origin")  # Haystack: the call of this result
+    sources = (origin, inner, node) if isinstance(origin, Mapping) else (inner, node)
+    call_id = next((found for source in sources if (found := name_of(first_value(source, _RESULT_ID_KEYS)))), None)
+    return tool_result(call_id, inner)._replace(name=name_of(first_value(inner, CALL_NAME_KEYS)))
+
+
+def contains_results(message: Mapping[Any, Any]) -> bool:
+    """Whether a tool's message is a list of results, not one result."""
+    parts = parse_any(first_value(message, ("parts", "content")))
+    return isinstance(parts, list) and any(
+        isinstance(part, Mapping) and result_in(part) is not None for part in parts[:MAX_PARTS]
+    )
