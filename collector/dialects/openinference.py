@@ -8,13 +8,13 @@ the tool's name and call id, and in how its arguments are wrapped.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.span_names import is_handoff
 from collector.payloads.text_calls import requests_action
 from collector.payloads.tool_arguments import is_positional, is_schema, tool_arguments
@@ -49,13 +49,7 @@ _NODE: Final = '"langgraph_node":'
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 _LANGCHAIN_CALL_ID: Final = re.compile(r'"tool_call_id":\s*"([^"\\]+)"')
 
-# `llm.output_messages.0.message.tool_calls.1.tool_call.function.name`; Google's automatic calling omits the message,
-# Anthropic's instrumentor repeats each call under `contents`.
-_CALL_KEY: Final = re.compile(
-    r"(?:llm\.output_messages\.(\d{1,4})\.)?message\.(tool_calls|contents)\.(\d{1,4})\.tool_call\.(id|function\.name|function\.arguments)$"
-)
 _OUTPUT_PREFIXES: Final = ("llm.output_messages.", "message.tool_calls.")
-_CALL_FIELDS: Final = {"id": "id", "function.name": "name", "function.arguments": "arguments"}
 _EVENT: Final = "target"
 _EVENT_PATH: Final = "metadata.path"
 _EVENT_OF_BEEAI: Final = re.compile(
@@ -134,7 +128,7 @@ def _read_event(span: Span) -> GenAISpan:
 
 def _read_agent(span: Span) -> GenAISpan:
     genai_span = _read_context(span)
-    genai_span.role, genai_span.output = Role.AGENT, _tool_calls(span.attributes)
+    genai_span.role, genai_span.output = Role.AGENT, flattened_calls(span.attributes)
     transcript = span.attributes.get(_OUTPUT)
     if _CREW in span.attributes and type(transcript) is str and len(transcript) <= MAX_TEXT:
         genai_span.history = transcript if _CREW_MESSAGES in transcript else None
@@ -175,7 +169,8 @@ def _read_context(span: Span) -> GenAISpan:
 
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
-    output, calls = get(_OUTPUT), _tool_calls(span.attributes)
+    output = get(_OUTPUT)
+    calls: object = flattened_calls(span.attributes)
     if calls is None and type(output) is str and any(marker in output for marker in _CALLS_IN_OUTPUT):
         calls = output
     genai_span = model_span_of(span, NAME, calls, get(_INPUT))
@@ -189,19 +184,6 @@ def _read_model(span: Span) -> GenAISpan:
         # One span for all turns: only what it was told has them, and the results.
         genai_span.output, genai_span.history, genai_span.tracing = None, output, "memory"
     return genai_span
-
-
-def _tool_calls(attributes: Mapping[str, Any]) -> Any:
-    """Returns the tool calls in the flattened attributes of the output, in order."""
-    calls: dict[tuple[bool, int, int], dict[str, Any]] = {}
-    for key, value in attributes.items():
-        if "tool_call" in key and key.startswith(_OUTPUT_PREFIXES):
-            match = _CALL_KEY.match(key)
-            if match is not None:
-                place = match[2] == "contents", int(match[1] or 0), int(match[3])
-                calls.setdefault(place, {"type": "tool_call"})[_CALL_FIELDS[match[4]]] = value
-    is_repeated = any(not place[0] for place in calls)
-    return [call for place, call in sorted(calls.items()) if not (place[0] and is_repeated)] or None
 
 
 DIALECT: Final = Dialect(

@@ -42,18 +42,22 @@ def _with_lists(node: Any) -> Any:
     return {key: _with_lists(inner) for key, inner in node.items()}
 
 
-# `gen_ai.output.messages.0.message.tool_calls.1.tool_call.function.name`, `completion.0.tool_calls.1.name`
+# `llm.output_messages.0.message.tool_calls.1.tool_call.function.name`, `gen_ai.completion.0.tool_calls.1.name`; Google's
+# automatic calling omits which message, Anthropic's instrumentor repeats each call under `contents`.
 _CALL_KEY: Final = re.compile(
-    r"(?:^|[._])(?:output[._]messages|completions?|choices)\.(\d{1,4})\.(?:message\.)?tool_calls\.(\d{1,4})\."
-    r"(?:tool_call\.)?(?:function\.)?(id|name|arguments)$"
+    r"(?:(?:^|[._])(?:output[._]messages|completions?|choices)\.(\d{1,4})\.(?:message\.)?|^message\.)"
+    r"(?:tool_calls\.(\d{1,4})\.(?:tool_call\.)?|contents\.(\d{1,4})\.tool_call\.)(?:function\.)?(id|name|arguments)$"
 )
 
 
 def flattened_calls(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Returns the tool calls of a model's answer, in order, of which each part has an attribute; None if there are none."""
     calls: dict[tuple[int, int], dict[str, Any]] = {}
+    repeated: dict[tuple[int, int], dict[str, Any]] = {}
     for key, value in attributes.items():
-        match = _CALL_KEY.search(key) if "tool_calls" in key else None
+        match = _CALL_KEY.search(key) if "tool_call" in key else None
         if match is not None:
-            calls.setdefault((int(match[1]), int(match[2])), {"type": "tool_call"})[match[3]] = value
-    return [call for _, call in sorted(calls.items(), key=lambda item: item[0])] or None
+            message, call, content, field = match.groups()
+            found, position = (repeated, content) if call is None else (calls, call)
+            found.setdefault((int(message or 0), int(position)), {"type": "tool_call"})[field] = value
+    return [call for _, call in sorted((calls or repeated).items(), key=lambda item: item[0])] or None
