@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from collector import dialects
-from collector.assembly.assembler import Assembler
+from collector.assembly.assembler import Assembler, Occupied
 from collector.assembly.conversations import ConversationRun, Conversations
 from collector.clock import Clock, PausableTime
 from collector.component import ExportRequest, Rejected, Signal
@@ -110,7 +111,7 @@ class Pipeline:
             wait_for=self._wait_for, confirms=config.traces.confirm > config.traces.settle,
         )  # fmt: skip
         self._requests = RequestPipeline(
-            assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._enforce_limits,
+            assembler, self._hold_queue, self._journal, self._redaction, telemetry, clock, self._settle,
             self.offsets,
         )  # fmt: skip
         telemetry.traces_open.set_function(lambda: len(assembler))
@@ -204,14 +205,10 @@ class Pipeline:
         # Large traces go first, but for half of the time only: neither
         # they nor a stream of small ones can starve the others.
         self._traces.resume(now + budget)
-        for trace, due in self._assembler.due(now):
-            self._traces.release_if_complete(trace, due)
+        steps = (self._evict_beyond_limits(), self._release_due(now), self._conversation_pipeline.release_due(now))
+        for _ in chain.from_iterable(steps):
             if self._clock.now() - now > 2 * budget:
                 # Under load every call may end here, so what is ready has to leave here as well.
-                self._output.flush(now)
-                return 0.0
-        for _ in self._conversation_pipeline.release_due(now):
-            if self._clock.now() - now > 2 * budget:
                 self._output.flush(now)
                 return 0.0
         self._traces.resume(now + 2 * budget)
@@ -320,7 +317,7 @@ class Pipeline:
 
     def ready(self) -> None:
         """Note that from now on spans arrive as they are made: runs that began earlier may have begun unseen."""
-        self._assembler.ready(self._clock.wall_ns(), self._clock.now())
+        self._requests.seen_from = self._assembler.ready(self._clock.wall_ns(), self._clock.now())
 
     def now(self) -> float:
         """Returns the time by which traces become due, in seconds: it stands still while the sending queue is full."""
@@ -347,13 +344,22 @@ class Pipeline:
         except Exception:  # noqa: BLE001 - scoring raises it again, and it is reported there
             return 0.0
 
-    def _enforce_limits(self, now: float) -> Iterator[None]:
-        """After each slice, in steps. Results that wait for a judge give way first: their verdicts are made."""
+    def _settle(self, now: float, before: Occupied) -> Iterator[None]:
+        """After each slice, in steps: it pays for the room that it takes, and not for what others took ``before``."""
+        # Results that wait for a judge give way first: their verdicts are made.
         self._hold_queue.shed(now)
-        while (trace := self._assembler.over_limit()) is not None:
+        yield from self._evict_beyond_limits(before)
+        self._output.flush(now)
+
+    def _evict_beyond_limits(self, before: Occupied = Occupied()) -> Iterator[None]:  # noqa: B008 - a tuple
+        while (trace := self._assembler.over_limit(before)) is not None:
             self._traces.evict(trace)
             yield
-        self._output.flush(now)
+
+    def _release_due(self, now: float) -> Iterator[None]:
+        for trace, due in self._assembler.due(now):
+            self._traces.release_if_complete(trace, due)
+            yield
 
 
 def _with_attributes(names: Sequence[str], read_span: _ReadSpan) -> _ReadSpan:

@@ -12,7 +12,8 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from collector import dialects
-from collector.assembly.assembler import Assembler, Disposition
+from collector.assembly.assembler import Assembler, Disposition, Occupied
+from collector.assembly.seen_from import SeenFrom
 from collector.clock import Clock
 from collector.component import ExportRequest, Rejected, Signal
 from collector.delivery.hold import HoldQueue
@@ -66,9 +67,14 @@ class _Slice:
 
 
 class RequestPipeline:
-    """``set_reader`` before anything else. ``settle`` enforces limits and writes what was recorded, in steps."""
+    """``set_reader`` before anything else.
+
+    ``settle`` writes what was recorded, and makes room for what a slice has added to what was occupied before, in steps.
+    """
 
     reader: Reader
+    seen_from: SeenFrom | None = None
+    """From when on the process sees what is sent to it; not of the messages of a topic."""
 
     def __init__(
         self,
@@ -78,7 +84,7 @@ class RequestPipeline:
         redaction: Redaction,
         telemetry: Telemetry,
         clock: Clock,
-        settle: Callable[[float], Iterator[None]],
+        settle: Callable[[float, Occupied], Iterator[None]],
         offsets: Offsets | None = None,
     ) -> None:
         self._assembler, self._hold_queue, self._journal, self._offsets = assembler, hold_queue, journal, offsets
@@ -107,20 +113,20 @@ class RequestPipeline:
             scopes = yield from self._read_spans(received.scopes)
             # Read after the last pause: deadlines count from when the
             # spans are taken, not from when reading them began.
-            now = self._clock.now()
+            now, before = self._clock.now(), self._assembler.occupied()
             rejected = sum(len(read.undecodable) for read in scopes)
             if rejected < received.span_count:
                 # A request that fits into one slice can leave as the very bytes that came.
                 whole = request.raw if received.span_count == request.items else b""
                 if origin is None:
-                    self._take_slice(received, scopes, whole, now)
+                    self._take_slice(received, scopes, whole, now, self.seen_from)
                 else:
                     self._take_slice_of(origin, received, scopes, whole, now)
                 accepted = self._telemetry.child(self._telemetry.receiver_accepted_spans, receiver, transport)
                 accepted.inc(received.span_count - rejected)
             undecodable += rejected
             # After each slice, not at the end: one request may open 100,000 traces.
-            yield from self._settle(now)
+            yield from self._settle(now, before)
             yield
         if not undecodable:
             return Rejected()
@@ -179,21 +185,26 @@ class RequestPipeline:
         links = {trace_id: ids for trace_id, ids in received.links.items() if trace_id not in partition.finished}
         # A trace that opens here may have begun before the messages
         # of this partition, whenever this process became ready.
-        seen_from, self._assembler.seen_from = self._assembler.seen_from, partition.seen_from
-        try:
-            self._take_slice(lazy.Split(received.scopes, links, received.span_count), scopes, whole, now)
-        finally:
-            self._assembler.seen_from = seen_from
+        self._take_slice(
+            lazy.Split(received.scopes, links, received.span_count), scopes, whole, now, partition.seen_from
+        )
         if self._offsets is not None:
             self._offsets.read(origin, received.links, now)
 
-    def _take_slice(self, received: lazy.Split, scopes: Iterable[_ReadScope], whole: bytes, now: float) -> None:
+    def _take_slice(
+        self,
+        received: lazy.Split,
+        scopes: Iterable[_ReadScope],
+        whole: bytes,
+        now: float,
+        seen_from: SeenFrom | None,
+    ) -> None:
         """Hold some of the spans, forward the rest; ``whole`` is the request if the slice is all of it."""
         # Links first: `add` walks them to tell a late span of a scored run from one of a new run.
         self._assembler.link(received.links, now)
         taken = _Slice()
         for read in scopes:
-            self._take_scope(read, taken, now)
+            self._take_scope(read, taken, now, seen_from)
         if whole and taken.withheld_count == 0 and not self._redaction.pass_through:
             self._hold_queue.send(ExportRequest("traces", whole, received.span_count))
         elif taken.forwarded_count:
@@ -202,7 +213,7 @@ class RequestPipeline:
         if self._journal is not None:
             self._journal.store_request(received.links, taken.journaled, now)
 
-    def _take_scope(self, read: _ReadScope, taken: _Slice, now: float) -> None:
+    def _take_scope(self, read: _ReadScope, taken: _Slice, now: float, seen_from: SeenFrom | None) -> None:
         # The sender is told that these were rejected, so they must not reach the backend all the same.
         scope, withheld = read.scope, set(read.undecodable)
         journaled: dict[bytes, list[bytes]] = {}
@@ -210,7 +221,7 @@ class RequestPipeline:
             raw = scope.spans[index]
             # `whole` is there only if a span was cut to be read. Held, it would leave with what was cut off missing.
             disposition = self._assembler.add(
-                trace_id, span.span_id, span, raw, scope.envelope, now, may_hold=not scope.whole
+                trace_id, span.span_id, span, raw, scope.envelope, now, seen_from, may_hold=not scope.whole
             )
             # A repeated span is in the spool already, or its trace is finished.
             if self._journal is not None and disposition is not Disposition.DUPLICATE:
@@ -247,11 +258,12 @@ class RequestPipeline:
     def _take_logs(self, request: Structure) -> Generator[None, None, None]:
         """Find tool calls in log events, where old conventions put them. All log records are forwarded all the same."""
         for groups in request.slices():
+            before = self._assembler.occupied()
             for envelope, records in groups:
                 yield from self._read_logs(envelope, records)
             if self._redaction.pass_through:
                 self._hold_queue.send(ExportRequest("logs", self._redaction.logs(groups), 0))
-            yield from self._settle(self._clock.now())
+            yield from self._settle(self._clock.now(), before)
             yield
         # After the last slice and in one piece: unless redacted, log records leave byte for byte.
         if not self._redaction.pass_through:
@@ -274,7 +286,7 @@ class RequestPipeline:
         if span is None:
             return b""
         key = int.from_bytes(blake2b(raw, digest_size=8).digest())  # the same after a restart, which hash() is not
-        self._assembler.add(record.trace_id, key, span, raw, envelope, now)
+        self._assembler.add(record.trace_id, key, span, raw, envelope, now, self.seen_from)
         return record.trace_id
 
 

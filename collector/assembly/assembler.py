@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from itertools import islice
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from collector.assembly.deadlines import Deadlines
 from collector.assembly.finished import FinishedTraces
@@ -70,6 +70,13 @@ class Disposition(Enum):
     """Forward it; its trace has ``max_spans`` already."""
 
 
+class Occupied(NamedTuple):
+    """How much open traces take of the limits, without those that are leaving."""
+
+    traces: int = 0
+    bytes: int = 0
+
+
 class _ScoredRuns:
     """Which runs had their verdict in traces that are not remembered any more: a hash each, in two generations."""
 
@@ -104,16 +111,15 @@ class Assembler:
         self._max_links = 16 * 10 * config.max_spans
         self._scored = _ScoredRuns(_SCORED_PER_REMEMBERED * config.remember)
         self._leaving = 0
-        self.seen_from: SeenFrom | None = None
         self.held = HeldSpans(budget.open_traces)
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def ready(self, wall_ns: int, now: float) -> None:
-        """From now on, note which traces may have begun before this process could see them: none that is known by now."""
-        self.seen_from = SeenFrom(wall_ns, now, self._max_duration)
+    def ready(self, wall_ns: int, now: float) -> SeenFrom:
+        """Returns from when on this process sees traces. None that is known by now may have begun before that."""
         self._unclaimed.mark_known()
+        return SeenFrom(wall_ns, now, self._max_duration)
 
     def link(self, links: dict[bytes, list[bytes]], now: float) -> None:
         """Remember parent links: for each trace the ids of span, parent, span, parent, ..."""
@@ -141,10 +147,14 @@ class Assembler:
         raw: bytes,
         envelope: Envelope,
         now: float,
+        seen_from: SeenFrom | None = None,
         *,
         may_hold: bool = True,
     ) -> Disposition:
-        """Add one decoded span, or a log record if the key is no span id. Returns what becomes of the raw span."""
+        """Add one decoded span, or a log record if the key is no span id. Returns what becomes of the raw span.
+
+        A trace that it opens may have begun before ``seen_from``, unseen.
+        """
         received = len(raw)
         trace = self._open.get(trace_id)
         if trace is None:
@@ -152,7 +162,7 @@ class Assembler:
             if span.role == Role.OTHER and trace_id not in self._closed:
                 self._unclaimed.add_root(trace_id, span, received, self._max_spans, now)
                 return Disposition.FORWARD
-            trace = self._reopen(trace_id, key, now) or self._begin(trace_id, now)
+            trace = self._reopen(trace_id, key, now) or self._begin(trace_id, now, seen_from)
         # A repeated span is no news: it keeps the trace open no longer, and changes nothing that was scored.
         if key in trace.spans or key in trace.seen:
             return Disposition.DUPLICATE if trace.was_held(key) else Disposition.FORWARD
@@ -228,9 +238,17 @@ class Assembler:
         """Make a trace due again when it is quiet: spans arrived while it was evaluated."""
         self.postpone(trace, self._deadline(trace))
 
-    def over_limit(self) -> Trace | None:
-        """The oldest trace if a limit is exceeded: release it as evicted, or call ``leave``."""
-        if len(self._open) - self._leaving > self._max_open or self.held.exceeded():
+    def occupied(self) -> Occupied:
+        """Returns how much is held now."""
+        return Occupied(len(self._open) - self._leaving, self.held.bytes - self.held.leaving)
+
+    def over_limit(self, before: Occupied = Occupied()) -> Trace | None:  # noqa: B008 - a tuple
+        """The oldest trace if a limit is exceeded, and by more than it was ``before``.
+
+        Release it as evicted, or call ``leave``.
+        """
+        now = self.occupied()
+        if now.traces > max(self._max_open, before.traces) or now.bytes > max(self.held.max_bytes, before.bytes):
             return next((trace for trace in self._open.values() if not trace.leaving), None)
         return None
 
@@ -316,12 +334,12 @@ class Assembler:
         trace.state = TraceState.CLOSED
         self._closed.restore(trace)
 
-    def _begin(self, trace_id: bytes, now: float) -> Trace:
+    def _begin(self, trace_id: bytes, now: float, seen_from: SeenFrom | None) -> Trace:
         known = self._unclaimed.claim(trace_id)
         trace = self._open[trace_id] = Trace(trace_id, now, now, known.links)
-        if self.seen_from is not None and not known.before_ready:
-            self.seen_from.trace_arrived(now)
-            trace.seen_from = self.seen_from
+        if seen_from is not None and not known.before_ready:
+            seen_from.trace_arrived(now)
+            trace.seen_from = seen_from
         for root in known.roots:
             trace.spans[root.span_id] = root
         self._count(trace, TRACE + known.size)

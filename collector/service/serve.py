@@ -7,6 +7,8 @@ import contextlib
 import logging
 import resource
 import signal
+import sys
+from typing import Final
 
 from collector.config.model import Config
 from collector.service import garbage
@@ -14,6 +16,9 @@ from collector.service.announcement import announcement, hint_without_spans
 from collector.service.service import Service
 
 _log = logging.getLogger(__name__)
+_SWITCH: Final = 0.0005
+"""Seconds after which a thread gives the interpreter lock to another that asks for it; 5 ms by default. The spool asks for it a
+dozen times in each transaction, and whoever waits for that would wait so often for a busy event loop."""
 
 
 async def serve(config: Config) -> None:
@@ -21,6 +26,7 @@ async def serve(config: Config) -> None:
     allow_open_files()
     service = Service(config)
     garbage.tune()  # recovery makes most of what is kept
+    sys.setswitchinterval(_SWITCH)
     await start(service)
     for place, doubt in config.exporters.doubts():
         _log.warning("%s: %s", place, doubt)

@@ -1,25 +1,44 @@
-"""Takes requests in by turns, so that a large one keeps nobody waiting for long."""
+"""Takes requests in by turns, so that none waits for much more work of others than it brings itself."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
+from heapq import heapify, heappush
+from typing import Final, NamedTuple
 
 from collector.component import Rejected
 from collector.errors import RefusedError
 from collector.request_pipeline import Steps
 
-_TURN = 0.01  # seconds
-_STEPS = 4  # of the loop, in which a small request is answered: its bytes, its task, what that waits for, its answer
+_FIRST: Final = 0.01  # CPU seconds of a request's first turn; nearly all need no other
+_TURN: Final = 0.005  # CPU seconds of each further one
+_STEPS: Final = (
+    4  # of the loop, in which a small request is answered: its bytes, its task, what that waits for, its answer
+)
 _MAX_WAITING = 500_000  # spans, or KiB of them: about ten seconds of work, after which senders give up and try again
 
 
-class Turns:
-    """Each request has a turn at once. Those that need more go on one after the other, with a pause after each turn."""
+class _Place(NamedTuple):
+    """The place of a request in the queue; the least is at its head. ``order`` is its cost, plus all that was taken before."""
 
-    def __init__(self) -> None:
-        self._next = asyncio.Lock()
-        self._waiting = 0
+    order: int
+    number: int
+    is_next: asyncio.Event
+
+
+class Turns:
+    """Each request has a turn at once. Those that need more queue for further ones, with a pause after each turn.
+
+    What is small goes ahead of what is large, and what is large is overtaken only until as much has been taken as it brings.
+    """
+
+    def __init__(self, cpu: Callable[[], float] = time.thread_time) -> None:
+        """``cpu`` is for how long the loop has worked: when others have the processor, no turn must end because of that."""
+        self._cpu = cpu
+        self._queue: list[_Place] = []
+        self._count = self._taken = self._waiting = 0
 
     async def take(self, steps: Steps, cost: int) -> Rejected:
         """Take all ``steps``. Raises RefusedError before the first if too much work waits, and what a step raises."""
@@ -28,34 +47,54 @@ class Turns:
         if self._waiting and self._waiting + cost > _MAX_WAITING:
             raise RefusedError("too many large requests at once", retry_after=5.0)
         # Not behind the others: nearly all requests are done in one turn, and need not wait for the large ones.
-        if (rejected := _turn(steps)) is not None:
+        if (rejected := self._turn(steps, _FIRST)) is not None:
             return rejected
         # Counted only now: what was done in its first turn keeps nobody waiting.
-        self._waiting += cost
+        place = self._queue_up(cost)
         try:
-            async with self._next:
-                while True:
-                    await give_way()
-                    if (rejected := _turn(steps)) is not None:
-                        return rejected
+            while True:
+                await self._next_turn(place)
+                if (rejected := self._turn(steps, _TURN)) is not None:
+                    return rejected
         finally:
-            self._waiting -= cost
+            self._leave(place, cost)
+
+    def _queue_up(self, cost: int) -> _Place:
+        self._waiting += cost
+        self._count += 1
+        place = _Place(self._taken + cost, self._count, asyncio.Event())
+        heappush(self._queue, place)
+        return place
+
+    async def _next_turn(self, place: _Place) -> None:
+        await give_way()
+        while (head := self._queue[0]) is not place:
+            place.is_next.clear()
+            head.is_next.set()
+            await place.is_next.wait()
+
+    def _leave(self, place: _Place, cost: int) -> None:
+        self._waiting -= cost
+        self._taken += cost
+        self._queue.remove(place)
+        heapify(self._queue)
+        if self._queue:
+            self._queue[0].is_next.set()
+
+    def _turn(self, steps: Steps, seconds: float) -> Rejected | None:
+        """Returns the result if that was the last step."""
+        end = self._cpu() + seconds
+        try:
+            while True:
+                next(steps)
+                if self._cpu() >= end:
+                    return None
+        except StopIteration as done:
+            rejected: Rejected = done.value
+            return rejected
 
 
 async def give_way() -> None:
     """Pause for as long as others need who have little to do. In a shorter pause, each of their steps would wait for a turn."""
     for _ in range(_STEPS):
         await asyncio.sleep(0)
-
-
-def _turn(steps: Steps) -> Rejected | None:
-    """Returns the result if that was the last step."""
-    end = time.monotonic() + _TURN
-    try:
-        while True:
-            next(steps)
-            if time.monotonic() >= end:
-                return None
-    except StopIteration as done:
-        rejected: Rejected = done.value
-        return rejected

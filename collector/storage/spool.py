@@ -110,7 +110,7 @@ class Spool:
 
     def delete(self, table: str, rows: Iterable[int]) -> None:
         """Delete rows."""
-        self._pending.deletes[table] += [(row,) for row in rows]
+        self._pending.deletes[table] += rows
         self._wake.set()
 
     def admit(self) -> None:
@@ -170,9 +170,13 @@ class Spool:
     # ---- the writer
 
     async def _write(self) -> None:
+        loop = asyncio.get_running_loop()
         while not (self._closing and not self._pending):
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), _WATCH)
+            # Not `wait_for`: in a task of its own, the event would be heard two steps of the loop later, and who
+            # waits for what is written has to wait for these, too.
+            watch = loop.call_later(_WATCH, self._wake.set)
+            await self._wake.wait()
+            watch.cancel()
             self._wake.clear()
             # Taken over without an await in between: whatever is recorded from here on belongs to the next transaction.
             change, callbacks, waiting = self._pending, self._callbacks, self._waiting

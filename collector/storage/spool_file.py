@@ -49,16 +49,10 @@ _TABLES = (
                             payload BLOB NOT NULL, checksum INTEGER NOT NULL)""",
     "CREATE TABLE commits (number INTEGER NOT NULL)",
 )
-_INSERTS = {
-    "inbox": "INSERT INTO inbox VALUES (?, ?, ?, ?)",
-    "finished": "INSERT INTO finished VALUES (?, ?, ?)",
-    "outbox": "INSERT INTO outbox VALUES (?, ?, ?, ?, ?)",
-}
-_DELETES = {
-    "inbox": "DELETE FROM inbox WHERE id = ?",
-    "finished": "DELETE FROM finished WHERE id = ?",
-    "outbox": "DELETE FROM outbox WHERE id = ?",
-}
+_ROW = {"inbox": "(?, ?, ?, ?)", "finished": "(?, ?, ?)", "outbox": "(?, ?, ?, ?, ?)"}
+# Rows, and their bytes, of one statement. Each statement gives the interpreter lock away and has to get it back from a busy
+# event loop, for which it waits longer than the statement takes: so not one for each row.
+_MAX_ROWS, _MAX_BYTES = 200, 1 << 20
 _SELECTS = {
     "inbox": "SELECT id, kind, record, checksum FROM inbox",
     "finished": "SELECT id, record, checksum FROM finished",
@@ -68,12 +62,16 @@ _MAX_ID = 1 << 62  # far beyond any number that was given: a higher one is damag
 _NOT_A_DATABASE, _CORRUPT = 26, 11  # SQLITE_NOTADB, SQLITE_CORRUPT
 
 
+Row = tuple[int, bytes] | tuple[int, int, bytes] | tuple[int, str, int, bytes]
+"""Of one of the tables, without its checksum: the id first, the content last."""
+
+
 @dataclass(slots=True)
 class Change:
     """What one transaction does: rows to insert, then ids to delete, by table."""
 
-    inserts: dict[str, list[tuple[int | str | bytes, ...]]] = field(default_factory=lambda: {t: [] for t in _INSERTS})
-    deletes: dict[str, list[tuple[int]]] = field(default_factory=lambda: {t: [] for t in _DELETES})
+    inserts: dict[str, list[Row]] = field(default_factory=lambda: {t: [] for t in _ROW})
+    deletes: dict[str, list[int]] = field(default_factory=lambda: {t: [] for t in _ROW})
 
     def __bool__(self) -> bool:
         return any(self.inserts.values()) or any(self.deletes.values())
@@ -152,7 +150,7 @@ class SpoolFile:
             self._commits = found[0][0]
             self._last = max(
                 execute(f"SELECT max(id) FROM {table} WHERE id < {_MAX_ID}").fetchone()[0] or 0  # noqa: S608 - our own names
-                for table in _INSERTS
+                for table in _ROW
             )
         except BaseException:
             connection.close()
@@ -265,11 +263,14 @@ class SpoolFile:
             connection.execute("BEGIN IMMEDIATE")
             # Inserts first: a row may be stored and deleted within one group of changes, and must then be gone.
             for table, rows in change.inserts.items():
-                if rows:
-                    connection.executemany(_INSERTS[table], [(*row, _checksum(table, row)) for row in rows])
+                for part in _in_parts(rows):
+                    values = ", ".join([_ROW[table]] * len(part))
+                    columns = [column for row in part for column in (*row, _checksum(table, row))]
+                    connection.execute(f"INSERT INTO {table} VALUES {values}", columns)  # noqa: S608 - our own names
             for table, ids in change.deletes.items():
-                if ids:
-                    connection.executemany(_DELETES[table], ids)
+                for at in range(0, len(ids), _MAX_ROWS):
+                    some = ids[at : at + _MAX_ROWS]
+                    connection.execute(f"DELETE FROM {table} WHERE id IN ({', '.join('?' * len(some))})", some)  # noqa: S608
             # In the same transaction, so that the number is lost where the rows are.
             connection.execute("UPDATE commits SET number = ?", (self._commits + 1,))
             connection.execute("COMMIT")
@@ -334,6 +335,18 @@ class SpoolFile:
     def _close_marks(self) -> None:
         self._mark.close()
         self.attempts.close()
+
+
+def _in_parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Yield the rows in parts of one statement each."""
+    start = size = 0
+    for at, row in enumerate(rows):
+        size += len(row[-1])
+        if at - start == _MAX_ROWS or (size > _MAX_BYTES and at > start):
+            yield rows[start:at]
+            start, size = at, len(row[-1])
+    if start < len(rows):
+        yield rows[start:]
 
 
 def _checksum(table: str, columns: Sequence[Any]) -> int:

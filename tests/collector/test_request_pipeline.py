@@ -50,6 +50,29 @@ def test_other_requests_are_taken_between_the_steps_of_a_large_one(bench: Bench)
     assert len(sent_spans(bench)) == small + 1_990
 
 
+def opening(*traces: int) -> Structure:
+    """A request of one agent in each of these traces."""
+    spans = [data.agent(1, trace_id=number.to_bytes(16)) for number in traces]
+    return Structure(data.traces(*spans).SerializeToString())
+
+
+def test_a_request_makes_room_for_itself_and_not_for_the_large_one_beside_it(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, traces={"max_open": 50})
+    large = bench.pipeline.receive_in_steps("traces", opening(*range(1, 1_000)), "grpc")
+    while bench.value("traces_open") <= 50:
+        next(large)
+    open_before, scored_before = bench.value("traces_open"), len(bench.verdicts)
+    assert open_before > 500
+    for _ in bench.pipeline.receive_in_steps("traces", opening(2_000, 2_001), "grpc"):
+        pass
+    assert (bench.value("traces_open"), len(bench.verdicts)) == (open_before, scored_before + 2)
+    for _ in large:
+        pass
+    assert bench.value("traces_open") <= open_before, "each slice is paid for before the next is taken"
+    bench.pipeline.advance(budget=1e9)
+    assert bench.value("traces_open") == 50
+
+
 def test_a_request_that_breaks_off_has_been_taken_slice_by_slice(bench: Bench) -> None:
     request = data.traces(*(data.span(number, 1) for number in range(10, 2_000))).SerializeToString()
     steps = bench.pipeline.receive_in_steps("traces", Structure(request), "grpc")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Generator
 
 import pytest
@@ -15,95 +14,139 @@ from collector.service.turns import Turns
 from tests.waiting import let_others_run
 
 
-def steps(taken: list[str], name: str, count: int) -> Generator[None, None, Rejected]:
-    """A request of which each step takes a whole turn."""
-    for _ in range(count):
-        taken.append(name)
-        end = time.monotonic() + turns._TURN
-        while time.monotonic() < end:
-            pass
-        yield
-    return Rejected(count)
+class Work:
+    """Requests of which each step takes a whole turn of the CPU time that ``turns`` reads; ``taken`` says whose it was."""
+
+    def __init__(self) -> None:
+        self.cpu = 0.0
+        self.taken = list[str]()
+        self.turns = Turns(lambda: self.cpu)
+
+    def steps(self, name: str, count: int, seconds: float = turns._FIRST) -> Generator[None, None, Rejected]:
+        for _ in range(count):
+            self.taken.append(name)
+            self.cpu += seconds
+            yield
+        return Rejected(count)
+
+    def take(self, name: str, count: int, cost: int) -> asyncio.Task[Rejected]:
+        return asyncio.create_task(self.turns.take(self.steps(name, count), cost))
 
 
-def test_a_small_request_is_taken_at_once_while_large_ones_wait_for_each_other() -> None:
-    taken: list[str] = []
-
+def test_a_request_of_one_turn_is_taken_at_once_while_others_wait() -> None:
     async def run() -> None:
-        shared = Turns()
-        large = [asyncio.create_task(shared.take(steps(taken, name, 4), 100)) for name in "ab"]
+        work = Work()
+        large = [work.take(name, 4, 100) for name in "ab"]
         await let_others_run()
-        small = await shared.take(steps(taken, "small", 0), 1)
-        taken.append("small")
-        assert not small
-        assert [task.done() for task in large] == [False, False]
+        assert (await work.turns.take(work.steps("small", 1, turns._FIRST / 2), 1)).count == 1
+        assert work.taken == ["a", "b", "small"]
         assert [(await task).count for task in large] == [4, 4]
 
     asyncio.run(run())
-    assert taken == ["a", "b", "small", "a", "a", "a", "b", "b", "b"]
 
 
-def test_the_loop_goes_on_between_turns() -> None:
-    taken: list[str] = []
-
-    async def tick() -> None:
-        while taken.count("large") < 5:
-            taken.append("tick")
-            await let_others_run()
-
-    async def run() -> None:
-        ticking = asyncio.create_task(tick())
-        await Turns().take(steps(taken, "large", 5), 100)
-        await ticking
-
-    asyncio.run(run())
-    assert "large,large" not in ",".join(taken)
-
-
-def test_what_has_little_to_do_waits_for_one_turn_and_not_at_each_of_its_steps() -> None:
-    taken: list[str] = []
-
-    async def small() -> None:
-        taken.append("begins")
-        await let_others_run(3)  # its bytes, its task, what that waits for
-        taken.append("ends")
-
-    async def run() -> None:
-        large = asyncio.create_task(Turns().take(steps(taken, "large", 8), 100))
+def test_what_is_small_goes_first_until_as_much_has_been_taken_as_the_large_one_brings() -> None:
+    async def run() -> list[str]:
+        work = Work()
+        large = [work.take(name, 20, 100) for name in "ab"]
         await let_others_run()
-        await asyncio.create_task(small())
+        for name in "12345":
+            await work.take(name, 2, 30)
+        await asyncio.gather(*large)
+        return work.taken
+
+    taken = asyncio.run(run())
+    ends = {name: at for at, name in enumerate(taken)}
+    assert "".join(sorted(ends, key=ends.__getitem__)) == "123ab45"
+
+
+def test_the_time_that_others_have_the_processor_is_nobodys_turn() -> None:
+    async def run() -> None:
+        work = Work()
+        large = work.take("large", 5, 100)
+        await let_others_run()
+        # It takes ten steps, and however long that lasts by the clock on the wall, little of it is its own work.
+        await work.turns.take(work.steps("small", 10, turns._FIRST / 20), 1)
+        assert work.taken == ["large", *["small"] * 10]
         await large
 
     asyncio.run(run())
-    assert taken[taken.index("begins") : taken.index("ends")].count("large") <= 1
+
+
+def test_the_loop_goes_on_between_turns() -> None:
+    async def run() -> None:
+        work = Work()
+
+        async def tick() -> None:
+            while work.taken.count("large") < 5:
+                work.taken.append("tick")
+                await let_others_run()
+
+        ticking = asyncio.create_task(tick())
+        # Twice as long as a further turn: those have one step.
+        await work.turns.take(work.steps("large", 5), 100)
+        await ticking
+        assert "large,large" not in ",".join(work.taken)
+
+    asyncio.run(run())
+
+
+def test_what_has_little_to_do_waits_for_one_turn_and_not_at_each_of_its_steps() -> None:
+    async def run() -> None:
+        work = Work()
+
+        async def small() -> None:
+            work.taken.append("begins")
+            await let_others_run(3)  # its bytes, its task, what that waits for
+            work.taken.append("ends")
+
+        large = work.take("large", 8, 100)
+        await let_others_run()
+        await asyncio.create_task(small())
+        await large
+        assert work.taken[work.taken.index("begins") : work.taken.index("ends")].count("large") <= 1
+
+    asyncio.run(run())
 
 
 def test_more_work_than_senders_wait_for_is_refused_and_counts_until_it_is_done() -> None:
-    taken: list[str] = []
-
     async def run() -> None:
-        shared = Turns()
-        first = asyncio.create_task(shared.take(steps(taken, "first", 3), turns._MAX_WAITING))
+        work = Work()
+        first = work.take("first", 3, turns._MAX_WAITING)
         await let_others_run()
         with pytest.raises(RefusedError, match="too many large requests"):
-            await shared.take(steps(taken, "second", 1), 1)
+            await work.take("second", 1, 1)
         await first
-        await shared.take(steps(taken, "third", 1), 10 * turns._MAX_WAITING)
+        await work.take("third", 1, 10 * turns._MAX_WAITING)
+        assert work.taken == ["first"] * 3 + ["third"]
 
     asyncio.run(run())
-    assert taken == ["first"] * 3 + ["third"]
 
 
 def test_a_step_that_fails_ends_the_request_and_lets_the_next_go_on() -> None:
-    def failing() -> Generator[None, None, Rejected]:
-        yield from steps([], "x", 2)
-        raise DecodeError("bad")
-
     async def run() -> None:
-        shared = Turns()
+        work = Work()
+
+        def failing() -> Generator[None, None, Rejected]:
+            yield from work.steps("bad", 2)
+            raise DecodeError("bad")
+
+        bad, good = asyncio.create_task(work.turns.take(failing(), 10)), work.take("good", 3, 20)
         with pytest.raises(DecodeError):
-            await shared.take(failing(), 10)
-        assert (await shared.take(steps([], "x", 2), turns._MAX_WAITING)).count == 2
-        assert shared._waiting == 0
+            await bad
+        assert (await good).count == 3
+        assert (await work.take("late", 2, turns._MAX_WAITING)).count == 2
+
+    asyncio.run(run())
+
+
+def test_a_sender_that_gives_up_makes_room_for_the_next() -> None:
+    async def run() -> None:
+        work = Work()
+        large = [work.take(name, 9, 100) for name in "ab"]
+        await let_others_run(3)
+        large[0].cancel()
+        assert (await large[1]).count == 9
+        assert work.taken.count("a") < 9
 
     asyncio.run(run())

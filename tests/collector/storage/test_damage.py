@@ -45,7 +45,7 @@ def fill(folder: Path) -> SpoolFile:
         (6, "traces", 1, bytes(500)),
     ]
     second.inserts["finished"] = [(7, b"mark"), (8, b"another")]
-    third.deletes["inbox"], third.deletes["outbox"] = [(3,)], [(6,)]
+    third.deletes["inbox"], third.deletes["outbox"] = [3], [6]
     file = opened(folder)
     file.apply(first)
     file.close()

@@ -40,7 +40,7 @@ def test_rows_are_deleted_after_what_comes_in_the_same_change_is_inserted(tmp_pa
     file = filled(tmp_path)
     change = Change()
     change.inserts["inbox"] = [(6, 0, b"short-lived")]
-    change.deletes["inbox"] = [(1,), (6,), (12345,)]
+    change.deletes["inbox"] = [1, 6, 12345]
     file.apply(change)
     assert [row for row, _, _ in file.inbox()] == [2]
     file.close()
@@ -74,7 +74,7 @@ def test_freed_rows_do_not_count_as_used(tmp_path: Path) -> None:
     file = SpoolFile(tmp_path)
     change, gone = Change(), Change()
     change.inserts["outbox"] = [(1, "traces", 1, bytes(4 << 20))]
-    gone.deletes["outbox"] = [(1,)]
+    gone.deletes["outbox"] = [1]
     assert file.apply(change) > 4 << 20
     assert file.apply(gone) < 1 << 20
     file.close()
