@@ -50,8 +50,8 @@ truth: $(SETUP) ## Take evidence away from the recorded runs and count confident
 demo: $(SETUP) ## Replay recorded agent runs and watch their scores
 	$(BIN)/rightcall demo
 
-bench: $(SETUP) ## Measure throughput, latency and memory, next to the peers of `make peers`
-	$(BIN)/python -m tests.bench
+bench: $(SETUP) ## Measure throughput, latency and memory, next to the peers of `make peers`; parts: PARTS="spool latency"
+	$(BIN)/python -m tests.bench $(PARTS)
 
 bench-growth: $(SETUP) ## Print how costs grow with rules, series, agents, turns and open traces (minutes)
 	$(BIN)/python -m tests.bench.growth

@@ -1,12 +1,18 @@
-"""``make bench``: run everything, print a table, write .bench/results.json."""
+"""Measure the collector: ``python -m tests.bench [PART ...]`` prints tables and writes .bench/results.json.
+
+Without parts all are measured, which takes many minutes with the peers of ``make peers``.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -14,78 +20,144 @@ from rich.table import Table
 from tests import bench_scorers
 from tests.bench import end_to_end, peers, stages
 
-_SPOOL = {"path": "spool"}
-_RESULTS = Path(".bench/results.json")
+_SPOOL: Final = {"path": "spool"}
+_RESULTS: Final = Path(".bench/results.json")
+_CONSOLE: Final = Console()
+
+
+@cache
+def _in_memory() -> dict[str, float]:
+    return end_to_end.throughput()
+
+
+@cache
+def _spooled() -> dict[str, float]:
+    return end_to_end.throughput(spool=_SPOOL)
+
+
+def throughput() -> dict[str, Any]:
+    """What one collector takes at full load, without a spool."""
+    full = _in_memory()
+    _print(
+        "Full load, spool: memory",
+        ("spans per CPU-second, gRPC in, scored, gRPC out", f"{full['spans_per_cpu_second']:,.0f}"),
+        ("spans per second accepted", f"{full['spans_per_second']:,.0f}"),
+        ("share delivered", f"{full['delivered_share']:.4f}"),
+        ("RSS idle", f"{full['idle_rss_mib']:.0f} MiB"),
+        ("RSS after the load", f"{full['loaded_rss_mib']:.0f} MiB"),
+        ("ready after", f"{full['ready_seconds']:.2f} s"),
+    )
+    return {"end_to_end": full}
+
+
+def store() -> dict[str, Any]:
+    """What share of the CPU time the console's store of runs takes."""
+    settings: tuple[Any, ...] = ("off", {})
+    # Alternately, since other work on the machine comes and goes.
+    pairs = [[end_to_end.throughput(8, runs=runs)["spans_per_cpu_second"] for runs in settings] for _ in range(4)]
+    share = 1 - median(on / off for off, on in pairs)
+    _print("The console's store of runs", ("share of the CPU time", f"{share:.1%}"))
+    return {"store_of_runs": pairs}
+
+
+def spool() -> dict[str, Any]:
+    """What one collector takes at full load with a spool."""
+    durable, unsynced = _spooled(), end_to_end.throughput(spool={**_SPOOL, "fsync": False})
+    _print(
+        "Full load, spool on disk",
+        ("spans per CPU-second", f"{durable['spans_per_cpu_second']:,.0f}"),
+        ("spans per second accepted", f"{durable['spans_per_second']:,.0f}"),
+        ("spans per second accepted, fsync: false", f"{unsynced['spans_per_second']:,.0f}"),
+        ("accepted relative to spool: memory", f"{durable['spans_per_second'] / _in_memory()['spans_per_second']:.0%}"),
+    )
+    return {"spool": durable, "spool_without_fsync": unsynced}
+
+
+def latency() -> dict[str, Any]:
+    """How long spans that are passed through take at half of the full load."""
+    half, half_spooled = _in_memory()["spans_per_second"] / 2, _spooled()["spans_per_second"] / 2
+    delay, spooled = end_to_end.latency(half), end_to_end.latency(half_spooled, spool=_SPOOL)
+    _print(
+        "Pass-through at half load",
+        (f"spool: memory, {half:,.0f} spans per second, p50", f"{delay['p50_ms']:.2f} ms"),
+        ("p99", f"{delay['p99_ms']:.2f} ms"),
+        (f"spool on disk, {half_spooled:,.0f} spans per second, p50", f"{spooled['p50_ms']:.2f} ms"),
+        ("p99", f"{spooled['p99_ms']:.2f} ms"),
+    )
+    return {"latency": delay, "latency_spool": spooled}
+
+
+def pipeline() -> dict[str, Any]:
+    """What a span and an open trace cost in the pipeline alone, and which share each stage has."""
+    shares = stages.shares()
+    _print(
+        "The pipeline alone",
+        ("µs per span", f"{stages.microseconds_per_span():.2f}"),
+        ("bytes per open trace beyond held spans", f"{stages.bytes_per_open_trace():,.0f}"),
+        *((f"share: {name}", f"{share:.1%}") for name, share in sorted(shares.items(), key=lambda one: -one[1])),
+    )
+    return {"stages": shares}
+
+
+def compared() -> dict[str, Any]:
+    """The same load through this collector and others."""
+    found = list(peers.compare())
+    columns = ("system", "spans per CPU-second", "relative", "delivered", "MiB")
+    table = Table(*columns, title=f"Python {platform.python_version()}")
+    for name, rate, share, rss in found:
+        table.add_row(name, f"{rate:,.0f}", f"{rate / found[0][1]:.2f}", f"{share:.4f}", f"{rss:.0f}")
+    _CONSOLE.print(table)
+    return {"peers": found}
+
+
+def scorers() -> dict[str, Any]:
+    """How many trajectories each scorer scores per second on one core, by number of calls."""
+    scored = bench_scorers.figures()
+    _CONSOLE.print(bench_scorers.table(scored))
+    return {"scorers": scored}
+
+
+PARTS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
+    "throughput": throughput,
+    "store": store,
+    "spool": spool,
+    "latency": latency,
+    "pipeline": pipeline,
+    "peers": compared,
+    "scorers": scorers,
+}
+
+
+def _print(title: str, *rows: tuple[str, str]) -> None:
+    table = Table("what", "figure", title=f"{title} (13-span traces, 512 spans per request)")
+    for row in rows:
+        table.add_row(*row)
+    _CONSOLE.print(table)
+
+
+def wanted(arguments: Sequence[str] | None = None) -> list[str]:
+    """Returns the parts that the command line names, all if it names none. Raises SystemExit if there is no such part."""
+    described = "\n".join(f"  {name:12}{part.__doc__}" for name, part in PARTS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench",
+        description=f"{__doc__}\n{described}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("part", nargs="*", default=list(PARTS), metavar="PART", help="one of the parts above")
+    parts: list[str] = parser.parse_args(arguments).part
+    for name in parts:
+        if name not in PARTS:
+            parser.error(f"no part {name!r}; the parts are {', '.join(PARTS)}")
+    return parts
 
 
 def main() -> None:
-    """Run the benchmarks."""
-    console = Console()
-    through = end_to_end.throughput()
-    # Alternately, since other work on the machine comes and goes.
-    stores: tuple[Any, ...] = ("off", {})
-    pairs = [[end_to_end.throughput(8, runs=runs)["spans_per_cpu_second"] for runs in stores] for _ in range(4)]
-    store_share = 1 - median(on / off for off, on in pairs)
-    durable = end_to_end.throughput(spool=_SPOOL)
-    unsynced = end_to_end.throughput(spool={**_SPOOL, "fsync": False})
-    half = through["spans_per_second"] / 2
-    delay = end_to_end.latency(half)
-    safe_delay = end_to_end.latency(durable["spans_per_second"] / 2, spool=_SPOOL)
-    shares = stages.shares()
-    table = Table("what", "figure", title="Reference mix: 13-span traces, 512 spans per request")
-    for name, figure in (
-        ("spans per CPU-second, gRPC in, scored, gRPC out", f"{through['spans_per_cpu_second']:,.0f}"),
-        ("spans per second accepted at full load", f"{through['spans_per_second']:,.0f}"),
-        ("share of the CPU time for the console's store of runs", f"{store_share:.1%}"),
-        ("the same with a spool, spans per CPU-second", f"{durable['spans_per_cpu_second']:,.0f}"),
-        ("spans per second accepted, spool", f"{durable['spans_per_second']:,.0f}"),
-        ("spans per second accepted, spool without fsync", f"{unsynced['spans_per_second']:,.0f}"),
-        (
-            "throughput with a spool, relative to memory mode",
-            f"{durable['spans_per_second'] / through['spans_per_second']:.0%}",
-        ),
-        ("share delivered", f"{through['delivered_share']:.4f}"),
-        ("pipeline alone, µs per span", f"{stages.microseconds_per_span():.2f}"),
-        (f"pass-through at half load ({half:,.0f}/s), p50", f"{delay['p50_ms']:.2f} ms"),
-        ("pass-through at half load, p99", f"{delay['p99_ms']:.2f} ms"),
-        ("with a spool at half its load, p50", f"{safe_delay['p50_ms']:.2f} ms"),
-        ("with a spool at half its load, p99", f"{safe_delay['p99_ms']:.2f} ms"),
-        ("bytes per open trace beyond held spans", f"{stages.bytes_per_open_trace():,.0f}"),
-        ("RSS idle", f"{through['idle_rss_mib']:.0f} MiB"),
-        ("RSS after the load", f"{through['loaded_rss_mib']:.0f} MiB"),
-        ("ready after", f"{through['ready_seconds']:.2f} s"),
-    ):
-        table.add_row(name, figure)
-    for name, share in sorted(shares.items(), key=lambda item: -item[1]):
-        table.add_row(f"share of the pipeline: {name}", f"{share:.1%}")
-    console.print(table)
-    compared = list(peers.compare())
-    table = Table(
-        "system", "spans per CPU-second", "relative", "delivered", "MiB", title=f"Python {platform.python_version()}"
-    )
-    for name, rate, share, rss in compared:
-        table.add_row(name, f"{rate:,.0f}", f"{rate / compared[0][1]:.2f}", f"{share:.4f}", f"{rss:.0f}")
-    console.print(table)
-    scored = bench_scorers.figures()
-    console.print(
-        "\nTrajectories scored per second on one core, by number of calls", bench_scorers.table(scored), sep="\n"
-    )
+    """Run from the command line."""
+    results: dict[str, Any] = {}
+    for name in wanted():
+        results |= PARTS[name]()
     _RESULTS.parent.mkdir(exist_ok=True)
-    _RESULTS.write_text(
-        json.dumps(
-            {
-                "end_to_end": through,
-                "store_of_runs": pairs,
-                "spool": durable,
-                "spool_without_fsync": unsynced,
-                "latency": delay,
-                "stages": shares,
-                "scorers": scored,
-                "peers": compared,
-            },
-            indent=2,
-        )
-    )
+    _RESULTS.write_text(json.dumps(results, indent=2))
 
 
 if __name__ == "__main__":

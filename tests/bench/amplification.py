@@ -8,12 +8,12 @@ names, which takes about five minutes, the table in collector/README.md is writt
 
 from __future__ import annotations
 
+import argparse
 import concurrent.futures
 import contextlib
 import gzip
 import re
 import socket
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -25,8 +25,10 @@ import psutil
 from tests import marked
 from tests.bench.attacks import ATTACKS, Attack
 from tests.bench.innocent import Innocent
+from tests.bench.pacing import sleep_until, wait_until_steady
 from tests.bench.sink import Sink
 from tests.collector_process import CollectorProcess
+from tests.waiting import wait_for
 
 README = Path(__file__).parents[2] / "collector" / "README.md"
 _RULES = """
@@ -42,9 +44,9 @@ rules:
 _TRACES = {"settle": "200ms", "confirm": "200ms", "idle_timeout": "2s"}
 _LIMIT_MIB = 1024
 _IDLE = 1.0  # seconds in which it is measured what the innocent client costs and waits for
-_LOOK = 0.5  # seconds between looks at whether the collector is done
 _QUIET = 0.02  # CPU seconds in a second: what an idle collector takes
 _PATIENCE = 300  # seconds
+_WAITING = ("rightcall_traces_open", 'rightcall_exporter_queue_size{exporter="otlp"}')
 _COLUMNS = (
     "attack", "at first", "answer", "sent, gzip", "decompressed", "CPU", "ms per KiB sent", "per KiB decompressed",
     "peak memory", "others waited", "tracebacks",
@@ -101,7 +103,7 @@ def cost(name: str, attack: Attack) -> Cost:
             share, each, usual = _idle(collector, innocent)
             before = _cpu(collector)
             status, sent, size, connections = _send(collector, attack)
-            _wait_until_quiet(collector, share)
+            wait_until_steady(lambda: _cpu(collector), 1.5 * share + 2 * _QUIET)
             waited = innocent.waited()
         for connection in connections:
             connection.close()
@@ -114,10 +116,10 @@ def cost(name: str, attack: Attack) -> Cost:
 
 def _idle(collector: CollectorProcess, innocent: Innocent) -> tuple[float, float, float]:
     """Returns the CPU seconds a second and an answer, and the milliseconds the client waits, when nothing else goes on."""
-    time.sleep(_IDLE / 2)  # the first requests are not usual
+    sleep_until(time.monotonic() + _IDLE / 2)  # the first requests are not usual
     innocent.waited()
     before, begun = _cpu(collector), time.monotonic()
-    time.sleep(_IDLE)
+    sleep_until(begun + _IDLE)
     used, usual = _cpu(collector) - before, innocent.waited()
     return used / (time.monotonic() - begun), used / usual.answers, usual.median
 
@@ -155,28 +157,18 @@ def _post(collector: CollectorProcess, attack: Attack, sent: bytes) -> int:
         return error.code
 
 
-def _wait_until_quiet(collector: CollectorProcess, share: float) -> None:
-    """Wait until it takes no more than it does for the innocent client."""
-    end, quiet = time.monotonic() + _PATIENCE, 0
-    while quiet < 2 and time.monotonic() < end:
-        used, begun = _cpu(collector), time.monotonic()
-        time.sleep(_LOOK)
-        busy = _cpu(collector) - used > (1.5 * share + 2 * _QUIET) * (time.monotonic() - begun)
-        quiet = 0 if busy else quiet + 1
-
-
 def _cpu_when_idle(collector: CollectorProcess) -> float:
     """Returns the CPU seconds of the process once it has nothing to do."""
-    end = time.monotonic() + _PATIENCE
-    waiting = ("rightcall_traces_open", 'rightcall_exporter_queue_size{exporter="otlp"}')
-    while time.monotonic() < end:
-        used = _cpu(collector)
-        time.sleep(_LOOK)
-        if _cpu(collector) - used <= 2 * _QUIET * _LOOK:
-            used = _cpu(collector)  # without what the scrapes take
-            if not any(collector.metric(series) for series in waiting):
-                return used
-    raise TimeoutError(f"busy after {_PATIENCE} s")
+    used = 0.0
+
+    def is_idle() -> bool:
+        nonlocal used
+        wait_until_steady(lambda: _cpu(collector), 2 * _QUIET)
+        used = _cpu(collector)  # without what the scrapes take
+        return not any(collector.metric(series) for series in _WAITING)
+
+    wait_for(is_idle, patience=_PATIENCE)
+    return used
 
 
 def _cpu(collector: CollectorProcess) -> float:
@@ -207,7 +199,9 @@ def section(costs: list[Cost]) -> str:
 
 def main() -> None:
     """Run from the command line."""
-    wanted = sys.argv[1:]
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.amplification", description=__doc__)
+    parser.add_argument("part", nargs="*", help="run the attacks with one of these in their name, and write nothing")
+    wanted = parser.parse_args().part
     costs = []
     for name, make in ATTACKS.items():
         if not wanted or any(part in name for part in wanted):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -144,4 +144,6 @@ def main(runs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.console", description=__doc__)
+    parser.add_argument("runs", nargs="?", type=int, default=RUNS, help="how many runs are written first")
+    main(parser.parse_args().runs)

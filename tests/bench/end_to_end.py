@@ -14,12 +14,16 @@ import psutil
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests.bench.load import EPOCH, RULES, SPANS_PER_REQUEST, attribute, request, requests
+from tests.bench.pacing import sleep_until, wait_until_arrived, wait_until_steady
 from tests.bench.sink import PROBE, Sink
 from tests.collector_process import CollectorProcess
 
 EXPORT_TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _POOL = 150
 _IN_FLIGHT = 4
+_QUIET = 0.02  # of a CPU: what an idle collector takes
+_SETTLED = 4.0  # seconds after which nothing more comes: held spans have left
+_PROBE_EVERY = 0.01  # seconds
 
 
 def endless_requests() -> Iterator[bytes]:
@@ -70,16 +74,16 @@ def throughput(seconds: float = 20.0, spool: str | dict[str, Any] = "memory", **
 
 def measure(sink: Sink, target: Target, seconds: float) -> dict[str, float]:
     """Measure a collector at full load: spans per CPU-second and per second, share delivered, memory idle and after."""
-    time.sleep(1)
+    wait_until_steady(lambda: _cpu_seconds(target.pid), _QUIET)
     idle = rss_mib(target.pid)
     stream = endless_requests()
-    _send(target.grpc, stream, 3.0)  # warm caches and connections
-    time.sleep(3)
+    warm = _send(target.grpc, stream, 3.0)  # caches and connections
+    wait_until_arrived(lambda: sink.counts()[0], warm, _SETTLED)
     spans_before, cpu_before = sink.counts()[0], _cpu_seconds(target.pid)
     started = time.monotonic()
     sent = _send(target.grpc, stream, seconds)
     sending = time.monotonic() - started
-    time.sleep(4)  # let held spans settle and leave
+    wait_until_arrived(lambda: sink.counts()[0], spans_before + sent, _SETTLED)
     spans, events, _ = sink.counts()
     cpu = _cpu_seconds(target.pid) - cpu_before
     return {
@@ -139,11 +143,11 @@ def latency(
         with concurrent.futures.ThreadPoolExecutor(1) as prober:
             probing = prober.submit(_probe, collector.grpc, seconds, sent_at)
             while (at := started + number * period) < started + seconds:
-                time.sleep(max(0.0, at - time.monotonic()))
+                sleep_until(at)
                 export.future(next(stream), timeout=30)
                 number += 1
             probing.result()
-        time.sleep(1)
+        wait_until_arrived(lambda: len(sink.counts()[2]), len(sent_at), _SETTLED)
         arrived = sink.counts()[2]
         latencies = sorted((arrived[probe] - at) / 1e6 for probe, at in sent_at.items() if probe in arrived)
         return {
@@ -165,4 +169,4 @@ def _probe(port: int, seconds: float, sent_at: dict[int, int]) -> None:
             span.attributes.append(attribute(f"{PROBE.decode()}{number:08d}", 1))
             sent_at[number] = time.monotonic_ns()
             export(request([span]), timeout=30)
-            time.sleep(0.01)
+            sleep_until(time.monotonic() + _PROBE_EVERY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -132,5 +133,6 @@ def table(measured: list[Cost]) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m tests.bench.growth", description=__doc__).parse_args()
     with TemporaryDirectory() as made:
         print(table(list(costs((100, 300, 1_000), Path(made)))))

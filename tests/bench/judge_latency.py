@@ -6,9 +6,9 @@ unreachable.
 
 from __future__ import annotations
 
+import argparse
 import json
 import socket
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -58,7 +58,9 @@ def show(name: str, found: dict[str, float]) -> None:
 
 def main() -> None:
     """Measure every kind of judge."""
-    rate = float(sys.argv[1]) if len(sys.argv) > 1 else _RATE
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.judge_latency", description=__doc__)
+    parser.add_argument("spans_per_second", nargs="?", type=float, default=_RATE)
+    rate: float = parser.parse_args().spans_per_second
     show("no judge", latency(rate))
     with socket.create_server(("127.0.0.1", 0)) as closed:
         unreachable = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"

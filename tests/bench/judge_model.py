@@ -6,8 +6,8 @@ with and without prompt injections, and prints how often the verdict changes. Ta
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import sys
 import tempfile
 import time
 import urllib.request
@@ -20,6 +20,7 @@ from collector.component import Signal
 from collector.receivers.otlp_file import read_file, trace_sets
 from tests import otlp_data as data
 from tests import recorded
+from tests.bench.pacing import wait_until_steady
 from tests.collector.judging.bench import judging
 from tests.collector_process import CollectorProcess
 from tests.injections import INJECTIONS, every_case, spans
@@ -64,7 +65,7 @@ def judge_recorded(model: SmallModel, count: int) -> None:
                             post(collector.http, signal, request)
             wait_for(lambda: not collector.metric("rightcall_traces_open"), 0.5, _LONG)
             wait_for(lambda: not collector.metric("rightcall_judge_queue_size"), 0.5, _LONG)
-            time.sleep(1)  # until the last event is exported
+            wait_until_steady(lambda: sink.calls)  # until the last event is exported
             report_recorded(collector, sink, time.monotonic() - started)
 
 
@@ -126,13 +127,16 @@ async def judge_injected(model: SmallModel, scorer: str) -> None:
 
 def main() -> None:
     """Run the report."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.judge_model", description=__doc__)
+    parser.add_argument("recorded_runs", nargs="?", type=int, default=20, help="how many recorded runs are judged")
+    parser.add_argument("injection_scorer", nargs="*", default=SCORERS, help="judge injections by these only; none: -")
+    arguments = parser.parse_args()
     if not installed():
         raise SystemExit(MISSING)
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     with SmallModel() as model:
-        if count:
-            judge_recorded(model, count)
-        for scorer in sys.argv[2:] or SCORERS:
+        if arguments.recorded_runs:
+            judge_recorded(model, arguments.recorded_runs)
+        for scorer in arguments.injection_scorer:
             if scorer not in SCORERS:
                 continue
             asyncio.run(judge_injected(model, scorer))

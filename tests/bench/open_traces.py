@@ -6,8 +6,8 @@ memory was given back, and the CPU time in which a spool brings them back after 
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
-import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -142,4 +142,8 @@ def costs(counts: Sequence[int]) -> list[OpenTraces]:
 
 
 if __name__ == "__main__":
-    print(table(costs([int(count) for count in sys.argv[1:]] or [1_000, 10_000, 100_000, 200_000])))
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.open_traces", description=__doc__)
+    parser.add_argument(
+        "count", nargs="*", type=int, default=[1_000, 10_000, 100_000, 200_000], help="traces held open"
+    )
+    print(table(costs(parser.parse_args().count)))

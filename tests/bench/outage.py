@@ -6,12 +6,13 @@ refuses everything for ``SECONDS`` (60); the run ends when the queue is empty ag
 
 from __future__ import annotations
 
-import sys
+import argparse
 import threading
 import time
 
 from tests.bench.end_to_end import collector_to, endless_requests, rss_mib
 from tests.bench.load import SPANS_PER_REQUEST
+from tests.bench.pacing import sleep_until
 from tests.bench.sink import Sink
 from tests.bench.soak import RATE, Sender
 from tests.collector_process import CollectorProcess
@@ -31,7 +32,9 @@ _COLUMNS = {
 
 def main() -> None:
     """Run from the command line."""
-    outage = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.outage", description=__doc__)
+    parser.add_argument("seconds", nargs="?", type=float, default=60.0, help="how long the backend refuses everything")
+    outage: float = parser.parse_args().seconds
     stop = threading.Event()
     with Sink() as sink, collector_to(sink, {"path": "spool"}) as collector:
         sender = Sender(collector.grpc, endless_requests(), SPANS_PER_REQUEST, RATE / SPANS_PER_REQUEST, stop)
@@ -48,7 +51,7 @@ def main() -> None:
             if elapsed > _BEFORE + outage + _AFTER:
                 stop.set()
             _row(collector, elapsed, is_up)
-            time.sleep(max(0.0, started + int(elapsed) + 1 - time.monotonic()))
+            sleep_until(started + int(elapsed) + 1)
         stop.set()
         sender.join()
         wait_for(lambda: collector.metric(_COLUMNS["open"]) + _queue(collector) == 0, 0.5, patience=120.0)

@@ -7,8 +7,8 @@ while. Memory should stay flat, open traces bounded, and every acknowledged span
 
 from __future__ import annotations
 
+import argparse
 import itertools
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests.bench.end_to_end import EXPORT_TRACES, endless_requests, rss_mib
 from tests.bench.load import RULES, SPANS_PER_REQUEST, attribute, request
+from tests.bench.pacing import sleep_until
 from tests.bench.sink import Sink
 from tests.collector_process import CollectorProcess
 from tests.waiting import wait_for
@@ -127,8 +128,10 @@ class Sender(threading.Thread):
 
 def main() -> None:
     """Run from the command line."""
-    minutes, outage = (float(sys.argv[at]) if len(sys.argv) > at else default for at, default in ((1, 20.0), (2, 60.0)))
-    stop = threading.Event()
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.soak", description=__doc__)
+    parser.add_argument("minutes", nargs="?", type=float, default=20.0, help="how long the load lasts")
+    parser.add_argument("outage_seconds", nargs="?", type=float, default=60.0, help="how long the backend is down")
+    arguments, stop = parser.parse_args(), threading.Event()
     with Sink() as sink:
         exporter = {"endpoint": f"127.0.0.1:{sink.port}", "tls": {"insecure": True}, "timeout": "5s"}
         traces = {"settle": "1s", "idle_timeout": "20s", "max_duration": "2m", "max_open": 5000}
@@ -143,7 +146,7 @@ def main() -> None:
                 Sender(port, one_forever(choice), 4, 5, stop),
                 Sender(port, label_flood(choice), 2, 50, stop),
             ]
-            _watch(collector, sink, senders, minutes * 60, outage, stop)
+            _watch(collector, sink, senders, arguments.minutes * 60, arguments.outage_seconds, stop)
 
 
 def _watch(
@@ -154,7 +157,7 @@ def _watch(
     started, outage_start, outage_end = time.monotonic(), seconds / 5, seconds / 5 + outage
     is_down = False
     while (elapsed := time.monotonic() - started) < seconds:
-        time.sleep(_EVERY)
+        sleep_until(time.monotonic() + _EVERY)
         if not is_down and outage_start <= elapsed < outage_end:
             sink.go_down()
             is_down = True

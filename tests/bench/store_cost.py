@@ -8,12 +8,12 @@ and not in the sample, and with all of them stored; those of the store's own thr
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -32,6 +32,7 @@ from collector.scoring.rule_files import load_rules
 from collector.telemetry.metrics import Telemetry
 from collector.verdict_output import Archive
 from tests.bench.load import RULES, SPANS_PER_TRACE, request, trace
+from tests.waiting import wait_for
 
 KINDS: Final = ("off", "counted", "stored")
 FAILING: Final = (0, 100)
@@ -95,8 +96,7 @@ def _send(pipeline: Pipeline, store: RunStore | None, waiting: list[bytes], now:
         if store is not None:
             store.advance()
             # What waits when the queue is full is not stored, and valgrind is slower than any disk.
-            while not store._waiting.empty():
-                time.sleep(0.01)
+            wait_for(store._waiting.empty, 0.01)
 
 
 def counted(kind: str, failing: int) -> int:
@@ -114,8 +114,14 @@ def counted(kind: str, failing: int) -> int:
 
 def main() -> None:
     """Print the table; with a kind and a percentage only play the requests, which is what is counted."""
-    if sys.argv[1:]:
-        play(sys.argv[1], int(sys.argv[2]))
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.store_cost", description=__doc__)
+    parser.add_argument("kind", nargs="?", choices=KINDS, help="play the requests once, and print nothing")
+    parser.add_argument(
+        "failing", nargs="?", type=int, choices=FAILING, default=FAILING[0], help="per cent of the runs"
+    )
+    arguments = parser.parse_args()
+    if arguments.kind:
+        play(arguments.kind, arguments.failing)
         return
     print("| failing |", " | ".join(KINDS), "|")
     print("|--:|", "--:|" * len(KINDS), sep="")
