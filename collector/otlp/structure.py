@@ -1,25 +1,23 @@
 """The structure of a request: its resources, scopes and items, counted and limited before an object is made of any item.
 
-The three levels are the same for traces, logs and metrics. Protobuf parses whatever is small: that is fastest. It would copy
-what is large at each level, and take eight times the memory of a request of empty items: that is walked field by field, as far
-as the first limit.
+The three levels are the same for traces, logs and metrics. Protobuf would copy the bytes at each level, and take eight times
+the memory of a request of empty items. So they are walked field by field, as far as the first limit.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
-
-from google.protobuf.message import DecodeError as ProtobufError
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from collector.errors import DecodeError, TooLargeError
-from collector.otlp import schema
-from collector.otlp.wire import field_head, split_message
+from collector.otlp.wire import split_message
 
-_LARGE = 1 << 20  # bytes of a request or resource
-_SLICE_ITEMS, _SLICE_BYTES = 600, 2 << 20  # more than the 512 spans of an SDK's batch
-_FIELD_1, _FIELD_2 = 0x0A, 0x12  # their tags
+_LARGE: Final = 1 << 20  # bytes of a resource
+_SLICE_ITEMS: Final = 600  # more than the 512 spans of an SDK's batch
+_SLICE_BYTES: Final = 2 << 20
+_FIELD_1: Final = 0x0A  # tags
+_FIELD_2: Final = 0x12
 
 
 class Limits(NamedTuple):
@@ -57,11 +55,11 @@ class Structure:
         self.raw, self.scopes, self.items = raw, 0, 0
         self._resources: list[_Resource] = []
         try:
-            resources = _resources(raw, limits.resources)
-            if len(resources) > limits.resources:
+            _, resources = split_message(raw, 0, len(raw), _FIELD_1, limits.resources)
+            if len(resources) // 2 > limits.resources:
                 raise _too_many(limits.resources, "resources")
-            for part in resources:
-                resource = (_ParsedResource if len(part) <= _LARGE else _WalkedResource)(part, limits)
+            for at, end in _pairs(resources):
+                resource = _Resource(raw, at, end, limits)
                 self.scopes += len(resource.scopes)
                 self.items += resource.items
                 if self.scopes > limits.scopes:
@@ -72,13 +70,10 @@ class Structure:
             # What fits into one slice repeats nothing.
             if self.scopes + self.items > _SLICE_ITEMS:
                 self._check_repeated(limits.repeated)
-        except (ProtobufError, ValueError) as error:
+        except ValueError as error:
             raise DecodeError(f"the body is not an OTLP protobuf request: {error}") from None
 
     def _check_repeated(self, most: int) -> None:
-        # The estimate first: it is enough for nearly all requests, and the exact sum visits every scope again.
-        if sum([resource.repeated_at_most() for resource in self._resources]) <= most:
-            return
         if sum([resource.repeated() for resource in self._resources]) <= most:
             return
         raise TooLargeError(
@@ -110,99 +105,46 @@ class Structure:
             yield groups
 
 
-class _ParsedResource:
-    """A small resource, as messages of protobuf: counting their items makes no objects of them."""
+class _Resource:
+    """A resource of a request, as the positions of its parts."""
 
-    def __init__(self, raw: bytes, limits: Limits) -> None:
-        self._size, self._message = len(raw), schema.ResourceItems.FromString(raw)
-        scopes = self._message.scopes
-        if len(scopes) > limits.scopes:
-            raise _too_many(limits.scopes, "scopes")
-        self.scopes = list(map(schema.ScopeItems.FromString, scopes))
-        self.items = sum([len(scope.items) for scope in self.scopes])
-
-    def repeated_at_most(self) -> int:
-        """Returns an upper limit of ``repeated``."""
-        return self._size * ((self.items + len(self.scopes)) // _SLICE_ITEMS)
-
-    def repeated(self) -> int:
-        """Returns how many bytes of descriptions slices repeat."""
-        scopes = self._message.scopes
-        return (self._size - _encoded(scopes)) * ((self.items + len(scopes)) // _SLICE_ITEMS) + sum(
-            (len(raw) - _encoded(scope.items)) * (len(scope.items) // _SLICE_ITEMS)
-            for raw, scope in zip(scopes, self.scopes, strict=True)
-        )
-
-    def groups(self) -> Iterator[tuple[Group, int]]:
-        """Yield groups with their size in bytes; the first has the size of all."""
-        size = self._size
-        # Cleared, not built anew, so that fields of newer OTLP versions stay in the description.
-        self._message.ClearField("scopes")
-        description = self._message.SerializeToString()
-        for scope in self.scopes:
-            items = list(scope.items)
-            scope.ClearField("items")
-            envelope = Envelope(description, scope.SerializeToString())
-            yield (envelope, items[:_SLICE_ITEMS]), size
-            size = 0
-            for start in range(_SLICE_ITEMS, len(items), _SLICE_ITEMS):
-                yield (envelope, items[start : start + _SLICE_ITEMS]), size
-
-
-class _WalkedResource:
-    """A large resource, as the positions of its parts."""
-
-    def __init__(self, raw: bytes, limits: Limits) -> None:
+    def __init__(self, raw: bytes, at: int, end: int, limits: Limits) -> None:
         self._raw = raw
-        self._description, scopes = split_message(raw, 0, len(raw), _FIELD_2, limits.scopes)
+        self._description, scopes = split_message(raw, at, end, _FIELD_2, limits.scopes)
+        is_large = end - at > _LARGE
         self.scopes: list[tuple[bytes, list[int]]] = []
         self.items = 0
-        for at, end in _pairs(scopes):
-            scope, items = split_message(raw, at, end, _FIELD_2, limits.items)
+        for start, stop in _pairs(scopes):
+            scope, items = split_message(raw, start, stop, _FIELD_2, limits.items)
             # Both leave with every slice: what they take is multiplied by the number of slices.
-            if len(self._description) + len(scope) > limits.description:
+            if is_large and len(self._description) + len(scope) > limits.description:
                 size = f"{limits.description >> 10} KiB"
                 raise TooLargeError(f"a resource may have at most {size} of attributes, with those of a scope")
             self.scopes.append((scope, items))
             self.items += len(items) // 2
 
-    def repeated_at_most(self) -> int:
-        """Returns how many bytes of descriptions slices repeat."""
+    def repeated(self) -> int:
+        """Returns how many bytes of descriptions slices repeat, at most."""
         return len(self._description) * ((self.items + len(self.scopes)) // _SLICE_ITEMS) + sum(
             len(scope) * (len(positions) // 2 // _SLICE_ITEMS) for scope, positions in self.scopes
         )
 
-    def repeated(self) -> int:
-        """Returns how many bytes of descriptions slices repeat."""
-        return self.repeated_at_most()
-
     def groups(self) -> Iterator[tuple[Group, int]]:
         """Yield groups with their size in bytes."""
         for scope, positions in self.scopes:
-            envelope, items, size = Envelope(self._description, scope), list[bytes](), 0
-            for at, end in _pairs(positions):
+            envelope, items, size = (
+                Envelope(self._description, scope),
+                list[bytes](),
+                len(self._description) + len(scope),
+            )
+            for index in range(0, len(positions), 2):
+                at, end = positions[index], positions[index + 1]
                 if items and (len(items) == _SLICE_ITEMS or size + end - at > _SLICE_BYTES):
                     yield (envelope, items), size
                     items, size = [], 0
                 items.append(self._raw[at:end])
                 size += end - at
             yield (envelope, items), size
-
-
-_Resource = _ParsedResource | _WalkedResource
-
-
-def _resources(raw: bytes, most: int) -> Sequence[bytes]:
-    """Returns the resources of a request, or more than ``most`` of them."""
-    if len(raw) <= _LARGE:
-        resources: Sequence[bytes] = schema.Request.FromString(raw).resources
-        return resources
-    return [raw[at:end] for at, end in _pairs(split_message(raw, 0, len(raw), _FIELD_1, most)[1])]
-
-
-def _encoded(parts: Sequence[bytes]) -> int:
-    """Returns how many bytes the parts take in the message that contains them."""
-    return sum([len(field_head(_FIELD_2, len(part))) + len(part) for part in parts])
 
 
 def _pairs(positions: list[int]) -> Iterator[tuple[int, int]]:

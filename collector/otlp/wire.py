@@ -9,10 +9,10 @@ _VARINT: Final = 0  # wire types
 _FIXED64: Final = 1
 _LENGTH: Final = 2
 _FIXED32: Final = 5
+_LARGEST_TYPE: Final = 7
 _ONE_BYTE: Final = 128  # varints below this take one byte
 _ITEM: Final = 0x12  # tag of an item in a scope, and of a scope in a resource
 _USUAL: Final = 4 << 10  # bytes of a value; what precedes larger ones is not cached
-_heads: Final[dict[int, bytes]] = {}
 _MAX_VARINT: Final = 10  # bytes
 _MAX_OTHERS: Final = 8  # a resource or scope has two fields beside its items
 
@@ -44,8 +44,9 @@ def split_message(raw: bytes, at: int, end: int, tag: int, most: int) -> tuple[b
                     at += 1
                 else:
                     size, at = _varint(raw, at - 1)
-            positions += (at, at + size)
+            positions.append(at)
             at += size
+            positions.append(at)
             if len(positions) > most:
                 break
     except IndexError:
@@ -72,19 +73,12 @@ def fields(raw: bytes) -> Iterator[tuple[int, int, int, int]]:
 
 def field_head(tag: int, size: int) -> bytes:
     """Returns what precedes a value of ``size`` bytes: a tag of one byte, and the length."""
-    return _heads.get(size << 8 | tag) or _keep_head(tag, size)
-
-
-def _keep_head(tag: int, size: int) -> bytes:
-    head = bytes((tag,)) + varint(size)
-    if size < _USUAL:
-        _heads[size << 8 | tag] = head
-    return head
+    return _TAGS[tag] + (_LENGTHS[size] if size < _USUAL else varint(size))
 
 
 def item_head(size: int) -> bytes:
     """Returns what precedes an item of ``size`` bytes in a scope, or a scope in a resource."""
-    return field_head(_ITEM, size)
+    return _ITEM_HEADS[size] if size < _USUAL else field_head(_ITEM, size)
 
 
 def varint(number: int) -> bytes:
@@ -102,9 +96,16 @@ def field(tag: int, value: bytes) -> bytes:
     return field_head(tag, len(value)) + value
 
 
+_TAGS: Final = [bytes((tag,)) for tag in range(256)]
+_LENGTHS: Final = [varint(size) for size in range(_USUAL)]
+_ITEM_HEADS: Final = [_TAGS[_ITEM] + length for length in _LENGTHS]
+
+
 def read_field(raw: bytes, at: int) -> tuple[int, int, int]:
     """Returns tag, start of the value and end of the field at ``at``. Raises ValueError, or IndexError where ``raw`` ends."""
     tag, at = _varint(raw, at)
+    if tag <= _LARGEST_TYPE:
+        raise ValueError("a field has no number")
     kind = tag & 7
     if kind == _LENGTH:
         size, at = _varint(raw, at)

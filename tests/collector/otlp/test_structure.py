@@ -1,4 +1,4 @@
-"""What a request is made of is counted, limited and sliced, whether it is small or large."""
+"""What a request is made of is counted, limited and sliced."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from collector.errors import DecodeError, TooLargeError
-from collector.otlp import lazy, structure
+from collector.otlp import lazy, schema
 from collector.otlp.structure import Limits, Structure
 from collector.otlp.wire import field_head
 from tests import otlp_data as data
@@ -45,28 +45,27 @@ requests = st.builds(ExportTraceServiceRequest, resource_spans=st.lists(resource
 
 
 @given(requests)
-def test_a_large_request_is_read_like_a_small_one(request: ExportTraceServiceRequest) -> None:
+def test_a_request_is_what_protobuf_reads(request: ExportTraceServiceRequest) -> None:
     raw = request.SerializeToString()
-    small = Structure(raw)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structure, "_LARGE", 0)
-        large = Structure(raw)
-        assert (large.scopes, large.items, large.cost) == (small.scopes, small.items, small.cost)
-        assert lazy.join(group for part in large.slices() for group in part) == lazy.join(
-            group for part in small.slices() for group in part
-        )
+    read = Structure(raw)
+    assert read.scopes == sum(len(resource.scope_spans) for resource in request.resource_spans)
+    assert read.items == len(data.all_spans(raw))
+    joined = lazy.join(group for part in read.slices() for group in part)
+    assert data.all_spans(joined) == data.all_spans(raw)
+    described = {resource.resource.SerializeToString() for resource in request.resource_spans if resource.scope_spans}
+    again = ExportTraceServiceRequest.FromString(joined)
+    assert {resource.resource.SerializeToString() for resource in again.resource_spans} == described
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_read_or_refused_whether_small_or_large(raw: bytes) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structure, "_LARGE", 0)
-        try:
-            large = Structure(raw)
-        except DecodeError:
-            return
-        for part in large.slices():
-            lazy.split(part, lazy.SpanFilter(()))
+def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
+    try:
+        read = Structure(raw)
+    except DecodeError:
+        return
+    schema.Request.FromString(raw)  # what is read here, protobuf reads, too
+    for part in read.slices():
+        lazy.split(part, lazy.SpanFilter(()))
 
 
 @pytest.mark.parametrize("name", ["x", "x" * 3_000], ids=["small", "large"])
@@ -119,19 +118,13 @@ BEYOND = {
 }
 
 
-@pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("beyond", BEYOND)
-def test_what_is_beyond_a_limit_is_refused(beyond: str, large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if large:
-        monkeypatch.setattr(structure, "_LARGE", 0)
+def test_what_is_beyond_a_limit_is_refused(beyond: str) -> None:
     with pytest.raises(TooLargeError, match=f"at most {beyond.removesuffix(' at once')}"):
         Structure(BEYOND[beyond], LIMITS)
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_what_is_at_the_limits_is_read(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if large:
-        monkeypatch.setattr(structure, "_LARGE", 0)
+def test_what_is_at_the_limits_is_read() -> None:
     read = Structure(request_of(resources=10, scopes=3, items=3), LIMITS)
     assert (read.scopes, read.items) == (30, 90)
     assert Structure(request_of(resources=20), LIMITS).scopes == 20
@@ -145,11 +138,8 @@ def test_a_resource_with_too_much_to_say_is_refused() -> None:
     assert Structure(raw).items == 1
 
 
-@pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("described", ["resource", "scope", "nothing"])
-def test_what_slices_repeat_is_limited(large: bool, described: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if large:
-        monkeypatch.setattr(structure, "_LARGE", 0)
+def test_what_slices_repeat_is_limited(described: str) -> None:
     names = {"service": "s" * 1_000} if described == "resource" else {"scope": "s" * 1_000}
     request = data.traces(*[Span(name="x" * 200)] * 1_900, **(names if described != "nothing" else {}))
     raw = request.SerializeToString()
@@ -162,9 +152,7 @@ def test_what_slices_repeat_is_limited(large: bool, described: str, monkeypatch:
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
-def test_fields_that_otlp_does_not_define_are_limited(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(structure, "_LARGE", 0)
-
+def test_fields_that_otlp_does_not_define_are_limited(level: int) -> None:
     def request(count: int) -> bytes:
         body = b"\x18\0" * count
         for tag in (0x12, 0x0A)[2 - level :] if level else ():
@@ -198,6 +186,7 @@ MALFORMED = {
     "a length that does not end": b"\n\xff\xff",
     "a length of too many bytes": b"\n" + b"\xff" * 12,
     "a group": b"\x0b\x0c",
+    "a field without a number": b"\x02\0",
     "a tag alone": b"\n",
     "a number that ends beyond": b"\x08\xff",
     "a fixed number that ends beyond": b"\x0d\0\0",
@@ -206,7 +195,6 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("raw", MALFORMED.values(), ids=list(MALFORMED))
-def test_a_large_request_that_is_malformed_is_refused(raw: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(structure, "_LARGE", 0)
+def test_a_request_that_is_malformed_is_refused(raw: bytes) -> None:
     with pytest.raises(DecodeError):
         Structure(raw)
