@@ -33,8 +33,6 @@ _SPAN: Final = 18  # offsets of the span id's tag, the parent id's, and the name
 _PARENT: Final = 28
 _NAME: Final = 38
 _MAX_SHORT: Final = 127  # lengths up to this take one byte
-_unpack_ids: Final = struct.Struct("2s16s2s8s2s8s").unpack_from
-_Ids = tuple[bytes, bytes, bytes, bytes, bytes, bytes]
 _LINK: Final = struct.Struct("8s8s")  # span id, parent id
 _NO_PARENT: Final = bytes(8)
 _TRACE_ID_SIZE: Final = 16  # bytes
@@ -46,6 +44,7 @@ _HAS_IS_REMOTE: Final = 0x100
 _IS_REMOTE: Final = 0x200
 _REMOTE_KINDS: Final = (2, 5)  # server and consumer: called by another process
 _MOST_COMMON: Final = b"gen_ai.operation.name"  # in nearly every GenAI span; a longer needle is found faster
+_NEAR: Final = 160  # bytes at the beginning of a span: nearly always it is the first attribute, and found there
 _RESOURCE_TAG: Final = 0x0A  # in a request
 _DESCRIPTION_TAG: Final = b"\n"  # of a resource in its part of a request, and of a scope in its part of a resource
 _KNOWN_SCOPES: Final = 2 << 20  # bytes of scopes of which it is known whether all their spans are to be decoded
@@ -98,8 +97,8 @@ def iter_scopes(raw: bytes) -> Iterator[Group]:
 class SpanFilter:
     """Selects the spans to decode: those that contain a marker, and all spans of certain scopes.
 
-    The cost hardly grows with the number of markers: the most common one is searched for in every span, the others in all
-    remaining spans at once, by one linear-time automaton.
+    The cost hardly grows with the number of markers: the most common one is searched for where every span begins, all of them
+    in all remaining spans at once, by one linear-time automaton.
     """
 
     def __init__(self, markers: Iterable[bytes], scopes: Iterable[str] = ()) -> None:
@@ -108,7 +107,7 @@ class SpanFilter:
         self._known: ByteCache[bytes, bool] = ByteCache(_KNOWN_SCOPES)
 
     def find(self, envelope: Envelope, spans: Sequence[bytes], others: Sequence[int]) -> Iterable[int]:
-        """Returns which of the spans at ``others``, none of which contains the most common marker, to decode."""
+        """Returns which of the spans at ``others``, none of which begins with the most common marker, to decode."""
         if self._is_whole(envelope.scope):
             return others
         # One search for all of them; single spans are searched only after a hit, which is rare. A marker that forms
@@ -147,35 +146,44 @@ def split(groups: Iterable[Group], span_filter: SpanFilter) -> Split:
 
 
 def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[list[int], list[int]]:
-    """Returns the indexes of spans with the most common marker or without a local parent, and those of all others.
+    """Returns the indexes of spans that begin with the most common marker or have no local parent, and those of all others.
 
     Adds the parent link of every span to ``links``. A hot loop: one iteration per span.
     """
     wanted: list[int] = []
     others: list[int] = []
-    last_id, known = b"", list[bytes]()
+    head, known = bytes(_SPAN), list[bytes]()  # of the trace that the last span belongs to
     for index, span in enumerate(spans):
         # `find` and not `in`, which first tries to take the marker as a number, at the price of an exception.
-        is_wanted = span.find(_MOST_COMMON) >= 0
+        is_wanted = span.find(_MOST_COMMON, 0, _NEAR) >= 0
+        has_parent = False
         try:
-            ids: _Ids = _unpack_ids(span)
-            trace_tag, trace_id, span_tag, span_id, parent_tag, parent_id = ids
-            in_order = trace_tag == _TRACE_TAG and span_tag == _SPAN_TAG
-            if parent_tag != _PARENT_TAG:
+            in_order = (
+                len(span) > _NAME
+                and span.startswith(_TRACE_TAG)
+                and span[_SPAN] == _SPAN_TAG[0]
+                and span[_SPAN + 1] == _SPAN_TAG[1]
+            )
+            has_parent = in_order and span[_PARENT] == _PARENT_TAG[0] and span[_PARENT + 1] == _PARENT_TAG[1]
+            if not has_parent:
                 # A root, if the name comes next and nothing after it looks like a parent.
-                in_order = in_order and parent_tag[0] == _NAME_TAG and span.find(_PARENT_TAG, _PARENT) < 0
-                parent_id = _NO_PARENT
+                in_order = in_order and span[_PARENT] == _NAME_TAG and span.find(_PARENT_TAG, _PARENT) < 0
             # SDKs that write flags end a span with a local parent in `_LOCAL_END`: one comparison, and it is done.
-            elif in_order and span[-3:] != _LOCAL_END and not is_wanted:
+            elif not is_wanted and not span.endswith(_LOCAL_END):
                 is_wanted = (
                     span[-3] & 3 == 3  # further bits of the flags may be set
-                    or span[41 + span[39]] in _REMOTE_KINDS
-                    or span[38] != _NAME_TAG
-                    or span[39] > _MAX_SHORT
+                    or span[_NAME + 3 + span[_NAME + 1]] in _REMOTE_KINDS
+                    or span[_NAME] != _NAME_TAG
+                    or span[_NAME + 1] > _MAX_SHORT
                 ) and _has_remote_parent(span)
-        except (struct.error, IndexError, ProtobufError):  # too short, or not a span
+        except (IndexError, ProtobufError):  # not a span
             in_order = False
-        if not in_order:
+        if in_order:
+            if not span.startswith(head):  # the spans of a trace mostly arrive together
+                head = span[:_SPAN]
+                known = links.setdefault(head[len(_TRACE_TAG) :], [])
+            span_id, parent_id = span[_SPAN + 2 : _PARENT], span[_PARENT + 2 : _NAME] if has_parent else _NO_PARENT
+        else:
             try:
                 trace_id, span_id, parent_id, is_remote = _parse_ids(span)
             except ProtobufError:
@@ -184,8 +192,7 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
             is_wanted = is_wanted or is_remote
             if len(trace_id) != _TRACE_ID_SIZE:  # nothing can be joined by it: forwarded unread
                 continue
-        if trace_id != last_id:  # the spans of a trace mostly arrive together
-            last_id, known = trace_id, links.setdefault(trace_id, [])
+            head, known = _TRACE_TAG + trace_id, links.setdefault(trace_id, [])
         known.append(span_id)
         known.append(parent_id)
         # A root is decoded whatever it is: it may carry the route, and stands in for an agent whose span is missing.
@@ -255,7 +262,8 @@ def join(groups: Iterable[tuple[Envelope, Sequence[bytes]]]) -> bytes:
     request: list[bytes] = []
     for resource, scopes in resources.items():
         before, after = _around_items(resource)
-        request += (field_head(_RESOURCE_TAG, len(before) + sum(map(len, scopes)) + len(after)), before, *scopes, after)
+        size = len(before) + sum([len(part) for part in scopes]) + len(after)
+        request += (field_head(_RESOURCE_TAG, size), before, *scopes, after)
     # Each item is copied once, here.
     return b"".join(request)
 
