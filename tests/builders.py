@@ -48,7 +48,8 @@ def span(
     start = EPOCH + int(at * MS)
     return Span(
         trace_id, span_id(number), span_id(parent), name, kind, start, start + int(lasting * MS), status, message, remote,
-        dict(attributes or {}), [SpanEvent(event, start, values) for event, values in events], resource, Scope(scope, "1"),
+        dict(attributes or {}), [SpanEvent(event, start, dict(values)) for event, values in events], resource,
+        Scope(scope, "1"),
     )  # fmt: skip
 
 

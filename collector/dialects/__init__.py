@@ -116,7 +116,7 @@ def read_span(span: Span) -> GenAISpan | None:
     """
     attributes = span.attributes
     # Most spans follow the conventions alone.
-    if span.scope.name not in _BY_SCOPE and _OTHER_KEYS.isdisjoint(attributes):
+    if span.scope.name not in _BY_SCOPE and not _has_other_keys(attributes):
         genai_span = otel_genai.read_span(span)
     else:
         genai_span = _read_mixed(span)
@@ -137,10 +137,17 @@ def read_span(span: Span) -> GenAISpan | None:
     return genai_span
 
 
+def _has_other_keys(attributes: dict[str, Any]) -> bool:
+    for key in attributes:  # noqa: SIM110 - `isdisjoint` takes three times as long in the compiled build
+        if key in _OTHER_KEYS:
+            return True
+    return False
+
+
 def _unknown_attributes(span: Span, genai_span: GenAISpan) -> dict[str, Any]:
     """Returns the attributes that no dialect of the span knows: what its dialects leave out, they leave out on purpose."""
     present, names = span.attributes, [genai_span.dialect]
-    if genai_span.dialect != otel_genai.NAME or not _OTHER_KEYS.isdisjoint(present):
+    if genai_span.dialect != otel_genai.NAME or _has_other_keys(present):
         names += [dialect.name for key, dialect in _BY_KEY if key in present]
     known, prefixes = _known_to(tuple(names))
     return {key: value for key, value in present.items() if key not in known and not key.startswith(prefixes)}

@@ -84,8 +84,8 @@ def _operation_in_name(span: Span) -> str | None:
 
 
 def _read_tool(span: Span) -> GenAISpan:
-    get = span.attributes.get
-    name = name_of(get(semconv.TOOL_NAME)) or name_of(get(_TOOL_NAME))
+    attributes = span.attributes
+    name = name_of(attributes.get(semconv.TOOL_NAME)) or name_of(attributes.get(_TOOL_NAME))
     # A span that is named after the operation alone does not name its tool.
     if name is None and span.name != "execute_tool":
         name = name_of(span.name.removeprefix("execute_tool "))
@@ -93,17 +93,17 @@ def _read_tool(span: Span) -> GenAISpan:
         return IGNORED
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name
-    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
-    genai_span.arguments = get(semconv.TOOL_CALL_ARGUMENTS)
+    genai_span.call_id = name_of(attributes.get(semconv.TOOL_CALL_ID))
+    genai_span.arguments = attributes.get(semconv.TOOL_CALL_ARGUMENTS)
     if genai_span.arguments is None and span.events:
         genai_span.arguments = _arguments_in_message(
             _event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
         )
     if genai_span.arguments is None:
-        genai_span.arguments = _other_arguments(span.attributes)
-    genai_span.agent = name_of(get(semconv.AGENT_NAME))
-    genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
-    if get(_STRANDS_STATUS) == "error":
+        genai_span.arguments = _other_arguments(attributes)
+    genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
+    genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
+    if attributes.get(_STRANDS_STATUS) == "error":
         genai_span.status = "error"
         result = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
         if type(result) is str:
@@ -158,16 +158,16 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
 
 
 def _read_model(span: Span) -> GenAISpan:
-    get = span.attributes.get
-    output, messages = get(semconv.OUTPUT_MESSAGES), get(semconv.INPUT_MESSAGES)
+    attributes = span.attributes
+    output, messages = attributes.get(semconv.OUTPUT_MESSAGES), attributes.get(semconv.INPUT_MESSAGES)
     if span.events:
         output, messages = _messages_in_events(span.events, output, messages)
     if output is None:
-        output = _answer_in_parts(span.attributes)
+        output = _answer_in_parts(attributes)
     genai_span = model_span_of(span, NAME, output, messages)
-    genai_span.response_id = name_of(get(semconv.RESPONSE_ID))
-    genai_span.agent = name_of(get(semconv.AGENT_NAME))
-    genai_span.conversation_id = name_of(get(semconv.CONVERSATION_ID))
+    genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
+    genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
+    genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     return genai_span
 
 

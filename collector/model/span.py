@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-SPAN_KIND_SERVER = 2
-SPAN_KIND_CONSUMER = 5
-STATUS_OK = 1
-STATUS_ERROR = 2
+SPAN_KIND_SERVER: Final = 2
+SPAN_KIND_CONSUMER: Final = 5
+STATUS_OK: Final = 1
+STATUS_ERROR: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class SpanEvent:
 
     name: str
     time_ns: int
-    attributes: Mapping[str, Any]
+    attributes: dict[str, Any]
 
 
 @dataclass(slots=True, init=False)
@@ -60,7 +60,7 @@ class Span:
     status: int
     status_message: str
     remote_parent: bool | None
-    attributes: Mapping[str, Any]
+    attributes: dict[str, Any]
     events: Sequence[SpanEvent]
     resource: Resource
     scope: Scope
@@ -80,7 +80,7 @@ class Span:
         status: int,
         status_message: str,
         remote_parent: bool | None,
-        attributes: Mapping[str, Any],
+        attributes: dict[str, Any],
         events: Sequence[SpanEvent],
         resource: Resource,
         scope: Scope,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from google.protobuf.message import DecodeError as ProtobufError
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
@@ -18,8 +18,8 @@ AttributeValue = str | bool | int | float | tuple[str, ...]
 Attributes = tuple[tuple[str, AttributeValue], ...]
 """Names and values. A tuple is hashable: most runs of a rule have the same attributes, whose encoding is cached."""
 
-_OURS = (b"rightcall.", b"gen_ai.evaluation.")  # how the names of our attributes begin
-_ONE_BYTE = 128  # lengths below this take one byte
+_OURS: Final = (b"rightcall.", b"gen_ai.evaluation.")  # how the names of our attributes begin
+_ONE_BYTE: Final = 128  # lengths below this take one byte
 _INFO, _WARN = b"\x09", b"\x0d"  # SeverityNumber of an evaluation, and of one that failed to run
 _of_spans: ByteCache[Attributes, bytes] = ByteCache(4 << 20)
 _envelopes: ByteCache[tuple[bytes, str, str], Envelope] = ByteCache(4 << 20)

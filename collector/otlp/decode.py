@@ -18,7 +18,7 @@ from collector.model.genai_span import IGNORED, GenAISpan
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.otlp import schema
 from collector.otlp.byte_cache import ByteCache
-from collector.otlp.span_fields import SpanFields, span_fields
+from collector.otlp.span_fields import SpanFields, attribute_fields, span_fields
 from collector.otlp.structure import Envelope
 from collector.otlp.trim import MAX_ATTRIBUTES
 from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Tells, may_tell_of_call
@@ -29,7 +29,8 @@ _MAX_EVENT_ATTRIBUTES: Final = 128  # attributes of an event that are read: the 
 _MAX_OF_EVENTS: Final = 5_000  # attributes of all events of a span; with those of the span itself at most 10,000
 _MAX_ITEMS: Final = 10_000  # items that are read of an attribute that is a list or map, at all levels together
 _LARGE: Final = 2 * MAX_ATTRIBUTES  # bytes of a span; a smaller one cannot have more attributes
-_MAX_VALUES: Final = 64  # cached per key
+_MAX_VALUES: Final = 256  # cached per key; one with more holds ids or texts, which do not repeat
+_MAX_VALUE: Final = 100  # bytes of a cached value
 _MAX_CACHED: Final = 4096  # keys come from senders, so the caches are bounded
 _ENVELOPES: Final = 16 << 20  # bytes of cached resources and scopes, as received and as decoded
 _MAX_RESOURCE_ATTRIBUTES: Final = 128  # the default of SDKs
@@ -46,13 +47,13 @@ _IS_REMOTE: Final = 0x2
 
 
 class _Key:
-    """What is known of a key of attributes, and how many more of its values may be cached."""
+    """What is known of a key of attributes, and its strings as they are encoded: names and kinds repeat."""
 
-    __slots__ = ("is_selected", "name", "values_left")
+    __slots__ = ("is_selected", "name", "values")
 
     def __init__(self, name: str, *, is_selected: bool = True) -> None:
         self.name, self.is_selected = name, is_selected
-        self.values_left = _MAX_VALUES
+        self.values: dict[bytes, str] | None = {}
 
 
 _NOT_SELECTED: Final = _Key("", is_selected=False)
@@ -65,8 +66,8 @@ class _Keys:
         self._exact, self._prefixes = None if attributes is None else frozenset(attributes), tuple(prefixes)
         self.by_bytes: dict[bytes, _Key] = {}
         """What is known of keys, as they are encoded: a bounded cache."""
-        self.known: dict[bytes, tuple[str, str]] = {}
-        """Name and value by encoded attribute, for the first few strings of each key: names and kinds repeat."""
+        self.values_cached = 0
+        """Strings, of all keys."""
         self._tells: dict[bytes, Tells] = {}
 
     def look_up(self, key: bytes) -> _Key:
@@ -77,6 +78,22 @@ class _Keys:
         if len(self.by_bytes) < _MAX_CACHED and len(key) < _ONE_BYTE:
             self.by_bytes[key] = known
         return known
+
+    def text(self, key: _Key, encoded: bytes) -> str:
+        """Returns a string, the same object where it repeats. Raises UnicodeDecodeError."""
+        values = key.values
+        if values is None or len(encoded) > _MAX_VALUE:
+            return encoded.decode()
+        text = values.get(encoded)
+        if text is None:
+            text = encoded.decode()
+            if self.values_cached < _MAX_CACHED:
+                values[encoded] = text
+                self.values_cached += 1
+                if len(values) > _MAX_VALUES:
+                    self.values_cached -= len(values)
+                    key.values = None
+        return text
 
     def _tell(self, key: bytes) -> Tells:
         """Returns which values under this key may be of a call, and are not decoded."""
@@ -185,7 +202,7 @@ class Decoder:
         # Of a call nothing else can tell more, unless it stands for its run and keeps what rules may match.
         if genai_span is not None and genai_span.lacks_arguments and not genai_span.attributes:
             fields = span_fields(raw)
-            if fields is not None and not span.events and not self._selected.hides_call(fields[7]):
+            if fields is not None and not span.events and not self._selected.hides_call(attribute_fields(raw, fields)):
                 span.is_whole = True
                 return span
         return self._span(raw, span.resource, span.scope, self._all)
@@ -198,8 +215,13 @@ class Decoder:
         return self._all if scope.name in self._whole_scopes else self._selected
 
     def _span(self, raw: bytes, resource: Resource, scope: Scope, keys: _Keys) -> Span:
-        fields = span_fields(raw) or _parsed_fields(raw)
-        trace_id, span_id, parent, name, kind, start_ns, end_ns, attributes, events, status, flags = fields
+        parsed: list[bytes] = []
+        fields = span_fields(raw)
+        if fields is None:
+            parsed, fields = _parsed_fields(raw)
+        trace_id, span_id, parent, name, kind, start_ns, end_ns, first, last, events, status, flags = fields
+        attributes = _attributes(parsed, keys)
+        _read_attributes(raw, first, last, keys, attributes)
         code, message = _status(status) if status else (0, "")
         if parent == self._parent:  # siblings arrive together: share the id that an open trace keeps of each
             parent = self._parent
@@ -215,8 +237,10 @@ class Decoder:
             code,
             message,
             bool(flags & _IS_REMOTE) if flags & _HAS_IS_REMOTE else None,
-            _attributes(attributes, keys),
-            _events(events, keys, MAX_ATTRIBUTES - len(attributes)) if events else (),
+            attributes,
+            _events(events, keys, MAX_ATTRIBUTES - (len(parsed) or len(attribute_fields(raw, fields))))
+            if events
+            else (),
             resource,
             scope,
             keys is self._all,
@@ -262,49 +286,57 @@ def _of_use(attributes: Iterable[bytes]) -> Iterable[bytes]:
             yield item
 
 
-def _parsed_fields(raw: bytes) -> SpanFields:
-    """Returns the fields of a span in any order. Raises ProtobufError."""
+def _parsed_fields(raw: bytes) -> tuple[list[bytes], SpanFields]:
+    """Returns the attributes of a span with its fields in any order, and its other fields. Raises ProtobufError."""
     span = schema.Span.FromString(raw)
     attributes = span.attributes[:MAX_ATTRIBUTES] if len(raw) > _LARGE else list(span.attributes)
-    return (
+    return attributes, (
         span.trace_id, span.span_id, span.parent_span_id, span.name, span.kind, span.start_ns, span.end_ns,
-        attributes, span.events, span.status, span.flags >> 8,
+        0, 0, span.events, span.status, span.flags >> 8,
     )  # fmt: skip
 
 
-def _attributes(items: list[bytes], keys: _Keys) -> dict[str, Any]:
-    """Returns the selected attributes. A hot loop: one iteration per attribute.
-
-    Nearly all have a short key and a short string: 0a <length> <key> 12 <length> 0a <length> <string>. The lengths are
-    checked; an item with another field order has a key that is not selected, or is parsed in full.
-    """
+def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
+    """Returns the selected attributes."""
     found: dict[str, Any] = {}
-    known, by_bytes = keys.known, keys.by_bytes
     for item in items:
-        if len(item) < _ONE_BYTE and (repeated := known.get(item)) is not None:
-            found[repeated[0]] = repeated[1]
-            continue
-        try:
-            end = item[1] + 2
-            text = item[2:end]
-            key = by_bytes.get(text) or keys.look_up(text)
-            if not key.is_selected and item[0] == _KEY_TAG and item[1] < _ONE_BYTE:
-                continue
-            text = item[end + 4 :]
-            if key.is_selected and len(text) == item[end + 3] == item[end + 1] - 2 and item[end + 2] == _STRING_TAG:
-                value = found[key.name] = text.decode()
-                if key.values_left and len(item) < _ONE_BYTE and len(known) < _MAX_CACHED:
-                    key.values_left -= 1
-                    known[item] = key.name, value
-                continue
-        # Too short for this pattern, or no UTF-8: below, protobuf reads the one, and the other is replaced.
-        except (IndexError, UnicodeDecodeError):
-            pass
-        pair = schema.KeyValue.FromString(item)
-        key = keys.look_up(pair.key)
-        if key.is_selected:
-            found[key.name] = _any_value(pair.value)
+        _read_attribute(item, 0, len(item), keys, found)
     return found
+
+
+def _read_attributes(raw: bytes, at: int, end: int, keys: _Keys, found: dict[str, Any]) -> None:
+    """Add the selected attributes among those that ``span_fields`` found in a span."""
+    while at < end:
+        size, at = raw[at + 1], at + 2
+        if size >= _ONE_BYTE:
+            size, at = size + ((raw[at] - 1) << 7), at + 1
+        _read_attribute(raw, at, at + size, keys, found)
+        at += size
+
+
+def _read_attribute(raw: bytes, at: int, end: int, keys: _Keys, found: dict[str, Any]) -> None:
+    """Add the attribute in ``raw[at:end]`` if it is selected. A hot function: called for each attribute.
+
+    Nearly all have a short key and a string: 0a <length> <key> 12 <length> 0a <length> <string>. The lengths are checked; an
+    attribute with another field order has a key that is not selected, or is parsed in full.
+    """
+    if at + 1 < end and raw[at] == _KEY_TAG and raw[at + 1] < _ONE_BYTE:
+        value = at + 2 + raw[at + 1]  # where it begins: its tag
+        name = raw[at + 2 : min(end, value)]
+        key = keys.by_bytes.get(name) or keys.look_up(name)
+        if not key.is_selected:
+            return
+        size = end - value - 4  # of a short string
+        if 0 <= size < _ONE_BYTE - 2 and raw[value + 2] == _STRING_TAG and raw[value + 3] == size == raw[value + 1] - 2:
+            try:
+                found[key.name] = keys.text(key, raw[value + 4 : end])
+                return
+            except UnicodeDecodeError:  # protobuf replaces what is no UTF-8
+                pass
+    pair = schema.KeyValue.FromString(raw[at:end])
+    key = keys.look_up(pair.key)
+    if key.is_selected:
+        found[key.name] = _any_value(pair.value)
 
 
 def _events(raws: Iterable[bytes], keys: _Keys, left: int) -> list[SpanEvent]:

@@ -25,8 +25,10 @@ _FLAGS: Final = b"\x85\x01"
 _times: Final = struct.Struct("<BQBQ").unpack_from
 _ONE_BYTE: Final = 128  # varints below this take one byte
 
-SpanFields = tuple[bytes, bytes, bytes, bytes, int, int, int, list[bytes], Sequence[bytes], bytes, int]
-"""Trace, span and parent id, name, kind, start, end, attributes, events, status, and the second byte of the flags."""
+SpanFields = tuple[bytes, bytes, bytes, bytes, int, int, int, int, int, Sequence[bytes], bytes, int]
+"""Trace, span and parent id, name, kind, start, end, where the attributes begin and end, events, status, and the second byte
+of the flags.
+"""
 
 
 def span_fields(raw: bytes) -> SpanFields | None:
@@ -34,8 +36,6 @@ def span_fields(raw: bytes) -> SpanFields | None:
     end = len(raw)
     if end > _MAX_SIZE or raw[:2] != _TRACE_ID or raw[18:20] != _SPAN_ID:
         return None
-    attributes: list[bytes] = []
-    events: list[bytes] = []
     try:
         at, parent = (38, raw[30:38]) if raw[28] == _PARENT[0] else (28, b"")
         if parent and raw[28:30] != _PARENT:
@@ -47,8 +47,10 @@ def span_fields(raw: bytes) -> SpanFields | None:
         start_tag, start_ns, end_tag, end_ns = _times(raw, at)
         if start_tag != _START or end_tag != _END or kind >= _ONE_BYTE:
             return None
-        at = _repeated(raw, at + 18, end, _ATTRIBUTE, attributes)
-        at = _repeated(raw, at, end, _EVENT, events)
+        first = at + 18
+        last = _after(raw, first, end, _ATTRIBUTE)
+        at = _after(raw, last, end, _EVENT)
+        events = _values(raw, last, at) if at > last else ()
         status, at = _text(raw, at, _STATUS) if at < end and raw[at] == _STATUS else (b"", at)
         flags, at = (raw[at + 3], at + 6) if raw[at : at + 2] == _FLAGS else (0, at)
     except (IndexError, struct.error):
@@ -57,7 +59,12 @@ def span_fields(raw: bytes) -> SpanFields | None:
     # out of order.
     if at != end:
         return None
-    return raw[2:18], raw[20:28], parent, name, kind, start_ns, end_ns, attributes, events, status, flags
+    return raw[2:18], raw[20:28], parent, name, kind, start_ns, end_ns, first, last, events, status, flags
+
+
+def attribute_fields(raw: bytes, fields: SpanFields) -> list[bytes]:
+    """Returns the encoded attributes of a span."""
+    return _values(raw, fields[7], fields[8])
 
 
 def _text(raw: bytes, at: int, tag: int) -> tuple[bytes, int]:
@@ -70,9 +77,22 @@ def _text(raw: bytes, at: int, tag: int) -> tuple[bytes, int]:
     return raw[at : at + size], at + size
 
 
-def _repeated(raw: bytes, at: int, end: int, tag: int, values: list[bytes]) -> int:
-    """Add the values of a repeated field that begins at ``at``. Returns where the next field begins."""
+def _after(raw: bytes, at: int, end: int, tag: int) -> int:
+    """Returns where the values of a repeated field that begins at ``at`` end."""
     while at < end and raw[at] == tag:
+        size = raw[at + 1]
+        at += 2
+        if size >= _ONE_BYTE:
+            size += (raw[at] - 1) << 7
+            at += 1
+        at += size
+    return at
+
+
+def _values(raw: bytes, at: int, end: int) -> list[bytes]:
+    """Returns the values of the repeated field that takes these bytes."""
+    values: list[bytes] = []
+    while at < end:
         size = raw[at + 1]
         at += 2
         if size >= _ONE_BYTE:
@@ -80,4 +100,4 @@ def _repeated(raw: bytes, at: int, end: int, tag: int, values: list[bytes]) -> i
             at += 1
         values.append(raw[at : at + size])
         at += size
-    return at
+    return values

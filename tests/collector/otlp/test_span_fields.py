@@ -10,7 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from collector.otlp import schema
 from collector.otlp.lazy import iter_scopes
-from collector.otlp.span_fields import _MAX_SIZE, span_fields
+from collector.otlp.span_fields import _MAX_SIZE, attribute_fields, span_fields
 from tests import otlp_data as data
 from tests.bench.load import requests
 
@@ -23,6 +23,11 @@ def parsed(raw: bytes) -> tuple[object, ...]:
         span.trace_id, span.span_id, span.parent_span_id, span.name, span.kind, span.start_ns, span.end_ns,
         list(span.attributes), list(span.events), span.status, span.flags >> 8 & 0xFF,
     )  # fmt: skip
+
+
+def in_one_pass(raw: bytes) -> tuple[object, ...] | None:
+    fields = span_fields(raw)
+    return None if fields is None else (*fields[:7], attribute_fields(raw, fields), list(fields[9]), *fields[10:])
 
 
 texts = st.text(max_size=20) | st.sampled_from(["x" * 127, "x" * 128, "x" * 300, "y" * 17_000])
@@ -73,8 +78,8 @@ FIELDS = (
 @given(spans(), st.sampled_from(FIELDS), st.sampled_from(FIELDS))
 def test_every_span_that_is_read_is_read_as_protobuf_reads_it(span: Span, before: bytes, after: bytes) -> None:
     raw = before + span.SerializeToString() + after
-    fields = span_fields(raw)
-    assert fields is None or tuple(fields) == parsed(raw)
+    read = in_one_pass(raw)
+    assert read is None or read == parsed(raw)
 
 
 @given(spans(), st.data())
@@ -85,13 +90,13 @@ def test_a_damaged_span_is_read_as_protobuf_reads_it(span: Span, drawn: st.DataO
             raw[at] = byte
     cut = bytes(raw[: drawn.draw(st.integers(0, len(raw)))])
     for damaged in (bytes(raw), cut):
-        fields = span_fields(damaged)
-        assert fields is None or tuple(fields) == parsed(damaged)
+        read = in_one_pass(damaged)
+        assert read is None or read == parsed(damaged)
 
 
 def test_what_sdks_send_is_read_in_one_pass() -> None:
     ((_, sent),) = iter_scopes(requests(1)[0])
-    assert [tuple(fields) for raw in sent if (fields := span_fields(raw))] == [parsed(raw) for raw in sent]
+    assert [in_one_pass(raw) for raw in sent] == [parsed(raw) for raw in sent]
 
 
 @pytest.mark.parametrize("size", [_MAX_SIZE, _MAX_SIZE + 1])
