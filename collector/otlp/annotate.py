@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError as ProtobufError
@@ -11,14 +13,15 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyVa
 from collector.otlp import schema
 from collector.otlp.byte_cache import ByteCache
 from collector.otlp.lazy import Envelope
-from collector.otlp.trim import MAX_ATTRIBUTES
-from collector.otlp.wire import field, field_head
+from collector.otlp.trim import MAX_ATTRIBUTES, MAX_FIELDS
+from collector.otlp.wire import field, field_head, fields
 
 AttributeValue = str | bool | int | float | tuple[str, ...]
 Attributes = tuple[tuple[str, AttributeValue], ...]
 """Names and values. A tuple is hashable: most runs of a rule have the same attributes, whose encoding is cached."""
 
 _OURS: Final = (b"rightcall.", b"gen_ai.evaluation.")  # how the names of our attributes begin
+_ATTRIBUTE: Final = 0x4A  # tag of an attribute in a span
 _ONE_BYTE: Final = 128  # lengths below this take one byte
 _INFO, _WARN = b"\x09", b"\x0d"  # SeverityNumber of an evaluation, and of one that failed to run
 _of_spans: ByteCache[Attributes, bytes] = ByteCache(4 << 20)
@@ -116,20 +119,21 @@ def _any_value(value: AttributeValue) -> AnyValue:
 
 
 def _without(raw: bytes, keys: frozenset[bytes]) -> bytes:
-    """Returns the span without attributes of these names, and without those after the first `MAX_ATTRIBUTES`."""
-    span = schema.Span.FromString(raw)
-    first, second = _OURS
-    kept = [
-        item
-        for item in span.attributes[:MAX_ATTRIBUTES]
-        if (first not in item and second not in item) or _key(item) not in keys
-    ]
-    if len(kept) == len(span.attributes):
-        return raw
-    del span.attributes[:]
-    span.attributes.extend(kept)
-    serialized: bytes = span.SerializeToString()
-    return serialized
+    """Returns the span without attributes of these names, and without those after the first `MAX_ATTRIBUTES`.
+
+    Of a span of more than `MAX_FIELDS` only these are left.
+    """
+    kept, attributes, (first, second) = list[bytes](), 0, _OURS
+    # Field by field, and not as a message: to parse one with millions of fields takes long, however few are kept.
+    with contextlib.suppress(ValueError):  # what comes after a field that OTLP does not know cannot be told
+        for tag, at, value, end in islice(fields(raw), MAX_FIELDS):
+            if tag == _ATTRIBUTE:
+                attributes += 1
+                item = raw[value:end]
+                if attributes > MAX_ATTRIBUTES or ((first in item or second in item) and _key(item) in keys):
+                    continue
+            kept.append(raw[at:end])
+    return b"".join(kept)
 
 
 def _key(attribute: bytes) -> bytes:

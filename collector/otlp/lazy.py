@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError as ProtobufError
 from collector.otlp import schema
 from collector.otlp.byte_cache import ByteCache
 from collector.otlp.structure import Envelope, Group, Structure
-from collector.otlp.trim import trim
+from collector.otlp.trim import may_be_flood, trim
 from collector.otlp.wire import field_head, item_head, read_field
 
 __all__ = ["Envelope"]  # the rest of this module is public by its names
@@ -136,8 +136,11 @@ def split(groups: Iterable[Group], span_filter: SpanFilter) -> Split:
     for envelope, items in groups:
         spans, whole = items, b""
         # Too large to be held: the whole span is forwarded without waiting, and only its trimmed form is read.
-        if len(items) == 1 and len(items[0]) > _MAX_HELD:  # so large that it is alone in its group
-            spans, whole = [trim(items[0])], items[0]
+        # One that large is alone in its group.
+        if len(items) == 1 and (len(items[0]) > _MAX_HELD or may_be_flood(items[0])):
+            trimmed = trim(items[0])
+            if len(trimmed) < len(items[0]):
+                spans, whole = [trimmed], items[0]
         wanted, others = _classify(spans, result.links)
         found = span_filter.find(envelope, spans, others)
         result.scopes.append(ScopeSpans(envelope, spans, sorted([*wanted, *found]) if found else wanted, whole))

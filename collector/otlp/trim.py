@@ -8,12 +8,21 @@ from collector.otlp.wire import field, fields, read_field
 
 MAX_ATTRIBUTES = 10_000
 """Attributes read of a span; instrumentations that write a message in many attributes set the limit of the SDK to as many."""
-_MAX_FIELDS = 20_000  # attributes, events, links and what is unknown
+MAX_FIELDS = 20_000
+"""Attributes, events, links and what is unknown."""
 _MAX_TEXT = 5 << 18  # bytes of one value: more than the longest text that is parsed, in any language
 _MAX_SPAN = 4 << 20  # bytes
 _ATTRIBUTE, _EVENT, _LINK = 0x4A, 0x5A, 0x6A  # tags of Span
 _KEY, _VALUE, _STRING = 0x0A, 0x12, 0x0A  # tags of KeyValue and AnyValue
 _NOT_A_SPAN = b"\xff"
+_FLOOD = 100_000  # attributes or events; protobuf takes 5 ms to make an object of each
+_FLOOD_BYTES = 2 * _FLOOD  # no field has fewer than two
+
+
+def may_be_flood(span: bytes) -> bool:
+    """Whether a span may have so many attributes or events that to parse it would take long."""
+    # Tags are counted as the letters that they are, which is quick. Texts have such letters as well, but hardly so many.
+    return len(span) > _FLOOD_BYTES and (span.count(_ATTRIBUTE) > _FLOOD or span.count(_EVENT) > _FLOOD)
 
 
 def trim(span: bytes) -> bytes:
@@ -26,7 +35,7 @@ def trim(span: bytes) -> bytes:
     attributes = size = 0
     try:
         # All fields are counted, not only attributes: a span of millions of empty links would take as long.
-        for tag, at, value, end in islice(fields(span), _MAX_FIELDS):
+        for tag, at, value, end in islice(fields(span), MAX_FIELDS):
             if tag == _ATTRIBUTE:
                 attributes += 1
                 if attributes > MAX_ATTRIBUTES:

@@ -44,7 +44,7 @@ from collector.service.memory_limiter import MemoryLimiter
 from collector.service.rule_reload import RuleReload
 from collector.service.self_telemetry import self_telemetry
 from collector.service.status import facts
-from collector.service.turns import give_way
+from collector.service.turns import give_way, pause_after
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
@@ -254,6 +254,7 @@ class Service:
         """Release traces as they fall due, until ``stop``."""
         watcher = asyncio.create_task(self._rules.watch(self._use))
         while not self._stopping.is_set():
+            begun = time.thread_time()
             # Not longer: what arrives during the pause may be due before `advance` could know of it.
             pause = min(self.pipeline.advance(), _MAX_PAUSE)
             if self._runs is not None:
@@ -268,6 +269,7 @@ class Service:
             if self._memory.exceeded():
                 self.pipeline.evict()
                 self.judge_queue.shed()
+            pause = max(pause, pause_after(time.thread_time() - begun))
             with contextlib.suppress(TimeoutError):
                 # One step and not more: senders would be heard faster than what they sent becomes due can be scored.
                 await asyncio.wait_for(self._stopping.wait(), pause) if pause else await asyncio.sleep(0)

@@ -14,9 +14,9 @@ from collector.request_pipeline import Steps
 
 _FIRST: Final = 0.01  # CPU seconds of a request's first turn; nearly all need no other
 _TURN: Final = 0.005  # CPU seconds of each further one
-_STEPS: Final = (
-    4  # of the loop, in which a small request is answered: its bytes, its task, what that waits for, its answer
-)
+_LONG: Final = 0.015  # CPU seconds; only a step that cannot be divided, such as a very large span, takes longer
+_STEPS: Final = 4
+"""Of the loop, in which a small request is answered: its bytes, its task, what that waits for, its answer."""
 _MAX_WAITING = 500_000  # spans, or KiB of them: about ten seconds of work, after which senders give up and try again
 
 
@@ -39,6 +39,7 @@ class Turns:
         self._cpu = cpu
         self._queue: list[_Place] = []
         self._count = self._taken = self._waiting = 0
+        self._worked = 0.0  # CPU seconds of the latest turn
 
     async def take(self, steps: Steps, cost: int) -> Rejected:
         """Take all ``steps``. Raises RefusedError before the first if too much work waits, and what a step raises."""
@@ -67,7 +68,7 @@ class Turns:
         return place
 
     async def _next_turn(self, place: _Place) -> None:
-        await give_way()
+        await give_way(self._worked)
         while (head := self._queue[0]) is not place:
             place.is_next.clear()
             head.is_next.set()
@@ -83,18 +84,28 @@ class Turns:
 
     def _turn(self, steps: Steps, seconds: float) -> Rejected | None:
         """Returns the result if that was the last step."""
-        end = self._cpu() + seconds
+        begun = now = self._cpu()
         try:
-            while True:
+            while now < begun + seconds:
                 next(steps)
-                if self._cpu() >= end:
-                    return None
+                now = self._cpu()
         except StopIteration as done:
             rejected: Rejected = done.value
             return rejected
+        self._worked = now - begun
+        return None
 
 
-async def give_way() -> None:
+def pause_after(worked: float) -> float:
+    """Returns how many seconds others need for themselves after so many CPU seconds in which they had to wait; mostly 0.
+
+    After very long work it is as long as that, so that nobody who has been kept waiting by it is kept waiting by what is next.
+    """
+    return worked if worked > _LONG else 0.0
+
+
+async def give_way(worked: float = 0.0) -> None:
     """Pause for as long as others need who have little to do. In a shorter pause, each of their steps would wait for a turn."""
-    for _ in range(_STEPS):
+    await asyncio.sleep(pause_after(worked))
+    for _ in range(_STEPS - 1):
         await asyncio.sleep(0)

@@ -154,7 +154,7 @@ CONSTANTS = {
     "collector.otlp.json._MAX_OBJECTS": "collector/otlp/test_json.py::test_a_request_beyond_a_limit_is_too_large",
     "collector.otlp.lazy._MAX_HELD":
         "collector/test_request_pipeline.py::test_a_span_too_large_to_hold_is_scored_and_forwarded_as_it_is",
-    "collector.otlp.trim._MAX_FIELDS":
+    "collector.otlp.trim.MAX_FIELDS":
         "collector/otlp/test_trim.py::test_fields_are_limited_whatever_they_are",
     "collector.otlp.trim.MAX_ATTRIBUTES": "collector/otlp/test_trim.py::test_attributes_are_limited",
     "collector.receivers.kafka.MAX_BUFFERED":

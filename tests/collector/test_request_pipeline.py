@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from collector import request_pipeline
 from collector.errors import DecodeError
 from collector.otlp.structure import Structure
+from collector.otlp.wire import field
 from tests import otlp_data as data
 from tests.harness import Bench
 
@@ -91,6 +93,20 @@ def test_a_span_too_large_to_hold_is_scored_and_forwarded_as_it_is(bench: Bench)
     bench.wait(3)
     assert [data.values_of(record)["gen_ai.evaluation.score.label"] for record in bench.out("logs")] == ["pass"]
     assert sent_spans(bench).count(huge.SerializeToString()) == 1
+
+
+@pytest.mark.parametrize(("padding", "held"), [(b"J\0" * 1_500_000, 2), (b"", 3)], ids=["flood", "text"])
+def test_a_flood_of_attributes_is_scored_and_forwarded_as_it_is_and_a_long_text_is_held(
+    bench: Bench, padding: bytes, held: int
+) -> None:
+    image = b64encode(bytes(range(256)) * 10_000).decode()
+    spans = [data.tool(2, 1, "get_weather", at=0.1, image=image), data.tool(3, 1, "send_email", at=0.2), data.agent(1)]
+    scope = b"".join(field(0x12, span.SerializeToString() + (b"" if at else padding)) for at, span in enumerate(spans))
+    bench.pipeline.receive("traces", field(0x0A, field(0x12, scope)), "grpc")
+    assert bench.value("held_spans") == held
+    bench.wait(3)
+    assert [data.values_of(record)["gen_ai.evaluation.score.label"] for record in bench.out("logs")] == ["pass"]
+    assert len(bench.out()) == 3
 
 
 def test_spans_of_a_scope_that_is_no_protobuf_are_rejected_and_the_others_taken(bench: Bench) -> None:

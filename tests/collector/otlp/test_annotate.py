@@ -10,7 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp import lazy
 from collector.otlp.annotate import annotate, events_envelope, log_record, record_end
-from collector.otlp.trim import MAX_ATTRIBUTES
+from collector.otlp.trim import MAX_ATTRIBUTES, MAX_FIELDS
 from tests import otlp_data as data
 
 
@@ -41,6 +41,13 @@ def test_of_a_span_with_names_of_ours_so_many_attributes_are_looked_at() -> None
     found = Span.FromString(annotate(forged + empty + forged, (("rightcall.score", 0.5),)))
     assert len(found.attributes) == MAX_ATTRIBUTES
     assert [item.value.double_value for item in found.attributes if item.key] == [0.5]
+
+
+def test_of_a_span_with_names_of_ours_so_many_fields_are_read() -> None:
+    forged = data.span(1, rightcall__score="1").SerializeToString()
+    annotated = annotate(forged + b"j\0" * (2 * MAX_FIELDS), (("rightcall.score", 0.5),))
+    assert len(annotated) < len(forged) + 2 * MAX_FIELDS + 100
+    assert data.values_of(Span.FromString(annotated)) == {"rightcall.score": 0.5}
 
 
 def test_attributes_with_our_prefix_that_are_not_written_are_unchanged() -> None:

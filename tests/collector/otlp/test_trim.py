@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
+import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp import lazy
 from collector.otlp.decode import _MAX_ITEMS, Decoder
 from collector.otlp.structure import Envelope, Structure
-from collector.otlp.trim import MAX_ATTRIBUTES, trim
+from collector.otlp.trim import _FLOOD, MAX_ATTRIBUTES, may_be_flood, trim
 from collector.payloads.values import MAX_TEXT
 from tests import otlp_data as data
 
@@ -57,6 +60,14 @@ def test_fields_are_limited_whatever_they_are() -> None:
     flood = span + b"j\0" * 30_000 + data.span(2, 1, late="y").SerializeToString()
     assert trim(flood) == span
     assert b"late" in trim(span + b"j\0" * 10_000 + data.span(2, 1, late="y").SerializeToString())
+
+
+@pytest.mark.parametrize("field", [b"J\0", b"Z\0"])
+def test_a_flood_of_attributes_or_events_is_suspected_and_letters_of_texts_are_not(field: bytes) -> None:
+    span = data.span(2, 1).SerializeToString()
+    assert may_be_flood(span + field * (_FLOOD + 1))
+    assert not may_be_flood(span + field * 50_000)
+    assert not may_be_flood(data.span(2, 1, image=b64encode(bytes(range(256)) * 10_000).decode()).SerializeToString())
 
 
 def test_what_is_no_span_stays_none() -> None:
