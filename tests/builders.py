@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from collector import dialects
-from collector.config.model import Config, load_config
+from collector.config.loading import load_config
+from collector.config.model import Config
 from collector.model.genai_span import IGNORED, GenAISpan
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.reconstruction.reconstruct import ContextSettings, Run, reconstruct

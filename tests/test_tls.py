@@ -16,7 +16,7 @@ import trustme
 
 from collector.component import ExportRequest
 from collector.config.exporters import OtlpExporterConfig
-from collector.config.model import GrpcServerConfig, HttpServerConfig
+from collector.config.receivers import GrpcServerConfig, HttpServerConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import ConfigError
 from collector.exporters.otlp import OtlpExporter

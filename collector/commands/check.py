@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from collector.config.model import load_config  # noqa: PLC0415
+    from collector.config.loading import load_config  # noqa: PLC0415
     from collector.config.yaml_documents import rule_paths  # noqa: PLC0415
     from collector.scoring.rule_files import check_rules  # noqa: PLC0415
 

@@ -21,7 +21,7 @@ def _run(options: argparse.Namespace) -> int:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its core logs each malformed header
     import asyncio  # noqa: PLC0415
 
-    from collector.config.model import load_config  # noqa: PLC0415
+    from collector.config.loading import load_config  # noqa: PLC0415
     from collector.service.log_config import configure_logging  # noqa: PLC0415
     from collector.service.serve import serve  # noqa: PLC0415
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
@@ -21,12 +21,3 @@ class DriftConfig(Section):
     baseline: Annotated[Duration, AfterValidator(_weeks)] = Field(
         604_800.0, ge=604_800, le=2_419_200, description="whole weeks that the present is compared with"
     )
-
-
-def or_off(value: Any) -> Any:
-    """Returns None for ``off``. Raises ValueError for what is no section."""
-    if value is False or value == "off":  # YAML reads off as false
-        return None
-    if not isinstance(value, (dict, DriftConfig)):
-        raise ValueError(f"{value!r} is no such setting: use off or {{baseline: 168h}}")
-    return value

@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from collector.config.endpoints import OtlpEndpoint, doubts_about, shown_endpoint
-from collector.config.fields import Duration, Listen, LocalPath, RetryConfig, Section, TlsConfig
+from collector.config.fields import Duration, Listen, LocalPath, RetryConfig, Section, TlsConfig, also
 from collector.config.kafka import KafkaClientConfig, KafkaTopic
 
 Signal = Literal["traces", "logs", "metrics"]
@@ -70,10 +70,6 @@ def _shown(value: Any, handler: SerializerFunctionWrapHandler) -> Any:
     return "off" if value is OFF else handler(value)
 
 
-def _also_off(schema: dict[str, Any]) -> None:
-    schema["anyOf"] = [{"enum": ["off", False]}, *(kind for kind in schema["anyOf"] if kind.get("type") != "null")]
-
-
 OwnBackend = Annotated[OtlpExporterConfig | None, WrapValidator(_or_off), WrapSerializer(_shown)]
 
 
@@ -99,9 +95,11 @@ class OtlpExportersConfig(OtlpSettings):
     """
 
     endpoint: OtlpEndpoint | None = None
-    traces: OwnBackend = Field(None, json_schema_extra=_also_off, description="a backend of their own, or off")
-    logs: OwnBackend = Field(None, json_schema_extra=_also_off, description="a backend of their own, or off")
-    metrics: OwnBackend = Field(None, json_schema_extra=_also_off, description="a backend of their own, or off")
+    traces: OwnBackend = Field(None, json_schema_extra=also("off", False), description="a backend of their own, or off")
+    logs: OwnBackend = Field(None, json_schema_extra=also("off", False), description="a backend of their own, or off")
+    metrics: OwnBackend = Field(
+        None, json_schema_extra=also("off", False), description="a backend of their own, or off"
+    )
 
     @model_validator(mode="after")
     def _has_endpoints(self) -> OtlpExportersConfig:

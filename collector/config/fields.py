@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,3 +92,25 @@ class RetryConfig(Section):
     max_elapsed_time: Duration | None = Field(
         None, description="0 retries forever; the default is 5m in memory, forever with a spool"
     )
+
+
+def section_or(word: str, section: type[Section], what: str, example: str) -> BeforeValidator:
+    """Accepts ``word`` in place of ``section``, which is None then. Raises ValueError with an example for anything else."""
+
+    def read(value: Any) -> Any:
+        if value == word or (word == "off" and value is False):  # YAML reads off as false
+            return None
+        if not isinstance(value, (dict, section)):
+            raise ValueError(f"{value!r} is not {what}: use {word} or {example}")
+        return value
+
+    return BeforeValidator(read)
+
+
+def also(*words: str | bool) -> Callable[[dict[str, Any]], None]:
+    """Returns what puts ``words`` in the place of null in the JSON schema of an optional section."""
+
+    def change(schema: dict[str, Any]) -> None:
+        schema["anyOf"] = [{"enum": list(words)}, *(kind for kind in schema["anyOf"] if kind.get("type") != "null")]
+
+    return change

@@ -1,114 +1,32 @@
-"""The configuration of the collector: its schema, defaults and error messages.
+"""The configuration of the collector: its schema and defaults.
 
-Keys have the names that the OpenTelemetry Collector uses, if it has them. The error for an unknown key suggests a known one.
+Keys have the names that the OpenTelemetry Collector uses, if it has them.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     Field,
-    SecretStr,
-    ValidationError,
     model_validator,
 )
 
-from collector.config.drift import DriftConfig, or_off
+from collector.config.drift import DriftConfig
 from collector.config.exporters import ExportersConfig, OtlpExporterConfig
-from collector.config.fields import Duration, Listen, LocalPath, Section
+from collector.config.fields import Duration, Listen, LocalPath, Section, also, section_or
 from collector.config.judge import JudgeConfig
-from collector.config.kafka import KafkaReceiverConfig
-from collector.config.listeners import clashes
 from collector.config.machine import memory_bytes
 from collector.config.patterns import checked_pattern
-from collector.config.yaml_documents import Document, Where, environment, load_yaml, nearest
-from scorers.wording import plain_words
+from collector.config.receivers import BearerAuthConfig, ReceiversConfig
 
 
 def _lower(value: Any) -> Any:
     """Levels may be upper case, as in many examples of the OpenTelemetry Collector."""
     return value.lower() if isinstance(value, str) else value
-
-
-class ServerTlsConfig(Section):
-    """TLS of a listener. With ``client_ca_file`` clients must present a certificate signed by it (mutual TLS)."""
-
-    cert_file: LocalPath
-    key_file: LocalPath
-    client_ca_file: LocalPath | None = None
-    reload_interval: Duration = 30.0
-
-
-class BearerAuthConfig(Section):
-    """The tokens accepted in ``authorization: Bearer ...``. The file has one token per line, so that tokens can be rotated."""
-
-    bearer_token: SecretStr | None = None
-    bearer_token_file: LocalPath | None = None
-    reload_interval: Duration = 30.0
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> BearerAuthConfig:
-        if (self.bearer_token is None) == (self.bearer_token_file is None):
-            raise ValueError("set exactly one of bearer_token and bearer_token_file")
-        if self.bearer_token is not None and not self.bearer_token.get_secret_value():
-            raise ValueError("bearer_token is empty")
-        return self
-
-
-class GrpcServerConfig(Section):
-    """OTLP/gRPC listener."""
-
-    endpoint: Listen = "127.0.0.1:4317"
-    tls: ServerTlsConfig | None = None
-    auth: BearerAuthConfig | None = None
-    max_recv_msg_size_mib: int = Field(64, ge=1, le=1024, description="per message, decompressed")
-    max_concurrent_streams: int = Field(256, ge=1, description="calls at once, per connection")
-    max_connections: int = Field(1024, ge=1, description="further ones are closed")
-    read_timeout: Duration = Field(30.0, description="until a message has arrived")
-
-
-class HttpServerConfig(Section):
-    """OTLP/HTTP listener. ``max_request_body_size_mib`` applies before and after decompression."""
-
-    endpoint: Listen = "127.0.0.1:4318"
-    tls: ServerTlsConfig | None = None
-    auth: BearerAuthConfig | None = None
-    max_request_body_size_mib: int = Field(64, ge=1, le=1024, description="per body, as sent and decompressed")
-    read_header_timeout: Duration = Field(10.0, description="for a TLS handshake, and until a head has arrived")
-    read_timeout: Duration = Field(30.0, description="until a body has arrived")
-    max_connections: int = Field(1024, ge=1, description="with TLS handshakes in progress; further ones are closed")
-
-
-class ProtocolsConfig(Section):
-    """The OTLP listeners to start; ``grpc:`` alone uses the defaults."""
-
-    grpc: GrpcServerConfig | None = None
-    http: HttpServerConfig | None = None
-
-
-class OtlpReceiverConfig(Section):
-    """The OTLP receiver."""
-
-    protocols: ProtocolsConfig = ProtocolsConfig(grpc=GrpcServerConfig(), http=HttpServerConfig())
-
-
-class ReceiversConfig(Section):
-    """The receivers of telemetry. With ``kafka`` there is no OTLP listener unless ``otlp`` is named too."""
-
-    otlp: OtlpReceiverConfig = OtlpReceiverConfig()
-    kafka: KafkaReceiverConfig | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_or_both(cls, data: Any) -> Any:
-        reads = isinstance(data, dict) and data.get("kafka") is not None
-        # The default would open listeners that nobody asked for, on ports that may be taken.
-        return {**data, "otlp": {"protocols": {}}} if reads and "otlp" not in data else data
 
 
 class TracesConfig(Section):
@@ -165,18 +83,6 @@ class SpoolConfig(Section):
     fsync: bool = True
 
 
-def _spool(value: Any) -> Any:
-    if value == "memory":
-        return None
-    if not isinstance(value, (dict, SpoolConfig)):
-        raise ValueError(f"{value!r} is not a spool: use memory or {{path: FOLDER}}")
-    return value
-
-
-def _also_memory(schema: dict[str, Any]) -> None:
-    schema["anyOf"] = [{"const": "memory"}, *(kind for kind in schema["anyOf"] if kind.get("type") != "null")]
-
-
 class RunsConfig(Section):
     """The scored runs that the console and ``explain --collector`` show. Wrong and undecided ones are kept the longest.
 
@@ -186,18 +92,6 @@ class RunsConfig(Section):
     path: LocalPath | None = Field(None, description="a folder; by default that of the spool, else runs are in memory")
     max_size_mib: int = Field(256, ge=8, description="beyond it the oldest runs go, those that passed first")
     keep: Duration = Field(604_800.0, gt=0, description="age at which a run is deleted")
-
-
-def _runs(value: Any) -> Any:
-    if value is False or value == "off":  # YAML reads off as false
-        return None
-    if not isinstance(value, (dict, RunsConfig)):
-        raise ValueError(f"{value!r} is not a store of runs: use off or {{path: FOLDER}}")
-    return value
-
-
-def _also_off(schema: dict[str, Any]) -> None:
-    schema["anyOf"] = [{"const": "off"}, *(kind for kind in schema["anyOf"] if kind.get("type") != "null")]
 
 
 def _http_url(value: str) -> str:
@@ -310,6 +204,11 @@ class ServiceConfig(Section):
     )
 
 
+_SPOOL: Final = section_or("memory", SpoolConfig, "a spool", "{path: FOLDER}")
+_RUNS: Final = section_or("off", RunsConfig, "a store of runs", "{path: FOLDER}")
+_DRIFT: Final = section_or("off", DriftConfig, "a setting of drift", "{baseline: 168h}")
+
+
 class Config(Section):
     """The whole configuration of ``rightcall run``."""
 
@@ -318,9 +217,9 @@ class Config(Section):
     traces: TracesConfig = TracesConfig()
     conversations: ConversationsConfig = ConversationsConfig()
     context: ContextConfig = ContextConfig()
-    spool: Annotated[SpoolConfig | None, BeforeValidator(_spool)] = Field(SpoolConfig(), json_schema_extra=_also_memory)
-    runs: Annotated[RunsConfig | None, BeforeValidator(_runs)] = Field(RunsConfig(), json_schema_extra=_also_off)
-    drift: Annotated[DriftConfig | None, BeforeValidator(or_off)] = Field(DriftConfig(), json_schema_extra=_also_off)
+    spool: Annotated[SpoolConfig | None, _SPOOL] = Field(SpoolConfig(), json_schema_extra=also("memory"))
+    runs: Annotated[RunsConfig | None, _RUNS] = Field(RunsConfig(), json_schema_extra=also("off", False))
+    drift: Annotated[DriftConfig | None, _DRIFT] = Field(DriftConfig(), json_schema_extra=also("off", False))
     memory_limiter: MemoryLimiterConfig = Field(default_factory=MemoryLimiterConfig)
     redact: RedactionConfig = RedactionConfig()
     explain: ExplainConfig = ExplainConfig()
@@ -352,45 +251,3 @@ class Config(Section):
                 f"exporters.kafka.traces.topic is the topic {source.traces.topic} that receivers.kafka reads"
             )
         return self
-
-
-def load_config(path: Path) -> Config:
-    """Read a configuration file; paths in it are relative to its folder. Raises ConfigError with every mistake."""
-    document = load_yaml(path, environment())
-    try:
-        config = Config.model_validate(_without_nulls(document.data), context=path.parent)
-    except ValidationError as error:
-        raise document.error(_mistakes(document, error)) from None
-    # Now and not when the second one binds, so that `check` finds it and the message names both keys.
-    if mistakes := list(clashes(config)):
-        raise document.error(mistakes)
-    return config
-
-
-def _without_nulls(data: Any) -> Any:
-    """``grpc:`` without a value means its defaults, as in the OpenTelemetry Collector."""
-    if isinstance(data, dict):
-        return {key: {} if value is None else _without_nulls(value) for key, value in data.items()}
-    return data
-
-
-def _mistakes(document: Document, error: ValidationError) -> list[tuple[Where, str]]:
-    mistakes = []
-    for item in error.errors():
-        where: Where = tuple(item["loc"])
-        if item["type"] == "extra_forbidden":
-            mistakes.append((where, nearest(str(where[-1]), _known_keys(where[:-1]))))
-        else:
-            # What stands in the place of a text may be a secret that YAML read as a number: it is not quoted.
-            secret_or_text = item["type"] == "string_type"
-            mistakes.append((where, plain_words(item | {"input": None} if secret_or_text else item)))
-    return mistakes
-
-
-def _known_keys(where: Where) -> list[str]:
-    """Returns the keys of the section at ``where``."""
-    section: type[BaseModel] = Config
-    for name in where:
-        kinds = [section.model_fields[str(name)].annotation, *get_args(section.model_fields[str(name)].annotation)]
-        section = next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
-    return list(section.model_fields)

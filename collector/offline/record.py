@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from collector.component import Rejected, Signal
-from collector.config.model import GrpcServerConfig, HttpServerConfig
+from collector.config.receivers import GrpcServerConfig, HttpServerConfig
 from collector.errors import CollectorError, RightcallError, UnavailableError
 from collector.exporters.file import RotatingFile
 from collector.in_flight import InFlight, Reservation

@@ -19,7 +19,7 @@ import grpc
 import grpc.aio
 
 from collector.component import SIGNALS, Intake, Signal
-from collector.config.model import GrpcServerConfig, ServerTlsConfig
+from collector.config.receivers import GrpcServerConfig, ServerTlsConfig
 from collector.errors import CollectorError, ConfigError, DecodeError, ListenError, RefusedError, TooSlowError
 from collector.in_flight import Reservation
 from collector.otlp import status

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from io import BytesIO
 
 from collector.component import Intake, Signal
-from collector.config.model import HttpServerConfig
+from collector.config.receivers import HttpServerConfig
 from collector.errors import (
     CollectorError,
     DecodeError,

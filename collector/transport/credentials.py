@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from collector.config.model import BearerAuthConfig, ServerTlsConfig
+from collector.config.receivers import BearerAuthConfig, ServerTlsConfig
 from collector.errors import ConfigError, UnauthenticatedError
 from collector.files import read_regular_file
 

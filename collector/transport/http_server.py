@@ -17,7 +17,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from collector.config.model import ServerTlsConfig
+from collector.config.receivers import ServerTlsConfig
 from collector.errors import ConfigError
 from collector.transport.accepting import Acceptor, bind
 from collector.transport.credentials import WatchedFiles, load_certificate, server_context

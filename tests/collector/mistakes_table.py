@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from collector.config.model import load_config
+from collector.config.loading import load_config
 from collector.config.yaml_documents import rule_paths
 from collector.errors import ConfigError
 from collector.scoring.rule_files import check_rules

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from collector.config.model import Config, load_config
+from collector.config.loading import load_config
+from collector.config.model import Config
 from collector.config.yaml_documents import rule_paths
 from collector.scoring.rule_files import check_rules
 

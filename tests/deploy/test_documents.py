@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from collector.config.model import load_config
+from collector.config.loading import load_config
 from collector.config.yaml_documents import rule_paths
 from collector.scoring.rule_files import check_rules
 from collector.telemetry.metrics import Telemetry

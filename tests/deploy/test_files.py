@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from collector import __version__
-from collector.config.model import load_config
+from collector.config.loading import load_config
 from collector.config.yaml_documents import rule_paths
 from collector.console.request import filter_of
 from collector.model import semconv

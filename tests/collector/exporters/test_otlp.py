@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from collector.clock import SYSTEM_CLOCK, Clock
 from collector.component import ExportRequest
 from collector.config.exporters import OtlpExporterConfig
-from collector.config.model import HttpServerConfig
+from collector.config.receivers import HttpServerConfig
 from collector.delivery.queued_exporter import MAX_ELAPSED_TIME
 from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import OtlpExporter

@@ -14,7 +14,7 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from collector.component import Rejected, Signal
-from collector.config.model import GrpcServerConfig
+from collector.config.receivers import GrpcServerConfig
 from collector.errors import CollectorError, ConfigError, DecodeError, RefusedError, UnavailableError
 from collector.receivers.otlp_grpc import _SERVICES, OtlpGrpcReceiver
 from tests import otlp_data as data

@@ -11,7 +11,7 @@ import grpc.aio
 import pytest
 
 from collector.component import Rejected, Signal
-from collector.config.model import GrpcServerConfig
+from collector.config.receivers import GrpcServerConfig
 from collector.receivers.otlp_grpc import OtlpGrpcReceiver
 from tests import otlp_data as data
 from tests.http2 import PREFACE, Http2Sender, frame, message, status

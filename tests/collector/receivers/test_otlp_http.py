@@ -15,7 +15,7 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from collector.component import Rejected
-from collector.config.model import HttpServerConfig
+from collector.config.receivers import HttpServerConfig
 from collector.errors import CollectorError, DecodeError, RefusedError, UnavailableError
 from collector.receivers.otlp_http import OtlpHttpReceiver
 from tests import otlp_data as data

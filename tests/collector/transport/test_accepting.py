@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from collector.config.model import ServerTlsConfig
+from collector.config.receivers import ServerTlsConfig
 from collector.transport.accepting import Acceptor, bind
 from collector.transport.http_server import HttpServer, Receive, Scope, Send, respond
 from tests.waiting import PATIENCE, let_others_run, until

@@ -10,7 +10,7 @@ import pytest
 import trustme
 from pydantic import ValidationError
 
-from collector.config.model import BearerAuthConfig, ServerTlsConfig
+from collector.config.receivers import BearerAuthConfig, ServerTlsConfig
 from collector.errors import ConfigError, UnauthenticatedError
 from collector.transport.credentials import MAX_FILE_BYTES, BearerTokens, WatchedFiles, server_context
 from tests.sinks import ManualClock

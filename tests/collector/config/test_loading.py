@@ -1,0 +1,68 @@
+"""Configuration files: errors with line numbers, and relative paths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collector.errors import ConfigError
+from tests.builders import load
+
+MISTAKES = [
+    (
+        "exporters:\n  otlp:\n    endpont: x:1\n    endpoint: x:1\n",
+        "collector.yaml:3: exporters.otlp.endpont: unknown key; did you mean endpoint?",
+    ),
+    ("recievers: {}\n", "collector.yaml:1: recievers: unknown key; did you mean receivers?"),
+    ("traces:\n  settle: soon\n", "collector.yaml:2: traces.settle: 'soon' is not a duration such as 500ms"),
+    ("traces:\n  settle: 2parsecs\n", "collector.yaml:2: traces.settle"),
+    ("admin:\n  endpoint: here\n", "collector.yaml:2: admin.endpoint: 'here' is not host:port"),
+    ("exporters: {otlp: {}}\n", "collector.yaml:1: exporters.otlp: set endpoint, such as endpoint: tempo:4317"),
+    ("traces:\n  max_open: 0\n", "collector.yaml:2: traces.max_open: must be at least 1, not 0"),
+    ("spool: disk\n", "collector.yaml:1: spool: 'disk' is not a spool: use memory or {path: FOLDER}"),
+    ("spool:\n  pth: /x\n", "collector.yaml:2: spool.pth: unknown key; did you mean path?"),
+    (
+        "memory_limiter:\n  limit_mib: 100\n  spike_limit_mib: 200\n",
+        "memory_limiter: spike_limit_mib must be below limit_mib",
+    ),
+    (
+        "receivers: {otlp: {protocols: {grpc: {auth: {}}}}}\n",
+        "protocols.grpc.auth: set exactly one of bearer_token and bearer_token_file",
+    ),
+    ("exporters:\n  otlp: {endpoint: x:1, tls: {cert_file: a}}\n", "tls: set both cert_file and key_file, or neither"),
+    ("- a\n", "collector.yaml:1: file: "),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), MISTAKES, ids=range(len(MISTAKES)))
+def test_mistakes_name_line_key_and_fix(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, text)
+    assert message in str(caught.value)
+
+
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, "traces:\n  settle: soon\n  idle: 3s\nspool: disk\n")
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    config = load(
+        tmp_path,
+        """
+receivers: {otlp: {protocols: {http: {tls: {cert_file: tls/cert.pem, key_file: /etc/key.pem}}}}}
+rules: [rules, /etc/rules.yaml]
+spool: {path: spool}
+exporters: {otlp: {endpoint: "x:1", tls: {ca_file: ca.pem}}}
+""",
+    )
+    http, otlp = config.receivers.otlp.protocols.http, config.exporters.otlp
+    assert http is not None
+    assert http.tls is not None
+    assert otlp is not None
+    assert config.spool is not None
+    assert (http.tls.cert_file, http.tls.key_file) == (tmp_path / "tls/cert.pem", Path("/etc/key.pem"))
+    assert config.rules == [tmp_path / "rules", Path("/etc/rules.yaml")]
+    assert (config.spool.path, otlp.tls.ca_file) == (tmp_path / "spool", tmp_path / "ca.pem")
