@@ -59,7 +59,7 @@ _NAMED: Final = tuple(
 )
 _DENIAL: Final = re.compile(
     # OpenAI Agents, Vercel AI SDK, LangChain; Claude Code
-    r"^\W*(?:error: )?(?:the |this |your )?(?:tool|function) (?:call|execution|use|invocation)s? [^.\n]{0,20}?"
+    r"^\W*(?:error: )?(?:the |this |your )?(?:tool|function) (?:call|execution|use|invocation)s? [^.:\n]{0,20}?"
     r"(?:not approved|denied|rejected|declined|cancell?ed|not executed|interrupted)"
     r"|^the user does(?:n't| not) want to proceed",
     re.IGNORECASE,

@@ -56,6 +56,7 @@ def test_refusals(message: str) -> None:
         "x" * (MAX_CHARS + 1) + "MCP error -32602: no",
         '[{"code": "AF12"}]',
         "Tool call denied by user" + "." * MAX_DENIAL,
+        "Error: Tool execution failed: card declined",
         "1 validation error for Shipment\nweight\n  Field required [type=missing]",
         "1 validation error for orderOutput\nresult\n  Input should be a valid string",
     ],
