@@ -28,6 +28,12 @@ _NAMES_OF_ARGUMENTS: Final = (
 )  # fmt: skip
 _CALL_KEYS: Final = ("arguments", "args", "input", "params", "parameters")
 _WITH_OPTIONS: Final = {"input", "options"}  # BeeAI: how to run the tool, which is no argument of it
+_CONTEXT_OF_CALL: Final = (
+    "toolCallId",
+    "tool_call_id",
+    "toolCall",
+    "abortSignal",
+)  # Vercel AI SDK, Mastra, LangChain JS
 _WHOLE_CALLS: Final = ({"name", "arguments"}, {"name", "description", "parameters"})  # MCP; VeADK
 _CALL_NAMES: Final = ("name", "toolName", "tool_name", "tool")
 _CALL_IDS: Final = ("id", "callId", "call_id", "toolCallId", "tool_call_id", "tool_use_id", "type", "method")
@@ -134,7 +140,7 @@ def schema_names(schema: object) -> tuple[str, ...]:
 def _unwrapped(value: Any, names: Sequence[str]) -> Any:
     """Returns what is inside the outermost wrapper of ``value``; ``value`` itself if it has none."""
     if isinstance(value, (list, tuple)):
-        only = _told_to_tool(value)
+        only = _told_to_tool(value) or _beside_context(value)
         return _of_positions(value, {}, names) if only is None else only
     if not isinstance(value, Mapping):
         return value
@@ -146,9 +152,12 @@ def _unwrapped(value: Any, names: Sequence[str]) -> Any:
         return _of_positions(positions if isinstance(positions, (list, tuple)) else (), value["kwargs"], names)
     if len(value) == 1:
         key, inner = next(iter(value.items()))
+        if key not in _WRAPPERS or key in names:  # a tool may have a parameter of that name, as its schema tells
+            return value
         parsed = parse_any(inner)
-        # A tool may have a parameter of that name, as its schema tells.
-        return parsed if key in _WRAPPERS and key not in names and isinstance(parsed, Mapping) else value
+        if isinstance(parsed, (list, tuple)):
+            parsed = _beside_context(parsed)
+        return parsed if isinstance(parsed, Mapping) else value
     if value.keys() == _WITH_OPTIONS and value["options"] is None and isinstance(value["input"], Mapping):
         return value if _WITH_OPTIONS & set(names) else value["input"]
     return _inside_call(value, names)
@@ -160,6 +169,14 @@ def _told_to_tool(messages: Sequence[Any]) -> Mapping[Any, Any] | None:
         return None
     content = parse_any(messages[0].get("content"))
     return content if isinstance(content, Mapping) else None
+
+
+def _beside_context(values: Sequence[Any]) -> Mapping[Any, Any] | None:
+    """Returns the arguments of a JavaScript function that was given them and the context of the call; None for any other."""
+    if len(values) < 2 or not all(isinstance(value, Mapping) for value in values):
+        return None
+    is_context = any(key in value for value in values[1:] for key in _CONTEXT_OF_CALL)
+    return values[0] if is_context else None
 
 
 def _inside_call(value: Mapping[Any, Any], names: Sequence[str]) -> Any:

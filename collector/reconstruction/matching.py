@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from collector.checkpoints import checkpoint
@@ -29,7 +29,15 @@ def _covers(call: DraftCall, request: RequestedCall) -> bool:
         return False
     if call.arguments is None:
         return len(wanted) == 1 and call.arguments_text is not None and call.arguments_text in wanted.values()
-    return all(key in call.arguments and call.arguments[key] == value for key, value in wanted.items())
+    return _is_wrapped(call, request) or all(
+        key in call.arguments and call.arguments[key] == value for key, value in wanted.items()
+    )
+
+
+def _is_wrapped(call: DraftCall, request: RequestedCall) -> bool:
+    """Whether the span has the requested arguments under the name of the function's only parameter."""
+    inner = next(iter(call.arguments.values())) if call.arguments is not None and len(call.arguments) == 1 else None
+    return bool(inner) and isinstance(inner, Mapping) and inner == request.arguments
 
 
 # Criteria by which an execution and a request are the same call, the most reliable first.
@@ -113,5 +121,5 @@ def _unite(call: DraftCall, request: RequestedCall) -> None:
         call.doubt = None  # this run requested it
     call.turn, call.position = request.turn, request.position
     call.id = call.id or request.id
-    if call.arguments is None and request.arguments is not None:
+    if (call.arguments is None and request.arguments is not None) or _is_wrapped(call, request):
         call.arguments, call.arguments_text = request.arguments, None

@@ -37,6 +37,8 @@ CONTEXT = "<workflows.context.context.Context object at 0x7fd7c3025550>"
         ({"type": "tool_use", "name": "get_weather", "input": PARIS}, None),
         ({"kwargs": {"ctx": CONTEXT, **PARIS}, "args": []}, None),
         ({"type": "json", "value": PARIS}, None),
+        ({"args": [PARIS, {"toolCallId": "c", "messages": []}]}, None),
+        ([PARIS, {"abortSignal": {}}], SCHEMA),
         ([{"role": "tool", "content": json.dumps(PARIS)}], None),
     ],
 )
@@ -51,6 +53,7 @@ def test_what_is_around_arguments_is_taken_off(recorded: Any, schema: Any) -> No
         {"name": "Ada", "input": {"age": 36}},
         {"query": {"city": "Paris"}},
         {"input": PARIS, "n": 1},
+        {"args": [PARIS, {"city": "London"}]},
         {"input": PARIS, "options": {"depth": 2}},
         {"type": "text", "value": "Paris"},
         {},

@@ -443,3 +443,23 @@ def test_calls_beyond_the_limit_of_a_run_are_unrecorded() -> None:
     run = run_of(agent_span(), *models)
     assert len(run.trajectory.calls) == MAX_REQUESTED
     assert "unrecorded_calls" in [doubt.name for doubt in run.trajectory.doubts]
+
+
+def test_the_request_tells_an_argument_from_the_parameter_that_holds_all_of_them() -> None:
+    """A traced function of one parameter, ``def pay(a)``, records ``{"a": {...}}``."""
+    paris, london = {"city": "Paris"}, {"city": "London"}
+    requests = model_span([("c1", "look", paris), ("c2", "look", london)], 2, at=0)
+    spans = [
+        tool_span("look", {"a": {"city": city}}, 3 + at, at=20 + at) for at, city in enumerate(["London", "Paris"])
+    ]
+    run = run_of(agent_span(lasting=100), requests, *spans)
+    assert [(call.id, call.arguments) for call in run.trajectory.calls] == [("c2", london), ("c1", paris)]
+
+
+def test_an_argument_that_is_an_object_stays_one() -> None:
+    """Nothing is taken off what the model itself requested."""
+    order = {"order": {"id": 7}}
+    run = run_of(
+        agent_span(lasting=100), model_span([("c1", "pay", order)], 2, at=0), tool_span("pay", order, 3, at=20)
+    )
+    assert run.trajectory.calls[0].arguments == order
