@@ -108,7 +108,7 @@ def _follow_one_another(calls: Sequence[DraftCall]) -> bool:
 
 def _is_plain(calls: Sequence[DraftCall]) -> bool:
     """Whether one clock orders all calls, and the model's turns agree with it."""
-    latest_turn: dict[int, int] = {}
+    latest_turn: dict[tuple[int, bytes | None], int] = {}
     for call in calls:
         if not call.start_ns or 0 < call.end_ns < call.start_ns:
             return False
@@ -124,16 +124,21 @@ def _is_plain(calls: Sequence[DraftCall]) -> bool:
             return False
         # Compared with the latest turn so far, not with the neighbour, which may be a call of another run.
         if before.turn >= 0:
-            latest_turn[before.run] = max(latest_turn.get(before.run, -1), before.turn)
-        if 0 <= after.turn < latest_turn.get(after.run, -1):
+            latest_turn[_conversation_of(before)] = max(latest_turn.get(_conversation_of(before), -1), before.turn)
+        if 0 <= after.turn < latest_turn.get(_conversation_of(after), -1):
             return False
     return True
+
+
+def _conversation_of(call: DraftCall) -> tuple[int, bytes | None]:
+    """Returns whose turns the call's turn is one of: those of a model that is asked inside a call are not the run's."""
+    return call.run, call.enclosing_id
 
 
 def _is_settled_tie(before: DraftCall, after: DraftCall) -> bool:
     if after.enclosing_id is not None and after.enclosing_id == before.span_id:
         return True
-    return before.turn >= 0 and after.turn >= 0 and before.run == after.run
+    return before.turn >= 0 and after.turn >= 0 and _conversation_of(before) == _conversation_of(after)
 
 
 def _sweep(calls: Sequence[DraftCall]) -> None:
@@ -149,7 +154,7 @@ def _sweep(calls: Sequence[DraftCall]) -> None:
 
 
 def _is_concurrent(call: DraftCall, step: Sequence[DraftCall], step_end: int) -> bool:
-    if call.turn >= 0 and step[-1].turn >= 0 and call.run == step[-1].run:
+    if call.turn >= 0 and step[-1].turn >= 0 and _conversation_of(call) == _conversation_of(step[-1]):
         return call.turn == step[-1].turn  # the result of one turn was told before the next
     return _overlaps(call, step, step_end)
 
@@ -183,7 +188,7 @@ class _Comparison:
             return "before"
         if one.enclosing_id is not None and one.enclosing_id == other.span_id:
             return "after"
-        if one.turn >= 0 and other.turn >= 0 and one.run == other.run:
+        if one.turn >= 0 and other.turn >= 0 and _conversation_of(one) == _conversation_of(other):
             if one.turn == other.turn:
                 return "concurrent"
             if self.turns_are_ordered:

@@ -105,7 +105,7 @@ def test_calls_of_one_answer_stay_together_whatever_else_is_in_doubt() -> None:
 
 
 def test_what_contradicts_itself_has_no_order() -> None:
-    circle = order(call("a", 1, 2, 1), call("b", 5, 6, enclosing_id=b"a"), call("c", 9, 10, 0, enclosing_id=b"b"))
+    circle = order(call("a", 1, 2, 1), call("b", 5, 6), call("c", 9, 10, 0))
     assert (circle.steps, circle.doubts) == ([0, 0, 0], [[]])
 
 
@@ -128,6 +128,16 @@ def test_a_call_inside_another_comes_after_it() -> None:
     )
     assert order(inner, sibling, outer)[:2] == (["outer", "inner", "next"], [0, 1, 2])
     assert order(outer, call("beside", 5, 90), inner)[1] == [0, 0, 0]
+
+
+def test_turns_of_a_model_that_is_asked_inside_a_call_order_nothing_outside() -> None:
+    ask, look = call("ask", 1, 50, turn=0), call("look", 10, 20, turn=2, enclosing_id=b"ask")
+    assert order(ask, call("mail", 60, 70, turn=1), look) == (["ask", "look", "mail"], [0, 1, 2], [])
+    other_clock = Resource({"host.name": "other"})
+    assert order(ask, call("mail", 60, 70, turn=1, resource=other_clock), look)[:2] == (
+        ["ask", "look", "mail"],
+        [0, 1, 2],
+    )
 
 
 @pytest.mark.parametrize(("skew", "expected"), [(0, ([0, 1], [])), (5_000_000, ([0, 0], [["a<b", "b<a"]]))])
