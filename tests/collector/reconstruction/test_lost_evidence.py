@@ -307,3 +307,10 @@ def test_a_call_that_left_no_span_between_requests_that_have_no_content_leaves_t
     requests = [request(2, 0), request(3, 20), request(4, 40)]
     run = run_of(agent_span(), *requests, tool_span("pay", {"n": 1}, 5, at=32, lasting=5))
     assert (called(run), doubts(run)) == (["pay"], ["unrecorded_calls"])
+
+
+def test_what_an_agent_asked_for_last_may_not_have_run() -> None:
+    """An agent that was told a result would ask again, unless it ended with the call: nothing tells."""
+    request = model_span([("c1", "pay", {})], 2, at=0)
+    assert doubts(run_of(agent_span(), request)) == ["uncertain_execution"]
+    assert doubts(run_of(span("POST", 1), request)) == []  # of an application only its requests may be recorded
