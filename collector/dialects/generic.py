@@ -16,12 +16,13 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import (
     IGNORED,
+    MAX_EVENTS,
     GenAISpan,
     Role,
     context_span_of,
     genai_span_of,
     model_span_of,
-    set_error,
+    set_raised,
 )
 from collector.model.span import Span
 from collector.payloads.attribute_shapes import (
@@ -55,7 +56,6 @@ from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
 
 NAME: Final = "generic"
 
-_MAX_EVENTS: Final = 16
 _OTHER_EVENTS: Final = (semconv.EVENT_EXCEPTION, semconv.EVENT_CHOICE, semconv.EVENT_TOOL_MESSAGE)
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
 _NAMES: Final = ("tool_name", "toolName", "tool")
@@ -104,7 +104,7 @@ def _with_events(span: Span) -> Mapping[str, Any]:
     if not span.events:
         return span.attributes
     attributes: dict[str, Any] = {}
-    for event in span.events[:_MAX_EVENTS]:
+    for event in span.events[:MAX_EVENTS]:
         # The attributes of an exception describe a failure, and not the call.
         if event.name != semconv.EVENT_EXCEPTION:
             attributes.update(event.attributes)
@@ -116,14 +116,10 @@ def _before(attributes: Mapping[str, Any], others: Mapping[str, Any]) -> Mapping
     return {**attributes, **others, **attributes}
 
 
-def _has_raised(span: Span) -> bool:
-    return any(event.name == semconv.EVENT_EXCEPTION for event in span.events[:_MAX_EVENTS])
-
-
 def _inputs_in_events(span: Span) -> dict[str, Any]:
     """Returns what the span's events may hold of a call's input: all that is no exception, no result and no message."""
     found: dict[str, Any] = {}
-    for event in span.events[:_MAX_EVENTS]:
+    for event in span.events[:MAX_EVENTS]:
         about = meaning_of(event.name)
         if event.name not in _OTHER_EVENTS and about not in ("output", "failure"):
             # In an event that is the input, each attribute is a part of it.
@@ -167,6 +163,8 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
     name = first_line(values.get("tool_name", ()))
     if name is None or _ONE_NAME.fullmatch(name) is None:  # a request lists the tools that it offers
         return None
+    if "kind" in values and not any("tool" in words_of(key) for key in islice(span.attributes, MAX_LOOKED_AT)):
+        return None  # a function of the framework's, at work for an operation of another name
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name
     if is_step_before(span.name, name) or any(
@@ -193,9 +191,8 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
         genai_span.arguments = arguments_one_by_one(span.attributes)
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
-    # Some tracers record what was raised, and leave the status as it is. What returned nevertheless has handled it.
-    if genai_span.status == "unset" and "output" not in values and _has_raised(span):
-        set_error(genai_span, span)
+    if genai_span.status == "unset" and "output" not in values:
+        set_raised(genai_span, span)
     result = tool_result(None, next(iter(values.get("output", ())), None))
     genai_span.refusal = genai_span.refusal or result.refusal
     denial = denial_in(values)

@@ -9,7 +9,15 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.genai_span import (
+    IGNORED,
+    GenAISpan,
+    Role,
+    context_span_of,
+    genai_span_of,
+    model_span_of,
+    set_raised,
+)
 from collector.model.span import Span
 from collector.payloads.tool_arguments import tool_arguments
 from collector.payloads.values import first_name, name_of
@@ -44,6 +52,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.name = first_name(span.attributes, semconv.TOOL_NAMES) or name_of(span.name)
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = tool_arguments(get(_INPUT))
+    if get(_OUTPUT) is None and genai_span.status != "error":
+        set_raised(genai_span, span)  # langsmith for JS
     genai_span.agent = name_of(get(_LANGCHAIN_AGENT))
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     return genai_span

@@ -21,6 +21,7 @@ from collector.model.genai_span import (
     model_span_of,
     set_input,
     set_output,
+    set_raised,
 )
 from collector.model.span import LogRecord, Span, SpanEvent
 from collector.payloads.messages import tool_call_parts
@@ -103,6 +104,8 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.arguments = _other_arguments(attributes)
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
+    if span.events and genai_span.status == "unset" and semconv.TOOL_CALL_RESULT not in attributes:
+        set_raised(genai_span, span)  # Quarkus LangChain4j
     if attributes.get(_STRANDS_STATUS) == "error":
         genai_span.status = "error"
         result = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)

@@ -25,6 +25,8 @@ from scorers.trajectory import Status
 
 MAX_CONTEXT_TEXT: Final = 512
 """Longest attribute value, in characters, that is kept for rules to match."""
+MAX_EVENTS: Final = 16
+"""How many events of a span are looked at for what was raised."""
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = MappingProxyType({})  # shared: most spans keep none
 _REMOTE_KINDS: Final = (SPAN_KIND_SERVER, SPAN_KIND_CONSUMER)  # called from elsewhere; used if the flags do not say
 
@@ -186,6 +188,15 @@ def set_error(genai_span: GenAISpan, span: Span, error_type: str | None = None) 
     genai_span.error_type = error_type
     refusals = (find_refusal(message) for message in messages if type(message) is str)
     genai_span.refusal = next((refusal for refusal in refusals if refusal is not None), None)
+
+
+def set_raised(genai_span: GenAISpan, span: Span) -> None:
+    """Mark a call as failed that recorded what was raised, and of which nothing tells that it returned.
+
+    Some tracers leave the status as it is, or report a success.
+    """
+    if any(event.name == semconv.EVENT_EXCEPTION for event in span.events[:MAX_EVENTS]):
+        set_error(genai_span, span)
 
 
 def model_span_of(span: Span, dialect: str, output: object, messages: object) -> GenAISpan:

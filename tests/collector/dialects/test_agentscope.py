@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import read_tool, tool_span
+from tests.builders import agent_span, called, read_tool, run_of, span, tool_span
 
 
 @pytest.mark.parametrize(("state", "status"), [("ERROR: 'error'", "error"), ("SUCCESS: 'success'", "ok")])
@@ -14,3 +14,22 @@ def test_the_state_in_a_tools_result(state: str, status: str) -> None:
         "pay", {"order": 7}, call_id="c1", scope="agentscope", status=1, attributes={"gen_ai.tool.call.result": result}
     )
     assert read_tool(tool) == ("pay", "c1", {"order": 7}, status)
+
+
+@pytest.mark.parametrize(("text", "status"), [("Error: Tool execution failed: declined", "error"), ("paid", "unset")])
+def test_what_a_tool_returned_in_java(text: str, status: str) -> None:
+    attributes = {"gen_ai.tool.call.result": f'[{{"text":"{text}"}}]'}
+    assert read_tool(tool_span("pay", {"order": 7}, scope="agentscope-java", attributes=attributes))[3] == status
+
+
+def test_a_tool_that_java_does_not_know_did_not_run() -> None:
+    attributes = {"gen_ai.tool.call.result": '[{"text":"Error: Tool not found: pay"}]'}
+    assert called(run_of(agent_span(), tool_span("pay", {}, scope="agentscope-java", attributes=attributes))) == [
+        "(pay)"
+    ]
+
+
+def test_formatting_messages_for_a_model_is_no_call() -> None:
+    attributes = {"gen_ai.operation.name": "format", "agentscope.function.name": "ChatFormatter.format"}
+    formatting = span("format openai", 2, 1, attributes=attributes, scope="agentscope-java")
+    assert called(run_of(agent_span(), formatting)) == []

@@ -37,6 +37,17 @@ def test_nothing_else_tells_that_the_tool_ran(name: str) -> None:
     assert (called(run), doubts(run)) == (["book"], ["uncertain_execution"])
 
 
+def test_a_function_at_work_for_an_operation_of_another_name_is_no_tool() -> None:
+    attributes = {
+        "gen_ai.operation.name": "format",
+        "acme.function.name": "ChatFormatter.format",
+        "acme.function.input": '[{"role": "user"}]',
+        "acme.function.output": "[]",
+    }
+    assert called(run_of(ROOT, span("format chat", 2, 1, 5, attributes=attributes))) == []
+    assert called(run_of(ROOT, span("pay", 2, 1, 5, attributes={"acme.function.name": "pay"}))) == ["pay"]
+
+
 def test_a_check_before_a_call_is_no_call() -> None:
     """Counted, it would be a second booking."""
     attributes = {"tool.name": "book", "tool.arguments": '{"room": 1}', "success": True}

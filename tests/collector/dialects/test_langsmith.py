@@ -84,3 +84,12 @@ def test_the_conversation_around_a_call_is_no_input_of_it() -> None:
         "langsmith.metadata.tool_arguments": '{"n": 1}',
     }
     assert read_tool(span("pay", 2, 1, attributes=attributes))[2] == {"n": 1}
+
+
+@pytest.mark.parametrize(("returned", "status"), [({}, "error"), ({"gen_ai.completion": '{"outputs": "paid"}'}, "ok")])
+def test_a_call_that_raised_and_returned_nothing_failed_whatever_its_status_says(
+    returned: dict[str, Any], status: str
+) -> None:
+    attributes = {"langsmith.span.kind": "tool", "gen_ai.prompt": '{"n": 1}', **returned}
+    raised = [("exception", {"exception.message": "Error: declined"})]
+    assert read_tool(span("pay", 2, 1, attributes=attributes, events=raised, status=1))[3] == status

@@ -45,6 +45,16 @@ def test_arguments_as_a_structured_value() -> None:
         ({"status": 2, "attributes": {"error.type": "Declined"}}, "error", "Declined"),
         ({"attributes": {"error.type": "tool_error"}}, "error", "tool_error"),
         ({"status": 2, "events": [("exception", {"exception.type": "shop.Declined"})]}, "error", "shop.Declined"),
+        ({"events": [("exception", {"exception.type": "shop.Declined"})]}, "error", "shop.Declined"),
+        ({"status": 1, "events": [("exception", {"exception.type": "shop.Slow"})]}, "ok", None),
+        (
+            {
+                "attributes": {"gen_ai.tool.call.result": "paid"},
+                "events": [("exception", {"exception.type": "x.Slow"})],
+            },
+            "unset",
+            None,
+        ),
     ],
 )
 def test_how_a_tool_fails(more: dict[str, Any], status: str, error_type: str | None) -> None:
