@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from scorers.quoting import shorten
@@ -19,7 +19,10 @@ Label = Literal["pass", "fail", "error", "ambiguous", "incomplete"]
 Outcome = Literal["matched", "wrong_arguments", "out_of_order", "extra", "forbidden", "unscored"]
 
 
-@dataclass(frozen=True, slots=True)
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+@dataclass(slots=True, init=False)
 class Score:
     """The score of one trajectory by one scorer.
 
@@ -28,16 +31,27 @@ class Score:
     one sentence from which the value can be recomputed; it never contains argument values.
     """
 
-    value: float | None
-    label: Label
-    explanation: str
-    outcomes: Sequence[Outcome] = ()
-    missing: Sequence[str] = ()
-    details: Mapping[str, Any] = field(default_factory=dict)
+    # With an `__init__` of its own: that of a dataclass stays interpreted in the compiled build.
+    value: Final[float | None]
+    label: Final[Label]
+    explanation: Final[str]
+    outcomes: Final[Sequence[Outcome]]
+    missing: Final[Sequence[str]]
+    details: Final[Mapping[str, Any]]
 
-    def __post_init__(self) -> None:
-        if self.value is not None and not (math.isfinite(self.value) and 0.0 <= self.value <= 1.0):
-            raise ValueError(f"a score must be a number from 0 to 1, got {self.value!r}")
+    def __init__(
+        self,
+        value: float | None,
+        label: Label,
+        explanation: str,
+        outcomes: Sequence[Outcome] = (),
+        missing: Sequence[str] = (),
+        details: Mapping[str, Any] = _NONE,
+    ) -> None:
+        if value is not None and not 0.0 <= value <= 1.0:  # as is NaN
+            raise ValueError(f"a score must be a number from 0 to 1, got {value!r}")
+        self.value, self.label, self.explanation = value, label, explanation
+        self.outcomes, self.missing, self.details = outcomes, missing, details
 
 
 def reaches(value: float, threshold: float) -> bool:

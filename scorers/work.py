@@ -16,7 +16,7 @@ MAX_WORK: Final = 500_000
 _LARGE: Final = 1 << 60
 
 
-class WorkLimitError(RuntimeError):
+class WorkLimitError(Exception):
     """An evaluation would need more work than `MAX_WORK`. ``part`` is what exceeds it, named as in a rule file."""
 
     def __init__(self, part: str) -> None:
@@ -27,12 +27,11 @@ class WorkLimitError(RuntimeError):
 class Work:
     """What one evaluation may still spend."""
 
-    left = MAX_WORK  # of the class, since one is made for each evaluation
-    """Units that are left."""
-
     def __init__(self, before_each: Callable[[], None] | None = None) -> None:
         """``before_each`` is called before each part of the work."""
         self._before_each = before_each
+        self.left = MAX_WORK
+        """Units that are left."""
 
     def spend(self, units: int, part: str) -> None:
         """Spend this work on ``part``. Raises WorkLimitError once more is spent than there is."""

@@ -21,7 +21,7 @@ from scorers.conformance.search import Candidate, Pair, search
 from scorers.work import Work
 
 
-def align(pattern: Pattern, fits: Sequence[int], costs: Sequence[int], steps: Sequence[int], work: Work) -> list[Pair]:
+def align(pattern: Pattern, fits: list[int], costs: list[int], steps: list[int], work: Work) -> list[Pair]:
     """Returns every expected call of the cheapest alignment with the index of the call that matches it, or None.
 
     For call i, ``fits[i]`` are the tools it can match, as bits, ``costs[i]`` (0 or 1) is the cost of leaving it over, and
@@ -31,11 +31,10 @@ def align(pattern: Pattern, fits: Sequence[int], costs: Sequence[int], steps: Se
     # error of a long run that each of these aligns easily.
     chain = pattern.chain
     if chain is not None:
-        together = len(set(steps))
         # Equal costs, since the longest subsequence leaves over the fewest calls, not the cheapest ones.
-        if together == len(steps) and _same_cost(fits, costs):
+        if is_ascending(steps) and _same_cost(fits, costs):
             return _align_chain(pattern, chain, fits, work)
-        if together == 1:
+        if steps[0] == steps[-1]:
             # Concurrent calls fit a sequence in whatever order it asks for.
             assigned = _assign([(tool, True) for tool in chain], fits, costs, work)
             return list(zip(chain, assigned, strict=True))
@@ -53,9 +52,25 @@ def align(pattern: Pattern, fits: Sequence[int], costs: Sequence[int], steps: Se
     return search(pattern, list(groups.values()), work)
 
 
-def _same_cost(fits: Sequence[int], costs: Sequence[int]) -> bool:
+def is_ascending(steps: Sequence[int]) -> bool:
+    """Whether each of these steps is after the one before it."""
+    before = -1
+    for step in steps:
+        if step <= before:
+            return False
+        before = step
+    return True
+
+
+def _same_cost(fits: list[int], costs: list[int]) -> bool:
     """Whether all calls cost the same. Only then is a longest common subsequence certain to be a cheapest alignment."""
-    return len({cost for tools, cost in zip(fits, costs, strict=True) if tools}) < 2
+    common: int | None = None
+    for index, tools in enumerate(fits):
+        if tools:
+            if common is not None and costs[index] != common:
+                return False
+            common = costs[index]
+    return True
 
 
 def _are_disjoint(kinds: Collection[int]) -> bool:
@@ -79,27 +94,24 @@ def _align_groups(chain: Sequence[int], fits: Sequence[int], steps: Sequence[int
     return list(zip(chain, matched, strict=True))
 
 
-def _align_chain(pattern: Pattern, chain: Sequence[int], fits: Sequence[int], work: Work) -> list[Pair]:
+def _align_chain(pattern: Pattern, chain: tuple[int, ...], fits: list[int], work: Work) -> list[Pair]:
     # Most runs are nearly right: a common prefix and suffix are matched directly (some longest subsequence contains them),
     # and only the part between them needs the table.
     calls = [index for index, tools in enumerate(fits) if tools]
-    start, shorter = 0, min(len(chain), len(calls))
-    while start < shorter and fits[calls[start]] >> chain[start] & 1:
+    start, stop, last = 0, len(chain), len(calls)
+    while start < stop and start < last and fits[calls[start]] >> chain[start] & 1:
         start += 1
-    end = 0
-    while end < shorter - start and fits[calls[-1 - end]] >> chain[-1 - end] & 1:
-        end += 1
-    stop, last = len(chain) - end, len(calls) - end
+    while start < stop and start < last and fits[calls[last - 1]] >> chain[stop - 1] & 1:
+        stop, last = stop - 1, last - 1
     # One row for each call; an operation on a row takes time for each 64 positions.
     work.spend((last - start) * (5 + (stop - start) // 64) + 2 * (stop - start), "expect")
     between = (1 << (stop - start)) - 1
     masks = [pattern.positions(fits[index]) >> start & between for index in calls[start:last]]
     matched = longest_common_subsequence(stop - start, masks)
-    pairs: list[Pair] = list(zip(chain[:start], calls[:start], strict=True))
-    for tool, call in zip(chain[start:stop], matched, strict=True):
-        pairs.append((tool, None if call is None else calls[start + call]))
-    pairs += zip(chain[stop:], calls[last:], strict=True)
-    return pairs
+    partners: list[int | None] = [*calls[:start]]
+    partners += [None if call is None else calls[start + call] for call in matched]
+    partners += calls[last:]
+    return list(zip(chain, partners, strict=True))
 
 
 def _align_bag(bag: Sequence[tuple[int, bool]], fits: Sequence[int], costs: Sequence[int], work: Work) -> list[Pair]:

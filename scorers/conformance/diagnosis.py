@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
 
 from scorers.conformance.alignment import align
@@ -18,7 +17,6 @@ _CALL_COST = 25
 _CHECK_COST = 4  # of one constraint, for each call
 
 
-@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """The calls of a run and their outcomes. ``counted`` are the indexes of the calls that are scored at all.
 
@@ -27,13 +25,19 @@ class Diagnosis:
     instead: out of order or with wrong arguments.
     """
 
-    calls: Sequence[ObservedCall]
-    counted: Sequence[int]
-    outcomes: Sequence[Outcome]
-    pairs: Sequence[Pair]
-    gaps: Sequence[int]
-    substitutes: Mapping[int, int]
-    constraint_results: Sequence[ConstraintResult]
+    def __init__(
+        self,
+        calls: list[ObservedCall],
+        counted: list[int],
+        outcomes: list[Outcome],
+        pairs: list[Pair],
+        gaps: list[int],
+        substitutes: dict[int, int],
+        constraint_results: Sequence[ConstraintResult],
+    ) -> None:
+        self.calls, self.counted, self.outcomes = calls, counted, outcomes
+        self.pairs, self.gaps, self.substitutes = pairs, gaps, substitutes
+        self.constraint_results = constraint_results
 
     def missing(self) -> list[int]:
         """The tools that were not called, not even out of order or with wrong arguments."""
@@ -43,9 +47,9 @@ class Diagnosis:
 def diagnose(
     pattern: Pattern | None,
     constraints: Sequence[CompiledConstraint],
-    calls: Sequence[ObservedCall],
-    steps: Sequence[int],
-    counted: Sequence[int],
+    calls: list[ObservedCall],
+    steps: tuple[int, ...],
+    counted: list[int],
     work: Work,
 ) -> Diagnosis:
     """Align the counted calls with the pattern and check the constraints on them. Raises WorkLimitError."""
@@ -53,7 +57,8 @@ def diagnose(
     work.spend(len(calls) * _CALL_COST, "the number of calls")
     work.spend(len(constraints) * len(counted) * _CHECK_COST, "constraints")
     outcomes: list[Outcome] = ["unscored"] * len(calls)
-    fits, costs = [], []
+    fits: list[int] = []
+    costs: list[int] = []
     for index in counted:
         call = calls[index]
         # What the alignment does not match keeps this outcome.
@@ -61,8 +66,8 @@ def diagnose(
         fits.append(call.fits)
         costs.append(call.cost)
     pairs: list[Pair] = []
-    gaps = []
-    aligned = align(pattern, fits, costs, [steps[index] for index in counted], work) if pattern is not None else ()
+    gaps: list[int] = []
+    aligned = align(pattern, fits, costs, [steps[index] for index in counted], work) if pattern is not None else []
     for tool, position in aligned:
         if position is None:
             gaps.append(len(pairs))
@@ -81,7 +86,7 @@ def diagnose(
 
 
 def without_retries(
-    calls: Sequence[ObservedCall], steps: Sequence[int], failed: Sequence[bool], indexes: Sequence[int]
+    calls: list[ObservedCall], steps: tuple[int, ...], failed: tuple[bool, ...], indexes: list[int]
 ) -> list[int]:
     """Returns the indexes without failed attempts that were retried by a call of the same tool in the next step."""
     # Only an immediate retry counts: the same tool two steps later, after others were tried, is a call of its own. Attempts
@@ -102,19 +107,21 @@ def without_retries(
 
 
 def _find_substitutes(
-    calls: Sequence[ObservedCall],
-    counted: Sequence[int],
-    pairs: Sequence[Pair],
-    gaps: Sequence[int],
+    calls: list[ObservedCall],
+    counted: list[int],
+    pairs: list[Pair],
+    gaps: list[int],
     outcomes: list[Outcome],
     work: Work,
-) -> Mapping[int, int]:
+) -> dict[int, int]:
     """Returns, for some gaps, the call that was made instead, and sets the outcome of these calls.
 
     A call that would be right elsewhere is out of order; one with the right name has wrong arguments. Both leave their
     expected call missing, so pairing them up explains the edits without changing their number.
     """
-    wanted = sum(1 << tool for tool in {pairs[gap][0] for gap in gaps})
+    wanted = 0
+    for gap in gaps:
+        wanted |= 1 << pairs[gap][0]
     unmatched = [index for index in counted if outcomes[index] in ("extra", "unscored") and calls[index].named & wanted]
     work.spend(4 * sum([(calls[index].named & wanted).bit_count() for index in unmatched]), "expect")
     substitutes: dict[int, int] = {}

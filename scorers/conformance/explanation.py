@@ -7,7 +7,6 @@ appear.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from scorers.quoting import shorten
 
@@ -15,12 +14,11 @@ MAX_EDITS = 12
 """Kinds of edits that are listed one by one."""
 
 
-class Edit(NamedTuple):
+class Edit:
     """A difference from the expected run: its kind, the tool or constraint concerned, and its cost (0 if free)."""
 
-    kind: str
-    name: str
-    cost: int
+    def __init__(self, kind: str, name: str, cost: int) -> None:
+        self.kind, self.name, self.cost = kind, name, cost
 
 
 def explain(value: float, edits: Sequence[Edit], sizes: Sequence[int], matched: int) -> str:
@@ -37,9 +35,9 @@ def explain(value: float, edits: Sequence[Edit], sizes: Sequence[int], matched: 
 
 def _list_edits(edits: Iterable[Edit]) -> list[str]:
     groups: dict[tuple[str, str], tuple[int, int]] = {}
-    for kind, name, cost in edits:
-        times, total = groups.get((kind, name), (0, 0))
-        groups[kind, name] = (times + 1, total + cost)
+    for edit in edits:
+        times, total = groups.get((edit.kind, edit.name), (0, 0))
+        groups[edit.kind, edit.name] = (times + 1, total + edit.cost)
     shown = [
         f"{kind} {shorten(name)}{'' if times == 1 else f' x{times}'} (cost {total})"
         for (kind, name), (times, total) in list(groups.items())[:MAX_EDITS]

@@ -7,9 +7,10 @@ counts them. Runs of one shape have one score, so scores can be cached by shape.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
-from scorers.rules.arguments import Choose, Embed, compile_arguments, compile_choices, fixed_cost
+from scorers.rules.arguments import Choices, Embed, compile_arguments, fixed_cost
 from scorers.rules.matchers import Name
 from scorers.rules.model import Tool
 from scorers.rules.names import MAX_LENGTH, Names
@@ -35,32 +36,43 @@ IRRELEVANT: Token = ("", -3)
 """The token of every call that cannot affect the score, so that runs differing only in such calls have one shape."""
 
 
-class ObservedCall(NamedTuple):
+@dataclass(slots=True, init=False)
+class ObservedCall:
     """A call, with a bit for each tool whose name it has (``named``), that it definitely is, and that it possibly is.
 
     The latter two differ only if the rule tests arguments that were not captured. ``fits`` are the tools of the pattern
     that the call can match; if it matches none, ``if_unmatched`` is its outcome and ``cost`` (0 or 1) its cost.
     """
 
-    name: str
-    named: int
-    definitely: int
-    possibly: int
-    fits: int
-    if_unmatched: Outcome
-    cost: int
-    executed: bool = True
+    name: Final[str]
+    named: Final[int]
+    definitely: Final[int]
+    possibly: Final[int]
+    fits: Final[int]
+    if_unmatched: Final[Outcome]
+    cost: Final[int]
+    executed: Final[bool]
+
+    def __init__(
+        self,
+        name: str,
+        named: int,
+        definitely: int,
+        possibly: int,
+        fits: int,
+        if_unmatched: Outcome,
+        cost: int,
+        executed: bool = True,
+    ) -> None:
+        self.name, self.named, self.definitely, self.possibly = name, named, definitely, possibly
+        self.fits, self.if_unmatched, self.cost, self.executed = fits, if_unmatched, cost, executed
 
 
-class NameMatch(NamedTuple):
+class NameMatch:
     """What a name matches: the call as known by its name, the tools that test arguments too, and the test of these."""
 
-    by_name: ObservedCall
-    conditional: int
-    holding: Choose
-    token: Token
-    cost: int
-    """Of the test, in units of work, whatever the arguments."""
+    def __init__(self, by_name: ObservedCall, conditional: int, choices: Choices | None, token: Token) -> None:
+        self.by_name, self.conditional, self.choices, self.token = by_name, conditional, choices, token
 
 
 class Observer:
@@ -112,13 +124,15 @@ class Observer:
         tokens: list[Token] = []
         for call in calls:
             name = call.name
-            match = matches.get(name) or self._match(name)
+            match = matches.get(name)
+            if match is None:
+                match = self._match(name)
             token = match.token
             if not call.executed:
                 token = NOT_EXECUTED
-            elif match.conditional:
+            elif match.choices is not None:
                 arguments = call.arguments
-                token = (name, NOT_CAPTURED if arguments is None else match.holding(arguments, work))
+                token = (name, NOT_CAPTURED if arguments is None else match.choices.matching(arguments, work))
             tokens.append(token)
         return tuple(tokens)
 
@@ -131,14 +145,17 @@ class Observer:
         work.spend(matched * self._cost_of_name * (1 + longest // MAX_NAME), "the names of tools")
 
     def _spend_on_arguments(self, calls: Sequence[ToolCall], work: Work) -> None:
-        matches = self._matches
-        costs = [(matches.get(call.name) or self._match(call.name)).cost for call in calls if call.executed]
-        work.spend(sum(costs), "arguments")
+        choices = [self._match(call.name).choices for call in calls if call.executed]
+        work.spend(sum([one.cost for one in choices if one is not None]), "arguments")
 
     def observed(self, tokens: Sequence[Token]) -> list[ObservedCall]:
         """Returns the calls that the tokens stand for."""
         known = self._observed
-        return [known.get(token) or self._observe(token) for token in tokens]
+        calls: list[ObservedCall] = []
+        for token in tokens:
+            call = known.get(token)
+            calls.append(self._observe(token) if call is None else call)
+        return calls
 
     def is_forbidden(self, name: str) -> bool:
         """Whether the rule forbids calls of this name."""
@@ -148,13 +165,14 @@ class Observer:
         if token in (NOT_EXECUTED, IRRELEVANT):
             return ObservedCall("", 0, 0, 0, 0, "unscored", 0, executed=token == IRRELEVANT)
         name, bits = (token, 0) if isinstance(token, str) else token
-        call, conditional = self._match(name)[:2]
+        match = self._match(name)
+        call, conditional = match.by_name, match.conditional
         if conditional:
             definitely = call.definitely | (0 if bits == NOT_CAPTURED else bits)
             possibly = call.definitely | (conditional if bits == NOT_CAPTURED else bits)
             # A pattern cannot redeem a forbidden call, also where a glob or regex of it has the name.
             fits = 0 if call.if_unmatched == "forbidden" else possibly & self._expected
-            call = call._replace(definitely=definitely, possibly=possibly, fits=fits)
+            call = ObservedCall(name, call.named, definitely, possibly, fits, call.if_unmatched, call.cost)
         self._cache(self._observed, name, token, call)
         return call
 
@@ -164,7 +182,6 @@ class Observer:
             return known
         named = self._names.matching(name)
         conditional = named & self._with_arguments
-        testing = list(bits(conditional))
         unconditional = named & ~conditional
         if_unmatched: Outcome = (
             "forbidden" if self.is_forbidden(name) else "unscored" if self._free.matching(name) else "extra"
@@ -172,13 +189,16 @@ class Observer:
         fits = 0 if if_unmatched == "forbidden" else unconditional & self._expected
         cost = int(if_unmatched != "unscored")
         by_name = ObservedCall(name, named, unconditional, unconditional, fits, if_unmatched, cost)
-        patterns = [(1 << n, self._tools[n].arguments or {}, self._tools[n].arguments_mode) for n in testing]
         # A name of no concern does not enter the shape: else each new name would be a new shape, and scored again.
         irrelevant = not named and not cost and not self._distinguish_names
-        holding, cost = compile_choices(patterns, self._embed)
-        match = NameMatch(by_name, conditional, holding, IRRELEVANT if irrelevant else name, cost)
+        match = NameMatch(by_name, conditional, self._choices(conditional), IRRELEVANT if irrelevant else name)
         self._cache(self._matches, name, name, match)
         return match
+
+    def _choices(self, conditional: int) -> Choices | None:
+        testing = [(number, self._tools[number]) for number in bits(conditional)]
+        patterns = [(1 << number, tool.arguments or {}, tool.arguments_mode) for number, tool in testing]
+        return Choices(patterns, self._embed) if patterns else None
 
     def _cache(self, cache: dict[Any, Any], name: str, key: Token, value: Any) -> None:
         """Cache by name. Names come from agents, so both the number and the length of cached names are bounded."""

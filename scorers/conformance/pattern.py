@@ -231,11 +231,11 @@ class Pattern:
         if node.kind == "any_order":
             certain = [self._nodes[child].tool in self.once for child in node.children]
             branching = [number for number, is_certain in zip(below, certain, strict=True) if not is_certain]
-            return (1 + certain.count(True)) * math.prod(branching)
+            return (1 + certain.count(True)) * math.prod(branching, start=1.0)
         if node.kind == "repeat":
             # Without an upper bound, iterations beyond the required ones all leave the same residual.
             return below[0] * (node.least + 1 if node.most == math.inf else node.most)
-        return 1 + sum(number - 1 for number in below)
+        return sum(below, 1.0 - len(below))  # one for all done, and what each child has besides its own
 
 
 def number_of(tool: Tool, tools: list[Tool]) -> int:

@@ -30,11 +30,12 @@ those calls.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from scorers.call_scorer import Scorer
 from scorers.calls import Call, optional_arguments, parse_calls
+from scorers.conformance.alignment import is_ascending
 from scorers.conformance.constraints import ORDERED, CompiledConstraint, constraint_details
 from scorers.conformance.diagnosis import Diagnosis, diagnose, without_retries
 from scorers.conformance.difference import Difference, compare, show_tool
@@ -197,7 +198,7 @@ class TrajectoryScorer:
 
     def _cache(self, shape: Shape, result: Result) -> None:
         # Names and lengths come from agents, so only small shapes are cached. When the cache is full, it is cleared.
-        if max([len(call.name) for call in result.diagnosis.calls], default=0) <= MAX_NAME:
+        if all(len(call.name) <= MAX_NAME for call in result.diagnosis.calls):
             if len(self._results) >= MAX_CACHED_SHAPES:
                 self._results.clear()
             self._results[shape] = result
@@ -208,7 +209,7 @@ class TrajectoryScorer:
             self._pattern = Pattern(self._element)  # drops the residuals that earlier runs reached
         observed = self._observer.observed(tokens)
         counted = [index for index, call in enumerate(observed) if call.executed]
-        if list(steps) != sorted(set(steps)):
+        if not is_ascending(steps):
             # The order in which the calls of one step are listed must not matter, so they are sorted by what is known of them.
             counted.sort(key=lambda at: (steps[at], _sort_key(tokens[at]), bool(failures) and failures[at]))
         if self._limits.retries == "collapse":
@@ -216,9 +217,11 @@ class TrajectoryScorer:
         return diagnose(self._pattern, self._constraints, observed, steps, counted, work)
 
     def _score(self, diagnosis: Diagnosis, shape: Shape) -> Score:
-        edits = [*self._edits(diagnosis), *self._violations(diagnosis, shape[2])]
-        violated = sum(edit.kind == "broken" for edit in edits)
-        made = sum([diagnosis.calls[index].cost for index in diagnosis.counted])
+        violations = self._violations(diagnosis, shape[2])
+        edits, violated = self._edits(diagnosis) + violations, len(violations)
+        made = 0
+        for index in diagnosis.counted:
+            made += diagnosis.calls[index].cost
         sizes = [self._expected, made]
         # Beside a pattern, constraints that hold must not raise the value of a run that calls the wrong tools.
         if checks := violated if self._pattern else self._checks:
@@ -233,33 +236,38 @@ class TrajectoryScorer:
             label,
             explain(value, edits, sizes, matched),
             tuple(diagnosis.outcomes),
-            tuple(self._tool_name(tool) for tool in diagnosis.missing()),
+            tuple([self._tool_name(tool) for tool in diagnosis.missing()]),
             self._details(diagnosis, matched, made),
         )
 
-    def _edits(self, diagnosis: Diagnosis) -> Iterator[Edit]:
+    def _edits(self, diagnosis: Diagnosis) -> list[Edit]:
+        edits: list[Edit] = []
         for gap in diagnosis.gaps:
             substitute = diagnosis.substitutes.get(gap)
             if substitute is None:
-                yield Edit("missing", self._tool_name(diagnosis.pairs[gap][0]), 1)
+                edits.append(Edit("missing", self._tool_name(diagnosis.pairs[gap][0]), 1))
             else:
                 call = diagnosis.calls[substitute]
-                yield Edit(diagnosis.outcomes[substitute].replace("_", " "), call.name, 1 + call.cost)
+                edits.append(Edit(diagnosis.outcomes[substitute].replace("_", " "), call.name, 1 + call.cost))
         # Most runs have neither, and the test for it is far cheaper than the loop.
         if "extra" in diagnosis.outcomes or "forbidden" in diagnosis.outcomes:
             for index in diagnosis.counted:
-                if diagnosis.outcomes[index] in ("extra", "forbidden"):
-                    yield Edit(diagnosis.outcomes[index], diagnosis.calls[index].name, 1)
+                outcome = diagnosis.outcomes[index]
+                if outcome == "extra" or outcome == "forbidden":
+                    edits.append(Edit(outcome, diagnosis.calls[index].name, 1))
+        return edits
 
-    def _violations(self, diagnosis: Diagnosis, failures: Sequence[bool]) -> Iterator[Edit]:
-        for constraint, result in zip(self._constraints, diagnosis.constraint_results, strict=True):
+    def _violations(self, diagnosis: Diagnosis, failures: Sequence[bool]) -> list[Edit]:
+        broken: list[Edit] = []
+        for at, result in enumerate(diagnosis.constraint_results):
             if result.violated:
-                yield Edit("broken", constraint.text, 1)
+                broken.append(Edit("broken", self._constraints[at].text, 1))
         limits = self._limits
         if limits.max_calls is not None and len(diagnosis.counted) > limits.max_calls:
-            yield Edit("broken", f"max_calls {limits.max_calls}", 1)
+            broken.append(Edit("broken", f"max_calls {limits.max_calls}", 1))
         if limits.max_errors is not None and sum(failures[index] for index in diagnosis.counted) > limits.max_errors:
-            yield Edit("broken", f"max_errors {limits.max_errors}", 1)
+            broken.append(Edit("broken", f"max_errors {limits.max_errors}", 1))
+        return broken
 
     def _details(self, diagnosis: Diagnosis, matched: int, made: int) -> dict[str, Any]:
         expected = len(diagnosis.pairs)

@@ -183,7 +183,7 @@ class _Search:
                 bound += shortage
         for count, (tools, cost) in zip(counts, self.kinds, strict=True):
             if cost and count:
-                surplus = count - sum([most.get(tool, 0) for tool in tools])
+                surplus = count - sum([most.get(tool, 0.0) for tool in tools], 0.0)
                 if surplus > 0:
                     bound += surplus
         return int(bound)

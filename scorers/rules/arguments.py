@@ -41,17 +41,11 @@ Embed = Callable[[str], Sequence[float]]
 Predicate = Callable[[Any, Work], bool]
 """Tests a value. It spends the work that depends on the value; `fixed_cost` is the rest."""
 
-Choose = Callable[[Mapping[str, Any], Work], int]
-"""Returns which of several choices of arguments match, as bits."""
-
 MAX_COMPARED_TEXT = 20_000
 """Characters of a text that matchers compare. No text matcher matches a longer one, since similarity takes time."""
 
 MISSING = object()
 """The value of a key that is not present."""
-
-MIN_LOOKUP_CHOICES = 5
-"""From this many literal choices on, a dictionary lookup is faster than trying each."""
 
 _SCALARS = (str, int, float, type(None))
 _SEMANTIC_COST = 2_500  # of a vector that is known; so one evaluation embeds at most 200 texts
@@ -98,51 +92,60 @@ def compile_arguments(patterns: Mapping[str, ArgumentPattern], mode: str, embed:
     return matches
 
 
-def compile_choices(
-    choices: Sequence[tuple[int, Mapping[str, ArgumentPattern], str]], embed: Embed | None = None
-) -> tuple[Choose, int]:
-    """Returns a function to the sum of the bits of those (bit, patterns, mode) that match, and its `fixed_cost`."""
-    tests = [(bit, compile_arguments(patterns, mode, embed)) for bit, patterns, mode in choices]
-    literals = [(bit, patterns) for bit, patterns, mode in choices if mode == "subset" and _all_scalar(patterns)]
-    # Only where all ask for the same keys can one tuple of values stand for a choice.
-    if (
-        len(literals) == len(choices) >= MIN_LOOKUP_CHOICES
-        and len({tuple(sorted(patterns)) for _, patterns in literals}) == 1
-    ):
-        return _compile_lookup(dict(tests), literals)
-    cost = sum(fixed_cost(patterns) for _, patterns, _ in choices)
-    if len(tests) == 1:
-        ((only, test),) = tests
-        return lambda arguments, work: only if test(arguments, work) else 0, cost
+class Choices:
+    """Arguments that several tools of one name ask for, as (bit, patterns, mode): tells which of them a call has.
 
-    def bits(arguments: Mapping[str, Any], work: Work) -> int:
+    Raises ValueError for an invalid matcher.
+    """
+
+    def __init__(
+        self, choices: Sequence[tuple[int, Mapping[str, ArgumentPattern], str]], embed: Embed | None = None
+    ) -> None:
+        self._tests: list[tuple[int, Predicate]] = []
+        self._keys: list[str] = []
+        self._table: dict[tuple[Any, ...], int] = {}
+        costs = [fixed_cost(patterns) for _, patterns, _ in choices]
+        if _can_be_looked_up(choices):
+            self._keys = sorted(choices[0][1])
+            for bit, patterns, _ in choices:
+                values = tuple([patterns[key] for key in self._keys])
+                self._table[values] = self._table.get(values, 0) | bit
+            del costs[2:]  # each value is hashed, and compared with one that is found
+        else:
+            self._tests = [(bit, compile_arguments(patterns, mode, embed)) for bit, patterns, mode in choices]
+        self.cost = sum(costs)
+        """Of a test, in units of work, whatever the arguments."""
+
+    def matching(self, arguments: Mapping[str, Any], work: Work) -> int:
+        """Returns the bits of the choices that match. Raises PluginError where a matcher of another package does."""
+        if self._keys:
+            return self._look_up(arguments)
         matching = 0
-        for bit, test in tests:
+        for bit, test in self._tests:
             if test(arguments, work):
                 matching |= bit
         return matching
 
-    return bits, cost
-
-
-def _compile_lookup(
-    tests: Mapping[int, Predicate], literals: Sequence[tuple[int, Mapping[str, ArgumentPattern]]]
-) -> tuple[Choose, int]:
-    """For one tool that is expected many times with different literals: a lookup instead of trying each."""
-    keys = sorted(literals[0][1])
-    table: dict[tuple[Any, ...], list[int]] = {}
-    for bit, patterns in literals:
-        table.setdefault(tuple(patterns[key] for key in keys), []).append(bit)
-
-    def bits(arguments: Mapping[str, Any], work: Work) -> int:
+    def _look_up(self, arguments: Mapping[str, Any]) -> int:
+        given = arguments if isinstance(arguments, dict) else dict(arguments)  # of which compiled code reads faster
+        values: list[Any] = []
+        for key in self._keys:
+            value = given.get(key, MISSING)
+            if value is True or value is False:  # would find the entry of 1 or 0; no key of the table is a boolean
+                return 0
+            values.append(value)
         try:
-            candidates = table.get(tuple([arguments.get(key, MISSING) for key in keys]), ())
+            return self._table.get(tuple(values), 0)
         except TypeError:  # unhashable: a list or a mapping, which equals no scalar
             return 0
-        # Tested once more, since True finds the entry of 1.
-        return sum(bit for bit in candidates if tests[bit](arguments, work))
 
-    return bits, (1 + max(map(len, table.values()))) * fixed_cost(literals[0][1])
+
+def _can_be_looked_up(choices: Sequence[tuple[int, Mapping[str, ArgumentPattern], str]]) -> bool:
+    """Whether one lookup of the values of a call tells which of the choices match."""
+    # Only where all ask for the same keys can one tuple of values stand for a choice.
+    keys = {tuple(sorted(patterns)) for _, patterns, _ in choices}
+    scalar = all(mode == "subset" and _all_scalar(patterns) for _, patterns, mode in choices)
+    return scalar and len(keys) == 1
 
 
 def _all_scalar(patterns: Mapping[str, ArgumentPattern]) -> bool:

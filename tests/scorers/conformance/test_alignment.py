@@ -59,7 +59,7 @@ def test_the_fast_alignments_cost_as_much_as_the_search(
     fits = [tools & known for tools, _ in made]
     costs = [max(cost, least_cost) for _, cost in made]
 
-    fast = align(built, fits, costs, range(len(made)), Work())
+    fast = align(built, fits, costs, list(range(len(made))), Work())
     slow = search(built, [[Candidate(at, fits[at], costs[at])] for at in range(len(made)) if fits[at]], Work())
 
     assert all(call is None or fits[call] >> tool & 1 for tool, call in fast)

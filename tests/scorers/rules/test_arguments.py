@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from scorers.rules.arguments import (
     MISSING,
+    Choices,
     EmbeddingsMissingError,
     Predicate,
     compile_argument,
@@ -154,3 +155,25 @@ def test_values_are_equal_as_in_json(one: Any, other: Any) -> None:
     assert equal(one, other) == equal(other, one)
     if type(one) is not type(other) and not (type(one) in {int, float} and type(other) in {int, float}):
         assert not equal(one, other)
+
+
+literals = st.none() | st.integers(0, 2) | st.floats(0, 2) | st.sampled_from(["", "a", "1"])
+
+
+@given(
+    st.lists(st.fixed_dictionaries({"a": literals, "b": literals}), min_size=1, max_size=6),
+    st.dictionaries(st.sampled_from(["a", "b", "c"]), literals | st.booleans() | st.just([1])),
+)
+def test_literals_of_several_choices_are_looked_up_as_if_each_was_tried(
+    patterns: list[dict[str, Any]], call: dict[str, Any]
+) -> None:
+    choices = Choices([(1 << at, one, "subset") for at, one in enumerate(patterns)])
+
+    tried = [1 << at for at, one in enumerate(patterns) if arguments(one)(call, Work())]
+    assert choices.matching(call, Work()) == sum(tried)
+
+
+def test_what_many_literal_choices_cost_does_not_grow() -> None:
+    few, many = (Choices([(1 << at, {"id": at}, "subset") for at in range(size)]) for size in (2, 200))
+
+    assert few.cost == many.cost > 0
