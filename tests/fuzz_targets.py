@@ -21,7 +21,7 @@ from collector.otlp import lazy
 from collector.otlp.annotate import annotate
 from collector.otlp.decode import Decoder
 from collector.otlp.structure import Structure
-from collector.payloads import messages, response, told_calls, tool_definitions, tool_results, user_input, values
+from collector.payloads import history, messages, response, tool_definitions, tool_results, user_input, values
 from collector.results.redaction import Redaction
 from collector.scoring import conversations
 from collector.storage import records
@@ -84,7 +84,7 @@ def messages_of_models(data: bytes) -> None:
     values.parse_arguments(text)
     for value in (text, parsed):
         messages.tool_call_parts(value)
-        told_calls.told_calls(value)
+        history.calls_in_history(value)
         tool_results.newest_tool_results(value)
         tool_results.result_status(value)
         user_input.newest_user_input(value)

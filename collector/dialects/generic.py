@@ -142,7 +142,7 @@ def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
     if genai_span.name is None and tool_in_span_name(span.name) == (False, None):
         genai_span.name = name_of(span.name)
     _read_call(genai_span, span, values)
-    _mark_untold(genai_span, span.attributes, values)
+    _mark_unreadable(genai_span, span.attributes, values)
     return genai_span
 
 
@@ -173,7 +173,7 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
         genai_span.tracing = "guessed"
         return genai_span
     _read_call(genai_span, span, values)
-    _mark_untold(genai_span, span.attributes, values)
+    _mark_unreadable(genai_span, span.attributes, values)
     # Beside the tool's name alone, each plain attribute may be an argument.
     if genai_span.arguments is None and any(map(is_plain, span.attributes)):
         genai_span.arguments = UNREADABLE
@@ -202,7 +202,7 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
         genai_span.status = "error"
 
 
-def _mark_untold(genai_span: GenAISpan, attributes: Mapping[str, Any], values: Values) -> None:
+def _mark_unreadable(genai_span: GenAISpan, attributes: Mapping[str, Any], values: Values) -> None:
     """Mark the arguments of a call as there and unreadable if something recorded may be them, and nothing tells."""
     if genai_span.arguments is None and (
         any(map(is_positional, values.get("input", ()))) or may_hold_arguments(attributes)
@@ -263,7 +263,7 @@ def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -
     if isinstance(parsed, Mapping) and parsed:
         genai_span.arguments = arguments
     else:
-        _mark_untold(genai_span, attributes, values)
+        _mark_unreadable(genai_span, attributes, values)
 
 
 MARKERS: Final = (

@@ -13,13 +13,13 @@ from collector.model.genai_span import GenAISpan, Role
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus
 from collector.reconstruction.drafts import DraftCall, RunSpans
-from collector.reconstruction.requested_calls import RequestedCall, ToldResults
+from collector.reconstruction.requested_calls import CallHistory, RequestedCall
 
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 
 
 def calls_without_span(
-    run: RunSpans, models: Sequence[GenAISpan], requests: Iterable[RequestedCall], told: ToldResults
+    run: RunSpans, models: Sequence[GenAISpan], requests: Iterable[RequestedCall], history: CallHistory
 ) -> Iterator[DraftCall]:
     """Yields the calls that no span shows, each with the evidence for it. Of those that spans show, notes which never ran."""
     starts = [model.start_ns for model in models]
@@ -33,7 +33,7 @@ def calls_without_span(
         if request.execution is not None:
             # A call that succeeded needs no look into the inputs, which would have to be parsed.
             has_failed = request.execution.status == "error"  # why, only the messages may tell
-            _apply_result(request.execution, told.status(request) if has_failed else request.result_status)
+            _apply_result(request.execution, history.status(request) if has_failed else request.result_status)
             continue
         following = bisect_right(starts, request.model.start_ns)
         answered = not request.is_recorded or following < len(starts)
@@ -48,8 +48,8 @@ def calls_without_span(
             agent = named.popleft()
             call.start_ns, call.status = agent.start_ns, agent.status
         else:
-            status = told.status(request)
-            if status is None and (told.is_discarded(request) or told.is_unanswered(request)):
+            status = history.status(request)
+            if status is None and (history.is_discarded(request) or history.is_unanswered(request)):
                 call.executed, call.known_by = False, "request"
             else:
                 shown = shown or _Shown(run)
@@ -68,11 +68,11 @@ def requested_in_transcript(request: RequestedCall) -> DraftCall:
     return call
 
 
-def _apply_result(call: DraftCall, told: ResultStatus | None) -> None:
+def _apply_result(call: DraftCall, result: ResultStatus | None) -> None:
     """Decide by what the model was told of a call that a span shows whether it ran."""
-    if told == "refused" and call.status != "ok":
+    if result == "refused" and call.status != "ok":
         call.executed = False
-    elif told in ("refused", "unclear") and call.executed:
+    elif result in ("refused", "unclear") and call.executed:
         call.doubt_execution("the messages tell of a denial or refusal, its span of an execution")
 
 
@@ -95,29 +95,29 @@ class _Shown:
 
 
 def _weigh(
-    call: DraftCall, shown: _Shown, request: RequestedCall, told: ResultStatus | None, *, answered: bool
+    call: DraftCall, shown: _Shown, request: RequestedCall, result: ResultStatus | None, *, answered: bool
 ) -> None:
     """Decide by what the messages say of this call, not of others, whether it ran."""
     run = shown.run
     all_have_spans = run.anchor is not None and run.anchor.tracing == "complete"
     tools_have_spans = all_have_spans or bool(run.executions)
     is_handoff = tools_have_spans and _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
-    call.known_by = "request" if told is None or told == "refused" else "result"
+    call.known_by = "request" if result is None or result == "refused" else "result"
     # The surest evidence first: what messages say of this call, then whether tools leave spans, then how the run ended.
-    if told == "refused":
+    if result == "refused":
         call.executed = False
     elif is_handoff and not all_have_spans:
         call.executed = False
         if call.arguments:
             call.doubt_execution("it hands over to another agent, and nothing tells whether a tool does that")
-    elif told == "unclear":
+    elif result == "unclear":
         call.doubt_execution("the messages tell of a failure or of a denial")
-    elif told is not None:
-        call.status = told
-        if told == "error" and tools_have_spans and not shown.is_lossy:
+    elif result is not None:
+        call.status = result
+        if result == "error" and tools_have_spans and not shown.is_lossy:
             call.doubt_execution("the messages tell of a failure, and no span shows whether the tool ran")
     elif answered:
-        _weigh_untold(call, shown, request, tools_have_spans=tools_have_spans)
+        _weigh_without_result(call, shown, request, tools_have_spans=tools_have_spans)
     elif tools_have_spans:
         call.executed = "missing_anchor" in run.incomplete
         if call.executed or is_handoff or call.name in shown.names or _may_have_failed_the_run(call, run):
@@ -135,7 +135,7 @@ def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:
     return anchor is not None and anchor.status == "error" and refuses(anchor.refusal, call.name) != "yes"
 
 
-def _weigh_untold(call: DraftCall, shown: _Shown, request: RequestedCall, *, tools_have_spans: bool) -> None:
+def _weigh_without_result(call: DraftCall, shown: _Shown, request: RequestedCall, *, tools_have_spans: bool) -> None:
     """The model was asked again, and nothing readable says what it was told."""
     if not tools_have_spans:
         call.status = "ok"

@@ -66,11 +66,11 @@ def without_steps(executions: list[list[GenAISpan]]) -> list[list[GenAISpan]]:
     """
     if not any(span.tracing == "guessed" for spans in executions for span in spans):
         return executions
-    told = {spans[0].name for spans in executions if any(map(_is_told, spans))}
-    return [spans for spans in executions if any(map(_is_told, spans)) or spans[0].name not in told]
+    shown = {spans[0].name for spans in executions if any(map(_is_evident, spans))}
+    return [spans for spans in executions if any(map(_is_evident, spans)) or spans[0].name not in shown]
 
 
-def _is_told(span: GenAISpan) -> bool:
+def _is_evident(span: GenAISpan) -> bool:
     """Whether more than its tool's name says that the span is a call."""
     return span.tracing != "guessed" or span.call_id is not None or span.arguments is not None
 

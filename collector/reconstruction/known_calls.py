@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from collector.checkpoints import checkpoint
-from collector.payloads.told_calls import told_calls
+from collector.payloads.history import calls_in_history
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start
@@ -29,7 +29,7 @@ class CallIds:
         self.known |= {execution[0].call_id for execution in run.executions} - {None}
         for model in run.models:
             if model.history is not None:
-                self.known |= {call.id for call in told_calls(model.history)} - {None}
+                self.known |= {call.id for call in calls_in_history(model.history)} - {None}
 
     def match(self, other: CallIds) -> bool:
         """Whether one of the two requested what the other executed or was told of."""
@@ -95,7 +95,7 @@ class KnownCalls:
             begun_with = anchor.user_input
             if not may_contain_results(begun_with):
                 continue
-            told = {call.id for call in told_calls(begun_with) if call.status is not None} - {None}
+            told = {call.id for call in calls_in_history(begun_with) if call.status is not None} - {None}
             if not told <= self._by_id().keys():
                 self.lacking.add(id(run.parent))
 

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan, Role
+from collector.payloads.history import calls_in_history
 from collector.payloads.messages import is_unreadable
 from collector.payloads.refusals import refuses
-from collector.payloads.told_calls import told_calls
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.calls_without_span import calls_without_span, requested_in_transcript
@@ -24,8 +24,8 @@ from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import match
 from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
+    CallHistory,
     RequestedCall,
-    ToldResults,
     in_causal_order,
     requested_calls,
 )
@@ -47,18 +47,18 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
             match(calls, requested, run)
         checkpoint()
         # Parses inputs on first use only: each repeats the conversation so far, and few runs need them.
-        told = ToldResults(models, requested, is_ordered=run.turns_are_ordered)
+        history = CallHistory(models, requested, is_ordered=run.turns_are_ordered)
         if _may_lack_requests(run, models, requested):
-            requested += _unrequested(run, known, told, calls, requested)
+            requested += _unrequested(run, known, history, calls, requested)
         if calls and not requested:
             _assign_responses(calls, models)
         checkpoint()
-        calls += calls_without_span(run, models, requested, told)
+        calls += calls_without_span(run, models, requested, history)
         checkpoint()
         _doubt_pending(calls, run, models)
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or _has_unrecorded_calls(run, models, requested)
         if any(model.tracing == "memory" for model in models):
-            run.has_unrecorded_calls |= told.is_partly_unread
+            run.has_unrecorded_calls |= history.is_partly_unread
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
     elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is Role.AGENT:
         calls += _calls_of_transcript(run, calls, run.anchor)
@@ -145,18 +145,18 @@ def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: It
 def _unrequested(
     run: RunSpans,
     known: KnownCalls,
-    told: ToldResults,
+    history: CallHistory,
     calls: Iterable[DraftCall],
     requested: Iterable[RequestedCall],
 ) -> list[RequestedCall]:
     """Returns the calls that models were told results of, and no recorded output of the run requested."""
-    found = told.unrequested()
+    found = history.unrequested()
     matched = {id(request.execution): request for request in requested if request.execution is not None}
-    told_ids = {one.id for one in found} - {None}
+    answered_ids = {one.id for one in found} - {None}
     for call in calls if found else ():
         if id(call) in matched:
             request = matched[id(call)]
-            if call.id not in told_ids or request.id == call.id:
+            if call.id not in answered_ids or request.id == call.id:
                 call.turn = request.turn
             else:  # the request of its own id was not recorded, so that another seemed to be its request
                 request.execution = None
@@ -181,7 +181,7 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
         return found
     anchor = run.anchor
     if anchor is not None and first.parent_span_id and anchor.user_input and run.parent is None:
-        if not any(call.status is not None for call in told_calls(anchor.user_input)):
+        if not any(call.status is not None for call in calls_in_history(anchor.user_input)):
             return found  # the run began with the user's message
     elif first.parent_span_id or len(known.runs) > 1 or _covers_requests(first, run.models):
         known.lacking.add(id(run.parent))  # after a handoff both agents are told the same

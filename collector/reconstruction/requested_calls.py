@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from collector.model.genai_span import GenAISpan
+from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.messages import ToolCallPart, tool_call_parts
-from collector.payloads.told_calls import ToldCall, told_calls
 from collector.payloads.tool_results import ResultStatus
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import DraftCall, by_start
@@ -153,9 +153,9 @@ def in_causal_order(models: Sequence[GenAISpan]) -> tuple[list[GenAISpan], bool]
     starts = {model.start_ns for model in models}
     if len(starts) == len(models) and 0 not in starts:
         return ordered, True
-    told = {id(model): len(told_calls(model.history)) if model.history is not None else 0 for model in models}
-    ordered.sort(key=lambda model: told[id(model)])
-    return ordered, len(set(told.values())) == len(models)
+    known = {id(model): len(calls_in_history(model.history)) if model.history is not None else 0 for model in models}
+    ordered.sort(key=lambda model: known[id(model)])
+    return ordered, len(set(known.values())) == len(models)
 
 
 def _have_same_input(model: GenAISpan, other: GenAISpan) -> bool:
@@ -165,7 +165,7 @@ def _have_same_input(model: GenAISpan, other: GenAISpan) -> bool:
     return bool(model.history == other.history)
 
 
-class ToldResults:
+class CallHistory:
     """What the inputs of a run's models, which are sorted by start, tell of its calls; parsed only if asked for.
 
     An input holds the calls since the user's last message. It is compared with the requests before it from the end,
@@ -227,21 +227,21 @@ class ToldResults:
                 if model.history is not None:
                     # Where a transcript is all that tells of the calls, one that is read in part may lack some.
                     unread = self._unread if model.tracing == "memory" else None
-                    self._compare(model, told_calls(model.history, unread), self._statuses)
+                    self._compare(model, calls_in_history(model.history, unread), self._statuses)
         return self._statuses
 
-    def _compare(self, model: GenAISpan, told: Sequence[ToldCall], statuses: dict[int, ResultStatus]) -> None:
+    def _compare(self, model: GenAISpan, history: Sequence[HistoryCall], statuses: dict[int, ResultStatus]) -> None:
         before = [request for request in self._requests if self._may_know(model, request.model)]
-        before = self._own_requests(model, told, before) + before
-        matched = _matches(told, before)
-        last = max((at for at, call in enumerate(told) if call.status is not None), default=-1)
-        for at, (call, known) in enumerate(zip(told, matched, strict=True)):
+        before = self._own_requests(model, history, before) + before
+        matched = _matches(history, before)
+        last = max((at for at, call in enumerate(history) if call.status is not None), default=-1)
+        for at, (call, known) in enumerate(zip(history, matched, strict=True)):
             if known is not None and call.status is not None:
                 statuses.setdefault(id(known), call.status)
             elif known is not None and at < last:
                 self._unanswered.add(id(known))
-        places = self._places_in(model, told, before, matched)
-        for at, call in enumerate(told):
+        places = self._places_in(model, history, before, matched)
+        for at, call in enumerate(history):
             if matched[at] is None and call.status is not None:
                 arguments, text = parse_arguments(call.arguments)
                 found = RequestedCall(call.id, call.name, arguments, text, -1, at, model, None, call.status, False)
@@ -249,10 +249,10 @@ class ToldResults:
                 self._requests.append(found)
 
     def _own_requests(
-        self, model: GenAISpan, told: Sequence[ToldCall], before: Iterable[RequestedCall]
+        self, model: GenAISpan, history: Sequence[HistoryCall], before: Iterable[RequestedCall]
     ) -> list[RequestedCall]:
         """Returns what the model requested and was told of within one span, which then covers several requests."""
-        ids = {call.id for call in told} - {request.id for request in before} - {None}
+        ids = {call.id for call in history} - {request.id for request in before} - {None}
         return [request for request in self._requests if request.model is model and request.id in ids]
 
     def _may_know(self, model: GenAISpan, other: GenAISpan) -> bool:
@@ -267,11 +267,11 @@ class ToldResults:
     def _places_in(
         self,
         model: GenAISpan,
-        told: Sequence[ToldCall],
+        history: Sequence[HistoryCall],
         before: Sequence[RequestedCall],
         matched: Sequence[RequestedCall | None],
     ) -> list[_Place]:
-        """Returns the place of each told call's turn: before the request that tells of it, or that of the next call told.
+        """Returns the place of each call's turn: before the request whose input holds it, or that of the next such call.
 
         It is unknown if the run requested other calls meanwhile, in another conversation.
         """
@@ -280,7 +280,7 @@ class ToldResults:
         places: list[_Place] = []
         previous = -1
         known = [self._index[one.model.span_id] if one is not None and one.is_recorded else None for one in matched]
-        for at, call in enumerate(told):
+        for at, call in enumerate(history):
             following = next((index for index in known[at:] if index is not None), self._index[model.span_id])
             is_unsure = any(previous < index < following for index in foreign)
             places.append(_ANYWHERE if is_unsure or call.turn < 0 else (following, 0, call.turn))
@@ -294,26 +294,26 @@ _Place = tuple[int, int, int]
 _ANYWHERE: Final[_Place] = (-1, 0, 0)
 
 
-def _matches(told: Sequence[ToldCall], requests: Sequence[RequestedCall]) -> list[RequestedCall | None]:
-    """Returns the request of each told call: by id, or by name where ids are missing or others, the last with the last.
+def _matches(history: Sequence[HistoryCall], requests: Sequence[RequestedCall]) -> list[RequestedCall | None]:
+    """Returns the request of each call: by id, or by name where ids are missing or others, the last with the last.
 
     By name those with equal arguments come first: of what is left, arguments may have been written in another way.
     """
     # Only ids that both sides have can match. Frameworks may send results under other ids, which match by name.
     ids = {request.id for request in requests} - {None}
-    told_ids = {call.id for call in told} - {None}
+    history_ids = {call.id for call in history} - {None}
     by_id: dict[str | None, list[RequestedCall]] = {}
     by_name: dict[str, list[RequestedCall]] = {}
     for request in requests:
-        if request.id in told_ids:
+        if request.id in history_ids:
             by_id.setdefault(request.id, []).append(request)
         else:
             by_name.setdefault(request.name, []).append(request)
-    found: list[RequestedCall | None] = [None] * len(told)
+    found: list[RequestedCall | None] = [None] * len(history)
     unmatched: list[int] = []
     # From the end, where input and requests meet: the beginning of an input may have been left out.
-    for at in reversed(range(len(told))):
-        call = told[at]
+    for at in reversed(range(len(history))):
+        call = history[at]
         if call.id in ids:
             same = by_id.get(call.id, [])  # a framework may have changed the name
             named = next((one for one in reversed(same) if one.name == call.name), same[-1] if same else None)
@@ -330,6 +330,6 @@ def _matches(told: Sequence[ToldCall], requests: Sequence[RequestedCall]) -> lis
         else:
             found[at] = candidates.pop(place)
     for at in unmatched:
-        candidates = by_name.get(told[at].name, [])
+        candidates = by_name.get(history[at].name, [])
         found[at] = candidates.pop() if candidates else None
     return found

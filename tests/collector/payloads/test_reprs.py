@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from collector.payloads.history import calls_in_history
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.reprs import parse_message
-from collector.payloads.told_calls import told_calls
 
 CALL = "ToolCall(tool_name='pay', arguments={'n': -1, 'note': \"it's <A.B: 'c'>\"}, id='c1', extra=None)"
 ASKED = f"ChatMessage(_role=<ChatRole.ASSISTANT: 'assistant'>, _content=[{CALL}], _name=None, _meta={{}})"
@@ -22,7 +22,7 @@ def told(is_error: str) -> str:
 @pytest.mark.parametrize(("is_error", "status"), [("True", "error"), ("False", "ok")])
 def test_the_transcript_of_haystacks_agent(is_error: str, status: str) -> None:
     unread: list[str] = []
-    (call,) = told_calls({"messages": [ASKED, told(is_error)]}, unread)
+    (call,) = calls_in_history({"messages": [ASKED, told(is_error)]}, unread)
     assert (call.id, call.name, call.status, unread) == ("c1", "pay", status, [])
     assert call.arguments == {"n": -1, "note": "it's <A.B: 'c'>"}  # a member of an enumeration only outside of texts
 
@@ -46,13 +46,13 @@ def test_anything_else_stays_text(text: str) -> None:
 @pytest.mark.parametrize("message", [ASKED[:-9], told("True")[:-9]])
 def test_messages_that_could_not_be_parsed_are_told(message: str) -> None:
     unread: list[str] = []
-    told_calls([message], unread)
+    calls_in_history([message], unread)
     assert unread == [message]
 
 
 def test_what_is_no_repr_is_not_unread() -> None:
     unread: list[Any] = []
-    assert told_calls(["{", "hello", '{"a": 1}'], unread) == []
+    assert calls_in_history(["{", "hello", '{"a": 1}'], unread) == []
     assert unread == []
 
 

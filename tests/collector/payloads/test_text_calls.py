@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from collector.payloads.history import calls_in_history
 from collector.payloads.messages import tool_call_parts
-from collector.payloads.told_calls import told_calls
 from collector.payloads.values import MAX_TEXT
 
 ASKED = (
@@ -54,7 +54,7 @@ Respond with the corresponding output fields."""
 
 def told(*messages: tuple[str, str]) -> list[tuple[str, Any, str | None]]:
     written = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
-    return [(call.name, call.arguments, call.status) for call in told_calls(json.dumps(written))]
+    return [(call.name, call.arguments, call.status) for call in calls_in_history(json.dumps(written))]
 
 
 @pytest.mark.parametrize(

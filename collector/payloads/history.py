@@ -15,7 +15,7 @@ from collector.payloads.tool_results import ResultStatus, ToolResult, contains_r
 
 
 @dataclass(slots=True)
-class ToldCall:
+class HistoryCall:
     """A tool call in a model's input: the model requested it earlier, and was told what became of it."""
 
     id: str | None
@@ -27,14 +27,14 @@ class ToldCall:
     """None if the input holds no result."""
 
 
-def told_calls(messages: object, unread: list[str] | None = None) -> list[ToldCall]:
+def calls_in_history(messages: object, unread: list[str] | None = None) -> list[HistoryCall]:
     """Returns the tool calls in a model's input since the user's last message, in order, with what became of each.
 
     Bounded in nodes, depth and calls. A result without the id of a call belongs to the first one that has none yet, of the
     tool that it names if it names one. A call that one message holds twice, in two formats, counts once. Messages that are
     reprs and could not be parsed are added to ``unread``.
     """
-    calls: list[ToldCall] = []
+    calls: list[HistoryCall] = []
     stack: list[tuple[object, bool, int]] = [(messages, False, 0)]
     for _ in range(MAX_NODES):
         if not stack or len(calls) >= MAX_CALLS:
@@ -74,7 +74,7 @@ def _read_text(text: str, unread: list[str] | None) -> object:
     return None
 
 
-def _add(calls: list[ToldCall], request: ToolCallPart, part: Mapping[Any, Any]) -> None:
+def _add(calls: list[HistoryCall], request: ToolCallPart, part: Mapping[Any, Any]) -> None:
     if "state" in part and "toolCallId" in part:
         _add_shown(calls, request, part)
         return
@@ -85,10 +85,10 @@ def _add(calls: list[ToldCall], request: ToolCallPart, part: Mapping[Any, Any]) 
     if part.get(REPEATED) is True and any(call.name == request.name and call.status is None for call in newest):
         return
     turn += any(call.status is not None for call in newest)
-    calls.append(ToldCall(request.id, request.name, request.arguments, turn))
+    calls.append(HistoryCall(request.id, request.name, request.arguments, turn))
 
 
-def _add_shown(calls: list[ToldCall], request: ToolCallPart, part: Mapping[Any, Any]) -> None:
+def _add_shown(calls: list[HistoryCall], request: ToolCallPart, part: Mapping[Any, Any]) -> None:
     """Add the call in a part of a message as the Vercel AI SDK shows it to users: with its result, and without its turn."""
     if any(call.id == request.id for call in calls):
         return
@@ -99,7 +99,7 @@ def _add_shown(calls: list[ToldCall], request: ToolCallPart, part: Mapping[Any, 
         status = result_status({"is_error": True, "text": part.get("errorText")}, request.name)
     elif state == "output-denied":
         status = "refused"
-    calls.append(ToldCall(request.id, request.name, request.arguments, -1, status))
+    calls.append(HistoryCall(request.id, request.name, request.arguments, -1, status))
 
 
 def _may_nest_exchange(value: object) -> bool:
@@ -108,7 +108,7 @@ def _may_nest_exchange(value: object) -> bool:
     return isinstance(value, (Mapping, list))
 
 
-def _settle(calls: Sequence[ToldCall], result: ToolResult) -> None:
+def _settle(calls: Sequence[HistoryCall], result: ToolResult) -> None:
     named = [call for call in calls if result.call_id is not None and call.id == result.call_id]
     named = named or [call for call in calls if call.name == result.name]
     told = next((call for call in named or calls if call.status is None), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.payloads.told_calls import told_calls
+from collector.payloads.history import calls_in_history
 
 
 def test_koogs_roles_begin_with_a_capital_and_its_results_are_followed_by_an_empty_message() -> None:
@@ -10,5 +10,5 @@ def test_koogs_roles_begin_with_a_capital_and_its_results_are_followed_by_an_emp
     told = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "result": "Error: declined"}]}
     again = {"role": "User", "parts": [{"type": "text", "content": "Once more."}]}
     messages = [asked, told, {"role": "User", "parts": []}]
-    assert [(call.id, call.status) for call in told_calls(messages)] == [("c1", "error")]
-    assert told_calls([*messages, again]) == []
+    assert [(call.id, call.status) for call in calls_in_history(messages)] == [("c1", "error")]
+    assert calls_in_history([*messages, again]) == []
