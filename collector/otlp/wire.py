@@ -9,11 +9,13 @@ _VARINT: Final = 0  # wire types
 _FIXED64: Final = 1
 _LENGTH: Final = 2
 _FIXED32: Final = 5
-_LARGEST_TYPE: Final = 7
+_FIRST_TAG: Final = 1 << 3  # of field 1; fields have numbers up to 2**29 - 1
+_END_OF_TAGS: Final = 1 << 32
 _ONE_BYTE: Final = 128  # varints below this take one byte
 _ITEM: Final = 0x12  # tag of an item in a scope, and of a scope in a resource
 _USUAL: Final = 4 << 10  # bytes of a value; what precedes larger ones is not cached
-_MAX_VARINT: Final = 10  # bytes
+_MAX_VARINT: Final = 10  # bytes, which hold 64 bits
+_MAX_LENGTH: Final = 5  # bytes of a tag or a length, as protobuf has it
 _MAX_OTHERS: Final = 8  # a resource or scope has two fields beside its items
 
 
@@ -43,7 +45,7 @@ def split_message(raw: bytes, at: int, end: int, tag: int, most: int) -> tuple[b
                     size += (second - 1) << 7
                     at += 1
                 else:
-                    size, at = _varint(raw, at - 1)
+                    size, at = _varint(raw, at - 1, _MAX_LENGTH)
             positions.append(at)
             at += size
             positions.append(at)
@@ -103,28 +105,28 @@ _ITEM_HEADS: Final = [_TAGS[_ITEM] + length for length in _LENGTHS]
 
 def read_field(raw: bytes, at: int) -> tuple[int, int, int]:
     """Returns tag, start of the value and end of the field at ``at``. Raises ValueError, or IndexError where ``raw`` ends."""
-    tag, at = _varint(raw, at)
-    if tag <= _LARGEST_TYPE:
-        raise ValueError("a field has no number")
+    tag, at = _varint(raw, at, _MAX_LENGTH)
+    if not _FIRST_TAG <= tag < _END_OF_TAGS:
+        raise ValueError("a field has a number that protobuf does not allow")
     kind = tag & 7
     if kind == _LENGTH:
-        size, at = _varint(raw, at)
+        size, at = _varint(raw, at, _MAX_LENGTH)
         return tag, at, at + size
     if kind == _VARINT:
-        return tag, at, _varint(raw, at)[1]
+        return tag, at, _varint(raw, at, _MAX_VARINT)[1]
     if kind in (_FIXED32, _FIXED64):
         return tag, at, at + (4 if kind == _FIXED32 else 8)
     # Groups (3 and 4) are deprecated in protobuf, and OTLP has none.
     raise ValueError(f"wire type {kind} is not used by OTLP")
 
 
-def _varint(raw: bytes, at: int) -> tuple[int, int]:
-    """Returns the number at ``at``, and where it ends."""
+def _varint(raw: bytes, at: int, most: int) -> tuple[int, int]:
+    """Returns the number at ``at``, of at most so many bytes, and where it ends."""
     number = 0
-    # Ten bytes hold 64 bits. Without a bound, a flood of continuation bytes would make one endless number.
-    for position in range(_MAX_VARINT):
+    # Without a bound, a flood of continuation bytes would make one endless number.
+    for position in range(most):
         byte = raw[at + position]
         number |= (byte & 0x7F) << 7 * position
         if byte < _ONE_BYTE:
             return number, at + position + 1
-    raise ValueError("a number is longer than 10 bytes")
+    raise ValueError(f"a number is longer than {most} bytes")
