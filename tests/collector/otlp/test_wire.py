@@ -76,7 +76,7 @@ def test_fields_that_otlp_does_not_define_are_few() -> None:
         (b"\x12\xff\xff\xff\xff\x0f", "ends beyond its message"),
         (b"\x09\x00", "ends beyond its message"),
         (b"\x0d\x00", "ends beyond its message"),
-        (b"\x08" + b"\xff" * 10 + b"\x01", "a number is longer than 5 bytes"),
+        (b"\x08" + b"\xff" * 10 + b"\x01", "a number is longer than 10 bytes"),
         (b"\x12" + b"\xff" * 10 + b"\x01", "a number is longer than 5 bytes"),
         (b"\x0b", "wire type 3 is not used by OTLP"),
         (b"\x0f", "wire type 7 is not used by OTLP"),
