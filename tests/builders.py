@@ -54,6 +54,22 @@ def span(
     )  # fmt: skip
 
 
+def span_of_kind(
+    key: str,
+    kind: str,
+    name: str,
+    number: int,
+    parent: int = 0,
+    at: float = 0,
+    lasting: float = 10,
+    *,
+    attributes: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Span:
+    """A span of an instrumentation that says in the attribute ``key`` what kind of span it is."""
+    return span(name, number, parent, at, lasting, attributes={key: kind, **(attributes or {})}, **more)
+
+
 def tool_span(
     name: str,
     arguments: Mapping[str, Any] | None = None,

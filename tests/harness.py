@@ -40,7 +40,33 @@ rules:
 """
 
 
-class Bench:
+class Driver:
+    """Sends spans to a pipeline, and moves its clock."""
+
+    clock: ManualClock
+    telemetry: Telemetry
+    queue: SendingQueue
+    pipeline: Pipeline
+
+    def send(self, *spans: Span) -> None:
+        self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, in the small steps in which a service advances."""
+        until = self.clock.seconds + seconds
+        while self.clock.seconds < until:
+            self.clock.seconds += 0.25
+            self.pipeline.advance()
+
+    def out(self, signal: str = "traces") -> list[Any]:
+        read: Callable[[bytes], list[Any]] = data.all_spans if signal == "traces" else data.all_records
+        return [item for request in self.queue.pending() if request.signal == signal for item in read(request.payload)]
+
+    def value(self, name: str, **labels: str) -> float:
+        return self.telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
+
+
+class Bench(Driver):
     """A pipeline with everything around it in reach."""
 
     def __init__(
@@ -65,23 +91,6 @@ class Bench:
             embed_ahead=embed_ahead,
         )  # fmt: skip
 
-    def send(self, *spans: Span) -> None:
-        self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
-
-    def wait(self, seconds: float) -> None:
-        """Let time pass, in the small steps in which a service advances."""
-        until = self.clock.seconds + seconds
-        while self.clock.seconds < until:
-            self.clock.seconds += 0.25
-            self.pipeline.advance()
-
-    def out(self, signal: str = "traces") -> list[Any]:
-        read: Callable[[bytes], list[Any]] = data.all_spans if signal == "traces" else data.all_records
-        return [item for request in self.queue.pending() if request.signal == signal for item in read(request.payload)]
-
-    def value(self, name: str, **labels: str) -> float:
-        return self.telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
-
 
 def write_spool(spool: Spool) -> None:
     """Write what is pending, as the writer of a spool that was started does."""
@@ -92,7 +101,7 @@ def write_spool(spool: Spool) -> None:
         callback()
 
 
-class Life:
+class Life(Driver):
     """A pipeline over a spool, written when the test says so; ``crash`` forgets all that was not."""
 
     def __init__(
@@ -149,15 +158,6 @@ class Life:
     def close(self) -> None:
         assert self.file is not None
         self.file.close()
-
-    def send(self, *spans: Span) -> None:
-        self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
-
-    def wait(self, seconds: float) -> None:
-        until = self.clock.seconds + seconds
-        while self.clock.seconds < until:
-            self.clock.seconds += 0.25
-            self.pipeline.advance()
 
     def settle(self, seconds: float = 3.0) -> None:
         self.wait(seconds)

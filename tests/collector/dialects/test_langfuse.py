@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
-from collector.model.span import Span
-from tests.builders import called, doubts, read_tool, run_of, runs_of, span
+from tests.builders import called, doubts, read_tool, run_of, runs_of, span, span_of_kind
 
 INPUT = "langfuse.observation.input"
 
 
-def lf(kind: str, name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
-    return span(
-        name,
-        number,
-        parent,
-        at,
-        lasting,
-        attributes={"langfuse.observation.type": kind, **more.pop("attributes", {})},
-        **more,
-    )
+lf = partial(span_of_kind, "langfuse.observation.type")
 
 
 @pytest.mark.parametrize(

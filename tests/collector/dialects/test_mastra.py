@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
-from collector.model.span import Span
-from tests.builders import called, read_tool, run_of, span
+from tests.builders import called, read_tool, run_of, span_of_kind
 
 CALL = {"toolCallId": "c1", "toolName": "get", "args": {"city": "Oslo"}}
 STEP = json.dumps({"text": "", "toolCalls": [CALL, {"toolCallId": "c2", "toolName": "gone", "args": {}}]})
 
 
-def mastra(kind: str, name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
-    return span(
-        name, number, parent, at, lasting, attributes={"mastra.span.type": kind, **more.pop("attributes", {})}, **more
-    )
+mastra = partial(span_of_kind, "mastra.span.type")
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,11 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, read_tool, run_of, span
+from tests.builders import called, read_tool, run_of, span, span_of_kind
 
 
-def ml(kind: str, name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
-    return span(
-        name,
-        number,
-        parent,
-        at,
-        lasting,
-        attributes={"mlflow.spanType": json.dumps(kind), **more.pop("attributes", {})},
-        **more,
-    )
+def ml(kind: str, *place: Any, **more: Any) -> Span:
+    return span_of_kind("mlflow.spanType", json.dumps(kind), *place, **more)
 
 
 def test_a_tool_span() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,13 +11,12 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, read_tool, run_of, runs_of, span, tool_span
+from tests.builders import agent_span, called, doubts, read_tool, run_of, runs_of, span, span_of_kind, tool_span
 
 KIND = "openinference.span.kind"
 
 
-def oi(kind: str, name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
-    return span(name, number, parent, at, lasting, attributes={KIND: kind, **more.pop("attributes", {})}, **more)
+oi = partial(span_of_kind, KIND)
 
 
 @pytest.mark.parametrize(

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
-from collector.model.span import Span
-from tests.builders import called, doubts, model_span, read_tool, run_of, runs_of, span
+from tests.builders import called, doubts, model_span, read_tool, run_of, runs_of, span, span_of_kind
 
 TASK = {"traceloop.span.kind": "task"}
 
 
-def tl(kind: str, name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
-    return span(
-        name,
-        number,
-        parent,
-        at,
-        lasting,
-        attributes={"traceloop.span.kind": kind, **more.pop("attributes", {})},
-        **more,
-    )
+tl = partial(span_of_kind, "traceloop.span.kind")
 
 
 ENVELOPE = {

@@ -20,6 +20,7 @@ from collector.results.redaction import Redaction
 from collector.scoring.rule_files import load_rules
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
+from tests.harness import Driver
 from tests.judge_server import JudgeServer, Question, Reply, says
 from tests.sinks import ManualClock
 
@@ -49,7 +50,7 @@ def asks_for_analysis(question: Question) -> bool:
     return "ONE SENTENCE" not in question["messages"][1]["content"]
 
 
-class JudgeBench:
+class JudgeBench(Driver):
     """Everything around one judge in reach. Sleeping advances the clock."""
 
     def __init__(self, folder: Path, endpoint: str, rules: str, judge: dict[str, Any], config: dict[str, Any]) -> None:
@@ -65,16 +66,6 @@ class JudgeBench:
         parts = self.telemetry, self.queue, self.clock
         self.pipeline = Pipeline(settings, load_rules([path]), *parts, judge_queue=self.judge_queue)
 
-    def send(self, *spans: Span) -> None:
-        self.pipeline.receive("traces", data.traces(*spans).SerializeToString(), "grpc")
-
-    def wait(self, seconds: float) -> None:
-        """Let time pass, in the small steps in which a service advances."""
-        until = self.clock.seconds + seconds
-        while self.clock.seconds < until:
-            self.clock.seconds += 0.25
-            self.pipeline.advance()
-
     async def judge(self, *spans: Span) -> None:
         """Send a run, let it settle, and have it judged."""
         self.send(*spans)
@@ -82,17 +73,10 @@ class JudgeBench:
         await self.judge_queue.idle()
         self.pipeline.flush()
 
-    def out(self, signal: str = "traces") -> list[Any]:
-        read: Callable[[bytes], list[Any]] = data.all_spans if signal == "traces" else data.all_records
-        return [item for request in self.queue.pending() if request.signal == signal for item in read(request.payload)]
-
     def events(self, scorer: str = "mastra_llm") -> list[dict[str, Any]]:
         """The attributes of one scorer's evaluation events."""
         events = [data.values_of(record) for record in self.out("logs")]
         return [event for event in events if event["gen_ai.evaluation.name"] == scorer]
-
-    def value(self, name: str, **labels: str) -> float:
-        return self.telemetry.registry.get_sample_value(f"rightcall_{name}", labels) or 0.0
 
     def outcomes(self) -> dict[str, float]:
         """Requests by outcome."""
