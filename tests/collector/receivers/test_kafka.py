@@ -231,7 +231,7 @@ def test_a_backend_that_is_down_holds_up_the_offsets_and_loses_nothing(tmp_path:
         before = sum(at for at, _ in cluster.committed().values())
         async with running(settings) as service:
             assert service._queue is not None
-            assert all(outlet.queue.durable for outlet in service._queue._outlets)  # tried for ever, as with a spool
+            assert all(outlet.queue.durable for outlet in service._queue._outlets)  # tried forever, as with a spool
             for span in spans:
                 cluster.write(span)
             await until(lambda: value(service, "exporter_queue_size", exporter="otlp") >= 1)
