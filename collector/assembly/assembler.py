@@ -20,6 +20,7 @@ from typing import Final, Literal, NamedTuple
 from collector.assembly.deadlines import Deadlines
 from collector.assembly.finished import FinishedTraces
 from collector.assembly.held_spans import HeldSpans
+from collector.assembly.scored_runs import ScoredRuns
 from collector.assembly.seen_from import SeenFrom
 from collector.assembly.sizes import KNOWN_SPAN, SCORED_SPAN, SHORT, SPAN, TRACE, envelope_bytes, span_bytes
 from collector.assembly.trace import Trace, TraceEvent, TraceState
@@ -31,8 +32,6 @@ from collector.otlp.structure import Envelope
 
 _LARGE: Final = 1000
 """A trace settles later for each so many spans, because the cost of reconstructing it grows with them."""
-
-
 _MAX_ANCESTORS: Final = 64
 """How many parents of a late span are searched for a run with a verdict; a span further below is held like a new one."""
 MAX_LEAVING: Final = 64
@@ -77,25 +76,6 @@ class Occupied(NamedTuple):
     bytes: int = 0
 
 
-class _ScoredRuns:
-    """Which runs had their verdict in traces that are not remembered any more: a hash each, in two generations."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._young: set[int] = set()
-        self._old: set[int] = set()
-
-    def add(self, trace: Trace) -> None:
-        self._young.update(hash((trace.trace_id, anchor)) for anchor in trace.verdicts)
-        # Two sets instead of an order of age: to forget the older half at once costs nothing for each run.
-        if len(self._young) > self._limit:
-            self._old, self._young = self._young, set()
-
-    def has(self, trace_id: bytes, anchor: bytes) -> bool:
-        key = hash((trace_id, anchor))
-        return key in self._young or key in self._old
-
-
 class Assembler:
     """All open traces, oldest first, and the traces remembered after their verdict."""
 
@@ -109,7 +89,7 @@ class Assembler:
         self._deadlines = Deadlines(self._open)
         # 16 bytes each, and ten spans of any kind for each GenAI span that is kept.
         self._max_links = 16 * 10 * config.max_spans
-        self._scored = _ScoredRuns(_SCORED_PER_REMEMBERED * config.remember)
+        self._scored = ScoredRuns(_SCORED_PER_REMEMBERED * config.remember)
         self._leaving = 0
         self.held = HeldSpans(budget.open_traces)
 
