@@ -27,6 +27,7 @@ from collector.storage.offsets import Checkpoint, Offsets, Origin, Partition, ch
 from collector.telemetry.metrics import Telemetry
 from collector.transport.dead_letters import DeadLetters
 from collector.transport.kafka import client_errors, import_kafka
+from collector.transport.unreadable_batches import Sifted, UnreadableBatch, UnreadableBatches, offset_of
 from scorers.quoting import shorten
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ class KafkaReceiver:
         assert offsets is not None  # noqa: S101 - the pipeline has the same configuration
         self._offsets = offsets
         self._owned: dict[int, Partition] = {}  # the thread's
-        self._handed: asyncio.Queue[tuple[Partition, list[Message]]] = asyncio.Queue()
+        self._unreadable = UnreadableBatches()
+        self._handed: asyncio.Queue[tuple[Partition, Sifted]] = asyncio.Queue()
         self._to_commit: queue.SimpleQueue[tuple[Partition, Checkpoint]] = queue.SimpleQueue()
         self._read = self._taken = 0  # bytes: the first the thread's, the second the loop's
         self._paused, self._max_buffered = False, max_buffered
@@ -147,7 +149,7 @@ class KafkaReceiver:
         while not self._stopping.is_set():
             try:
                 # Also while paused: whoever does not poll is put out of the group.
-                self._hand_over(consumer.consume(1 if self._paused else _BATCH, _POLL))
+                self._hand_over(consumer, consumer.consume(1 if self._paused else _BATCH, _POLL))
                 self._pause_or_resume(consumer)
                 self._commit_delivered(consumer)
                 if time.monotonic() >= due:
@@ -159,18 +161,32 @@ class KafkaReceiver:
         self._commit_delivered(consumer)
         consumer.close()
 
-    def _hand_over(self, messages: Iterable[Message]) -> None:
+    def _hand_over(self, consumer: Consumer, messages: Iterable[Message]) -> None:
         batches: dict[int, list[Message]] = {}
         for message in messages:
-            if (error := message.error()) is not None:
+            error = message.error()
+            if error is not None and error.code() != self._kafka.KafkaError._BAD_COMPRESSION:  # noqa: SLF001 - so it is named
                 _log.warning("receivers.kafka: %s", error.str())
             elif (number := message.partition()) is not None:
                 batches.setdefault(number, []).append(message)
         for number, batch in batches.items():
             # Those of a partition that has just moved are read by its next consumer.
             if (partition := self._owned.get(number)) is not None:
-                self._read += sum(map(_size, batch))
-                self._loop.call_soon_threadsafe(self._handed.put_nowait, (partition, batch))
+                self._hand_over_of(consumer, partition, batch)
+
+    def _hand_over_of(self, consumer: Consumer, partition: Partition, batch: list[Message]) -> None:
+        where = self._kafka.TopicPartition(partition.topic, partition.number)
+        # Cached: it came with the batch.
+        read = self._unreadable.sift(batch, lambda: consumer.get_watermark_offsets(where, cached=True)[1])
+        self._read += sum(map(_size, read.messages))
+        self._loop.call_soon_threadsafe(self._handed.put_nowait, (partition, read))
+        if read.seek is not None:
+            where.offset = read.seek
+            try:
+                consumer.seek(where)
+            except self._kafka.KafkaException as error:  # the batch is read once more, and the search begins anew
+                _log.warning("receivers.kafka: no seek to %d: %s", where.offset, error.args[0].str())
+                self._unreadable.forget(partition.number)
 
     def _pause_or_resume(self, consumer: Consumer) -> None:
         waiting = self.buffered
@@ -182,17 +198,14 @@ class KafkaReceiver:
             self._paused = False
 
     def _commit_delivered(self, consumer: Consumer) -> None:
+        latest: dict[int, tuple[Partition, Checkpoint]] = {}
         with contextlib.suppress(queue.Empty):
-            latest: dict[int, tuple[Partition, Checkpoint]] = {}
             while True:
-                try:
-                    partition, checkpoint = self._to_commit.get_nowait()
-                except queue.Empty:
-                    break
+                partition, checkpoint = self._to_commit.get_nowait()
                 # It may have left and come back meanwhile: a checkpoint of its earlier stay is of no use.
                 if self._owned.get(partition.number) is partition:
                     latest[partition.number] = partition, checkpoint
-            self._commit(consumer, latest.values())
+        self._commit(consumer, latest.values())
 
     def _commit(self, consumer: Consumer, checkpoints: Iterable[tuple[Partition, Checkpoint]]) -> None:
         offsets = [
@@ -223,6 +236,7 @@ class KafkaReceiver:
     def _on_assign(self, consumer: Consumer, assigned: list[Any]) -> None:
         positions = []
         for position in self._committed(consumer, assigned):
+            self._unreadable.forget(position.partition)
             partition = self._begin(consumer, position)
             self._owned[partition.number] = partition
             self._loop.call_soon_threadsafe(self._offsets.partitions.append, partition)
@@ -306,13 +320,15 @@ class KafkaReceiver:
     async def _take_all(self) -> None:
         until = self._loop.time() + _TURN
         while True:
-            partition, batch = await self._handed.get()
-            for message in batch:
+            partition, read = await self._handed.get()
+            for message in read.messages:
                 await self._take(partition, message)
                 self._taken += _size(message)
                 if self._loop.time() > until:
                     await asyncio.sleep(0)
                     until = self._loop.time() + _TURN
+            if read.left_out is not None:
+                await self._leave_out(partition, read.left_out)
 
     async def _take(self, partition: Partition, message: Message) -> None:
         """Take a message, however long it finds no room."""
@@ -323,7 +339,7 @@ class KafkaReceiver:
                     # It may have gone while this waited for its turn.
                     if not partition.revoked:
                         await self._take_once(partition, message)
-                        partition.done(_offset(message))
+                        partition.done(offset_of(message))
                 return
             except CollectorError as error:
                 if not isinstance(error, PermanentError):
@@ -334,11 +350,17 @@ class KafkaReceiver:
                 _log.exception("receivers.kafka: a message could not be taken")
                 refused = DecodeError("the message could not be taken")
             if await self._put_aside(message, refused):
-                partition.done(_offset(message))
+                partition.done(offset_of(message))
+                return
+
+    async def _leave_out(self, partition: Partition, batch: UnreadableBatch) -> None:
+        while not partition.revoked:
+            if await self._put_aside(batch.failure, DecodeError(batch.reason)):
+                partition.done(batch.end - 1)
                 return
 
     async def _take_once(self, partition: Partition, message: Message) -> None:
-        value, offset = message.value(), _offset(message)
+        value, offset = message.value(), offset_of(message)
         if partition.seen_from is not None:
             partition.seen_from.began(1_000_000 * message.timestamp()[1] - partition.unseen_ns)
         if not isinstance(value, bytes):  # deleted from a compacted topic
@@ -376,8 +398,3 @@ class KafkaReceiver:
 def _size(message: Message) -> int:
     value = message.value()
     return _OVERHEAD + (len(value) if value is not None else 0)
-
-
-def _offset(message: Message) -> int:
-    offset = message.offset()
-    return 0 if offset is None else offset

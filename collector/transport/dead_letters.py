@@ -25,10 +25,14 @@ class DeadLetters:
     def write(self, message: Message, reason: str) -> None:
         """Write a message with ``reason`` and its place as headers, and wait until the brokers have it.
 
+        Of what librdkafka could not read there is only the place.
         Raises KafkaException or BufferError if they do not.
         """
         if self._producer is None:
             self._producer = self._kafka.Producer({**self._settings, "enable.idempotence": True})
+        if message.error() is not None:
+            self._deliver(message, reason, None, None)
+            return
         try:
             self._deliver(message, reason, message.value(), message.key())
         except self._kafka.KafkaException as error:

@@ -176,6 +176,32 @@ def test_a_message_too_large_for_the_dead_letters_holds_up_nothing(tmp_path: Pat
         asyncio.run(main(sink))
 
 
+def test_a_batch_that_cannot_be_unpacked_is_left_out_and_holds_up_nothing(tmp_path: Path, cluster: Cluster) -> None:
+    trace_id, spans = run()
+    bomb = [bytes(2 << 20)] * 3  # a kilobyte as it is written
+    limits = {"fetch.max.bytes": 1 << 20, "fetch.message.max.bytes": 1 << 20, "receive.message.max.bytes": 2 << 20}
+    properties = {**limits, "fetch.error.backoff.ms": 10, "session.timeout.ms": 6000, "heartbeat.interval.ms": 200}
+    kafka = {"dead_letter_topic": "unread", "traces": {"topic": "bombs"}, "properties": properties}
+    refused = {"receiver": "kafka", "transport": "kafka", "reason": "decode"}
+
+    async def main(sink: OtlpSink) -> None:
+        async with running(config(tmp_path, cluster, sink, **kafka)) as service:
+            cluster.write(spans[0], topic="bombs")
+            cluster.write_batch(*bomb, key=trace_id.hex(), topic="bombs")
+            cluster.write(*spans[1:], topic="bombs")
+            cluster.write_batch(*bomb, key=trace_id.hex(), topic="bombs")  # the last of the topic
+            await until(lambda: labels(sink, trace_id) == ["pass"])
+            await until(lambda: value(service, "receiver_refused_spans_total", **refused) == 2)
+        found = [dict(letter.headers()) for letter in await asyncio.to_thread(cluster.read_all, "unread", 2)]
+        assert [(int(one["rightcall.offset"]), one["rightcall.error"][:42].decode()) for one in found] == [
+            (1, "a batch up to offset 3 cannot be unpacked:"),
+            (5, "a batch up to offset 7 cannot be unpacked:"),
+        ]
+
+    with OtlpSink() as sink:
+        asyncio.run(main(sink))
+
+
 def test_a_message_that_nobody_expected_is_put_aside(tmp_path: Path, cluster: Cluster) -> None:
     (tmp_path / "rules.yaml").write_text(WEATHER_RULES)
     settings = {"brokers": [cluster.address], "group_id": "puzzled", "traces": {"topic": "puzzling"}}
