@@ -167,10 +167,9 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
         return None  # a function of the framework's, at work for an operation of another name
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name
-    if is_step_before(span.name, name) or any(
-        type(kind) is str and is_step_before(kind) for kind in values.get("kind", ())
-    ):  # what it holds of the call is the call's own span's to tell
-        genai_span.tracing = "guessed"
+    kinds = (kind for kind in values.get("kind", ()) if type(kind) is str)
+    if is_step_before(span.name, name) or any(map(is_step_before, kinds)):
+        genai_span.tracing = "guessed"  # the call has a span of its own, with its arguments and result
         return genai_span
     _read_call(genai_span, span, values)
     _mark_unreadable(genai_span, span.attributes, values)
@@ -194,10 +193,8 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
     if genai_span.status == "unset" and "output" not in values:
         set_raised(genai_span, span)
     result = tool_result(None, next(iter(values.get("output", ())), None))
-    genai_span.refusal = genai_span.refusal or result.refusal
     denial = denial_in(values)
-    if denial is not None:
-        genai_span.refusal = genai_span.refusal or denial
+    genai_span.refusal = genai_span.refusal or result.refusal or denial
     if result.failed or says_failure(values) or (denial is not None and denial.is_sure):
         genai_span.status = "error"
 

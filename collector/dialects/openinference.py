@@ -76,9 +76,8 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_event(span)
     if kind == "AGENT" and _AGENT_STEP.match(span.name):
         return IGNORED
-    if kind == "TOOL" or (
-        kind == "AGENT" and _TOOL_NAME in attributes
-    ):  # a tool named `ask_policy_agent` gets kind AGENT
+    is_named_like_agent = kind == "AGENT" and _TOOL_NAME in attributes  # a tool named `ask_policy_agent` gets that kind
+    if kind == "TOOL" or is_named_like_agent:
         return _read_tool(span)
     if kind == "LLM":
         return _read_model(span)

@@ -80,8 +80,8 @@ def _operation_in_name(span: Span) -> str | None:
     if span.name.endswith(_DOTTED) and span.scope.name.startswith(_OPENLLMETRY):
         return "chat"
     operation = span.name.partition(" ")[0]
-    telling = _TELLING.get(operation, ())
-    return operation if any(key in span.attributes for key in telling) else None
+    evidence = _EVIDENCE.get(operation, ())
+    return operation if any(key in span.attributes for key in evidence) else None
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -225,7 +225,7 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "text_completion": _read_model,
 }
 _OF_MODEL: Final = (semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, *semconv.FINISH_REASONS)
-_TELLING: Final[Mapping[str, tuple[str, ...]]] = {
+_EVIDENCE: Final[Mapping[str, tuple[str, ...]]] = {
     "execute_tool": (semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS),
     "invoke_agent": (semconv.AGENT_NAME, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES),
     "invoke_workflow": (semconv.WORKFLOW_NAME,),
