@@ -45,6 +45,7 @@ from collector.payloads.span_names import (
     agent_in_span_name,
     is_execution,
     is_handoff,
+    is_method,
     is_named_after,
     is_step_before,
     role_of_kind,
@@ -60,6 +61,8 @@ _OTHER_EVENTS: Final = (semconv.EVENT_EXCEPTION, semconv.EVENT_CHOICE, semconv.E
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
 _NAMES: Final = ("tool_name", "toolName", "tool")
 """Keys of a tool's name among the details of its call."""
+_OF_CALLS: Final = frozenset({"kind", "tool_name", "call_id", "input", "output", "success", "returned"})
+"""What of a span's attributes says that it is a call."""
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -143,6 +146,8 @@ def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
         genai_span.name = name_of(span.name)
     _read_call(genai_span, span, values)
     _mark_unreadable(genai_span, span.attributes, values)
+    if named is not None and is_method(span.name) and values.keys().isdisjoint(_OF_CALLS):
+        genai_span.name = None
     return genai_span
 
 

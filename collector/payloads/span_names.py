@@ -103,6 +103,7 @@ _NAMELESS: Final = re.compile(
     r"|tool[ _.-]?(?:call|execution|invocation|invoke|execute|use)|tool)$",
     re.IGNORECASE,
 )
+_METHOD: Final = re.compile(r"(?:[\w-]{1,64}\.){0,8}Tools?\.[a-z][\w-]{0,255}$")
 _AGENT: Final = r"(?:sub[ _-]?)?agent"
 _AGENT_NAME: Final = r"(\S.{0,255}?)\s*"
 _AGENT_SPANS: Final = _compiled(
@@ -135,6 +136,11 @@ def tool_in_span_name(name: str) -> tuple[bool, str | None]:
         if match is not None and words_of(match[1]) not in _NOT_NAMES:
             return True, match[1]
     return _NAMELESS.match(name) is not None, None
+
+
+def is_method(name: str) -> bool:
+    """Whether a span has the name of a method of a class, `Tool.checkPath`: that of a tool, or of what all tools share."""
+    return _METHOD.match(name) is not None
 
 
 def is_handoff(name: str) -> bool:

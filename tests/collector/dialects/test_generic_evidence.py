@@ -218,3 +218,14 @@ def test_events_may_name_the_tool_by_name_alone() -> None:
 def test_a_permission_that_was_denied_beside_the_attributes_of_a_convention() -> None:
     run = run_of(agent_span(), tool_span("book", attributes={"agent.tool.permission": "deny"}, status=2, message="no"))
     assert called(run) == ["(book)"]
+
+
+def test_a_method_of_all_tools_is_a_step_of_the_call_that_it_is_inside_of() -> None:
+    """Counted as a call, it would fail the run for a tool that does not exist."""
+    call = span("Tool.execute", 2, 1, 5, lasting=20, attributes={"tool.name": "read", "tool.call_id": "c1"})
+    run = run_of(ROOT, call, span("Tool.checkPath", 3, 2, 6))
+    assert (called(run), doubts(run)) == (["read"], [])
+    alone = run_of(ROOT, span("Tool.checkPath", 3, 1, 6))
+    assert (called(alone), doubts(alone)) == ([], ["unrecorded_calls", "nothing_recorded"])
+    told = run_of(ROOT, span("Tool.search", 3, 1, 6, attributes={"input": '{"q": 1}'}))
+    assert (called(told), doubts(told)) == (["search"], [])
