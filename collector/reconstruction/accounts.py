@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from collector.reconstruction.drafts import DraftCall, RunSpans
+from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
 
 
 def accounts_for(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
     """Whether the run ended, all answers of its models were captured, they asked for its calls, and spans show each of them.
 
-    A tool's span that is missing would leave a request without a call, a model's a call without a request. Calls that may
-    be another run's are left aside.
+    A tool's span that is missing would leave a request without a call, a model's a call without a request. An answer that
+    asked for tools is not the last: who was told their results is missing, with all that followed. Calls that may be another
+    run's are left aside.
     """
     # What stores the conversation is no request: it asked for nothing and was answered nothing.
     models = [model for model in run.models if model.tracing != "memory"]
     if not models or run.has_unrecorded_calls or "missing_anchor" in run.incomplete:
+        return False
+    last = max(models, key=by_start)
+    if last.finish == "tool_calls" or last.output is not None:
         return False
     return all(model.has_output for model in models) and all(
         call.known_by == "span" and call.turn >= 0 and call.doubt is None

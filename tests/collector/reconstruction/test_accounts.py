@@ -66,3 +66,10 @@ def test_it_may_be_one_where_a_call_lacks_its_request_or_a_request_its_call(chan
 
 def test_a_run_whose_agent_is_missing_may_have_gone_on() -> None:
     assert doubts(run_of(*turn("find", 2, STEP, at=10), text("done", 8, STEP, at=80)))[0] == "missing_anchor"
+
+
+def test_a_run_whose_last_answer_asked_for_tools_has_not_ended_with_it() -> None:
+    """Who was told the results is missing, and what it asked for next."""
+    run = run_of(agent_span(), *with_lost_step()[:-1])
+    assert "missing_span" in doubts(run)
+    assert "missing_step" not in doubts(run)
