@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from scorers.rules.matchers import Name
-from scorers.rules.regexes import common_beginning, compile_regex, escape, is_match, search_cost
+from scorers.rules.regexes import common_beginning, common_part, compile_regex, escape, is_match, search_cost
 
+_ANY_CHARACTER: Final = "(?s)"
 GLOB_CHARACTERS = frozenset("*?[")
 MAX_LENGTH = 256
 """Characters of a name that are recorded: further ones are cut off."""
@@ -73,6 +74,11 @@ def beginning_of(name: Name) -> str:
     return common_beginning(name.regex)
 
 
+def part_of(name: Name) -> str:
+    """Returns a text that every name it matches contains, "" if none is known."""
+    return common_part(_glob_to_regex(name).removeprefix(_ANY_CHARACTER) if isinstance(name, str) else name.regex)
+
+
 def _is_prefix(glob: str) -> bool:
     """Whether the glob is a beginning and a final ``*``: the usual form, which needs no expression."""
     return glob.endswith("*") and is_exact(glob[:-1])
@@ -101,7 +107,7 @@ def _glob_to_regex(glob: str) -> str:
         else:
             parts.append({"*": ".*", "?": "."}.get(character) or escape(character))
         at += 1
-    return f"(?s)\\A{''.join(parts)}\\z"
+    return f"{_ANY_CHARACTER}\\A{''.join(parts)}\\z"
 
 
 def _class(characters: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import takewhile
 from typing import Any, Final
 
@@ -56,6 +57,30 @@ def common_beginning(text: str) -> str:
 
 
 _MAX_BEGINNING: Final = 100
+
+
+def common_part(text: str) -> str:
+    """Returns a text that every text which the expression matches contains; "" if it has groups, alternatives or flags."""
+    at, longest, run = 0, "", ""
+    while at < len(text):
+        part = _PART.match(text, at)
+        if part is None:
+            return ""
+        at, character, times = part.end(), part["character"], part["times"]
+        if character is not None and times in (None, "+", "+?"):
+            run += character[-1]
+        if character is None or times is not None:
+            longest, run = max(longest, run, key=len), ""
+    return max(longest, run, key=len)
+
+
+# Outside of groups. A question mark stands for none: surrogates are matched as such (`is_match`).
+_PART: Final = re.compile(
+    r"""(?: (?P<character> \\[^\w?] | [^\\.^$|?*+()\[\]{}] )
+          | \\[dDwWsSbBAz?] | [.^$] | \[ \^? \]? (?: [^\\\[\]] | \\. )* \]
+        ) (?P<times> (?: [*?+] | \{ \d+ (?: , \d* )? \} ) \?? )?""",
+    re.VERBOSE | re.DOTALL,
+)
 
 
 def compile_cost(text: str) -> int:

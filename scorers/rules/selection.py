@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from scorers.quoting import shorten
 from scorers.rules.matchers import Name
 from scorers.rules.model import Match, Rule
-from scorers.rules.names import MAX_LENGTH, beginning_of, compile_name, format_name, is_exact
+from scorers.rules.names import MAX_LENGTH, beginning_of, compile_name, format_name, is_exact, part_of
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 MATCH_KEYS = ("route", "intent", "agent", "service", "tenant")
@@ -18,6 +18,8 @@ MAX_ATTRIBUTE = 20_000
 """Characters of an attribute that rules match. Further ones are not looked at: every rule may look at every run."""
 
 
+_MAX_PART: Final = 8  # characters: each length that is looked up takes a look at every place of a text
+_FEW_PARTS: Final = 32
 MAX_SELECTED = 1_024
 """Combinations of route, intent, agent, service and tenant of which it is remembered which rule they select."""
 MAX_TRIED = 30
@@ -54,11 +56,19 @@ _Values = tuple[str | None, str | None, str | None, str | None, str | None]  # o
 
 
 class _Place(NamedTuple):
-    """What a rule asks of one key of a run: its value, or what that begins with."""
+    """What a rule asks of one key of a run: its value, or what that begins with or contains."""
 
     key: _Key
     text: str
-    is_whole: bool
+    where: Literal["whole", "beginning", "part"]
+
+    @property
+    def cost(self) -> int:
+        """How many lookups find it, relative to the others."""
+        return _WHERE.index(self.where)
+
+
+_WHERE: Final = ("whole", "beginning", "part")
 
 
 class CompiledMatch:
@@ -69,10 +79,10 @@ class CompiledMatch:
         self._keys = [(key, compile_name(name)) for key, name in wanted.items()]
         self._attributes = [(key, compile_name(name)) for key, name in match.attributes.items()]
         self.reads_attributes = bool(self._attributes)
-        of_keys = [_place((False, key), name) for key, name in wanted.items()]
-        of_attributes = [_place((True, key), name) for key, name in match.attributes.items()]
-        # A regex that is not anchored, or a glob that begins with a wildcard, tells nothing to look up.
-        self.places = [place for place in (*of_keys, *of_attributes) if place.is_whole or place.text]
+        of_keys = [_places((False, key), name) for key, name in wanted.items()]
+        of_attributes = [_places((True, key), name) for key, name in match.attributes.items()]
+        # Only of a name without a literal character, or with alternatives, nothing is known that could be looked up.
+        self.places = [place for places in (*of_keys, *of_attributes) for place in places]
 
     def __call__(self, context: RuleContext) -> bool:
         """Whether the run has all that the rule asks for."""
@@ -97,7 +107,7 @@ class CompiledMatch:
 class RuleIndex(Generic[R]):
     """The rules of one scope, in order. A lookup tests only those that may match by the rarest thing they ask for.
 
-    That is a value of a key, or a beginning of one: of a glob or an anchored regex. So ten thousand rules for as many
+    That is a value of a key, or what a glob or regex says that one begins with or contains. So ten thousand rules for as many
     routes, agents or values of an attribute cost as little as a few, also where all of them name the same route.
     """
 
@@ -111,7 +121,7 @@ class RuleIndex(Generic[R]):
         for position, rule in enumerate(rules):
             if rule.match.places:
                 # By one place only: that is enough to find the rule, and `match` tests all it asks for.
-                rarest = min(rule.match.places, key=lambda place: (uses[place], not place.is_whole))
+                rarest = min(rule.match.places, key=lambda place: (uses[place], place.cost))
                 self._by_key.setdefault(rarest.key, _Places()).add(rarest, position)
             else:
                 self._always.append(position)
@@ -165,17 +175,20 @@ class RuleIndex(Generic[R]):
 
 
 class _Places:
-    """Rules by what one key must be, or begin with."""
+    """Rules by what one key must be, begin with or contain."""
 
     def __init__(self) -> None:
         self._whole: dict[str, list[int]] = {}
         self._beginnings: dict[str, list[int]] = {}
-        self._lengths: list[int] = []
+        self._parts: dict[str, list[int]] = {}
+        self._lengths: set[int] = set()
+        self._part_lengths: set[int] = set()
 
     def add(self, place: _Place, position: int) -> None:
-        (self._whole if place.is_whole else self._beginnings).setdefault(place.text, []).append(position)
-        if not place.is_whole and len(place.text) not in self._lengths:
-            self._lengths.append(len(place.text))
+        tables = {"whole": self._whole, "beginning": self._beginnings, "part": self._parts}
+        tables[place.where].setdefault(place.text, []).append(position)
+        if place.where != "whole":
+            (self._lengths if place.where == "beginning" else self._part_lengths).add(len(place.text))
 
     def find(self, text: str, found: list[int]) -> None:
         """Add the positions of the rules that this text may be of."""
@@ -183,6 +196,20 @@ class _Places:
         for length in self._lengths:
             if length <= len(text):
                 found += self._beginnings.get(text[:length], ())
+        for part in self._parts_in(text):
+            found += self._parts[part]
+
+    def _parts_in(self, text: str) -> Collection[str]:
+        if len(self._parts) <= _FEW_PARTS:
+            return [part for part in self._parts if part in text]
+        # Of many parts no search: a sender may write a text in which each takes as long as the text times the part.
+        found: set[str] = set()
+        for size in self._part_lengths:
+            for at in range(len(text) - size + 1):
+                part = text[at : at + size]
+                if part in self._parts:
+                    found.add(part)
+        return found
 
 
 def select(rules: Sequence[Rule], context: RuleContext) -> Rule | None:
@@ -205,10 +232,16 @@ def mismatches(match: Match, context: RuleContext) -> list[str]:
     return found
 
 
-def _place(key: _Key, name: Name) -> _Place:
+def _places(key: _Key, name: Name) -> list[_Place]:
     if isinstance(name, str) and is_exact(name):
-        return _Place(key, name[:MAX_LENGTH], is_whole=True)
-    return _Place(key, beginning_of(name), is_whole=False)
+        return [_Place(key, name[:MAX_LENGTH], "whole")]
+    beginning, part = beginning_of(name), part_of(name)
+    # Names that differ in a number at one of their ends have the rest in common.
+    places = [
+        _Place(key, beginning, "beginning"),
+        *(_Place(key, text, "part") for text in (part[:_MAX_PART], part[-_MAX_PART:])),
+    ]
+    return [place for place in places if place.text]
 
 
 def _as_text(value: Any) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from scorers.rules.regexes import compile_regex, escape, is_match
+from scorers.rules.regexes import common_part, compile_regex, escape, is_match
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,36 @@ def test_escaped_text_matches_itself(text: str) -> None:
 
     assert is_match(expression, text)
     assert not is_match(expression, text + "x")
+
+
+@pytest.mark.parametrize(
+    ("expression", "part"),
+    [
+        ("refund", "refund"),
+        (r"^a+b\.c$", "b.c"),
+        ("ab*cde?f", "cd"),
+        ("x{2}yz{3,}", "y"),
+        (r"\d+-orders[0-9]", "-orders"),
+        (r"[]a]b[^]c\]d]", "b"),
+        ("[[:alpha:]]shop", ""),
+        ("a|b", ""),
+        ("(?i)shop", ""),
+        (r"\x{61}shop", ""),
+        (r"\Qa*b\E", ""),
+        ("", ""),
+    ],
+)
+def test_what_every_match_contains(expression: str, part: str) -> None:
+    assert common_part(expression) == part
+
+
+parts = st.sampled_from(["a", "b", r"\.", r"\?", ".", "[ab]", "[^]a]", r"\d", "^", "$", "é"])
+times = st.sampled_from(["", "", "", "*", "+", "?", "{2}", "{0,2}", "+?"])
+
+
+@given(st.lists(st.tuples(parts, times), max_size=6), st.text("ab.?1é\ud800", max_size=8))
+def test_whatever_matches_contains_it(drawn: list[tuple[str, str]], text: str) -> None:
+    expression = "".join(part + ("" if part in {"^", "$"} else often) for part, often in drawn)
+
+    if is_match(compile_regex(expression), text):
+        assert common_part(expression) in text

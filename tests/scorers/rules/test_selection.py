@@ -76,6 +76,7 @@ values = st.sampled_from([*texts, None])
 patterns = st.sampled_from([
     *texts[:5], "é1", "a*", "ab*c", "?b", "[ab]*", "*", {"regex": "b"}, {"regex": "^a"}, {"regex": "^ab$"}, {"regex": r"\Aab?"},
     {"regex": "^*ba"}, {"regex": "^a|b"}, {"regex": "^(ab|ba)$"}, {"regex": "^é1"}, {"regex": "(?i)^A"}, {"regex": "^(?i)A"},
+    "*b", "?*a*", {"regex": "b+$"}, {"regex": r"x\|"}, {"regex": "[ab]b"},
     {"regex": "^"}, {"regex": "^a{0}b"}, {"regex": r"^x\|y"},
 ])  # fmt: skip
 keys = st.sampled_from(["route", "intent", "agent", "service", "tenant"])
@@ -90,9 +91,11 @@ contexts = st.builds(
 )
 
 
-@given(st.lists(matches, max_size=8), contexts)
-def test_the_index_selects_the_same_rule_as_a_linear_scan(written: list[dict[str, Any]], context: RuleContext) -> None:
-    all_rules = rules(*written)
+@given(st.lists(matches, max_size=8), st.booleans(), contexts)
+def test_the_index_selects_the_same_rule_as_a_linear_scan(
+    written: list[dict[str, Any]], beside_many: bool, context: RuleContext
+) -> None:
+    all_rules = rules(*written, *({"route": f"*!{at}!*"} for at in range(40 if beside_many else 0)))
     index = RuleIndex([Holder(rule) for rule in all_rules])
 
     found, again = index.select(context), index.select(context)
@@ -150,8 +153,33 @@ MANY = 1_000
         (lambda at: {"attributes": {"team": f"t{at}"}}, RuleContext(attributes={"team": "t7"})),
         (lambda at: {"attributes": {"team": {"regex": f"^t{at}$"}}}, RuleContext(attributes={"team": "t7"})),
         (lambda at: {"attributes": {f"k{at}": "x"}}, RuleContext(attributes={"k7": "x"})),
+        (lambda at: {"route": f"*/r{at}/*"}, RuleContext(route="/v1/r7/x")),
+        (lambda at: {"route": f"/api/*/customers/r{at}-x"}, RuleContext(route="/api/v2/customers/r7-x")),
+        (lambda at: {"attributes": {"team": {"regex": f"r{at}-team"}}}, RuleContext(attributes={"team": "my r7-team"})),
+        (
+            lambda at: {"attributes": {"team": {"regex": f"r{at}-team"}}},
+            RuleContext(attributes={"team": "r7-team" * 999}),
+        ),
+        (
+            lambda at: {"attributes": {"team": {"regex": rf"\d+\.r{at}[-_]x*y"}}},
+            RuleContext(attributes={"team": "1.r7-y"}),
+        ),
     ],
-    ids=["route", "glob", "inner glob", "agent of a route", "agents of a route", "attribute", "regex", "key"],
+    ids=[
+        "route",
+        "glob",
+        "inner glob",
+        "agent of a route",
+        "agents of a route",
+        "attribute",
+        "regex",
+        "key",
+        "glob of an end",
+        "glob of both ends",
+        "part",
+        "part of a long text",
+        "part of a regex",
+    ],
 )
 def test_a_lookup_tests_few_of_many_rules(match: Callable[[int], dict[str, Any]], context: RuleContext) -> None:
     index = RuleIndex([Holder(rule) for rule in rules(*(match(at) for at in range(MANY)))])
