@@ -42,12 +42,15 @@ from collector.payloads.attribute_shapes import (
 from collector.payloads.event_calls import Transcript, transcript_of_events
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.span_names import (
+    ERROR_SUFFIX,
     agent_in_span_name,
+    function_in_path,
     is_execution,
     is_handoff,
     is_method,
     is_named_after,
     is_step_before,
+    is_turn_of_agent,
     role_of_kind,
     tool_in_span_name,
 )
@@ -72,7 +75,9 @@ def read_span(span: Span) -> GenAISpan | None:
     kinds = values.get("kind", ())
     role = next((role for kind in kinds if (role := role_of_kind(parse_any(kind))) is not None), None)
     if role == "agent":
-        return _read_agent(span, values, transcript)
+        # One request of a run and the calls that it asked for; what is above covers all of them.
+        is_turn = bool(span.parent_span_id) and is_turn_of_agent(span.name)
+        return IGNORED if is_turn and transcript is None else _read_agent(span, values, transcript)
     is_model = role == "model" or (role is None and "model" in values)
     if transcript is not None:
         # A request to a model that only names calls asked for them; a turn of an agent made them.
@@ -84,11 +89,31 @@ def read_span(span: Span) -> GenAISpan | None:
         return IGNORED  # some tracers give it the kind of a call
     is_tool, named = tool_in_span_name(span.name)
     if role == "tool" or is_tool:
-        return _read_tool(span, values, named)
+        is_function = not is_tool and _is_only_function(values)
+        if is_function and not span.parent_span_id:
+            return IGNORED  # what the application itself is, and no call of its agent's
+        genai_span = _read_tool(span, values, named)
+        if is_function or (not is_tool and _is_report_of_error(genai_span, values)):
+            genai_span.tracing = "guessed"
+        return genai_span
     is_agent, named = agent_in_span_name(span.name)
     if is_agent:
         return _read_named_agent(span, values, named)
     return None if is_model else _read_possible_tool(span, values)
+
+
+def _is_only_function(values: Values) -> bool:
+    """Whether nothing but a kind, which functions of an application have that are no tools, says that the span is a call."""
+    kinds = [kind for kind in values.get("kind", ()) if role_of_kind(parse_any(kind)) == "tool"]
+    return all(type(kind) is str and kind.lower() == "function" for kind in kinds) and not (
+        "tool_name" in values or "call_id" in values
+    )
+
+
+def _is_report_of_error(call: GenAISpan, values: Values) -> bool:
+    """Whether a span may tell of the failure that another recorded: some tracers write one more for it."""
+    is_named_so = call.name is not None and call.name.endswith(ERROR_SUFFIX)
+    return is_named_so and call.status == "error" and call.arguments is None and "output" not in values
 
 
 def _transcript(span: Span) -> Transcript | None:
@@ -143,7 +168,7 @@ def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
     if genai_span.name is None:
         genai_span.name = _name_in_metadata(span)
     if genai_span.name is None and tool_in_span_name(span.name) == (False, None):
-        genai_span.name = name_of(span.name)
+        genai_span.name = name_of(function_in_path(span.name))
     _read_call(genai_span, span, values)
     _mark_unreadable(genai_span, span.attributes, values)
     if named is not None and is_method(span.name) and values.keys().isdisjoint(_OF_CALLS):

@@ -26,6 +26,7 @@ from collector.model.genai_span import (
 from collector.model.span import LogRecord, Span, SpanEvent
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.refusals import find_refusal
+from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import is_schema, tool_arguments
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import first_name, name_of, parse_any
@@ -87,6 +88,8 @@ def _operation_in_name(span: Span) -> str | None:
 def _read_tool(span: Span) -> GenAISpan:
     attributes = span.attributes
     name = name_of(attributes.get(semconv.TOOL_NAME)) or name_of(attributes.get(_TOOL_NAME))
+    if name is None and is_handoff(span.name):
+        return IGNORED  # some tracers give it the operation of a call
     # A span that is named after the operation alone does not name its tool.
     if name is None and span.name != "execute_tool":
         name = name_of(span.name.removeprefix("execute_tool "))

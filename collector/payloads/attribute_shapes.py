@@ -155,7 +155,7 @@ _ONE_OF_THEM: Final = re.compile(
 
 
 # `mcp.request.argument.city`: Sentry's instrumentations of MCP, and tracers of one's own.
-_EACH: Final = re.compile(r"(?:^|[._])(?:argument|arg|parameter|param)\.(\w[\w-]*)$")
+_EACH: Final = re.compile(r"(?:^|[._])(?:(?:argument|arg|parameter|param)\.(?=\w)|inputs\.(?=[A-Za-z_]))([\w-]+)$")
 _SCALAR: Final = re.compile(r"-?\d|(?:true|false|null)$")
 
 

@@ -119,6 +119,11 @@ _NOT_AGENTS: Final = re.compile(
 )
 
 
+_FUNCTION_PATH: Final = re.compile(r"(?:(?:[A-Za-z_]\w{0,63}|<locals>)\.){1,8}([A-Za-z_]\w{0,127})")
+ERROR_SUFFIX: Final = "_error"
+"""Ends the name of a span that tells of a call's failure, after the tool's."""
+
+
 def agent_in_span_name(name: str) -> tuple[bool, str | None]:
     """Returns whether a span of this name records the run of an agent, and the agent that it names, if it does."""
     for pattern in _AGENT_SPANS if len(name) <= 2 * MAX_KEY else ():
@@ -141,6 +146,17 @@ def tool_in_span_name(name: str) -> tuple[bool, str | None]:
 def is_method(name: str) -> bool:
     """Whether a span has the name of a method of a class, `Tool.checkPath`: that of a tool, or of what all tools share."""
     return _METHOD.match(name) is not None
+
+
+def is_turn_of_agent(name: str) -> bool:
+    """Whether a span of this name records one turn of an agent's run, as ``run_single_turn`` does."""
+    return words_of(name).endswith("_single_turn")
+
+
+def function_in_path(name: str) -> str:
+    """Returns the function in a name such as ``shop.tools.pay``, and any other name as it is: a model's tools have no dots."""
+    match = _FUNCTION_PATH.fullmatch(name) if len(name) <= 2 * MAX_KEY else None
+    return name if match is None or words_of(match[1]) in _NOT_NAMES else match[1]
 
 
 def is_handoff(name: str) -> bool:

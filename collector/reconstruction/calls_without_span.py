@@ -12,7 +12,7 @@ from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan, Role
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus
-from collector.reconstruction.drafts import DraftCall, RunSpans
+from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans
 from collector.reconstruction.requested_calls import CallHistory, RequestedCall
 
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
@@ -32,8 +32,8 @@ def calls_without_span(
     for request in requests:
         if request.execution is not None:
             # A call that succeeded needs no look into the inputs, which would have to be parsed.
-            has_failed = request.execution.status == "error"  # why, only the messages may tell
-            _apply_result(request.execution, history.status(request) if has_failed else request.result_status)
+            is_open = request.execution.status == "error" or request.execution.evidence == ONLY_ATTRIBUTES
+            _apply_result(request.execution, history.status(request) if is_open else request.result_status)
             continue
         following = bisect_right(starts, request.model.start_ns)
         answered = not request.is_recorded or following < len(starts)
@@ -74,6 +74,8 @@ def _apply_result(call: DraftCall, result: ResultStatus | None) -> None:
         call.executed = False
     elif result in ("refused", "unclear") and call.executed:
         call.doubt_execution("the messages tell of a denial or refusal, its span of an execution")
+    elif result == "ok" and call.evidence == ONLY_ATTRIBUTES:
+        call.doubt, call.evidence = None, ""
 
 
 def _latest_start(request: RequestedCall, models: Sequence[GenAISpan], following: int) -> int:
@@ -101,15 +103,13 @@ def _weigh(
     run = shown.run
     all_have_spans = run.anchor is not None and run.anchor.tracing == "complete"
     tools_have_spans = all_have_spans or bool(run.executions)
-    is_handoff = tools_have_spans and _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
+    is_handoff = _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
     call.known_by = "request" if result is None or result == "refused" else "result"
     # The surest evidence first: what messages say of this call, then whether tools leave spans, then how the run ended.
     if result == "refused":
         call.executed = False
-    elif is_handoff and not all_have_spans:
-        call.executed = False
-        if call.arguments:
-            call.doubt_execution("it hands over to another agent, and nothing tells whether a tool does that")
+    elif is_handoff and not all_have_spans and (tools_have_spans or not call.arguments):
+        _weigh_handoff(call, result, tools_have_spans=tools_have_spans)
     elif result == "unclear":
         call.doubt_execution("the messages tell of a failure or of a denial")
     elif result is not None:
@@ -127,6 +127,15 @@ def _weigh(
         call.doubt_execution("the run was interrupted after the model asked for it")
     elif request.turn > 0 or run.anchor.role is Role.AGENT:
         call.doubt_execution("the model asked for it last, and was told no result")
+
+
+def _weigh_handoff(call: DraftCall, result: ResultStatus | None, *, tools_have_spans: bool) -> None:
+    """A framework hands over without a tool, and tools that do that leave spans where others do."""
+    call.executed = not tools_have_spans
+    if call.executed and result in ("ok", "error"):
+        call.status = result
+    if call.executed or call.arguments:
+        call.doubt_execution("it hands over to another agent, and nothing tells whether a tool does that")
 
 
 def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Literal
+from typing import Final, Literal
 
 from collector.model.genai_span import GenAISpan
 from collector.model.span import Resource
@@ -134,6 +134,10 @@ class DraftCall:
 
 by_start: Callable[[GenAISpan], tuple[int, bytes]] = attrgetter("start_ns", "span_id")
 """Sort key of spans. Arrival order is not used: exporters send spans as they end, and retries reorder them."""
+
+
+ONLY_ATTRIBUTES: Final = "only its attributes say that its span is the call of a tool"
+"""The evidence for a call whose span may be something else."""
 
 
 def latest_start(start_ns: int) -> int:

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan, Role
 from collector.payloads.messages import tool_call_parts
+from collector.payloads.span_names import ERROR_SUFFIX
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start
 
@@ -67,7 +68,12 @@ def without_steps(executions: list[list[GenAISpan]]) -> list[list[GenAISpan]]:
     if not any(span.tracing == "guessed" for spans in executions for span in spans):
         return executions
     shown = {spans[0].name for spans in executions if any(map(_is_evident, spans))}
-    return [spans for spans in executions if any(map(_is_evident, spans)) or spans[0].name not in shown]
+    return [
+        spans
+        for spans in executions
+        if any(map(_is_evident, spans))
+        or not (spans[0].name in shown or (spans[0].name or "").removesuffix(ERROR_SUFFIX) in shown)
+    ]
 
 
 def _is_evident(span: GenAISpan) -> bool:

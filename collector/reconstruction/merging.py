@@ -18,7 +18,7 @@ from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.calls_without_span import calls_without_span, requested_in_transcript
-from collector.reconstruction.drafts import DraftCall, RunSpans, by_start, latest_start
+from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans, by_start, latest_start
 from collector.reconstruction.duplicates import without_steps
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import match
@@ -206,7 +206,8 @@ def _has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested:
         and model.finish != "other"
         and is_unreadable(model.output)
     }
-    if not unreadable and models[-1].finish != "tool_calls" and all(model.output is not None for model in models[:-1]):
+    has_unsaid = any(model.finish == "tool_calls" and model.span_id not in speaking for model in models)
+    if not unreadable and not has_unsaid and all(model.output is not None for model in models[:-1]):
         return False
     models = [model for model in models if model.tracing != "memory"]
     telling = {request.model.span_id for request in requested if not request.is_recorded}
@@ -268,7 +269,7 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
         if refused == "maybe":
             call.doubt_execution("its error may be a denial")
     if outer.tracing == "guessed" and all(span.tracing == "guessed" for span in spans):
-        call.doubt_execution("only its attributes say that its span is the call of a tool")
+        call.doubt_execution(ONLY_ATTRIBUTES)
     if len(spans) > 1:
         _fill_in(call, spans[1:])
     return call

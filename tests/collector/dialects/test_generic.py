@@ -237,7 +237,7 @@ def test_a_span_with_a_name_of_the_tracer_has_its_tool_among_its_details() -> No
     kind, of = {"acme.span_attributes": '{"type": "tool"}'}, "acme.metadata"
     assert read_tool(span("acme.pay", 2, 1, attributes={**kind, of: '{"name": "pay"}'}))[0] == "pay"
     assert read_tool(span("acme.pay", 2, 1, attributes={**kind, of: '{"tool_name": "charge"}'}))[0] == "charge"
-    assert read_tool(span("acme.pay", 2, 1, attributes={**kind, of: '{"name": "Ada"}'}))[0] == "acme.pay"
+    assert read_tool(span("acme.pay", 2, 1, attributes={**kind, of: '{"name": "Ada"}'}))[0] == "pay"
 
 
 @pytest.mark.parametrize("flag", [{"tool.ok": False}, {"tool.error_type": "timeout"}])

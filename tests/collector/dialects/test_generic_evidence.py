@@ -229,3 +229,55 @@ def test_a_method_of_all_tools_is_a_step_of_the_call_that_it_is_inside_of() -> N
     assert (called(alone), doubts(alone)) == ([], ["unrecorded_calls", "nothing_recorded"])
     told = run_of(ROOT, span("Tool.search", 3, 1, 6, attributes={"input": '{"q": 1}'}))
     assert (called(told), doubts(told)) == (["search"], [])
+
+
+FUNCTION = {"acme.span_type": "Function"}
+
+
+def test_a_function_is_a_tool_where_a_model_asked_for_it() -> None:
+    """A tracer of functions sees the application's own as well."""
+    answer = '{"tool_calls": [{"id": "c1", "function": {"name": "pay", "arguments": "{\\"n\\": 1}"}}]}'
+    asked = span("llm", 2, 1, 1, 5, attributes={"span_type": "llm", "output": answer})
+    pay = span("Shop.tools.<locals>.pay", 3, 1, 10, 5, attributes={**FUNCTION, "inputs": '{"n": 1}', "output": "paid"})
+    told = f'[{{"role": "assistant", {answer[1:]}, {{"role": "tool", "tool_call_id": "c1", "content": "paid"}}]'
+    answered = span("llm", 4, 1, 20, 5, attributes={"span_type": "llm", "input": told, "output": "Paid."})
+    root = span("main", 1, attributes={**FUNCTION, "inputs": '{"question": "pay"}'}, lasting=100)
+    run = run_of(root, asked, pay, answered)
+    assert (called(run), doubts(run)) == (["pay"], [])
+    helper = span("load_profile", 5, 1, 30, 5, attributes={**FUNCTION, "inputs": '{"user": 7}', "output": "Ada"})
+    run = run_of(root, asked, pay, answered, helper)
+    assert (called(run), doubts(run)) == (["pay", "load_profile"], ["uncertain_execution"])
+
+
+def test_a_tool_whose_span_has_the_path_of_its_function() -> None:
+    """Models take no names with dots."""
+    attributes = {"acme.event_type": "tool", "acme_inputs.n": 1, "acme_inputs.to": "Ada"}
+    assert read_tool(span("shop.tools.pay", 2, 1, attributes=attributes)) == (
+        "pay",
+        None,
+        {"n": 1, "to": "Ada"},
+        "unset",
+    )
+    assert read_tool(span("pay v1.2", 2, 1, attributes={"acme.event_type": "tool"}))[0] == "pay v1.2"
+
+
+def test_a_span_of_its_own_for_the_failure_of_a_call_is_no_call() -> None:
+    kind = {"acme.event_type": "tool"}
+    failed = span("shop.pay", 2, 1, 5, attributes={**kind, "acme_inputs.n": 1}, status=2, message="declined")
+    report = span("pay_error", 3, 1, 6, attributes={**kind, "acme_error": "declined"}, status=2, message="declined")
+    run = run_of(ROOT, failed, report)
+    assert (called(run), doubts(run)) == (["pay"], [])
+    run = run_of(ROOT, report)
+    assert (called(run), doubts(run)) == (["pay_error"], ["uncertain_execution"])
+
+
+def test_a_turn_of_an_agent_is_no_run() -> None:
+    agent, tool = {"span.type": "agentic.invocation"}, {"span.type": "agentic.tool.invocation"}
+    spans = [
+        span("workflow", 1, lasting=100, attributes={"span.type": "workflow"}),
+        span("agents.run_single_turn", 2, 1, 1, 20, attributes=agent),
+        span("call", 3, 2, 5, 5, attributes={**tool, "tool.name": "look_up"}),
+        span("agents.run_single_turn", 4, 1, 30, 20, attributes=agent),
+        span("call", 5, 4, 35, 5, attributes={**tool, "tool.name": "book"}),
+    ]
+    assert [called(run) for run in runs_of(*spans)] == [["look_up", "book"]]

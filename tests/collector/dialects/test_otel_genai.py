@@ -324,3 +324,8 @@ def test_sentry_has_the_calls_of_an_answer_in_an_attribute_of_their_own() -> Non
         request(6, 40, [], [question]),
     )
     assert (called(run), run.trajectory.calls[1].id, doubts(run)) == (["(pay)", "pay"], "c2", [])
+
+
+def test_a_handoff_with_the_operation_of_a_call_is_none() -> None:
+    handoff = span("handoff to billing", 2, 1, attributes={"gen_ai.operation.name": "execute_tool"})
+    assert dialects.read_span(handoff) is IGNORED

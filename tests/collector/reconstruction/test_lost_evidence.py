@@ -144,6 +144,45 @@ def test_a_handoff_with_arguments_may_be_a_tool(arguments: Mapping[str, Any], ex
     assert (called(run), doubts(run)) == (["find", "(transfer_to_agent)"], expected)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("transfer_to_billing", {}, ["uncertain_execution"]),
+        ("transfer_to_human", {"reason": "angry"}, []),
+        ("transfer", {}, []),
+    ],
+)
+def test_a_handoff_without_arguments_may_be_the_frameworks_own(
+    name: str, arguments: Mapping[str, Any], expected: list[str]
+) -> None:
+    """Nothing tells where no tool leaves a span."""
+    told = {"gen_ai.input.messages": json.dumps([user("go"), asked(("c1", name, arguments)), result("c1", "done")])}
+    run = run_of(
+        span("POST /chat", 1, lasting=100),
+        model_span([("c1", name, arguments)], 2, at=10, lasting=5),
+        model_span([], 3, at=40, lasting=5, attributes=told),
+    )
+    assert (called(run), doubts(run)) == ([name], expected)
+
+
+def test_calls_without_names_are_unrecorded() -> None:
+    """As where content is not captured, and only the number of calls is."""
+    choice = {
+        "gen_ai.event.content": json.dumps({"finish_reason": "tool_calls", "message": {"tool_calls": [{"id": "c1"}]}})
+    }
+    spans = [
+        span(
+            "chat m", number, 1, 10 * number, 5, events=(("gen_ai.choice", content),),
+            attributes={"gen_ai.operation.name": "chat", "gen_ai.response.finish_reasons": [reason]},
+        )
+        for number, reason, content in (
+            (2, "tool_calls", choice), (3, "stop", {"gen_ai.event.content": '{"finish_reason": "stop", "index": 0}'})
+        )
+    ]  # fmt: skip
+    run = run_of(span("POST /chat", 1, lasting=100), *spans)
+    assert (called(run), doubts(run)) == ([], ["unrecorded_calls"])
+
+
 def test_what_an_agent_began_with_tells_of_the_calls_of_those_before_it() -> None:
     history = [user("go"), asked(("c1", "find", {}), ("c2", "handoff", {})), result("c1", "x"), result("c2", "y")]
     begun_with = {"gen_ai.input.messages": json.dumps(history)}
