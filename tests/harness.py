@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -200,3 +201,17 @@ def listening() -> list[str]:
 def tasks() -> list[str]:
     """The coroutines of the tasks under way, but for the one that asks."""
     return [str(task.get_coro()) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+
+def send_to_both(plain: Life, crashed: Life, spans: list[Span], choice: Random, most: int) -> None:
+    """Send spans in requests of at most ``most``; ``crashed`` dies now and then, before a request was written or after."""
+    while spans:
+        batch, spans = spans[: (size := choice.randint(1, most))], spans[size:]
+        for life in (plain, crashed):
+            life.send(*batch)
+            if life is crashed and choice.random() < 0.3:  # before it was durable: not acknowledged, so sent again
+                life.crash()
+                life.send(*batch)
+            life.write()
+            if life is crashed and choice.random() < 0.3:
+                life.crash()

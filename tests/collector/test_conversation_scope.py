@@ -17,7 +17,7 @@ from collector.scoring import embeddings
 from collector.scoring.rule_files import check_rules, load_rules
 from collector.storage.spool_file import Change
 from tests import otlp_data as data
-from tests.harness import Bench, Life, folder_in
+from tests.harness import Bench, Life, folder_in, send_to_both
 
 RULES = """
 rules:
@@ -317,16 +317,7 @@ def test_whenever_crashes_come_conversations_are_the_same(
     for number in range(1, 6):
         spans = turn(number, *choice.choices(["look_up", "refund"], k=2), conversation=f"c-{number % 2}")
         choice.shuffle(spans)
-        while spans:
-            batch, spans = spans[: (size := choice.randint(1, 3))], spans[size:]
-            for life in lives:
-                life.send(*batch)
-                if life is crashed and choice.random() < 0.3:  # before it was durable: not acknowledged, so sent again
-                    life.crash()
-                    life.send(*batch)
-                life.write()
-                if life is crashed and choice.random() < 0.3:
-                    life.crash()
+        send_to_both(plain, crashed, spans, choice, 3)
         if choice.random() < 0.6:
             for life in lives:
                 life.settle()

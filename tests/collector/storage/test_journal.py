@@ -19,7 +19,7 @@ from collector.storage.spool import Spool
 from collector.storage.spool_file import Change, SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
-from tests.harness import Life, folder_in
+from tests.harness import Life, folder_in, send_to_both
 
 TOOLS = (data.tool(2, 1, "get_weather", at=0.1), data.tool(3, 1, "send_email", at=0.2))
 GOOD_RUN = (data.span(9, parent=2, at=0.1), *TOOLS, data.agent(1))
@@ -398,16 +398,7 @@ def test_whenever_crashes_come_what_leaves_is_the_same(
     choice.shuffle(spans)
     folder = tmp_path_factory.mktemp("lives")
     plain, crashed = Life(folder_in(folder, "plain")), Life(folder_in(folder, "crashed"))
-    while spans:
-        batch, spans = spans[: (size := choice.randint(1, 6))], spans[size:]
-        for life in (plain, crashed):
-            life.send(*batch)
-            if life is crashed and choice.random() < 0.3:  # before it was durable: not acknowledged, so sent again
-                life.crash()
-                life.send(*batch)
-            life.write()
-            if life is crashed and choice.random() < 0.3:
-                life.crash()
+    send_to_both(plain, crashed, spans, choice, 6)
     for life in (plain, crashed):
         life.settle(3)
         life.settle(60)
