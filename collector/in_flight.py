@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from threading import Lock
 from types import TracebackType
 from typing import Self
 
 from collector.errors import RefusedError, TooLargeError
 
+_log = logging.getLogger(__name__)
 SMALL = 1 << 20
 """Bytes. The last quarter of the room is for requests up to this size, so that a few large ones do not shut out the rest."""
 
@@ -44,7 +46,10 @@ class InFlight:
 
 
 class Reservation:
-    """What one request takes of the room; all of it is free again when the context is left."""
+    """What one request takes of the room; all of it is free again when the context is left.
+
+    A MemoryError becomes a RefusedError: of a limit that the room does not know, such as that of the address space.
+    """
 
     def __init__(self, in_flight: InFlight) -> None:
         self._in_flight, self._size = in_flight, 0
@@ -68,5 +73,8 @@ class Reservation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._in_flight.change(0, -self._size)
-        self._size = 0
+        size, self._size = self._size, 0
+        self._in_flight.change(0, -size)
+        if kind is MemoryError:
+            _log.warning("no memory is left for a request of which %d bytes were read; it is refused", size)
+            raise RefusedError("no memory for the request, retry later") from None

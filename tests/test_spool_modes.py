@@ -156,7 +156,7 @@ def test_a_spool_of_another_version_is_a_sentence_and_exit_code_2(tmp_path: Path
 def test_a_damaged_spool_is_logged_counted_and_replaced(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(os.urandom(100_000))
     with collector("127.0.0.1:9", spool={"path": str(tmp_path)}) as process:
-        assert "the spool was damaged: moved to" in process.log
+        assert "the spool was damaged: file is not a database; moved to" in process.log
         assert process.metric("rightcall_spool_failures_total") == 1
 
 

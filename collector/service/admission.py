@@ -58,11 +58,8 @@ class Admission:
         """Take one request; returns once it survives a crash, where there is a spool. Raises CollectorError."""
         # Asked again: since the reservation the body has taken its time, and the limits may be reached by now.
         self._admit()
-        try:
-            parts = await _structure(request)
-            rejected = await self._turns.take(self._pipeline.receive_in_steps(signal, parts, transport), parts.cost)
-        except MemoryError:  # of a limit that the limiter does not know, such as that of the address space
-            raise RefusedError("no memory for the request, retry later") from None
+        parts = await _structure(request)
+        rejected = await self._turns.take(self._pipeline.receive_in_steps(signal, parts, transport), parts.cost)
         if self._spool is not None:
             await self._spool.stored()
         return rejected

@@ -62,7 +62,10 @@ class Spool:
             raise _unreadable(error) from None
         damaged, missing = self._file.damaged, self._file.missing
         if damaged is not None:
-            _log.error("the spool was damaged: moved to %s and recreated empty; its contents were lost", damaged)
+            _log.error(
+                "the spool was damaged: %s; moved to %s and recreated empty; what it held is not delivered: mend it, stop the "
+                "collector and put it back, or delete it", self._file.damage, damaged,
+            )  # fmt: skip
         if missing:
             _log.error(
                 "the last %d transactions of the spool are missing, its log was damaged, cut or removed: what was "

@@ -34,6 +34,7 @@ from zlib import crc32
 from collector.errors import ConfigError
 from collector.storage.mark import Attempts, Mark
 from collector.storage.quarantine import Quarantine
+from scorers.quoting import shorten
 
 _log = logging.getLogger(__name__)
 
@@ -80,7 +81,8 @@ class Change:
 class SpoolFile:
     """The open file. ``attempts`` says which rows recovery died at.
 
-    ``check`` sets ``damaged``, where a damaged file was moved to, and ``missing``, how many transactions were lost.
+    ``check`` sets ``damaged``, where a damaged file was moved to, ``damage``, what was found in it, and ``missing``, how many
+    transactions were lost.
     """
 
     def __init__(self, folder: Path, *, fsync: bool = True) -> None:
@@ -88,6 +90,7 @@ class SpoolFile:
         self._path, self._fsync = folder / NAME, fsync
         self.quarantine = Quarantine(folder / "quarantine")
         self.damaged: Path | None = None
+        self.damage = ""
         self.missing = self._commits = 0
         self.rewritten = False
         """Whether it had to be written anew; for the reader to reset."""
@@ -113,10 +116,11 @@ class SpoolFile:
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if not _is_damage(error):
                 raise ConfigError(_reason(self._path, error)) from None
-        return self._begin_anew()
+            return self._begin_anew(str(error))
 
-    def _begin_anew(self) -> sqlite3.Connection:
+    def _begin_anew(self, damage: str) -> sqlite3.Connection:
         """Move the damaged file aside and create an empty one."""
+        self.damage = shorten(damage, 200)
         self.damaged = self._path.with_name(f"{NAME}.damaged")
         for suffix in ("", "-wal"):
             # With its log: SQLite would look for pages of the new file in it.
@@ -185,7 +189,9 @@ class SpoolFile:
                 "version run until its queue is empty, or move the file away and lose what it holds"
             )
         if tables != set(_TABLES):
-            raise _damaged("the tables are not those that were created")
+            raise _damaged(
+                "its tables, views, indexes and triggers are not those that were created: somebody changed them"
+            )
 
     # ---- at start
 
@@ -194,14 +200,14 @@ class SpoolFile:
         try:
             # The quick check leaves out indexes, of which there are none; what is in the rows has checksums.
             (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
-            is_damaged = found != "ok"
+            damage = None if found == "ok" else str(found)
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if not _is_damage(error):
                 raise
-            is_damaged = True
-        if is_damaged:
+            damage = str(error)
+        if damage is not None:
             self._connection.close()
-            self._connection = self._begin_anew()
+            self._connection = self._begin_anew(damage)
         if self.damaged is None:
             self._check_commits()
         self._mark.write(self._commits)

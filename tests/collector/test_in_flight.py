@@ -60,3 +60,17 @@ def test_a_refused_request_leaves_no_trace() -> None:
     with pytest.raises(TooLargeError):
         refused()
     assert in_flight.bytes == 0
+
+
+def test_a_request_for_which_there_is_no_memory_is_to_be_sent_again(caplog: pytest.LogCaptureFixture) -> None:
+    in_flight = InFlight(ROOM)
+
+    def without_memory() -> None:
+        with in_flight.reservation() as reservation:
+            reservation.add(SMALL)
+            raise MemoryError
+
+    with pytest.raises(RefusedError, match="no memory"):
+        without_memory()
+    assert in_flight.bytes == 0
+    assert caplog.messages == [f"no memory is left for a request of which {SMALL} bytes were read; it is refused"]

@@ -140,13 +140,3 @@ def test_a_large_request_is_looked_through_outside_the_event_loop() -> None:
         return turns
 
     assert asyncio.run(turns_until_refused()) > 3
-
-
-def test_a_request_for_which_there_is_no_memory_is_to_be_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_memory(*_: object) -> None:
-        raise MemoryError
-
-    admitting = Admitting(None)
-    monkeypatch.setattr("collector.request_pipeline.lazy.split", no_memory)
-    with pytest.raises(RefusedError, match="no memory"):
-        admitting.take()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sqlite3
@@ -13,7 +14,9 @@ import pytest
 from collector.errors import ConfigError
 from collector.storage import quarantine
 from collector.storage.quarantine import Quarantine
+from collector.storage.spool import Spool
 from collector.storage.spool_file import FORMAT, NAME, Change, SpoolFile
+from collector.telemetry.metrics import Telemetry
 
 
 def filled(folder: Path) -> SpoolFile:
@@ -143,6 +146,46 @@ def test_a_damaged_spool_is_moved_aside_and_begun_anew(tmp_path: Path, damage: o
     file.check()
     assert (file.damaged, file.missing) == (None, 0), "the new file is sound"
     file.close()
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "DROP TABLE finished",
+        "ALTER TABLE outbox RENAME TO sent",
+        "ALTER TABLE inbox RENAME COLUMN record TO content",
+        "ALTER TABLE outbox ADD COLUMN note",
+        "ALTER TABLE outbox DROP COLUMN items",
+        "DROP TABLE outbox; CREATE TABLE outbox (id TEXT, signal BLOB, items TEXT, payload TEXT, checksum TEXT)",
+        "ALTER TABLE outbox RENAME TO hidden; CREATE VIEW outbox AS SELECT * FROM hidden WHERE items > 100",
+        "CREATE TRIGGER drain AFTER INSERT ON outbox BEGIN DELETE FROM outbox; END",
+        "CREATE INDEX by_signal ON outbox (signal)",
+        "CREATE TABLE more (id)",
+    ],
+)
+def test_a_spool_of_which_somebody_changed_the_tables_is_moved_aside_and_that_is_said(
+    tmp_path: Path, statements: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(tmp_path).close()
+    other = sqlite3.connect(tmp_path / NAME)
+    other.executescript(statements)
+    other.close()
+    changed = (tmp_path / NAME).read_bytes()
+
+    async def start() -> float | None:
+        telemetry = Telemetry()
+        spool = Spool(SpoolFile(tmp_path), 1 << 20, telemetry)
+        await spool.check()
+        assert list(spool.outbox()) == []
+        await spool.shutdown()
+        return telemetry.registry.get_sample_value("rightcall_spool_failures_total")
+
+    assert asyncio.run(start()) == 1
+    aside = tmp_path / f"{NAME}.damaged"
+    assert aside.read_bytes() == changed
+    (said,) = [record.message for record in caplog.records if record.levelname == "ERROR"]
+    assert "somebody changed them" in said
+    assert f"moved to {aside}" in said
 
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
