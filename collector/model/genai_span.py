@@ -25,6 +25,9 @@ from scorers.trajectory import Status
 
 MAX_CONTEXT_TEXT: Final = 512
 """Longest attribute value, in characters, that is kept for rules to match."""
+_DENIALS: Final = ("denied", "rejected", "permission_denied")
+"""Types of errors that mean a denial, by the framework or by the tool."""
+_COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial
 MAX_EVENTS: Final = 16
 """How many events of a span are looked at for what was raised."""
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = MappingProxyType({})  # shared: most spans keep none
@@ -188,6 +191,8 @@ def set_error(genai_span: GenAISpan, span: Span, error_type: str | None = None) 
     genai_span.error_type = error_type
     refusals = (find_refusal(message) for message in messages if type(message) is str)
     genai_span.refusal = next((refusal for refusal in refusals if refusal is not None), None)
+    if genai_span.refusal is None and error_type in _DENIALS:
+        genai_span.refusal = Refusal(is_sure=span.scope.name == _COPILOT)
 
 
 def set_raised(genai_span: GenAISpan, span: Span) -> None:

@@ -32,6 +32,7 @@ _UNNAMED: Final = re.compile(
         r"Tool input validation failed",  # Mastra
         r"Received tool input did not match expected schema",  # LangChain JS
         r"Invalid input for tool ",  # Vercel AI SDK
+        r"^Permission denied because no interactive user response was available",  # Copilot CLI
         r"Multiple handoffs detected, ignoring this one",  # OpenAI Agents: only the first is followed
         r"\b[Ii]nvalid (?:arguments|parameters) for tool\b",  # MCP SDKs, and hand-written agent loops
         # Strands and Google ADK for JS: Zod's issues

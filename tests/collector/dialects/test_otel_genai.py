@@ -329,3 +329,12 @@ def test_sentry_has_the_calls_of_an_answer_in_an_attribute_of_their_own() -> Non
 def test_a_handoff_with_the_operation_of_a_call_is_none() -> None:
     handoff = span("handoff to billing", 2, 1, attributes={"gen_ai.operation.name": "execute_tool"})
     assert dialects.read_span(handoff) is IGNORED
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"), [("github.copilot", (["(pay)"], [])), ("acme", (["pay"], ["uncertain_execution"]))]
+)
+def test_an_error_of_the_type_of_a_denial_may_mean_that_the_tool_did_not_run(scope: str, expected: Any) -> None:
+    denied = tool_span("pay", {}, status=2, attributes={"error.type": "denied"}, scope=scope)
+    run = run_of(agent_span(), denied)
+    assert (called(run), doubts(run)) == expected

@@ -32,6 +32,7 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Tool call not executed: interrupted",
         "The user doesn't want to proceed with this tool use.",
         "Permission to use drop_all has been denied.",
+        "Permission denied because no interactive user response was available. Retry in an interactive session",
         "User rejected the tool call for `drop_all` with id c1",
         "1 validation error for drop_all\nall\n  Field required [type=missing, input_value={}, input_type=dict]",
         "Error executing tool drop_all: 2 validation errors for drop_allArguments\nall\n  Field required",
