@@ -62,6 +62,7 @@ _CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', "[[ ## next_tool_name ## ]]")
 """In outputs that hold calls in the framework's own form alone: Mastra 0.x, DSPy."""
 _HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
 """In the output of Haystack's agent: its instrumentation writes the conversation as reprs of its messages."""
+_HANDOFF: Final = "handoff_to_"
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 
 
@@ -91,9 +92,10 @@ def read_span(span: Span) -> GenAISpan | None:
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     name = name_of(get(_TOOL_NAME))
+    # For JavaScript it gives the span of a handoff a tool's name as well.
+    if is_handoff(span.name) and (name is None or name.startswith(_HANDOFF)):
+        return IGNORED
     if name is None:
-        if is_handoff(span.name):
-            return IGNORED
         name = name_of(_METHOD.sub("", span.name))
     if name == _MERGED:
         return IGNORED

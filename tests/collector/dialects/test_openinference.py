@@ -175,6 +175,8 @@ def test_other_kinds_are_ignored(kind: str) -> None:
 
 def test_a_handoff_is_not_a_call() -> None:
     assert dialects.read_span(oi("TOOL", "handoff to policy_agent", 2, 1)) is IGNORED
+    named = oi("TOOL", "handoff to policy_agent", 2, 1, attributes={"tool.name": "handoff_to_policy_agent"})
+    assert dialects.read_span(named) is IGNORED
 
 
 def test_crewai_records_the_task_outside_the_input() -> None:
