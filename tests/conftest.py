@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.leftovers import Snapshot, left_since, unfinished_tasks
+from tests.sinks import OtlpSink
 
 # Workers of xdist have the width of its terminal there; without it reports have one of their own.
 os.environ.pop("COLUMNS", None)
@@ -78,3 +79,10 @@ def nothing_left_behind(before_module: Snapshot, temporary: Path, unfinished: li
     assert unfinished == []
     if before.runs_the_same_as(before_module):  # else servers of the module run, whose thread pools grow meanwhile
         assert left_since(before, temporary) == []
+
+
+@pytest.fixture(scope="module")
+def sink() -> Iterator[OtlpSink]:
+    """A backend for the tests of a module."""
+    with OtlpSink() as sink:
+        yield sink

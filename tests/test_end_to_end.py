@@ -47,12 +47,6 @@ OURS = ("rightcall.", "gen_ai.evaluation.")
 
 
 @pytest.fixture(scope="module")
-def sink() -> Iterator[OtlpSink]:
-    with OtlpSink() as sink:
-        yield sink
-
-
-@pytest.fixture(scope="module")
 def collector(sink: OtlpSink) -> Iterator[CollectorProcess]:
     exporter = {"endpoint": sink.endpoint, "tls": {"insecure": True}}
     with CollectorProcess(RULES, exporter, traces=TRACES) as process:

@@ -37,12 +37,6 @@ _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
 @pytest.fixture(scope="module")
-def sink() -> Iterator[OtlpSink]:
-    with OtlpSink() as sink:
-        yield sink
-
-
-@pytest.fixture(scope="module")
 def collector(sink: OtlpSink) -> Iterator[CollectorProcess]:
     limits = {"max_recv_msg_size_mib": LIMIT_MIB}, {"max_request_body_size_mib": LIMIT_MIB}
     exporter, traces = {"endpoint": sink.endpoint, "tls": {"insecure": True}}, {"settle": "100ms"}

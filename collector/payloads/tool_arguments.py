@@ -140,7 +140,7 @@ def schema_names(schema: object) -> tuple[str, ...]:
 def _unwrapped(value: Any, names: Sequence[str]) -> Any:
     """Returns what is inside the outermost wrapper of ``value``; ``value`` itself if it has none."""
     if isinstance(value, (list, tuple)):
-        only = _told_to_tool(value) or _beside_context(value)
+        only = _in_message_to_tool(value) or _beside_context(value)
         return _of_positions(value, {}, names) if only is None else only
     if not isinstance(value, Mapping):
         return value
@@ -163,7 +163,7 @@ def _unwrapped(value: Any, names: Sequence[str]) -> Any:
     return _inside_call(value, names)
 
 
-def _told_to_tool(messages: Sequence[Any]) -> Mapping[Any, Any] | None:
+def _in_message_to_tool(messages: Sequence[Any]) -> Mapping[Any, Any] | None:
     """Returns the object that is the content of the only message, which is to a tool or of one; None if there is none."""
     if len(messages) != 1 or not isinstance(messages[0], Mapping) or messages[0].get("role") != "tool":
         return None

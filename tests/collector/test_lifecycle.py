@@ -7,7 +7,7 @@ import contextlib
 import inspect
 import pkgutil
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -38,12 +38,6 @@ _STEPS = (*range(50), *(100 << doubled for doubled in range(15)))
 def parts_of(service: Service) -> list[Any]:
     own = (service._receivers, [service.judge_queue], service._exporters, service._stores, service._servers)
     return [part for parts in own for part in parts]
-
-
-@pytest.fixture(scope="module")
-def sink() -> Iterator[OtlpSink]:
-    with OtlpSink() as sink:
-        yield sink
 
 
 @pytest.fixture
