@@ -21,6 +21,8 @@ MAX_RUNS: Final = 300
 """Stored runs on which they are tried, the latest."""
 MAX_SECONDS: Final = 2.0
 """After which no further run is tried."""
+MAX_READING: Final = 2.0
+"""Seconds that rules may take to be read."""
 
 
 class Changed(NamedTuple):
@@ -47,12 +49,20 @@ def try_rules(database: RunsDatabase, text: str) -> Tried:
     """Score the latest stored runs by these rules. Raises ConfigError where they are none."""
     if len(text.encode()) > MAX_BYTES:
         raise ConfigError(f"more than {MAX_BYTES} bytes")
+    due = time.monotonic() + MAX_READING
+
+    def stop_when_due() -> None:
+        if time.monotonic() > due:
+            raise ConfigError(
+                f"these rules take more than {MAX_READING:g} s to be read: try fewer at once, or shorter regexes"
+            )
+
     # A file, so that the pad refuses what a reload refuses, in the same words and with the same lines.
     with tempfile.TemporaryDirectory(prefix="rightcall-pad-") as folder:
         path = Path(folder) / "rules.yaml"
         path.write_text(text, "utf-8")
         try:
-            rules = load_rules([path])
+            rules = load_rules([path], pause=stop_when_due)
         except ConfigError as error:
             raise ConfigError(str(error).replace(f"{folder}/", "")) from None
     until, tried, changed = time.monotonic() + MAX_SECONDS, 0, list[Changed]()

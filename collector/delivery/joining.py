@@ -11,9 +11,9 @@ from typing import Final
 
 from collector.component import ExportRequest
 
-SMALL: Final = 16 << 10
-"""Bytes; requests from this size on are worth sending alone."""
-_MAX_JOINED: Final = 256 << 10  # bytes: about what the SDKs' batch processors send
+MAX_SMALL: Final = 16 << 10
+"""Bytes of a request that may be joined with others; from this size on it is worth sending alone."""
+_MAX_JOINED: Final = 256 << 10  # bytes of joined requests: about what the SDKs' batch processors send
 
 
 def take_joined(waiting: deque[ExportRequest]) -> ExportRequest:
@@ -36,7 +36,7 @@ def take_joined(waiting: deque[ExportRequest]) -> ExportRequest:
 
 
 def _may_join(request: ExportRequest) -> bool:
-    return request.size < SMALL and request.in_memory and not request.attempts
+    return request.size < MAX_SMALL and request.in_memory and not request.attempts
 
 
 def divide(request: ExportRequest) -> Sequence[ExportRequest]:

@@ -12,11 +12,11 @@ from typing import Final, Protocol
 
 from collector.component import ExportRequest, Signal
 from collector.config.exporters import SendingQueueConfig
-from collector.delivery.joining import SMALL, divide, take_joined
+from collector.delivery.joining import MAX_SMALL, divide, take_joined
 from collector.storage.spool import Spool
 
 _WINDOW = 32 << 20  # bytes of spooled requests kept in memory too, at most, so that a fast backend costs no reads
-_PACE: Final = 0.005  # seconds between small requests, of which there may be thousands a second otherwise
+_MAX_PACE: Final = 0.005  # seconds that small requests wait for others; there may be thousands a second otherwise
 HANDOVER: Final = "handover"
 """Marks requests for another instance, which exporters do not get: what is put into their queue is in no other."""
 
@@ -56,7 +56,7 @@ class SendingQueue:
 
         ``exporter`` marks its requests in the spool; those of OTLP exporters have no mark, so that they can change places.
         ``is_read_again``: what they are made of comes again after a crash, from a topic. ``joins``: small requests leave
-        joined, at most one every `_PACE` seconds.
+        joined, at most one every `_MAX_PACE` seconds.
         """
         self.durable = spool is not None or is_read_again
         """Whether what waits here survives the process."""
@@ -144,7 +144,7 @@ class SendingQueue:
 
     def _pause(self) -> float:
         """Returns the seconds until the first of the waiting requests should leave, if it is small and others may join it."""
-        if not self._joins or self._waiting_bytes >= SMALL:
+        if not self._joins or self._waiting_bytes >= MAX_SMALL:
             return 0.0
         return self._next_small - time.monotonic()
 
@@ -176,8 +176,8 @@ class SendingQueue:
             return self._waiting.popleft()
         request = take_joined(self._waiting)
         self._waiting_bytes -= request.size
-        if request.parts or request.size < SMALL:
-            self._next_small = time.monotonic() + _PACE
+        if request.parts or request.size < MAX_SMALL:
+            self._next_small = time.monotonic() + _MAX_PACE
         return request
 
     def _has_room_for(self, request: ExportRequest) -> bool:

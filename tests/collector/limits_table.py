@@ -119,6 +119,10 @@ CONSTANTS = {
         "collector/config/test_yaml_documents.py::test_invalid_files_are_refused_with_the_line",
     "collector.exporters.otlp.MAX_ANSWER_BYTES":
         "collector/exporters/test_otlp_endless_answers.py::test_the_size_of_an_answer_is_bounded",
+    "collector.delivery.joining.MAX_SMALL": "collector/delivery/test_joining.py::test_large_requests_leave_alone",
+    "collector.delivery.joining._MAX_JOINED": "collector/delivery/test_joining.py::test_a_joined_request_is_bounded",
+    "collector.delivery.sending_queue._MAX_PACE":
+        "collector/delivery/test_joining.py::test_a_small_request_leaves_although_no_other_follows",
     "collector.delivery.queued_exporter.MAX_ELAPSED_TIME":
         "collector/exporters/test_otlp.py::test_a_request_is_dropped_after_max_elapsed_time",
     "collector.judging.clients.openai.MAX_ANSWER_BYTES":
@@ -194,6 +198,7 @@ CONSTANTS = {
     "collector.console.charts.MAX_BARS": "collector/console/test_charts.py::test_only_the_first_calls_are_drawn",
     "collector.console.rule_tests.MAX_TESTS": "collector/console/test_app.py::test_only_so_many_runs_become_tests_at_once",
     "collector.console.scratch.MAX_BYTES": "console/test_pages.py::test_rules_that_are_none_are_refused_with_the_line",
+    "collector.console.scratch.MAX_READING": "collector/console/test_app.py::test_rules_are_read_for_so_long",
     "collector.console.scratch.MAX_RUNS": "collector/console/test_app.py::test_rules_are_tried_on_so_many_runs",
     "collector.console.scratch.MAX_SECONDS": "collector/console/test_app.py::test_rules_are_tried_for_so_long",
     "collector.console.app.MAX_FORM": "console/test_pages.py::test_a_form_without_end_is_refused",

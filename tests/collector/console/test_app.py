@@ -16,6 +16,7 @@ from collector.console.context import Context
 from collector.console.request import Request
 from collector.console.rule_tests import exported
 from collector.console.scratch import try_rules
+from collector.errors import ConfigError
 from collector.runs.database import RunsDatabase
 from collector.runs.store import RunStore, build_store
 from collector.runs.tally import DIMENSIONS
@@ -64,6 +65,17 @@ def test_rules_are_tried_for_so_long(monkeypatch: pytest.MonkeyPatch, database: 
     assert not try_rules(database, LENIENT).cut_short
     monkeypatch.setattr(scratch, "MAX_SECONDS", -1.0)
     assert try_rules(database, LENIENT).cut_short
+
+
+def test_rules_are_read_for_so_long(monkeypatch: pytest.MonkeyPatch, database: RunsDatabase) -> None:
+    rule = (
+        "- {name: r%d, match: {}, expect: {sequence: [{tool: t, arguments: {q: {regex: '([a-z]{1,100}){10}%d'}}}]}}\n"
+    )
+    many = "rules:\n" + "".join(rule % (at, at) for at in range(100))
+    assert try_rules(database, many).runs
+    monkeypatch.setattr(scratch, "MAX_READING", 0.01)
+    with pytest.raises(ConfigError, match=r"take more than 0\.01 s to be read: try fewer at once"):
+        try_rules(database, many)
 
 
 class SlowDisk(RunsDatabase):

@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.component import ExportRequest, Signal
 from collector.config.exporters import OtlpExporterConfig, SendingQueueConfig
 from collector.delivery import sending_queue
-from collector.delivery.joining import SMALL
+from collector.delivery.joining import MAX_SMALL
 from collector.delivery.sending_queue import SendingQueue
 from collector.exporters.otlp import OtlpExporter
 from collector.storage.spool import Spool
@@ -57,23 +57,23 @@ def test_what_waits_leaves_together() -> None:
 
 
 def test_large_requests_leave_alone() -> None:
-    assert taken(100, SMALL, SMALL, 100) == [1, 1, 1, 1]
+    assert taken(100, MAX_SMALL, MAX_SMALL, 100) == [1, 1, 1, 1]
 
 
 def test_after_a_small_request_the_next_waits_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending_queue, "_PACE", 3600.0)
+    monkeypatch.setattr(sending_queue, "_MAX_PACE", 3600.0)
 
     async def run() -> int:
         queue = SendingQueue(SendingQueueConfig(), joins=True)
-        for size in (SMALL, 100):  # the large one makes none wait
+        for size in (MAX_SMALL, 100):  # the large one makes none wait
             queue.put(ExportRequest("traces", bytes(size), 1))
             await queue.get()
         waiting = asyncio.create_task(queue.get())
         for _ in range(2):
-            queue.put(ExportRequest("traces", bytes(SMALL // 3), 1))
+            queue.put(ExportRequest("traces", bytes(MAX_SMALL // 3), 1))
             await let_others_run(3)
             assert not waiting.done()
-        queue.put(ExportRequest("traces", bytes(SMALL // 2), 1))  # now there is enough for a request
+        queue.put(ExportRequest("traces", bytes(MAX_SMALL // 2), 1))  # now there is enough for a request
         return (await waiting).items
 
     assert asyncio.run(run()) == 3
@@ -93,11 +93,11 @@ def test_a_small_request_leaves_although_no_other_follows() -> None:
 
 
 def test_a_joined_request_is_bounded() -> None:
-    assert max(taken(*[SMALL - 1] * 40)) == 16
+    assert max(taken(*[MAX_SMALL - 1] * 40)) == 16
 
 
 def test_signals_are_not_mixed() -> None:
-    assert taken(*[SMALL // 2] * 4, signals=["logs", "logs", "traces", "traces"]) == [2, 2]
+    assert taken(*[MAX_SMALL // 2] * 4, signals=["logs", "logs", "traces", "traces"]) == [2, 2]
 
 
 def refuse(code: grpc.StatusCode) -> Callable[[grpc.ServicerContext], bytes]:
