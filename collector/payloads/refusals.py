@@ -44,8 +44,8 @@ _ABSENT: Final = r"(?:not found|does(?: not|n't) exist|is (?:not |un)(?:availabl
 _NAMED: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        # Strands, OpenAI Agents, Mastra 0.x, Haystack, Agno, Google ADK
-        rf"\b(?:tool|function) {_NAME}[`'\"]? {_ABSENT}",
+        # Strands, OpenAI Agents, Mastra 0.x, Haystack, Agno, Google ADK, Koog
+        rf"\b(?:tool|function) (?:(?:with (?:the )?name|named|called) )?{_NAME}[`'\"]? {_ABSENT}",
         rf"\b(?:tool|function) not found: {_NAME}",  # Ax
         rf"{_NAME}[`'\"]? is not a valid tool\b",  # LangGraph
         # Pydantic AI, Vercel AI SDK, smolagents, and hand-written agent loops

@@ -21,6 +21,8 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Function drop_all not found",
         "Function not found: drop_all. There are others: get_weather.",
         "Tool drop_all does not exist.",
+        "Tool with name 'drop_all' not found in the tool registry. Use one of the available tools.",
+        "The tool named drop_all is not available",
         "No such tool: drop_all",
         "There is no tool named `drop_all` here",
         "Invalid tool name: drop_all",
