@@ -44,7 +44,6 @@ _HAS_IS_REMOTE: Final = 0x100
 _IS_REMOTE: Final = 0x200
 _REMOTE_KINDS: Final = (2, 5)  # server and consumer: called by another process
 _MOST_COMMON: Final = b"gen_ai.operation.name"  # in nearly every GenAI span; a longer needle is found faster
-_NEAR: Final = 160  # bytes at the beginning of a span: nearly always it is the first attribute, and found there
 _RESOURCE_TAG: Final = 0x0A  # in a request
 _DESCRIPTION_TAG: Final = b"\n"  # of a resource in its part of a request, and of a scope in its part of a resource
 _KNOWN_SCOPES: Final = 2 << 20  # bytes of scopes of which it is known whether all their spans are to be decoded
@@ -97,8 +96,8 @@ def iter_scopes(raw: bytes) -> Iterator[Group]:
 class SpanFilter:
     """Selects the spans to decode: those that contain a marker, and all spans of certain scopes.
 
-    The cost hardly grows with the number of markers: the most common one is searched for where every span begins, all of them
-    in all remaining spans at once, by one linear-time automaton.
+    The cost hardly grows with the number of markers: the most common one is searched for in every span, the others in all
+    remaining spans at once, by one linear-time automaton.
     """
 
     def __init__(self, markers: Iterable[bytes], scopes: Iterable[str] = ()) -> None:
@@ -107,7 +106,7 @@ class SpanFilter:
         self._known: ByteCache[bytes, bool] = ByteCache(_KNOWN_SCOPES)
 
     def find(self, envelope: Envelope, spans: Sequence[bytes], others: Sequence[int]) -> Iterable[int]:
-        """Returns which of the spans at ``others``, none of which begins with the most common marker, to decode."""
+        """Returns which of the spans at ``others``, none of which contains the most common marker, to decode."""
         if self._is_whole(envelope.scope):
             return others
         # One search for all of them; single spans are searched only after a hit, which is rare. A marker that forms
@@ -149,7 +148,7 @@ def split(groups: Iterable[Group], span_filter: SpanFilter) -> Split:
 
 
 def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[list[int], list[int]]:
-    """Returns the indexes of spans that begin with the most common marker or have no local parent, and those of all others.
+    """Returns the indexes of spans with the most common marker or without a local parent, and those of all others.
 
     Adds the parent link of every span to ``links``. A hot loop: one iteration per span.
     """
@@ -158,7 +157,7 @@ def _classify(spans: Sequence[bytes], links: dict[bytes, list[bytes]]) -> tuple[
     head, known = bytes(_SPAN), list[bytes]()  # of the trace that the last span belongs to
     for index, span in enumerate(spans):
         # `find` and not `in`, which first tries to take the marker as a number, at the price of an exception.
-        is_wanted = span.find(_MOST_COMMON, 0, _NEAR) >= 0
+        is_wanted = span.find(_MOST_COMMON) >= 0
         has_parent = False
         try:
             in_order = (
