@@ -141,7 +141,7 @@ class Pipeline:
             submits=self._judge_queue is not None and rules.set.has_judges(),
         )
         # The decoder skips every other attribute. What is asked for here is paid for with each span of an agent.
-        attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.attributes, self._dimensions)
+        attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.set.attributes, self._dimensions)
         prefixes = dialects.ATTRIBUTE_PREFIXES
         read_span: _ReadSpan = dialects.read_span
         read_log = dialects.read_log

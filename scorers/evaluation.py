@@ -281,6 +281,10 @@ class RuleSet:
         self._match_keys = frozenset(
             (rule.rule.scope, key) for rule in self.rules for key in rule.rule.match.model_fields_set
         )
+        # Here, on the thread that loads rules, since the event loop asks for them when it takes these over.
+        self._has_judges = any(rule.judges for rule in self.rules)
+        self.attributes = frozenset(key for rule in self.rules for key in rule.rule.match.attributes)
+        """The span attributes that rules match on."""
         self._indexes = {
             # Apart, so that the first match of one kind never hides that of another.
             (scope, shadow): RuleIndex([r for r in self.rules if (r.rule.scope, r.rule.shadow) == (scope, shadow)])
@@ -314,7 +318,7 @@ class RuleSet:
 
     def has_judges(self) -> bool:
         """Whether any rule has a scorer that asks a model."""
-        return any(rule.judges for rule in self.rules)
+        return self._has_judges
 
     def find_intent(self, text: str) -> FoundIntent:
         """Returns the intent of a user's text, and how it was found."""

@@ -37,11 +37,6 @@ class LoadedRules:
     written: Mapping[bytes, CompiledRule] = field(default_factory=dict)
     """The rules by a digest of what is written of each."""
 
-    @property
-    def attributes(self) -> frozenset[str]:
-        """The span attributes that rules match on."""
-        return frozenset(key for rule in self.set.rules for key in rule.rule.match.attributes)
-
     def judges(self, names: Container[str]) -> Iterator[tuple[str, str]]:
         """Yield rule and scorer for each scorer of the named rules that uses a judge."""
         for rule in self.set.rules:

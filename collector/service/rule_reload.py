@@ -29,10 +29,11 @@ class RuleReload:
         self._versions = rule_versions(config.rules)
         self._asked = asyncio.Event()
         self._rules: LoadedRules | None = None
+        self._objectives: dict[tuple[str, str], float] = {}  # by the labels of their metric
 
     def load(self) -> LoadedRules:
         """Load the rules. Raises ConfigError."""
-        rules = self._rules = self._published(self._read())
+        rules = self._rules = self._read()
         return rules
 
     def ask(self) -> None:
@@ -59,7 +60,7 @@ class RuleReload:
     async def _reload(self, use: Callable[[LoadedRules], None]) -> None:
         try:
             with self._tracing.span("reload rules"):
-                rules = self._published(await asyncio.to_thread(self._read, _GiveWay()))
+                rules = await asyncio.to_thread(self._read, _GiveWay())
                 use(rules)
                 # Freeing 10,000 rules at once would hold the interpreter: they are let go one by one, on the thread.
                 replaced = list(self._rules.set.rules) if self._rules is not None else []
@@ -76,9 +77,12 @@ class RuleReload:
         # A volume that was unmounted leaves an empty folder: without a word, nothing would be scored any more.
         if not paths and self._rules is not None and self._rules.files:
             raise ConfigError(f"no rule file is left in {', '.join(map(str, self._config.rules))}")
-        return load_rules(paths, self._rules, pause)
+        rules = load_rules(paths, self._rules, pause)
+        self._publish(rules, pause)
+        return rules
 
-    def _published(self, rules: LoadedRules) -> LoadedRules:
+    def _publish(self, rules: LoadedRules, pause: Callable[[], None] | None) -> None:
+        """Warn of what is hardly meant, and bring the metrics about rules up to date."""
         if rules.set.has_judges() and self._config.judge is None:
             _log.warning("some rules have scorers that ask a model, but no `judge:` is configured: they give no scores")
         for remark in rules.remarks:
@@ -86,12 +90,17 @@ class RuleReload:
         self._telemetry.rules_info.clear()
         for file, digest in rules.files:
             self._telemetry.rules_info.labels(printable(file), digest).set(1)
-        self._telemetry.rule_objective_ratio.clear()
+        gauge, before, self._objectives = self._telemetry.rule_objective_ratio, self._objectives, {}
         for rule in (compiled.rule for compiled in rules.set.rules):
+            if pause is not None:
+                pause()
             if rule.objective is not None:
-                labels = map(printable, (rule.name, rule.scorers[0].name or rule.scorers[0].system))
-                self._telemetry.rule_objective_ratio.labels(*labels).set(rule.objective)
-        return rules
+                labels = printable(rule.name), printable(rule.scorers[0].name or rule.scorers[0].system)
+                self._objectives[labels] = rule.objective
+                if before.pop(labels, None) != rule.objective:
+                    gauge.labels(*labels).set(rule.objective)
+        for labels in before:
+            gauge.remove(*labels)
 
 
 class _GiveWay:

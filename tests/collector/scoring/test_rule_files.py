@@ -34,7 +34,7 @@ def test_rules_of_several_files_are_in_their_order(tmp_path: Path) -> None:
     rules = load_rules(write(tmp_path, a=GOOD, b=GOOD.replace("refund", "other")))
     assert [rule.rule.name for rule in rules.set.rules] == ["refund", "other"]
     assert [name for name, _ in rules.files] == ["a.yaml", "b.yaml"]
-    assert rules.attributes == {"customer.tier"}
+    assert rules.set.attributes == {"customer.tier"}
 
 
 def test_the_digest_of_a_file_changes_with_it(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from collector.scoring.rule_files import LoadedRules
 from collector.service.rule_reload import RuleReload
 from collector.telemetry.metrics import Telemetry
 from collector.telemetry.spans import SelfTracing
+from tests.operations import calls
 from tests.waiting import PATIENCE, let_others_run, until
 
 RULES = "rules:\n  - {{name: {name}, match: {{}}, expect: {{any_order: []}}}}\n"
@@ -135,3 +136,18 @@ def test_files_are_read_off_the_event_loop(watching: Watching, monkeypatch: pyte
         await until(lambda: watching.names == ["first"])
 
     watching.run(scenario)
+
+
+def test_the_event_loop_does_the_same_for_few_rules_as_for_many(watching: Watching) -> None:
+    def reload(count: int) -> int:
+        rule = "  - {{name: r{0}, match: {{attributes: {{a{0}: x}}}}, objective: 0.9, expect: {{any_order: []}}}}"
+        watching.file.write_text("\n".join(["rules:", *(rule.format(at) for at in range(count))]))
+        watching.rules.load()
+        watching.file.write_text(watching.file.read_text().replace("0.9", "0.8"))
+
+        used: list[LoadedRules] = []
+        made = calls(lambda: asyncio.run(watching.rules._reload(used.append)))  # of this thread alone
+        assert len(used[0].set.attributes) == count
+        return made + calls(used[0].set.has_judges)
+
+    assert reload(200) < reload(5) + 1_000  # which vary, with what asyncio waits for
