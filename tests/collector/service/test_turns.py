@@ -10,7 +10,7 @@ import pytest
 from collector.component import Rejected
 from collector.errors import DecodeError, RefusedError
 from collector.service import turns
-from collector.service.turns import Turns
+from collector.service.turns import Turns, pause_after
 from tests.waiting import let_others_run
 
 
@@ -107,6 +107,18 @@ def test_what_has_little_to_do_waits_for_one_turn_and_not_at_each_of_its_steps()
         assert work.taken[work.taken.index("begins") : work.taken.index("ends")].count("large") <= 1
 
     asyncio.run(run())
+
+
+def test_a_turn_that_took_very_long_is_followed_by_a_pause_as_long() -> None:
+    async def run() -> None:
+        work = Work()
+        large = asyncio.create_task(work.turns.take(work.steps("large", 9, seconds=60.0), 100))
+        await let_others_run(100)
+        assert work.taken == ["large"]
+        large.cancel()
+
+    asyncio.run(run())
+    assert [pause_after(seconds) for seconds in (0.0, turns._FIRST, 0.05)] == [0.0, 0.0, 0.05]
 
 
 def test_more_work_than_senders_wait_for_is_refused_and_counts_until_it_is_done() -> None:

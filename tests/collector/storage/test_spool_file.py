@@ -312,3 +312,20 @@ def test_the_quarantine_is_bounded(
     monkeypatch.setattr(quarantine, "_MAX_BYTES", 10)
     Quarantine(tmp_path / "bytes").add("inbox", 1, bytes(11))
     assert list((tmp_path / "bytes").iterdir()) == []
+
+
+def test_rows_are_written_and_deleted_in_few_statements(tmp_path: Path) -> None:
+    file, statements = SpoolFile(tmp_path, fsync=False), list[str]()
+    file._connection.set_trace_callback(statements.append)
+    change = Change()
+    change.inserts["inbox"] = [(number, 0, b"x") for number in range(1, 402)]
+    change.inserts["outbox"] = [(number, "traces", 1, bytes(800 << 10)) for number in range(500, 504)]
+    change.deletes["inbox"] = list(range(1, 401))
+    file.apply(change)
+    assert [row for row, _, _ in file.inbox()] == [401]
+    assert len(list(file.outbox())) == 4
+    begun = [statement.split(" VALUES")[0].split(" WHERE")[0] for statement in statements]
+    assert begun.count("INSERT INTO inbox") == 3
+    assert begun.count("INSERT INTO outbox") == 4, "no more than a MiB in one of them"
+    assert begun.count("DELETE FROM inbox") == 2
+    file.close()
