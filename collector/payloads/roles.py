@@ -9,6 +9,7 @@ USER_ROLES: Final = frozenset({"user", "human", "humanmessage"})
 MODEL_ROLES: Final = frozenset({"assistant", "model", "ai", "aimessage", "aimessagechunk"})
 OTHER_ROLES: Final = USER_ROLES | {"tool", "function", "system", "developer"}
 """Roles of all others than the model."""
+_KNOWN_ROLES: Final = MODEL_ROLES | OTHER_ROLES
 
 _TYPES_OF_MESSAGES: Final = ("human", "ai", "system", "tool")
 _SHORTHAND_ROLES: Final = ("user", "human", "system", "assistant", "ai")
@@ -16,7 +17,9 @@ _SHORTHAND_ROLES: Final = ("user", "human", "system", "assistant", "ai")
 
 def plain_role(role: object) -> str | None:
     """Returns a role in lower case and without its class, ``user`` for ``MessageRole.USER``; None if it is no text."""
-    return role.rpartition(".")[2].lower() if isinstance(role, str) else None
+    if not isinstance(role, str):
+        return None
+    return role if role in _KNOWN_ROLES else role.rpartition(".")[2].lower()
 
 
 def role_of(item: object) -> str | None:
