@@ -12,7 +12,7 @@ from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan, Role
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus
-from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans
+from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans, begin_ns
 from collector.reconstruction.requested_calls import CallHistory, RequestedCall
 
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
@@ -46,7 +46,7 @@ def calls_without_span(
         call.resource = request.model.resource
         if named := agents.get(request.name):  # an agent given to another as a tool, with no span for the tool
             agent = named.popleft()
-            call.start_ns, call.status = agent.start_ns, agent.status
+            call.start_ns, call.status = begin_ns(agent), agent.status
         else:
             status = history.status(request)
             if status is None and (history.is_discarded(request) or history.is_unanswered(request)):

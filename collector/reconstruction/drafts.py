@@ -140,6 +140,11 @@ ONLY_ATTRIBUTES: Final = "only its attributes say that its span is the call of a
 """The evidence for a call whose span may be something else."""
 
 
+def begin_ns(call: DraftCall | GenAISpan) -> int:
+    """When it began: a clock set back during the call makes it end before it starts."""
+    return call.end_ns if 0 < call.end_ns < call.start_ns else call.start_ns
+
+
 def latest_start(start_ns: int) -> int:
     """Returns the latest time at which a span with this recorded start can have started.
 

@@ -20,7 +20,7 @@ from typing import Final, Literal, NamedTuple
 from collector.model import semconv
 from collector.model.genai_span import GenAISpan
 from collector.model.span import Resource
-from collector.reconstruction.drafts import DraftCall, latest_start
+from collector.reconstruction.drafts import DraftCall, begin_ns, latest_start
 
 MAX_COMPARED: Final = 64
 """How many calls are compared in pairs; where more are in doubt, no order is tried."""
@@ -69,18 +69,13 @@ def contradicting_clocks(call: DraftCall | GenAISpan, enclosing: GenAISpan, skew
     clocks = frozenset((clock_of(call.resource), clock_of(enclosing.resource)))
     if len(clocks) < 2 or not call.start_ns or not 0 < enclosing.start_ns <= enclosing.end_ns:
         return None
-    agree = enclosing.start_ns - skew_ns <= _begin(call) and _end(call) <= enclosing.end_ns + skew_ns
+    agree = enclosing.start_ns - skew_ns <= begin_ns(call) and _end(call) <= enclosing.end_ns + skew_ns
     return None if agree else clocks
 
 
 def _start(call: DraftCall) -> tuple[int, int, int, bytes]:
-    start = call.start_ns if call.start_ns <= call.end_ns else _begin(call)
+    start = call.start_ns if call.start_ns <= call.end_ns else begin_ns(call)
     return start, call.turn, call.position, call.span_id or b""
-
-
-def _begin(call: DraftCall | GenAISpan) -> int:
-    """When it began: a clock set back during the call makes it end before it starts."""
-    return call.end_ns if 0 < call.end_ns < call.start_ns else call.start_ns
 
 
 def _end(call: DraftCall | GenAISpan) -> int:
@@ -196,14 +191,14 @@ class _Comparison:
         return self._by_clocks(one, other)
 
     def _by_clocks(self, one: DraftCall, other: DraftCall) -> Relation:
-        begun, begun_other = _begin(one), _begin(other)
+        begun, begun_other = begin_ns(one), begin_ns(other)
         if begun == begun_other or not begun or not begun_other:
             return "unknown"
         clocks = frozenset((clock_of(one.resource), clock_of(other.resource)))
         if len(clocks) > 1 and (abs(begun - begun_other) < self.skew_ns or clocks in self.wrong_clocks):
             return "unknown"
         first, second = (one, other) if begun < begun_other else (other, one)
-        if latest_start(_begin(second)) < _end(first):
+        if latest_start(begin_ns(second)) < _end(first):
             return "concurrent"
         if one.response >= 0 and one.response == other.response:  # one answer asked for both, or one for each by itself
             return "before_or_concurrent" if first is one else "after_or_concurrent"

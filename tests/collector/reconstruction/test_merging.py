@@ -211,6 +211,16 @@ def test_an_agent_used_as_a_tool_without_a_span_ran() -> None:
     assert sorted(called(outer)) == ["helper", "note"]
 
 
+def test_an_agent_used_as_a_tool_began_when_its_span_did_even_if_a_clock_was_set_back_meanwhile() -> None:
+    outer, _ = runs_of(
+        agent_span("boss", 1),
+        model_span([("c1", "helper", {"task": "x"}), ("c2", "note", {})], 2, at=1, lasting=5),
+        tool_span("note", {}, 3, at=40, lasting=20),
+        agent_span("helper", 4, 1, at=50, lasting=-30),
+    )
+    assert called(outer) == ["helper", "note"]
+
+
 def test_an_empty_text_of_a_request_is_a_call_without_arguments() -> None:
     assert calls(agent_span(), model_span([("c1", "now", "")]))[0][2] == {}
 
