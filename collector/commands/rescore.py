@@ -19,7 +19,7 @@ def add(commands: Any) -> None:
     )  # fmt: skip
     rescore.description = (
         "score recorded traces into a folder, and go on there when interrupted; exit 1 if no run is pass or fail.\n"
-        "A topic of Kafka is scored again by a collector with a group_id of its own: collector/README.md#kafka"
+        "A topic of Kafka is scored again by a collector with a group_id of its own: collector/receivers/README.md"
     )
     rescore.add_argument(
         "--rules", type=Path, action="append", required=True, metavar="R", help="rule file or folder; may be repeated"

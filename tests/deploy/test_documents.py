@@ -34,7 +34,7 @@ COLLECTOR = ROOT / "collector"
 DOCUMENTS = [
     ROOT / "README.md",
     COLLECTOR / "README.md",
-    COLLECTOR / "offline" / "README.md",
+    *(COLLECTOR / folder / "README.md" for folder in ("console", "drift", "judging", "offline", "receivers")),
     *sorted(DEPLOY.rglob("*.md")),
     *sorted((ROOT / "helm" / "rightcall").glob("*.md")),
 ]
