@@ -30,7 +30,6 @@ _SIGNALS: Final = {
 }
 _ID_SIZES: Final = {"traceId": 16, "trace_id": 16, "spanId": 8, "span_id": 8, "parentSpanId": 8, "parent_span_id": 8}
 _ID_KEYS: Final = {"trace_id": "traceId", "span_id": "spanId", "parent_span_id": "parentSpanId"}
-_MAX_DEPTH: Final = 96  # as of any OTLP/JSON
 _KINDS: Final = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
 _STATUS: Final = {"OK": 1, "ERROR": 2}
 _NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}  # as protobuf's JSON has them
@@ -127,7 +126,7 @@ def requests(document: Any) -> Iterator[tuple[otlp_json.Signal, bytes]]:
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DecodeError(f"a trace that cannot be read: {type(error).__name__}: {error}") from None
     except RecursionError:
-        raise DecodeError(f"a trace that cannot be read: nested deeper than {_MAX_DEPTH} levels") from None
+        raise DecodeError(f"a trace that cannot be read: nested deeper than {otlp_json.MAX_DEPTH} levels") from None
     if not found:
         _unknown(document)
     yield from otlp_json.any_signal(found)
@@ -176,19 +175,11 @@ def _with_scopes(resource: Any) -> Any:
 
 
 def _set_hex_ids(document: Any) -> None:
-    """Rewrites ids that protobuf printed, in base64, to hex, without recursion: files choose the depth."""
-    pending: list[tuple[Any, int]] = [(document, 0)]
-    while pending:
-        node, depth = pending.pop()
-        if depth > _MAX_DEPTH:
-            raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
-        if isinstance(node, dict):
-            for key in _ID_SIZES.keys() & node.keys():
-                value = node.pop(key)
-                node[_ID_KEYS.get(key, key)] = _hex_id(value, _ID_SIZES[key]) if isinstance(value, str) else value
-            pending += [(value, depth + 1) for value in node.values() if isinstance(value, (dict, list))]
-        else:
-            pending += [(item, depth + 1) for item in node if isinstance(item, (dict, list))]
+    """Rewrites ids that protobuf printed, in base64, to hex."""
+    for node in otlp_json.objects(document):
+        for key in _ID_SIZES.keys() & node.keys():
+            value = node.pop(key)
+            node[_ID_KEYS.get(key, key)] = _hex_id(value, _ID_SIZES[key]) if isinstance(value, str) else value
 
 
 def _hex_id(value: str, size: int) -> str:

@@ -39,7 +39,7 @@ _TRANSLATED: dict[Signal, json_fields.Fields] = {"traces": json_fields.TRACES, "
 _TOP_LEVEL: dict[str, Signal] = {"resourceSpans": "traces", "resourceLogs": "logs", "resourceMetrics": "metrics"}
 _ID_FIELDS = frozenset({"traceId", "spanId", "parentSpanId"})
 _PER_VALUE = 100  # bytes of the Python and protobuf objects of a value or key, on average
-_MAX_DEPTH = 96  # levels of a large OTLP/JSON body: protobuf's own limit is 100 levels
+MAX_DEPTH = 96  # levels of a large OTLP/JSON body: protobuf's own limit is 100 levels
 _MAX_BYTES = 20 << 20  # of an OTLP/JSON body: the limit of the OpenTelemetry Collector for any body
 _MAX_OBJECTS = 500_000  # of an OTLP/JSON body: an attribute has two; each takes protobuf's parser about 8 µs
 _QUICK = 50_000  # values; the parser in C, which holds the interpreter lock, takes at most 40 ms for so many
@@ -150,17 +150,24 @@ def _ids_to_base64(document: Any) -> None:
 
 
 def _rewrite_ids(document: Any, rewritten: Callable[[str], str]) -> None:
-    """Rewrite ids in place, without recursion: senders choose the depth."""
-    pending: list[tuple[Any, int]] = [(document, 0)]
+    """Rewrite ids in place."""
+    for node in objects(document):
+        for key in _ID_FIELDS & node.keys():
+            if isinstance(value := node[key], str):
+                node[key] = rewritten(value)
+
+
+def objects(document: Any) -> Iterator[dict[str, Any]]:
+    """Yields the objects of parsed JSON, each before those in it, without recursion: senders choose the depth.
+
+    What is yielded may be changed. Raises ValueError where it is nested too deep.
+    """
+    pending: list[tuple[Any, int]] = [([document], -1)]
     while pending:
         node, depth = pending.pop()
-        if depth > _MAX_DEPTH:
-            raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
+        if depth > MAX_DEPTH:
+            raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
         if isinstance(node, dict):
-            for key, value in node.items():
-                if key in _ID_FIELDS and isinstance(value, str):
-                    node[key] = rewritten(value)
-                elif isinstance(value, (dict, list)):
-                    pending.append((value, depth + 1))
-        elif isinstance(node, list):
-            pending.extend((item, depth + 1) for item in node if isinstance(item, (dict, list)))
+            yield node
+        children = node.values() if isinstance(node, dict) else node
+        pending.extend((child, depth + 1) for child in children if isinstance(child, (dict, list)))

@@ -153,7 +153,7 @@ CONSTANTS = {
     "collector.otlp.exported_json.MAX_VALUES":
         "collector/receivers/test_otlp_file.py::test_what_would_become_too_many_objects_is_refused_before_it_does",
     "collector.otlp.json._MAX_BYTES": "collector/otlp/test_json.py::test_a_request_beyond_a_limit_is_too_large",
-    "collector.otlp.json._MAX_DEPTH":
+    "collector.otlp.json.MAX_DEPTH":
         "collector/otlp/test_json.py::test_a_large_request_that_is_nested_too_deeply_is_refused",
     "collector.otlp.json._MAX_OBJECTS": "collector/otlp/test_json.py::test_a_request_beyond_a_limit_is_too_large",
     "collector.otlp.lazy._MAX_HELD":
