@@ -18,7 +18,7 @@ from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
 from collector.scoring.verdict import Verdict
 from collector.storage.spool import Spool
-from collector.storage.spool_file import Change, SpoolFile
+from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.sinks import ManualClock
@@ -95,11 +95,11 @@ class Bench(Driver):
 
 def write_spool(spool: Spool) -> None:
     """Write what is pending, as the writer of a spool that was started does."""
-    change, callbacks = spool._pending, spool._callbacks
-    spool._pending, spool._callbacks = Change(), []
-    spool._file.apply(change)
-    for callback in callbacks:
-        callback()
+    while spool._pending or spool._large:
+        change, callbacks = spool._take()
+        spool._file.apply(change)
+        for callback in callbacks:
+            callback()
 
 
 class Life(Driver):

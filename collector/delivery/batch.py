@@ -29,6 +29,11 @@ class Batch:
     def __len__(self) -> int:
         return self._full_count + self._count
 
+    @property
+    def requests(self) -> int:
+        """How many requests it makes."""
+        return len(self._full) + bool(self._count)
+
     def _clear(self) -> None:
         self._groups: defaultdict[Envelope, list[bytes]] = defaultdict(list)
         self._envelope: Envelope | None = None

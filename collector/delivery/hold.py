@@ -7,8 +7,9 @@ is made again and nothing is lost. Judgements that arrive after the trace has le
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from collector.assembly.held_spans import HeldSpans
 from collector.component import ExportRequest
@@ -17,6 +18,9 @@ from collector.delivery.sending_queue import Outgoing
 from collector.otlp.annotate import Attributes, annotate
 from collector.results.redaction import Redaction
 from collector.results.results import EnvelopedItems
+
+_MAX_AT_ONCE: Final = 2  # requests of results that are queued in one step, of up to 2 MiB each
+_PACE: Final = 0.005  # seconds between steps in which more of them are queued
 
 
 class HeldExport:
@@ -43,6 +47,10 @@ class HeldExport:
 class Record(Protocol):
     """What remembers which traces are not finished: the journal of the spool, or the offsets of a topic."""
 
+    @property
+    def behind(self) -> bool:
+        """Whether what can wait should be queued later."""
+
     def sent(self, trace_id: bytes) -> None:
         """Note that the results of a trace are queued by the next commit."""
 
@@ -60,6 +68,7 @@ class HoldQueue:
         self._held, self._hold = held, hold
         self._spans, self._events = Batch("traces"), Batch("logs")
         self._waiting: dict[bytes, HeldExport] = {}  # oldest first
+        self._next_part: float | None = None  # when more is queued of results that are too many for one step
 
     @property
     def held_spans(self) -> int:
@@ -105,10 +114,10 @@ class HoldQueue:
         if not export.awaited:
             self._end_wait(export.trace_id, now)
 
-    def send(self, request: ExportRequest) -> None:
-        """Queue a request that waits for nothing."""
+    def send(self, request: ExportRequest, *, ahead: bool = False) -> None:
+        """Queue a request that waits for nothing; one of results ``ahead``, where others belong to it."""
         if self._queue is not None:
-            self._queue.put(request)
+            self._queue.put(request, ahead=ahead)
 
     def add_events(self, events: EnvelopedItems, now: float) -> None:
         """Batch events that wait for nothing."""
@@ -128,17 +137,34 @@ class HoldQueue:
 
     def next_deadline(self) -> float | None:
         """Returns when there is something to do, None for never."""
+        if self._next_part is not None:
+            return self._next_part
         oldest = next((export.due for export in self._waiting.values()), None)
         return min((due for due in (oldest, self._spans.due, self._events.due) if due is not None), default=None)
 
     def flush(self, now: float) -> None:
         """Queue both batches if either is ready. With that, all results sent on so far are queued, and can be committed."""
-        if self._spans.ready(now) or self._events.ready(now):
-            for batch in (self._spans, self._events):
-                while (request := batch.take()) is not None:
-                    self.send(request)
+        if self._next_part is not None or self._spans.ready(now) or self._events.ready(now):
+            self._queue_batches(now)
         if self._record is not None and not self._spans and not self._events:
             self._record.commit()
+
+    def _queue_batches(self, now: float) -> None:
+        """Queue as much as the record can take; all of it where the time is up."""
+        # The results of a large trace would make one transaction of 60 MiB. So they are written ahead, in several,
+        # and count for nothing until the commit, which is small.
+        in_parts = not math.isinf(now) and (
+            self._next_part is not None or self._spans.requests + self._events.requests > _MAX_AT_ONCE
+        )
+        waits = in_parts and self._is_behind()
+        for batch in (self._spans, self._events):
+            while not waits and (request := batch.take()) is not None:
+                self.send(request, ahead=in_parts)
+                waits = in_parts and self._is_behind()
+        self._next_part = now + _PACE if self._spans or self._events else None
+
+    def _is_behind(self) -> bool:
+        return self._record is not None and self._record.behind
 
     def _end_wait(self, trace_id: bytes, now: float) -> None:
         export = self._waiting.pop(trace_id, None)

@@ -59,16 +59,16 @@ class Outbox:
         counts = [(outlet.queue, outlet.queue.put_count) for outlet in self._outlets]
         return lambda: all(queue.delivered(count) for queue, count in counts)
 
-    def put(self, request: ExportRequest) -> None:
-        """Add a request."""
+    def put(self, request: ExportRequest, *, ahead: bool = False) -> None:
+        """Add a request; ``ahead`` as of the spool."""
         if request.signal in self._off:
             self._dropped.inc(request.spans)
         # All share one payload: its bytes are not copied, whichever of the queues keep them in memory.
         first, *others = self._queues[request.signal] or (None,)
         for queue in others:  # each counts its own attempts
-            queue.put(ExportRequest(request.signal, request.payload, request.items))
+            queue.put(ExportRequest(request.signal, request.payload, request.items), ahead=ahead)
         if first is not None:
-            first.put(request)
+            first.put(request, ahead=ahead)
 
     def recover(self) -> Iterator[int | None]:
         """Queue what the spool holds from before the restart. Yields the spans of each request, None if it is damaged.

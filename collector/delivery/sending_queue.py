@@ -28,8 +28,8 @@ class Outgoing(Protocol):
     def full(self) -> bool:
         """Whether senders should be asked to slow down."""
 
-    def put(self, request: ExportRequest) -> None:
-        """Add a request."""
+    def put(self, request: ExportRequest, *, ahead: bool = False) -> None:
+        """Add a request. One that is put ``ahead`` leaves, if there is a spool, once the spool is told to confirm it."""
 
     def recover(self) -> Iterator[int | None]:
         """Take back what the spool holds. Yields the spans of each request, None if it is damaged."""
@@ -101,8 +101,8 @@ class SendingQueue:
         self._enqueue(request)
         return request.spans
 
-    def put(self, request: ExportRequest) -> None:
-        """Add a request."""
+    def put(self, request: ExportRequest, *, ahead: bool = False) -> None:
+        """Add a request; ``ahead`` as of the spool."""
         request.size = len(request.payload)
         request.number, self.put_count = self.put_count, self.put_count + 1
         self.spans += request.spans
@@ -110,7 +110,7 @@ class SendingQueue:
             self._enqueue(request)
         else:
             self._spool.send(
-                request.signal + self._mark, request.items, request.payload, partial(self._stored, request)
+                request.signal + self._mark, request.items, request.payload, partial(self._stored, request), ahead=ahead
             )
 
     def _stored(self, request: ExportRequest, row: int) -> None:

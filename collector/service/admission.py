@@ -36,7 +36,7 @@ class Admission:
     ) -> None:
         self._pipeline, self._queue, self._spool, self._memory = pipeline, queue, spool, memory
         self._in_flight = in_flight
-        self._turns = Turns()
+        self._turns = Turns(spool.room if spool is not None else None)
         self.recovering = False
         """While the spool is read back nothing is taken: a trace would be judged by half of its spans."""
 
@@ -59,9 +59,13 @@ class Admission:
         # Asked again: since the reservation the body has taken its time, and the limits may be reached by now.
         self._admit()
         parts = await _structure(request)
+        large = self._spool.large if self._spool is not None else 0
         rejected = await self._turns.take(self._pipeline.receive_in_steps(signal, parts, transport), parts.cost)
         if self._spool is not None:
             await self._spool.stored()
+            # Some of them may be of other requests; small ones are taken in one turn, in which there are no others.
+            if self._spool.large != large:
+                await self._spool.large_stored()
         return rejected
 
     async def take_message(self, request: bytes, origin: Origin) -> Rejected:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from heapq import heapify, heappush
 from typing import Final, NamedTuple
 
@@ -34,9 +34,14 @@ class Turns:
     What is small goes ahead of what is large, and what is large is overtaken only until as much has been taken as it brings.
     """
 
-    def __init__(self, cpu: Callable[[], float] = time.thread_time) -> None:
-        """``cpu`` is for how long the loop has worked: when others have the processor, no turn must end because of that."""
-        self._cpu = cpu
+    def __init__(
+        self, room: Callable[[], Awaitable[None]] | None = None, cpu: Callable[[], float] = time.thread_time
+    ) -> None:
+        """``room`` waits until more can be written of what requests that need several turns bring.
+
+        ``cpu`` is for how long the loop has worked: when others have the processor, no turn must end because of that.
+        """
+        self._room, self._cpu = room, cpu
         self._queue: list[_Place] = []
         self._count = self._taken = self._waiting = 0
         self._worked = 0.0  # CPU seconds of the latest turn
@@ -54,6 +59,8 @@ class Turns:
         place = self._queue_up(cost)
         try:
             while True:
+                if self._room is not None:
+                    await self._room()
                 await self._next_turn(place)
                 if (rejected := self._turn(steps, _TURN)) is not None:
                     return rejected

@@ -183,6 +183,11 @@ class Journal:
         else:
             unwritten.tombstone = None
 
+    @property
+    def behind(self) -> bool:
+        """Whether results that are many should be queued later."""
+        return self._spool.behind
+
     def sent(self, trace_id: bytes) -> None:
         """Note that the results of the trace, closed once or the first of several times, are queued by the next commit."""
         waiting = self._waiting[trace_id]
@@ -192,6 +197,7 @@ class Journal:
 
     def commit(self) -> None:
         """Write what follows from all results sent so far being queued: in this step, or already."""
+        self._spool.confirm()
         sent, self._sent = self._sent, []
         for closed in sent:
             del self._unwritten[closed.row]

@@ -167,6 +167,11 @@ class Offsets:
             else:
                 partition.read(trace_id, offset, now, is_open=is_open)
 
+    @property
+    def behind(self) -> bool:
+        """Never: nothing is written."""
+        return False
+
     def sent(self, trace_id: bytes) -> None:
         """Note that the results of a trace are queued by the next commit."""
         self._sent.append(trace_id)

@@ -11,12 +11,13 @@ import asyncio
 import contextlib
 import logging
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from collector.errors import ConfigError, RefusedError, UnavailableError
-from collector.storage.spool_file import Change, SpoolFile
+from collector.storage.spool_file import Change, Row, SpoolFile
 from collector.telemetry.metrics import Telemetry
 
 _log = logging.getLogger(__name__)
@@ -24,6 +25,13 @@ _Row = TypeVar("_Row")
 _NOT_WRITABLE = "the spool cannot be written"
 _RETRY = 1.0  # seconds between attempts to write what could not be written
 _WATCH = 1.0  # seconds until an idle spool is looked after
+_MAX_PENDING = 4 << 20  # bytes; a transaction of more would keep small requests waiting that come meanwhile
+_PART_BYTES = 2 << 20  # of a large request in one row
+_AHEAD = "ahead"
+"""In place of a signal: the request in the row that ``items`` of this one name was sent ahead, and not confirmed yet."""
+_PART = "part"
+"""In place of a signal: part of the next row with one, whose signal is followed by `_OF` and the number of its parts."""
+_OF = "*"
 
 
 class Spool:
@@ -38,7 +46,17 @@ class Spool:
         self._used = file.used()
         self._size.set(self._used)
         self._pending = Change()
+        self._pending_bytes = 0
         self._callbacks: list[Callable[[], None]] = []
+        self._ahead: list[tuple[int, Callable[[], None]]] = []  # rows that say so, and who is told once they are gone
+        self._large: deque[tuple[Row, Callable[[], None] | None]] = (
+            deque()
+        )  # rows to write, and who is told of the last
+        self._large_waiting: list[asyncio.Future[None]] = []
+        self._large_written = 0
+        self._parts: dict[int, int] = {}  # how many rows before that of a request have parts of it
+        self.large = 0
+        """How many parts of large requests were recorded since the start."""
         self._waiting: list[asyncio.Future[None]] = []  # for what is pending to be durable
         self._writing: list[asyncio.Future[None]] | None = None  # for the transaction in progress, if there is one
         self._wake = asyncio.Event()
@@ -96,6 +114,7 @@ class Spool:
         """Store an inbox record. Returns its row id."""
         row = self.next_id()
         self._pending.inserts["inbox"].append((row, kind, record))
+        self._pending_bytes += len(record)
         self._wake.set()
         return row
 
@@ -104,15 +123,53 @@ class Spool:
         self._pending.inserts["finished"].append((row, record))
         self._wake.set()
 
-    def send(self, signal: str, items: int, payload: bytes, on_durable: Callable[[int], None]) -> None:
-        """Store a request until it is delivered; ``on_durable`` is called with its row id once it is durable."""
-        row = self.next_id()
-        self._pending.inserts["outbox"].append((row, signal, items, payload))
-        self._callbacks.append(lambda: on_durable(row))
+    def send(
+        self, signal: str, items: int, payload: bytes, on_durable: Callable[[int], None], *, ahead: bool = False
+    ) -> None:
+        """Store a request until it is delivered; ``on_durable`` is called with its row id once it is durable.
+
+        One that is sent ``ahead`` counts for nothing, and is forgotten by a restart, until ``confirm`` is durable.
+        """
         self._wake.set()
+        if len(payload) > _MAX_PENDING and not ahead:
+            self._send_large(signal, items, payload, on_durable)
+            return
+        # The lower id, so that it is read first.
+        note = self.next_id() if ahead else 0
+        row = self.next_id()
+        rows = self._pending.inserts["outbox"]
+        if ahead:
+            rows.append((note, _AHEAD, row, b""))
+            self._ahead.append((note, lambda: on_durable(row)))
+        else:
+            self._callbacks.append(lambda: on_durable(row))
+        rows.append((row, signal, items, payload))
+        self._pending_bytes += len(payload)
+
+    def _send_large(self, signal: str, items: int, payload: bytes, on_durable: Callable[[int], None]) -> None:
+        """Store a request in parts, a few in each transaction: what comes after it is durable before it is."""
+        count = (len(payload) - 1) // _PART_BYTES
+        content = memoryview(payload)  # not copied here: that would take long, too
+        for at in range(count):
+            part = content[at * _PART_BYTES : (at + 1) * _PART_BYTES]
+            self._large.append(((self.next_id(), _PART, 0, part), None))
+        row = self.next_id()
+        last = row, f"{signal}{_OF}{count}", items, content[count * _PART_BYTES :]
+        self._large.append((last, lambda: on_durable(row)))
+        self._parts[row] = count
+        self.large += count + 1
+
+    def confirm(self) -> None:
+        """Let all requests count that were sent ahead: with what else is recorded in this step."""
+        if self._ahead:
+            self.delete("outbox", [note for note, _ in self._ahead])
+            self._callbacks += [tell for _, tell in self._ahead]
+            self._ahead = []
 
     def delete(self, table: str, rows: Iterable[int]) -> None:
         """Delete rows."""
+        if table == "outbox" and self._parts:
+            rows = [part for row in rows for part in range(row - self._parts.pop(row, 0), row + 1)]
         self._pending.deletes[table] += rows
         self._wake.set()
 
@@ -124,7 +181,10 @@ class Spool:
             raise RefusedError("the spool is full")
 
     async def stored(self) -> None:
-        """Wait until what was recorded so far is durable. Raises UnavailableError when it could not be written."""
+        """Wait until what was recorded so far is durable, but for large requests.
+
+        Raises UnavailableError when it could not be written.
+        """
         if self.failing:
             raise UnavailableError(_NOT_WRITABLE)
         waiting = self._waiting if self._pending else self._writing
@@ -135,10 +195,37 @@ class Spool:
             waiting.append(done)
             await done
 
+    async def large_stored(self) -> None:
+        """Wait until all large requests recorded so far are durable. Raises UnavailableError as ``stored`` does."""
+        recorded = self.large
+        while self._large_written < recorded:
+            if self.failing:
+                raise UnavailableError(_NOT_WRITABLE)
+            done = asyncio.get_running_loop().create_future()
+            self._large_waiting.append(done)
+            await done
+
+    @property
+    def behind(self) -> bool:
+        """Whether as much is recorded as one transaction should write, so that what can wait should."""
+        return self._pending_bytes >= _MAX_PENDING
+
+    async def room(self) -> None:
+        """Wait while it is behind. Raises UnavailableError when what is recorded cannot be written."""
+        while self.behind:
+            await self.stored()
+
     async def payload(self, row: int) -> bytes | None:
         """Returns the request in an outbox row, None if it cannot be read."""
+        loop, parts = asyncio.get_running_loop(), []
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._worker, self._file.payload, row)
+            # One call for each part, so that transactions go in between.
+            for at in range(row - self._parts.get(row, 0), row + 1):
+                part = await loop.run_in_executor(self._worker, self._file.payload, at)
+                if part is None:
+                    return None
+                parts.append(part)
+            return parts[0] if len(parts) == 1 else b"".join(parts)
         except sqlite3.Error as error:
             _log.error("a request in the spool cannot be read: %s", error)
             return None
@@ -155,7 +242,24 @@ class Spool:
 
     def outbox(self) -> Iterator[tuple[int, str, int, int | None]]:
         """Yield id, signal, items and bytes of each request not delivered yet, oldest first."""
-        return _reading(self._file.outbox())
+        unconfirmed = set()
+        parts: dict[int, int] = {}  # sizes, by row
+        for row, mark, items, size in _reading(self._file.outbox()):
+            if mark == _AHEAD and size is not None:
+                unconfirmed.add(items)
+                self.delete("outbox", [row, items])
+            elif mark == _PART and size is not None:
+                parts[row] = size
+            elif row not in unconfirmed:
+                signal, _, count = mark.partition(_OF)
+                found = [parts.pop(at, None) for at in range(row - int(count or 0), row)] if count.isdigit() else []
+                if found:
+                    self._parts[row] = len(found)
+                whole = None if size is None or None in found else size + sum(part or 0 for part in found)
+                yield row, signal, items, whole
+        # Of requests that were not acknowledged: their last part is missing.
+        if parts:
+            self.delete("outbox", parts)
 
     def begin(self, row: int) -> int:
         """Note that a row is being restored. Returns how many starts in a row ended at it."""
@@ -174,7 +278,7 @@ class Spool:
 
     async def _write(self) -> None:
         loop = asyncio.get_running_loop()
-        while not (self._closing and not self._pending):
+        while not (self._closing and not self._pending and not self._large):
             # Not `wait_for`: in a task of its own, the event would be heard two steps of the loop later, and who
             # waits for what is written has to wait for these, too.
             watch = loop.call_later(_WATCH, self._wake.set)
@@ -182,19 +286,46 @@ class Spool:
             watch.cancel()
             self._wake.clear()
             # Taken over without an await in between: whatever is recorded from here on belongs to the next transaction.
-            change, callbacks, waiting = self._pending, self._callbacks, self._waiting
-            self._pending, self._callbacks, self._waiting = Change(), [], []
+            change, callbacks = self._take()
+            waiting, self._waiting = self._waiting, []
             self._writing = waiting
             if not await self._apply(change):
                 return
             self._writing = None
-            if self._pending:  # the wake-up may have been consumed by ``_closed``
+            if self._pending or self._large:  # the wake-up may have been consumed by ``_closed``
                 self._wake.set()
             for callback in callbacks:
                 callback()
             for done in waiting:
                 if not done.done():
                     done.set_result(None)
+
+    def _take(self) -> tuple[Change, list[Callable[[], None]]]:
+        """Take over what was recorded, for one transaction, and who is to be told once it is written."""
+        change, callbacks = self._pending, self._callbacks
+        callbacks += self._take_parts(change)
+        self._pending, self._pending_bytes, self._callbacks = Change(), 0, []
+        return change, callbacks
+
+    def _take_parts(self, change: Change) -> list[Callable[[], None]]:
+        """Add parts of large requests to a change, at least one. Returns who is to be told once it is written."""
+        size, tell, before = self._pending_bytes, list[Callable[[], None]](), len(self._large)
+        while self._large and (len(self._large) == before or size + _PART_BYTES <= _MAX_PENDING):
+            row, on_durable = self._large.popleft()
+            change.inserts["outbox"].append(row)
+            size += len(row[-1])
+            if on_durable is not None:
+                tell.append(on_durable)
+        if taken := before - len(self._large):
+            tell.append(lambda: self._parts_written(taken))
+        return tell
+
+    def _parts_written(self, count: int) -> None:
+        self._large_written += count
+        waiting, self._large_waiting = self._large_waiting, []
+        for done in waiting:
+            if not done.done():
+                done.set_result(None)
 
     async def _apply(self, change: Change) -> bool:
         """Retry until it is written. Returns False if it is given up because the process ends."""
@@ -232,7 +363,7 @@ class Spool:
         if not self.failing:
             self.failing = True
             _log.error("the spool cannot be written, requests are refused until it can: %s", error)
-        for waiting in (self._writing or [], self._waiting):
+        for waiting in (self._writing or [], self._waiting, self._large_waiting):
             for done in waiting:
                 if not done.done():
                     done.set_exception(UnavailableError(_NOT_WRITABLE))

@@ -42,7 +42,7 @@ FORMAT = 2
 NAME = "spool.db"
 APPLICATION_ID = 0x72676874  # "rght": tells our files from other programs' SQLite files
 _PAGE = 16 << 10  # measured against 4 and 64 KiB: the cheapest for rows of one to a hundred kilobytes
-_WAL_BYTES = 64 << 20  # most rows live for seconds: the longer the log, the fewer ever reach the main file
+_WAL_BYTES = 4 << 20  # at which the log is copied to the main file: by one transaction, which others wait for
 _TABLES = (
     "CREATE TABLE inbox (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
     "CREATE TABLE finished (id INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
@@ -63,7 +63,7 @@ _MAX_ID = 1 << 62  # far beyond any number that was given: a higher one is damag
 _NOT_A_DATABASE, _CORRUPT = 26, 11  # SQLITE_NOTADB, SQLITE_CORRUPT
 
 
-Row = tuple[int, bytes] | tuple[int, int, bytes] | tuple[int, str, int, bytes]
+Row = tuple[int, bytes] | tuple[int, int, bytes] | tuple[int, str, int, bytes | memoryview]
 """Of one of the tables, without its checksum: the id first, the content last."""
 
 
@@ -142,6 +142,8 @@ class SpoolFile:
             # Before WAL: in that mode the size of pages can no longer be changed.
             execute(f"PRAGMA page_size = {_PAGE}")
             execute("PRAGMA journal_mode = WAL")
+            # Some builds write zeros over all that is deleted; FAST does so only in pages that are written anyway.
+            execute("PRAGMA secure_delete = FAST")
             # In WAL mode NORMAL syncs at checkpoints only: a commit survives the process, and not a power cut.
             execute(f"PRAGMA synchronous = {'FULL' if self._fsync else 'NORMAL'}")
             execute(f"PRAGMA wal_autocheckpoint = {_WAL_BYTES // _PAGE}")

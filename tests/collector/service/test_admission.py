@@ -22,7 +22,7 @@ from collector.scoring.rule_files import load_rules
 from collector.service.admission import LIMITS, Admission
 from collector.service.memory_limiter import MemoryLimiter
 from collector.storage.spool import Spool
-from collector.storage.spool_file import SpoolFile
+from collector.storage.spool_file import Change, SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.waiting import let_others_run
@@ -33,9 +33,16 @@ RUN = data.traces(data.tool(2, 1, "x"), data.agent(1), data.span(3, parent=1)).S
 class Admitting:
     """An admission with all that stands behind it."""
 
-    def __init__(self, folder: Path | None, queue: int = 100, resident: int = 0, spool_bytes: int = 1 << 30) -> None:
+    def __init__(
+        self,
+        folder: Path | None,
+        queue: int = 100,
+        resident: int = 0,
+        spool_bytes: int = 1 << 30,
+        file: type[SpoolFile] = SpoolFile,
+    ) -> None:
         self.telemetry = Telemetry()
-        self.spool = Spool(SpoolFile(folder), spool_bytes, self.telemetry) if folder is not None else None
+        self.spool = Spool(file(folder), spool_bytes, self.telemetry) if folder is not None else None
         self.queue = SendingQueue(SendingQueueConfig(queue_size=queue), self.spool)
         self.pipeline = Pipeline(Config(), load_rules([]), self.telemetry, self.queue, SYSTEM_CLOCK, spool=self.spool)
         limiter = MemoryLimiter(
@@ -59,6 +66,43 @@ class Admitting:
     @property
     def taken(self) -> float:
         return self.telemetry.registry.get_sample_value("rightcall_traces_open") or 0.0
+
+
+class LargestChange(SpoolFile):
+    """A spool file that notes the most bytes that one transaction inserts."""
+
+    most = 0
+
+    def apply(self, change: Change) -> int:
+        size = sum(len(row[-1]) for rows in change.inserts.values() for row in rows)
+        self.most = max(self.most, size)
+        return super().apply(change)
+
+
+@pytest.mark.parametrize("spans", [40, 1])
+def test_no_transaction_of_a_large_request_is_large(tmp_path: Path, spans: int) -> None:
+    bench = Admitting(tmp_path, file=LargestChange)
+    text = "x" * ((40 << 20) // spans)
+    calls = [data.tool(number, 1, "a", gen_ai__tool__call__result=text) for number in range(2, spans + 2)]
+    bench.take(data.traces(*calls).SerializeToString())
+    assert bench.spool is not None
+    assert isinstance(bench.spool._file, LargestChange)
+    assert 2 << 20 < bench.spool._file.most < 12 << 20
+
+
+def test_a_large_request_is_acknowledged_once_all_its_parts_are_durable(tmp_path: Path) -> None:
+    bench = Admitting(tmp_path)
+    assert bench.spool is not None
+    spool = bench.spool
+    ordinary = data.span(2, 1, "x" * (9 << 20))
+
+    async def run() -> None:
+        await spool.start()
+        await bench.admission.take("traces", data.traces(ordinary).SerializeToString(), "grpc")
+        assert len(list(spool._file.outbox())) == 5
+        await spool.shutdown()
+
+    asyncio.run(run())
 
 
 def failing(bench: Admitting) -> Admitting:

@@ -20,7 +20,7 @@ class Work:
     def __init__(self) -> None:
         self.cpu = 0.0
         self.taken = list[str]()
-        self.turns = Turns(lambda: self.cpu)
+        self.turns = Turns(cpu=lambda: self.cpu)
 
     def steps(self, name: str, count: int, seconds: float = turns._FIRST) -> Generator[None, None, Rejected]:
         for _ in range(count):
@@ -41,6 +41,27 @@ def test_a_request_of_one_turn_is_taken_at_once_while_others_wait() -> None:
         assert (await work.turns.take(work.steps("small", 1, turns._FIRST / 2), 1)).count == 1
         assert work.taken == ["a", "b", "small"]
         assert [(await task).count for task in large] == [4, 4]
+
+    asyncio.run(run())
+
+
+def test_a_request_of_several_turns_waits_for_room_before_each_further_one() -> None:
+    async def run() -> None:
+        work, waits = Work(), list[str]()
+
+        async def room() -> None:
+            waits.append("".join(work.taken))
+            await may_go_on.wait()
+
+        may_go_on = asyncio.Event()
+        work.turns = Turns(room, lambda: work.cpu)
+        large = work.take("a", 3, 100)
+        await let_others_run()
+        assert (await work.turns.take(work.steps("b", 1, turns._FIRST / 2), 1)).count == 1
+        assert (waits, work.taken) == (["a"], ["a", "b"])
+        may_go_on.set()
+        assert (await large).count == 3
+        assert waits == ["a", "aba", "abaa"]
 
     asyncio.run(run())
 
