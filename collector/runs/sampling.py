@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_RANGE: Final = 1 << 56  # W3C Trace Context: the last seven bytes of a trace id are random
+_RANGE: Final = 1 << 56
 
 
 class RateSample:
@@ -31,4 +31,5 @@ class RateSample:
             self._share = min(1.0, self._per_second * elapsed / self._offered)
             self._below, self._since, self._offered = int(self._share * _RANGE), now, 0
         # Most collectors have few runs and take all: that is decided without looking at the id.
-        return self._below == _RANGE or int.from_bytes(trace_id[-7:], "big") < self._below
+        # Hashed, with the key that every process draws for itself: who may choose ids could make all of them be taken.
+        return self._below == _RANGE or hash(trace_id) % _RANGE < self._below

@@ -207,6 +207,13 @@ def test_a_sample_takes_all_runs_of_a_trace_or_none() -> None:
     assert 0 < sum(taken.values()) < 40
 
 
+def test_ids_that_were_chosen_are_taken_no_more_often_than_others() -> None:
+    sample = RateSample(5)
+    for number in range(1000):
+        sample.takes(number.to_bytes(16), number / 500)
+    assert sum(sample.takes(number.to_bytes(16), 2.0) for number in range(200)) < 40
+
+
 def test_wrong_runs_outlive_right_ones_and_the_size_is_kept(tmp_path: Path) -> None:
     database = RunsDatabase(tmp_path, 2 << 20)
     database.open()
