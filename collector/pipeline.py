@@ -176,9 +176,13 @@ class Pipeline:
         """Drop the open traces of a partition, unfinished: another consumer reads them again."""
         spans = traces = 0
         for trace_id in partition.unfinished():
-            if (trace := self._assembler.get(trace_id)) is not None:
-                spans, traces = spans + len(trace.held), traces + 1
+            # Nothing else refers to a packed trace, and a partition may have a hundred thousand.
+            held = self._assembler.open.remove_packed(trace_id)
+            if held is None and (trace := self._assembler.open.get(trace_id)) is not None:
+                held = len(trace.held)
                 self._traces.drop(trace)
+            if held is not None:
+                spans, traces = spans + held, traces + 1
         self._telemetry.child(self._telemetry.dropped_spans, "assembly", "moved").inc(spans)
         self._telemetry.kafka_moved_traces.inc(traces)
 
@@ -205,7 +209,10 @@ class Pipeline:
         # Large traces go first, but for half of the time only: neither
         # they nor a stream of small ones can starve the others.
         self._traces.resume(now + budget)
-        steps = (self._evict_beyond_limits(), self._release_due(now), self._conversation_pipeline.release_due(now))
+        steps = (
+            self._evict_beyond_limits(), self._release_due(now), self._conversation_pipeline.release_due(now),
+            self._assembler.open.pack_quiet(now),
+        )  # fmt: skip
         for _ in chain.from_iterable(steps):
             if self._clock.now() - now > 2 * budget:
                 # Under load every call may end here, so what is ready has to leave here as well.
@@ -228,7 +235,7 @@ class Pipeline:
         Up to ``count`` of them, for about ``budget`` seconds.
         """
         until = self._clock.now() + budget
-        for trace in self._assembler.open_traces(count):
+        for trace in self._assembler.open.oldest(count):
             # What is leaving counts to no limit any more, and is evaluated soon.
             if not trace.leaving:
                 self._traces.evict(trace)
@@ -249,7 +256,7 @@ class Pipeline:
         """Release every open trace as it is, and leave conversations open."""
         # Evaluations in slices work on snapshots. Their traces are still open, so the loop below releases them whole.
         self._traces.abandon()
-        for trace in self._assembler.open_traces():
+        for trace in self._assembler.open.oldest():
             self._traces.release(trace, release)
         self._traces.count_all()
 
@@ -268,7 +275,7 @@ class Pipeline:
         """
         self._traces.abandon()
         batch, count = Batch("traces"), 0
-        for trace in self._assembler.open_traces():
+        for trace in self._assembler.open.oldest():
             # What holds nothing has been forwarded already, all of it.
             if trace.held and not self._traces.release_if_sure(trace):
                 for _, raw, envelope in trace.held_spans():

@@ -112,6 +112,9 @@ class RequestPipeline:
             received = lazy.split(groups, _SPAN_FILTER)
             yield
             scopes = yield from self._read_spans(received.scopes)
+            yield from self._assembler.open.unpack(
+                received.links
+            )  # which takes too long to be done where they are taken
             # Read after the last pause: deadlines count from when the
             # spans are taken, not from when reading them began.
             now, before = self._clock.now(), self._assembler.occupied()

@@ -121,7 +121,7 @@ class Target:
     def crash(self) -> None:
         """Crash and recover from the spool: every record can be read, and every open trace is still known, open or closed."""
         self.write()
-        before = self.pipeline._assembler.open_traces()
+        before = list(self.pipeline._assembler.open.oldest())
         self._file.close()
         self._begin()
         recover(self.pipeline)

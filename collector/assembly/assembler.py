@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
-from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from collector.assembly.deadlines import Deadlines
 from collector.assembly.finished import FinishedTraces
 from collector.assembly.held_spans import HeldSpans
+from collector.assembly.open_traces import OpenTraces
+from collector.assembly.packed_trace import PackedTrace
 from collector.assembly.scored_runs import ScoredRuns
 from collector.assembly.seen_from import SeenFrom
 from collector.assembly.sizes import KNOWN_SPAN, SCORED_SPAN, SHORT, SPAN, TRACE, envelope_bytes, span_bytes
@@ -83,18 +84,18 @@ class Assembler:
         # Read at each span or trace: an attribute of a configuration takes several times as long.
         self._settle, self._confirm, self._idle_timeout = config.settle, config.confirm, config.idle_timeout
         self._max_duration, self._max_spans, self._max_open = config.max_duration, config.max_spans, config.max_open
-        self._open: dict[bytes, Trace] = {}
+        self.held = HeldSpans(budget.open_traces)
+        self.open = OpenTraces(self.held)
         self._closed = FinishedTraces(config.remember, budget.finished_traces)
         self._unclaimed = UnclaimedTraces(config.idle_timeout, config.max_open, budget.unclaimed_traces)
-        self._deadlines = Deadlines(self._open)
+        self._deadlines = Deadlines(self.open.entries)
         # 16 bytes each, and ten spans of any kind for each GenAI span that is kept.
         self._max_links = 16 * 10 * config.max_spans
         self._scored = ScoredRuns(_SCORED_PER_REMEMBERED * config.remember)
         self._leaving = 0
-        self.held = HeldSpans(budget.open_traces)
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self.open)
 
     def ready(self, wall_ns: int, now: float) -> SeenFrom:
         """Returns from when on this process sees traces. None that is known by now may have begun before that."""
@@ -104,7 +105,8 @@ class Assembler:
     def link(self, links: dict[bytes, list[bytes]], now: float) -> None:
         """Remember parent links: for each trace the ids of span, parent, span, parent, ..."""
         for trace_id, ids in links.items():
-            trace = self._open.get(trace_id)
+            entry = self.open.entries.get(trace_id)  # as in ``add``
+            trace = self.open.get(trace_id) if isinstance(entry, PackedTrace) else entry
             if trace is None:
                 self._unclaimed.add_links(trace_id, b"".join(ids), self._max_links, now)
                 continue
@@ -136,7 +138,9 @@ class Assembler:
         A trace that it opens may have begun before ``seen_from``, unseen.
         """
         received = len(raw)
-        trace = self._open.get(trace_id)
+        # Looked up here: nearly none is packed, and a call for each span would take longer than that.
+        entry = self.open.entries.get(trace_id)
+        trace = self.open.get(trace_id) if isinstance(entry, PackedTrace) else entry
         if trace is None:
             # Nothing is opened for it: most traces never become an agent's.
             if span.role == Role.OTHER and trace_id not in self._closed:
@@ -182,8 +186,9 @@ class Assembler:
 
     def due(self, now: float) -> Iterator[tuple[Trace, Due]]:
         """Yield the traces that are due. For each call ``close``, or ``wait`` or ``postpone``."""
-        for trace in self._deadlines.pop_due(now):
-            if trace.evaluating:
+        for entry in self._deadlines.pop_due(now):
+            trace = self.open.get(entry.trace_id)
+            if trace is None or trace.evaluating:
                 continue
             deadline = self._deadline(trace)
             # A span that arrives only moves `touched`, which saves an
@@ -220,7 +225,7 @@ class Assembler:
 
     def occupied(self) -> Occupied:
         """Returns how much is held now."""
-        return Occupied(len(self._open) - self._leaving, self.held.bytes - self.held.leaving)
+        return Occupied(len(self.open) - self._leaving, self.held.bytes - self.held.leaving)
 
     def over_limit(self, before: Occupied = Occupied()) -> Trace | None:  # noqa: B008 - a tuple
         """The oldest trace if a limit is exceeded, and by more than it was ``before``.
@@ -229,7 +234,7 @@ class Assembler:
         """
         now = self.occupied()
         if now.traces > max(self._max_open, before.traces) or now.bytes > max(self.held.max_bytes, before.bytes):
-            return next((trace for trace in self._open.values() if not trace.leaving), None)
+            return self.open.oldest_to_stay()
         return None
 
     def leave(self, trace: Trace, *, always: bool = False) -> bool:
@@ -250,20 +255,13 @@ class Assembler:
             trace.leaving, self._leaving = 0, self._leaving - 1
 
     def next_deadline(self) -> float | None:
-        """Returns when ``due`` may next yield something, None for never."""
-        return self._deadlines.next()
-
-    def get(self, trace_id: bytes) -> Trace | None:
-        """Returns an open trace."""
-        return self._open.get(trace_id)
-
-    def open_traces(self, count: int | None = None) -> list[Trace]:
-        """The ``count`` oldest open traces, or all of them, oldest first."""
-        return list(islice(self._open.values(), count))
+        """Returns when ``due`` or ``open.pack_quiet`` may next have something to do, None for never."""
+        times = (self._deadlines.next(), self.open.next_packing())
+        return min((time for time in times if time is not None), default=None)
 
     def is_open(self, trace_id: bytes) -> bool:
         """Whether the trace waits for its verdict."""
-        return trace_id in self._open
+        return trace_id in self.open.entries
 
     def is_closed(self, trace_id: bytes) -> bool:
         """Whether the trace has its verdict and is remembered."""
@@ -285,7 +283,7 @@ class Assembler:
         trace.evaluating = False
         self._stay(trace)
         self._resume(trace)
-        del self._open[trace.trace_id]
+        self.open.remove(trace)
         self.held.count -= len(trace.held)
         self.held.bytes -= sum(map(len, trace.held.values())) + trace.size
 
@@ -316,7 +314,8 @@ class Assembler:
 
     def _begin(self, trace_id: bytes, now: float, seen_from: SeenFrom | None) -> Trace:
         known = self._unclaimed.claim(trace_id)
-        trace = self._open[trace_id] = Trace(trace_id, now, now, known.links)
+        trace = Trace(trace_id, now, now, known.links)
+        self.open.add(trace)
         if seen_from is not None and not known.before_ready:
             seen_from.trace_arrived(now)
             trace.seen_from = seen_from
@@ -336,7 +335,7 @@ class Assembler:
         trace.links += known.links
         self._count(trace, len(known.links))
         trace.opened, trace.waiting = now, ""
-        self._open[trace_id] = trace
+        self.open.add(trace)
         self._deadlines.schedule(trace_id, now + self._settle)
         return trace
 

@@ -10,6 +10,8 @@ from collector.otlp.lazy import Envelope
 
 TRACE: Final = 1_000
 """A trace without its spans."""
+PACKED_TRACE: Final = 600
+"""A packed trace without its packed state."""
 VERDICT: Final = 300
 """That a run has its verdict."""
 KNOWN_SPAN: Final = 150

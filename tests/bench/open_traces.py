@@ -31,7 +31,11 @@ from tests.bench.load import EPOCH, RULES, SPANS_PER_REQUEST, SPANS_PER_TRACE, r
 from tests.harness import write_spool
 
 _POOL = 40
-_SETTINGS = {"traces": {"max_open": 1_000_000, "max_held_mib": 65536}, "memory_limiter": {"limit_mib": 65536}}
+_OPEN_FOR = 60.0  # seconds
+_SETTINGS = {
+    "traces": {"max_open": 1_000_000, "max_held_mib": 65536, "settle": 2 * _OPEN_FOR, "idle_timeout": 3 * _OPEN_FOR},
+    "memory_limiter": {"limit_mib": 65536},
+}
 
 
 class OpenTraces(NamedTuple):
@@ -47,24 +51,30 @@ class OpenTraces(NamedTuple):
 
 
 def measure(count: int) -> OpenTraces:
-    """Measure in this process, which must be new: memory that is free already is not counted."""
+    """Measure in this process, which must be new: memory that is free already is not counted.
+
+    Traces are open for a minute. So many arrive a second that ``count`` are open at once.
+    """
     with TemporaryDirectory() as made:
         folder = Path(made)
         (folder / "rules.yaml").write_text(RULES)
         clock = [0.0]
         pipeline, _ = _pipeline(folder, None, clock)
-        _receive(pipeline, SPANS_PER_REQUEST // SPANS_PER_TRACE, b"WARM0000")
+        _receive(pipeline, SPANS_PER_REQUEST // SPANS_PER_TRACE, clock, b"WARM0000")
         pipeline.drain("shutdown")
         tune()
         give_back()
         before = resident_bytes()
-        _receive(pipeline, count)
-        traces = pipeline._assembler.open_traces()
-        held = sum(len(raw) for trace in traces for raw in trace.held.values())
-        each = (resident_bytes() - before - held) / len(traces)
-        del traces
-        pipeline.drain("shutdown")
-        clock.append(3600.0)  # by then nothing is due of what has gone
+        _receive(pipeline, count, clock)
+        taken, opened = resident_bytes() - before, pipeline.open_traces
+        held = sum(len(raw) for trace in pipeline._assembler.open.oldest() for raw in trace.held.values())
+        each = (taken - held) / opened
+        while pipeline.open_traces:
+            clock[0] += _OPEN_FOR / 1000
+            pipeline.advance(60.0)
+            _discard(pipeline)
+            freeze_survivors()
+        clock[0] += 60.0
         pipeline.advance(60.0)
         _discard(pipeline)
         give_back()
@@ -75,7 +85,7 @@ def measure(count: int) -> OpenTraces:
 def _recovery(folder: Path, count: int) -> float:
     pipeline, spool = _pipeline(folder, SpoolFile(folder / "spool", fsync=False))
     assert spool is not None
-    _receive(pipeline, count, spool=spool)
+    _receive(pipeline, count, [0.0], spool=spool)
     spool._file.close()
     pipeline, spool = _pipeline(folder, SpoolFile(folder / "spool", fsync=False))
     began = time.process_time()
@@ -92,13 +102,17 @@ def _pipeline(folder: Path, file: SpoolFile | None, clock: Sequence[float] = (0.
     spool = Spool(file, 1 << 40, telemetry) if file is not None else None
     queue = SendingQueue(SendingQueueConfig(), spool)
     config, rules = Config.model_validate(_SETTINGS), load_rules([folder / "rules.yaml"])
-    return Pipeline(config, rules, telemetry, queue, Clock(now=lambda: clock[-1]), spool=spool), spool
+    return Pipeline(config, rules, telemetry, queue, Clock(now=lambda: clock[0]), spool=spool), spool
 
 
-def _receive(pipeline: Pipeline, count: int, epoch: bytes = b"", spool: Spool | None = None) -> None:
-    """Open ``count`` traces, of the reference mix."""
-    pool = _pool()
-    for number in range(count * SPANS_PER_TRACE // SPANS_PER_REQUEST):
+def _receive(
+    pipeline: Pipeline, count: int, clock: list[float], epoch: bytes = b"", spool: Spool | None = None
+) -> None:
+    """Open ``count`` traces, of the reference mix, in a minute of ``clock``."""
+    pool, requests = _pool(), count * SPANS_PER_TRACE // SPANS_PER_REQUEST
+    for number in range(requests):
+        clock[0] += _OPEN_FOR / requests
+        pipeline.advance(60.0)
         fresh = epoch or (1 + number // _POOL).to_bytes(8, "big")
         pipeline.receive("traces", pool[number % _POOL].replace(EPOCH, fresh), "bench")
         if spool is not None:

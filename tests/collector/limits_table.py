@@ -233,6 +233,9 @@ CONSTANTS = {
         "collector/transport/test_credentials.py::test_a_file_that_is_too_large_is_refused",
     "collector.assembly.assembler._MAX_ANCESTORS":
         "collector/assembly/test_assembler.py::test_a_late_span_too_far_below_its_run_is_held_like_a_new_one",
+    "collector.assembly.packed_trace.MAX_PACKED":
+        "collector/assembly/test_packed_trace.py::"
+        "test_a_trace_is_not_packed_where_that_takes_long_or_something_else_has_it",
     "collector.assembly.assembler.MAX_LEAVING":
         "collector/test_trace_pipeline.py::"
         "test_large_traces_beyond_a_limit_are_evaluated_in_turn_and_beyond_another_released_unscored",

@@ -35,7 +35,7 @@ def due(assembler: Assembler, now: float) -> list[tuple[bytes, Due]]:
 
 
 def opened(assembler: Assembler, trace_id: bytes = TRACE) -> Trace:
-    return next(trace for trace in assembler.open_traces() if trace.trace_id == trace_id)
+    return next(trace for trace in assembler.open.oldest() if trace.trace_id == trace_id)
 
 
 def test_agents_and_tools_are_held_models_and_context_leave() -> None:
@@ -253,7 +253,7 @@ def test_whatever_comes_every_held_span_leaves_exactly_once(
         for trace, _ in assembler.due(now):
             left += [(trace.trace_id, span) for span in trace.held]
             assembler.close(trace)
-    for trace in assembler.open_traces():
+    for trace in assembler.open.oldest():
         left += [(trace.trace_id, span) for span in trace.held]
         assembler.close(trace)
     assert sorted(left) == sorted(held)
