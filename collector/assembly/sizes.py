@@ -10,8 +10,8 @@ from collector.otlp.lazy import Envelope
 
 TRACE: Final = 1_000
 """A trace without its spans."""
-PACKED_TRACE: Final = 600
-"""A packed trace without its packed state."""
+PACKED_TRACE: Final = 1_200
+"""A packed trace without its packed state, with its deadline and the gaps that its objects left in memory."""
 VERDICT: Final = 300
 """That a run has its verdict."""
 KNOWN_SPAN: Final = 150

