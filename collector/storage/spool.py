@@ -14,6 +14,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from typing import TypeVar
 
 from collector.errors import ConfigError, RefusedError, UnavailableError
@@ -217,15 +218,17 @@ class Spool:
 
     async def payload(self, row: int) -> bytes | None:
         """Returns the request in an outbox row, None if it cannot be read."""
-        loop, parts = asyncio.get_running_loop(), []
+        loop, first, payload = asyncio.get_running_loop(), row - self._parts.get(row, 0), BytesIO()
         try:
             # One call for each part, so that transactions go in between.
-            for at in range(row - self._parts.get(row, 0), row + 1):
+            for at in range(first, row + 1):
                 part = await loop.run_in_executor(self._worker, self._file.payload, at)
                 if part is None:
                     return None
-                parts.append(part)
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+                if first == row:
+                    return part
+                payload.write(part)  # to join them all at once would hold the loop
+            return payload.getvalue()
         except sqlite3.Error as error:
             _log.error("a request in the spool cannot be read: %s", error)
             return None
