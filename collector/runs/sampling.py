@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 _RANGE: Final = 1 << 56
+_BURST: Final = 10.0  # seconds, whose share may be taken in one: what a team tries out is stored whole
 
 
 class RateSample:
@@ -15,7 +16,8 @@ class RateSample:
 
     def __init__(self, per_second: float) -> None:
         self._per_second, self._since, self._offered = per_second, 0.0, 0
-        self._share, self._below = 1.0, _RANGE
+        self._share, self._below, self._left = 1.0, _RANGE, _BURST * per_second
+        self._latest, self._takes_latest = b"", False
 
     @property
     def weight(self) -> float:
@@ -23,13 +25,26 @@ class RateSample:
         return 1.0 / self._share
 
     def takes(self, trace_id: bytes, now: float) -> bool:
-        """Whether to store a run that is offered ``now``, in seconds."""
+        """Whether to store a run that is offered ``now``, in seconds. The runs of a trace come one after the other."""
         self._offered += 1
+        if trace_id != self._latest:
+            self._adapt(now)
+            # Most collectors have few runs and take all: that is decided without looking at the id.
+            # Hashed, with the key that every process draws for itself: who may choose ids could make all of them be taken.
+            self._takes_latest = self._below == _RANGE or hash(trace_id) % _RANGE < self._below
+            self._latest = trace_id
+        self._left -= 1.0 if self._takes_latest else 0.0
+        return self._takes_latest
+
+    def _adapt(self, now: float) -> None:
         elapsed = now - self._since
         if elapsed >= 1.0:
             # The share of the second that comes is taken from the one that was: what is offered is not known ahead.
-            self._share = min(1.0, self._per_second * elapsed / self._offered)
-            self._below, self._since, self._offered = int(self._share * _RANGE), now, 0
-        # Most collectors have few runs and take all: that is decided without looking at the id.
-        # Hashed, with the key that every process draws for itself: who may choose ids could make all of them be taken.
-        return self._below == _RANGE or hash(trace_id) % _RANGE < self._below
+            self._use(min(1.0, self._per_second * elapsed / self._offered), _BURST * self._per_second)
+            self._since, self._offered = now, 0
+        elif self._left <= 0.0:
+            # More are offered than the second before told, as after a quiet one.
+            self._use(self._share / 2, self._per_second)
+
+    def _use(self, share: float, left: float) -> None:
+        self._share, self._below, self._left = share, int(share * _RANGE), left

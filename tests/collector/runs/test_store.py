@@ -214,6 +214,24 @@ def test_ids_that_were_chosen_are_taken_no_more_often_than_others() -> None:
     assert sum(sample.takes(number.to_bytes(16), 2.0) for number in range(200)) < 40
 
 
+def test_of_a_burst_no_more_than_a_fair_sample_is_taken() -> None:
+    offered, bursts, weights = 4000, 25, list[float]()
+    for burst in range(bursts):
+        sample, before = RateSample(10), len(weights)
+        for number in range(offered):
+            if sample.takes(numbered(burst * offered + number), 10.0 + number / offered):
+                weights.append(sample.weight)
+        assert len(weights) - before < 300, "and not all 4,000"
+    assert sum(weights) == pytest.approx(offered * bursts, rel=0.25)
+
+
+def test_the_runs_of_one_trace_stay_together_in_a_burst() -> None:
+    sample = RateSample(10)
+    taken = [sample.takes(numbered(number // 40), 10.0) for number in range(4000)]
+    assert all(len(set(taken[at : at + 40])) == 1 for at in range(0, 4000, 40))
+    assert 40 < sum(taken) < 1000
+
+
 def test_wrong_runs_outlive_right_ones_and_the_size_is_kept(tmp_path: Path) -> None:
     database = RunsDatabase(tmp_path, 2 << 20)
     database.open()
