@@ -18,7 +18,7 @@ from collector.clock import Clock
 from collector.component import ExportRequest, Rejected, Signal
 from collector.delivery.hold import HoldQueue
 from collector.errors import DecodeError
-from collector.model.genai_span import IGNORED, GenAISpan, Role
+from collector.model.genai_span import BY_SHAPE, IGNORED, GenAISpan, Role
 from collector.model.span import LogRecord, Span
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
@@ -166,7 +166,7 @@ class RequestPipeline:
                     scope_name = self._telemetry.label("scope", decoded.scope.name)
                     self._telemetry.child(self._telemetry.unread_spans, scope_name).inc()
                     continue
-                if span.dialect == dialects.BY_SHAPE:
+                if span.dialect == BY_SHAPE:
                     scope_name = self._telemetry.label("scope", decoded.scope.name)
                     self._telemetry.child(self._telemetry.shape_spans, scope_name).inc()
                 if (

@@ -159,6 +159,11 @@ def doubts(run: Run) -> list[str]:
     return [doubt.name for doubt in run.trajectory.doubts]
 
 
+def other_doubts(run: Run) -> list[str]:
+    """The names of what is in doubt about a run, besides that nothing bears out what was read by shape."""
+    return [name for name in doubts(run) if name != "unconfirmed_reading"]
+
+
 def steps(run: Run) -> list[int]:
     """The steps of a run's calls."""
     return [call.step for call in run.trajectory.calls]

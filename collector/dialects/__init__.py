@@ -38,6 +38,7 @@ from collector.dialects import (
 from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import (
+    BY_SHAPE,
     IGNORED,
     GenAISpan,
     Role,
@@ -92,8 +93,6 @@ MARKERS: Final[tuple[bytes, ...]] = (
 )
 """Every relevant span contains one of these, or has no parent in its process, or is in one of SCOPES."""
 
-BY_SHAPE: Final = generic.NAME
-"""The dialect of a span that was read by its shape alone."""
 SHAPE_MARKERS: Final = generic.MARKERS
 """Every span that is read by its shape alone contains one of these."""
 
@@ -125,7 +124,7 @@ def read_span(span: Span) -> GenAISpan | None:
         genai_span = generic.read_span(span)
         if genai_span is None and not _is_marked(span):
             genai_span = IGNORED  # the word was in a URL or a text
-    elif genai_span is not None and genai_span.lacks_arguments and span.is_whole and genai_span.dialect != generic.NAME:
+    elif genai_span is not None and genai_span.lacks_arguments and span.is_whole and genai_span.dialect != BY_SHAPE:
         unknown = _unknown_attributes(span, genai_span)
         if unknown or span.events:
             generic.complete(genai_span, span, unknown)

@@ -15,6 +15,7 @@ from typing import Any, Final
 from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import (
+    BY_SHAPE,
     IGNORED,
     MAX_EVENTS,
     GenAISpan,
@@ -57,8 +58,6 @@ from collector.payloads.span_names import (
 from collector.payloads.tool_arguments import arguments_among, is_positional
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
-
-NAME: Final = "generic"
 
 _OTHER_EVENTS: Final = (semconv.EVENT_EXCEPTION, semconv.EVENT_CHOICE, semconv.EVENT_TOOL_MESSAGE)
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
@@ -158,7 +157,7 @@ def _inputs_in_events(span: Span) -> dict[str, Any]:
 
 def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
     """Reads a tool call. One without a name is a part of the call above it, or a call of which the name is unknown."""
-    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span = genai_span_of(span, Role.TOOL, BY_SHAPE)
     genai_span.name = (
         first_line(values.get("tool_name", ()))
         or name_of(named)
@@ -195,7 +194,7 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
         return None
     if "kind" in values and not any("tool" in words_of(key) for key in islice(span.attributes, MAX_LOOKED_AT)):
         return None  # a function of the framework's, at work for an operation of another name
-    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span = genai_span_of(span, Role.TOOL, BY_SHAPE)
     genai_span.name = name
     kinds = (kind for kind in values.get("kind", ()) if type(kind) is str)
     if is_step_before(span.name, name) or any(map(is_step_before, kinds)):
@@ -239,7 +238,7 @@ def _mark_unreadable(genai_span: GenAISpan, attributes: Mapping[str, Any], value
 
 def _read_turn(span: Span, values: Values, transcript: Transcript) -> GenAISpan:
     """Reads a step of an agent, of which each call is an event."""
-    genai_span = model_span_of(span, NAME, None, next(iter(values.get("input", ())), None))
+    genai_span = model_span_of(span, BY_SHAPE, None, next(iter(values.get("input", ())), None))
     genai_span.history, genai_span.tracing = transcript.messages, "memory"
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
@@ -248,7 +247,7 @@ def _read_turn(span: Span, values: Values, transcript: Transcript) -> GenAISpan:
 
 def _read_agent(span: Span, values: Values, transcript: Transcript | None) -> GenAISpan:
     user_input = next(iter(values.get("user_input", values.get("input", ()))), None)
-    genai_span = context_span_of(span, Role.AGENT, NAME, user_input, first_line(values.get("conversation", ())))
+    genai_span = context_span_of(span, Role.AGENT, BY_SHAPE, user_input, first_line(values.get("conversation", ())))
     genai_span.name = first_line(values.get("agent", ())) or first_line(values.get("name", ())) or name_of(span.name)
     genai_span.history = None if transcript is None else transcript.messages
     return genai_span
@@ -268,7 +267,7 @@ def _read_model(span: Span, values: Values, transcript: Transcript | None = None
         output = transcript.requests
     elif output is None:
         output = next((value for value in values.get("output", ()) if not isinstance(value, (bool, int, float))), None)
-    genai_span = model_span_of(span, NAME, output, next(iter(values.get("input", ())), None))
+    genai_span = model_span_of(span, BY_SHAPE, output, next(iter(values.get("input", ())), None))
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
     return genai_span
@@ -301,7 +300,7 @@ MARKERS: Final = (
 """Every span that this dialect reads contains one of these, unless it contains a marker of another."""
 
 DIALECT: Final = Dialect(
-    name=NAME,
+    name=BY_SHAPE,
     keys=(),
     read_span=read_span,
     markers=MARKERS,

@@ -34,6 +34,10 @@ _NO_ATTRIBUTES: Final[Mapping[str, Any]] = MappingProxyType({})  # shared: most 
 _REMOTE_KINDS: Final = (SPAN_KIND_SERVER, SPAN_KIND_CONSUMER)  # called from elsewhere; used if the flags do not say
 
 
+BY_SHAPE: Final = "generic"
+"""The dialect of a span that was read by its shape alone."""
+
+
 class Role(IntEnum):
     """What a span is to the agent run it belongs to."""
 

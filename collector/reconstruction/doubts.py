@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from collector.model.genai_span import Role
 from collector.reconstruction.accounts import accounts_for
+from collector.reconstruction.confirmation import unconfirmed_reading
 from collector.reconstruction.context import RunContext
 from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.ordering import Unordered
@@ -34,6 +35,9 @@ def run_doubts(run: RunSpans, calls: Sequence[DraftCall], context: RunContext, l
         else:
             sentence = "a span was not received whose children were: it may be a tool call"
             found.append(Doubt("missing_span", sentence=sentence))
+    unconfirmed = unconfirmed_reading(run, calls)
+    if unconfirmed is not None:
+        found.append(unconfirmed)
     if run.has_unrecorded_calls:
         found.append(Doubt("unrecorded_calls", sentence="tools were called, and neither messages nor spans say which"))
     if run.is_continued or (run.anchor is not None and run.anchor.tracing == "apart"):

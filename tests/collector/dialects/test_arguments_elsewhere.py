@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import agent_span, doubts, run_of, span
+from tests.builders import agent_span, other_doubts, run_of, span
 
 PAY = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay"}
 MCP = {"mcp.method.name": "tools/call", "mcp.tool.name": "pay"}
@@ -20,7 +20,7 @@ def of_call(attributes: dict[str, Any], *events: Event, name: str = "execute_too
     run = run_of(agent_span(), span(name, 2, 1, attributes=attributes, events=list(events)))
     (call,) = run.trajectory.calls
     assert call.name == "pay"
-    return call.arguments, doubts(run)
+    return call.arguments, other_doubts(run)
 
 
 def event(name: str, **attributes: Any) -> Event:
@@ -95,4 +95,4 @@ def test_a_request_of_the_model_tells_what_the_span_leaves_open() -> None:
     output = '{"tool_calls": [{"id": "c1", "function": {"name": "pay", "arguments": "{\\"sum\\": 5}"}}]}'
     chat: Span = span("chat", 2, 1, attributes={"gen_ai.operation.name": "chat", "gen_ai.output.messages": output})
     run = run_of(agent_span(), chat, span("execute_tool pay", 3, 1, 20, attributes={**PAY, "x.payload": '{"a": 1}'}))
-    assert ([call.arguments for call in run.trajectory.calls], doubts(run)) == ([{"sum": 5}], [])
+    assert ([call.arguments for call in run.trajectory.calls], other_doubts(run)) == ([{"sum": 5}], [])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.builders import agent_span, called, doubts, run_of, span, tool_span
+from tests.builders import agent_span, called, other_doubts, run_of, span, tool_span
 
 RUNTIME = "autogen SingleThreadedAgentRuntime"
 CALL = {"tool_name": "pay", "tool_args": '{"order": 7}'}
@@ -15,7 +15,7 @@ def test_the_calls_of_one_message_are_a_part_of_a_run() -> None:
         span("autogen process shop", 2, 1, 1, 50, scope=RUNTIME, kind=5),
         span("pay", 3, 2, 5, attributes=CALL, scope="base_tool"),
     )
-    assert (called(run), doubts(run)) == (["pay"], ["other_traces"])
+    assert (called(run), other_doubts(run)) == (["pay"], ["other_traces"])
 
 
 def test_an_agent_with_a_span_of_its_own_is_a_run() -> None:
@@ -24,4 +24,4 @@ def test_an_agent_with_a_span_of_its_own_is_a_run() -> None:
         agent_span("shop", 2, 1),
         tool_span("pay", {"order": 7}, 3, 2),
     )
-    assert (run.agent, called(run), doubts(run)) == ("shop", ["pay"], [])
+    assert (run.agent, called(run), other_doubts(run)) == ("shop", ["pay"], [])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import agent_span, called, doubts, read_tool, run_of, runs_of, span, tool_span
+from tests.builders import agent_span, called, other_doubts, read_tool, run_of, runs_of, span, tool_span
 
 ROOT = span("travel", 1, attributes={"span_type": "agent"}, lasting=100)
 
@@ -28,13 +28,13 @@ ROOT = span("travel", 1, attributes={"span_type": "agent"}, lasting=100)
 )
 def test_a_span_that_is_named_after_its_tool_or_has_returned_is_a_call(name: str, attributes: dict[str, Any]) -> None:
     run = run_of(ROOT, span(name, 2, 1, 5, attributes=attributes))
-    assert (called(run), doubts(run)) == (["book"], [])
+    assert (called(run), other_doubts(run)) == (["book"], [])
 
 
 @pytest.mark.parametrize("name", ["step", "rebook", "agent.book", "policy.tool.check book"])
 def test_nothing_else_tells_that_the_tool_ran(name: str) -> None:
     run = run_of(ROOT, span(name, 2, 1, 5, attributes={"acme.tool.name": "book"}))
-    assert (called(run), doubts(run)) == (["book"], ["uncertain_execution"])
+    assert (called(run), other_doubts(run)) == (["book"], ["uncertain_execution"])
 
 
 def test_a_function_at_work_for_an_operation_of_another_name_is_no_tool() -> None:
@@ -53,19 +53,19 @@ def test_a_check_before_a_call_is_no_call() -> None:
     attributes = {"tool.name": "book", "tool.arguments": '{"room": 1}', "success": True}
     check = span("acme.call_validation", 2, 1, 5, attributes=attributes)
     run = run_of(ROOT, check, span("acme.call_tool", 3, 1, 20, attributes=attributes))
-    assert (called(run), doubts(run)) == (["book"], [])
+    assert (called(run), other_doubts(run)) == (["book"], [])
 
 
 def test_a_tool_may_be_called_like_a_check() -> None:
     run = run_of(ROOT, span("tool_call.check_room", 2, 1, 5, attributes={"acme.tool.name": "check_room"}))
-    assert (called(run), doubts(run)) == (["check_room"], [])
+    assert (called(run), other_doubts(run)) == (["check_room"], [])
 
 
 def test_plain_attributes_beside_a_tool_may_be_its_arguments() -> None:
     run = run_of(ROOT, span("book", 2, 1, 5, attributes={"tool.name": "book", "room": "12", "floor_no": "3"}))
-    assert (called(run), doubts(run)) == (["book"], ["unreadable_arguments"])
+    assert (called(run), other_doubts(run)) == (["book"], ["unreadable_arguments"])
     run = run_of(ROOT, span("book", 2, 1, 5, attributes={"tool.name": "book", "session.id": "s", "status": "done"}))
-    assert doubts(run) == []
+    assert other_doubts(run) == []
 
 
 REQUESTS = [
@@ -125,7 +125,7 @@ def test_the_names_of_arguments_are_not_the_arguments(summary: dict[str, Any]) -
 def test_the_tool_of_an_agent_is_not_called_agent() -> None:
     run = run_of(ROOT, span("agent.tool", 2, 1, 5, attributes={"tool.input": "{}"}))
     assert called(run) == []
-    assert "unrecorded_calls" in doubts(run)
+    assert "unrecorded_calls" in other_doubts(run)
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,12 @@ def test_a_step_between_dots(name: str) -> None:
 def test_a_call_that_was_denied_did_not_run(key: str, value: str) -> None:
     """A rule that forbids the tool passes: the guard did its work."""
     run = run_of(ROOT, span("tool.call", 2, 1, 5, attributes={"tool": "book", key: value}))
-    assert (called(run), doubts(run)) == (["(book)"], [])
+    assert (called(run), other_doubts(run)) == (["(book)"], [])
 
 
 def test_a_rejection_may_be_the_answer_of_the_tool() -> None:
     run = run_of(ROOT, span("tool.call", 2, 1, 5, attributes={"tool": "book", "status": "rejected"}))
-    assert doubts(run) == ["uncertain_execution"]
+    assert other_doubts(run) == ["uncertain_execution"]
 
 
 @pytest.mark.parametrize("outcome", ["error", "timeout", "Cancelled", "tool_error"])
@@ -173,7 +173,7 @@ def test_spans_for_the_request_and_for_the_approval_of_a_call_are_not_further_ca
         span("approval_wait", 3, 1, 10, 20, attributes={"gen_ai.tool.name": "book"}),
         tool_span("book", {"room": 1}, 4, 1, at=40),
     )
-    assert (called(run), doubts(run)) == (["book"], [])
+    assert (called(run), other_doubts(run)) == (["book"], [])
 
 
 def test_a_span_of_a_kind_has_its_tool_beside_the_kind() -> None:
@@ -188,25 +188,25 @@ def test_a_span_of_a_kind_has_its_tool_beside_the_kind() -> None:
 def test_a_span_beside_the_calls_that_is_only_called_an_agent_is_no_run() -> None:
     step = span("acme.agent.run", 2, 1, 5, 40, attributes={"agent_id": "main", "tool_count": 1})
     runs = runs_of(span("gateway", 1, lasting=100), step, span("tool:book", 3, 1, 12))
-    assert [(called(run), doubts(run)) for run in runs] == [(["book"], [])]
+    assert [(called(run), other_doubts(run)) for run in runs] == [(["book"], [])]
 
 
 def test_an_agent_by_its_name_in_which_nothing_was_recorded_is_left_open() -> None:
     step = span("acme.agent.run", 1, attributes={"agent_id": "main", "tool_count": 1})
-    assert doubts(run_of(step)) == ["nothing_recorded"]
+    assert other_doubts(run_of(step)) == ["nothing_recorded"]
 
 
 def test_hooks_before_and_after_a_call_are_one_call() -> None:
     before = {"event_type": "PreToolUse", "tool_name": "book", "tool_input_size": 9}
     after = {"event_type": "PostToolUse", "tool_name": "book", "success": False}
     run = run_of(ROOT, span("hook", 2, 1, 5, 1, attributes=before), span("hook", 3, 1, 20, 1, attributes=after))
-    assert ([(call.name, call.status) for call in run.trajectory.calls], doubts(run)) == ([("book", "error")], [])
+    assert ([(call.name, call.status) for call in run.trajectory.calls], other_doubts(run)) == ([("book", "error")], [])
 
 
 def test_a_request_to_a_model_is_no_call_of_the_tool_that_it_names() -> None:
     turn = {"llm.provider": "x", "llm.token_count.prompt": 5, "acme.tool": "pay", "output.value": "done"}
     runs = runs_of(span("turn", 1, lasting=100, attributes=turn), span("tool:book", 2, 1, 5))
-    assert [(called(run), doubts(run)) for run in runs] == [(["book"], [])]
+    assert [(called(run), other_doubts(run)) for run in runs] == [(["book"], [])]
 
 
 def test_events_may_name_the_tool_by_name_alone() -> None:
@@ -224,11 +224,11 @@ def test_a_method_of_all_tools_is_a_step_of_the_call_that_it_is_inside_of() -> N
     """Counted as a call, it would fail the run for a tool that does not exist."""
     call = span("Tool.execute", 2, 1, 5, lasting=20, attributes={"tool.name": "read", "tool.call_id": "c1"})
     run = run_of(ROOT, call, span("Tool.checkPath", 3, 2, 6))
-    assert (called(run), doubts(run)) == (["read"], [])
+    assert (called(run), other_doubts(run)) == (["read"], [])
     alone = run_of(ROOT, span("Tool.checkPath", 3, 1, 6))
-    assert (called(alone), doubts(alone)) == ([], ["unrecorded_calls", "nothing_recorded"])
+    assert (called(alone), other_doubts(alone)) == ([], ["unrecorded_calls", "nothing_recorded"])
     told = run_of(ROOT, span("Tool.search", 3, 1, 6, attributes={"input": '{"q": 1}'}))
-    assert (called(told), doubts(told)) == (["search"], [])
+    assert (called(told), other_doubts(told)) == (["search"], [])
 
 
 FUNCTION = {"acme.span_type": "Function"}
@@ -243,10 +243,10 @@ def test_a_function_is_a_tool_where_a_model_asked_for_it() -> None:
     answered = span("llm", 4, 1, 20, 5, attributes={"span_type": "llm", "input": told, "output": "Paid."})
     root = span("main", 1, attributes={**FUNCTION, "inputs": '{"question": "pay"}'}, lasting=100)
     run = run_of(root, asked, pay, answered)
-    assert (called(run), doubts(run)) == (["pay"], [])
+    assert (called(run), other_doubts(run)) == (["pay"], [])
     helper = span("load_profile", 5, 1, 30, 5, attributes={**FUNCTION, "inputs": '{"user": 7}', "output": "Ada"})
     run = run_of(root, asked, pay, answered, helper)
-    assert (called(run), doubts(run)) == (["pay", "load_profile"], ["uncertain_execution"])
+    assert (called(run), other_doubts(run)) == (["pay", "load_profile"], ["uncertain_execution"])
 
 
 def test_a_tool_whose_span_has_the_path_of_its_function() -> None:
@@ -266,9 +266,9 @@ def test_a_span_of_its_own_for_the_failure_of_a_call_is_no_call() -> None:
     failed = span("shop.pay", 2, 1, 5, attributes={**kind, "acme_inputs.n": 1}, status=2, message="declined")
     report = span("pay_error", 3, 1, 6, attributes={**kind, "acme_error": "declined"}, status=2, message="declined")
     run = run_of(ROOT, failed, report)
-    assert (called(run), doubts(run)) == (["pay"], [])
+    assert (called(run), other_doubts(run)) == (["pay"], [])
     run = run_of(ROOT, report)
-    assert (called(run), doubts(run)) == (["pay_error"], ["uncertain_execution"])
+    assert (called(run), other_doubts(run)) == (["pay_error"], ["uncertain_execution"])
 
 
 def test_a_turn_of_an_agent_is_no_run() -> None:

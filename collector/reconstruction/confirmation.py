@@ -1,0 +1,55 @@
+"""Whether what was read by shape alone is borne out: a reader that guesses what spans mean is no witness for itself.
+
+Words that nobody here has seen may tell of a call in a way that is not recognized, or of something else in the words of a
+call. So calls count for sure only where two records that do not depend on one another agree, and the run is known to be
+whole only where both tell the same of all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from collector.model.genai_span import BY_SHAPE, GenAISpan
+from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
+from scorers.trajectory import Doubt
+
+
+def unconfirmed_reading(run: RunSpans, calls: Sequence[DraftCall]) -> Doubt | None:
+    """Returns the doubt about a run that rests on spans read by shape, with the calls that one record alone tells of.
+
+    None where nothing was read by shape, or requests of its models and spans or results of its calls match one to one,
+    up to an answer that asked for no more.
+    """
+    executed_by_shape = {spans[0].span_id for spans in run.executions if all(map(_is_by_shape, spans))}
+    models_by_shape = any(map(_is_by_shape, run.models))
+    if not executed_by_shape and not models_by_shape:
+        return None
+    alone = tuple(
+        at
+        for at, call in enumerate(calls)
+        if (call.turn < 0 and call.span_id in executed_by_shape)
+        or (call.known_by == "request" and models_by_shape and call.executed)
+    )
+    if not alone and _is_whole(run, calls):
+        return None
+    sentence = "its spans are in words that are not known: nothing else bears out what was read of them"
+    return Doubt("unconfirmed_reading", alone, sentence)
+
+
+def _is_by_shape(span: GenAISpan) -> bool:
+    return span.dialect == BY_SHAPE
+
+
+def _is_whole(run: RunSpans, calls: Sequence[DraftCall]) -> bool:
+    """Whether the models' answers were captured, each call is one that they asked for, and the last asked for none."""
+    models = [model for model in run.models if model.tracing != "memory"]
+    if not models or not all(model.has_output for model in models):
+        return False
+    last = max(models, key=by_start)
+    if last.finish == "tool_calls" or last.output is not None:
+        return False
+    if not calls:  # an answer in which no request was found may hold one in other words
+        return all(model.finish == "other" for model in models)
+    # Where tools leave spans, a call without one is the second telling of another, or a guess.
+    evidence = {call.known_by for call in calls if call.executed}
+    return len(evidence) <= 1 and all(call.turn >= 0 for call in calls)

@@ -1,0 +1,67 @@
+"""Runs in words that nobody has seen: what one record tells of is no verdict, what two tell of is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from collector.model.span import Span
+from tests.builders import agent_span, called, doubts, run_of, span, tool_span
+
+ROOT = agent_span("travel")
+UNCONFIRMED = ["unconfirmed_reading"]
+
+
+def asks(*calls: tuple[str, str], number: int = 2, at: float = 1, told: Any = None) -> Span:
+    """A model's answer that asks for calls: id, name."""
+    parts = [{"id": call_id, "function": {"name": name, "arguments": '{"n": 1}'}} for call_id, name in calls]
+    return says(json.dumps({"tool_calls": parts}), number, at, told)
+
+
+def says(output: str, number: int = 9, at: float = 90, told: Any = None) -> Span:
+    """A model's answer in words."""
+    attributes = {"acme.span_type": "llm", "acme.output": output, **({"acme.input": json.dumps(told)} if told else {})}
+    return span("ask", number, 1, at, 5, attributes=attributes)
+
+
+def acts(name: str, number: int, at: float) -> Span:
+    """A call, recognized by its kind."""
+    attributes = {"acme.span_type": "tool", "acme.tool_name": name, "acme.input": '{"n": 1}'}
+    return span(name, number, 1, at, 5, attributes=attributes)
+
+
+def test_calls_that_requests_and_spans_agree_on_are_confirmed() -> None:
+    run = run_of(ROOT, asks(("c1", "pay")), acts("pay", 3, 10), says("Paid."))
+    assert (called(run), doubts(run)) == (["pay"], [])
+
+
+def test_calls_that_only_their_spans_tell_of_may_be_others_or_not_all() -> None:
+    run = run_of(ROOT, acts("pay", 3, 10))
+    assert (called(run), doubts(run)) == (["pay"], UNCONFIRMED)
+    assert run.trajectory.doubts[0].calls == (0,)
+
+
+def test_an_answer_in_which_no_request_was_found_may_hold_one_in_other_words() -> None:
+    run = run_of(ROOT, says("Paid."))
+    assert (called(run), doubts(run)) == ([], UNCONFIRMED)
+
+
+def test_a_run_that_ends_with_a_request_goes_on_elsewhere() -> None:
+    run = run_of(ROOT, asks(("c1", "pay")), acts("pay", 3, 10))
+    assert UNCONFIRMED[0] in doubts(run)
+
+
+def test_a_call_that_no_answer_asked_for_leaves_the_run_open() -> None:
+    run = run_of(ROOT, asks(("c1", "pay")), acts("pay", 3, 10), acts("ship", 4, 20), says("Paid."))
+    assert UNCONFIRMED[0] in doubts(run)
+
+
+def test_an_answer_that_was_not_captured_leaves_the_run_open() -> None:
+    silent = span("ask", 5, 1, 30, 5, attributes={"acme.span_type": "llm"})
+    run = run_of(ROOT, asks(("c1", "pay")), acts("pay", 3, 10), silent, says("Paid."))
+    assert UNCONFIRMED[0] in doubts(run)
+
+
+def test_spans_of_a_known_convention_bear_themselves_out() -> None:
+    run = run_of(ROOT, tool_span("pay", {"n": 1}))
+    assert (called(run), doubts(run)) == (["pay"], [])
