@@ -48,6 +48,8 @@ from collector.model.genai_span import (
     has_remote_parent,
 )
 from collector.model.span import LogRecord, Span
+from collector.payloads.refusals import Refusal
+from collector.payloads.stand_ins import refused_tool
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     openinference.DIALECT,  # its processors write to other dialects' spans, so it classifies them
@@ -128,12 +130,21 @@ def read_span(span: Span) -> GenAISpan | None:
         unknown = _unknown_attributes(span, genai_span)
         if unknown or span.events:
             generic.complete(genai_span, span, unknown)
+    if genai_span is not None and genai_span.arguments is not None:
+        _read_stand_in(genai_span)
     if not span.parent_span_id or semconv.HTTP_ROUTE in attributes or has_remote_parent(span):
         if genai_span is None or genai_span is IGNORED:
             genai_span = genai_span_of(span, Role.OTHER, "")
         if not genai_span.attributes:
             genai_span.attributes = context_attributes(span)
     return genai_span
+
+
+def _read_stand_in(call: GenAISpan) -> None:
+    """Take the call of a stand-in for what it tells: the refused call of another tool, whose arguments nothing holds."""
+    refused = refused_tool(call.arguments)
+    if refused is not None:
+        call.name, call.arguments, call.status, call.refusal = refused, None, "error", Refusal()
 
 
 def _has_other_keys(attributes: dict[str, Any]) -> bool:

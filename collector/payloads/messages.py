@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from collector.payloads.reprs import may_be_objects, parse_message
 from collector.payloads.roles import OTHER_ROLES, plain_role
+from collector.payloads.stand_ins import refused_tool
 from collector.payloads.text_calls import parse_call
 from collector.payloads.values import first_value, name_of, parse_any
 
@@ -129,7 +130,9 @@ def call_in(node: Mapping[Any, Any], listed: bool) -> ToolCallPart | None:
         return None
     name = name.strip() or name
     call_id = name_of(first_value(node, _CALL_ID_KEYS)) or name_of(first_value(inner, _CALL_ID_KEYS))
-    return ToolCallPart(call_id, name, first_value(inner, _CALL_ARGUMENT_KEYS))
+    arguments = first_value(inner, _CALL_ARGUMENT_KEYS)
+    refused = refused_tool(arguments)
+    return ToolCallPart(call_id, name, arguments) if refused is None else ToolCallPart(call_id, refused, None)
 
 
 def _name_in_type(node: Mapping[Any, Any]) -> str | None:

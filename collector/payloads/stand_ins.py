@@ -1,0 +1,32 @@
+"""Calls of a stand-in: what an agent runs where a model asked for a tool that is not there, or with wrong arguments.
+
+OpenCode answers such a request with its own tool ``invalid``, which the model was never offered. Its arguments are the name
+of the tool that was asked for and the words with which that was refused. Told by these, whatever the stand-in is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from collector.payloads.refusals import MAX_CHARS, find_refusal, refuses
+from collector.payloads.values import name_of, parse_any
+
+_TOOL, _ERROR = "tool", "error"
+_KEYS: Final = frozenset({_TOOL, _ERROR})
+_MAX_TEXT: Final = 4 * MAX_CHARS
+"""Longest arguments, in characters, that are parsed: the refusal lists the tools that there are."""
+
+
+def refused_tool(arguments: object) -> str | None:
+    """Returns the tool that was asked for and did not run, if these are the arguments of a stand-in; else None."""
+    if type(arguments) is str:
+        if f'"{_ERROR}"' not in arguments or f'"{_TOOL}"' not in arguments or len(arguments) > _MAX_TEXT:
+            return None
+        arguments = parse_any(arguments)
+    if not isinstance(arguments, Mapping) or arguments.keys() != _KEYS:
+        return None
+    tool, error = name_of(arguments[_TOOL]), arguments[_ERROR]
+    if tool is None or not isinstance(error, str) or refuses(find_refusal(error), tool) != "yes":
+        return None
+    return tool

@@ -1,0 +1,51 @@
+"""Calls of a stand-in, which tell the refused call of another tool."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from collector.payloads.stand_ins import refused_tool
+from tests.builders import agent_span, model_span, result, run_of, tool_span, user
+
+ABSENT = "Model tried to call unavailable tool 'drop_all'. Available tools: 'get_weather'."
+WRONG = "Invalid input for tool pay: Type validation failed: Value: {}."
+
+
+@pytest.mark.parametrize(("tool", "error"), [("drop_all", ABSENT), ("pay", WRONG)])
+def test_its_arguments_name_the_tool_and_how_it_was_refused(tool: str, error: str) -> None:
+    arguments = {"tool": tool, "error": error}
+    assert refused_tool(arguments) == refused_tool(json.dumps(arguments)) == tool
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        None,
+        "",
+        '{"tool": "drop_all", "error": ',
+        '["tool", "error"]',
+        {"tool": "hammer", "error": "it broke"},  # a tool that reports faults
+        {"tool": "pay", "error": ABSENT},  # the refusal of another
+        {"tool": "drop_all", "error": ABSENT, "order": 7},
+        {"tool": ["drop_all"], "error": ABSENT},
+        {"tool": "drop_all", "error": None},
+        json.dumps({"tool": "drop_all", "error": ABSENT + "x" * 10_000}),
+    ],
+)
+def test_other_arguments_are_those_of_a_tool(arguments: object) -> None:
+    assert refused_tool(arguments) is None
+
+
+def test_the_call_of_a_stand_in_is_the_refused_call_that_was_asked_for() -> None:
+    told = {"tool": "drop_all", "error": ABSENT}
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "invalid", told)], 2, at=1),
+        tool_span("invalid", told, 3, call_id="c1", at=20),
+        model_span([], 4, input_messages=[user("Drop it."), result("c1", ABSENT)], at=40),
+    )
+    (call,) = run.trajectory.calls
+    assert (call.name, call.arguments, call.executed, call.span_id) == ("drop_all", None, False, f"{3:016x}")
+    assert run.trajectory.doubts == []
