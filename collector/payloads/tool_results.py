@@ -24,7 +24,10 @@ _RESULT_MARKERS: Final = (
     "function_response", "oolResponse", "tool_call_result", "tool_call_id", '"tool"', '"ToolMessage"',
 )  # fmt: skip
 """Every message that holds results contains one of these."""
-_RESULT_WRAPPERS: Final = ("toolResult", "functionResponse", "function_response", "toolResponse", "tool_call_result")
+_TOLD: Final = "tool_result"
+_RESULT_WRAPPERS: Final = (
+    "toolResult", "functionResponse", "function_response", "toolResponse", "tool_call_result", _TOLD,
+)  # fmt: skip
 _RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
 _RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts", "value")
 
@@ -155,5 +158,15 @@ def contains_results(message: Mapping[Any, Any]) -> bool:
     """Whether a tool's message is a list of results, not one result."""
     parts = parse_any(first_value(message, ("parts", "content")))
     return isinstance(parts, list) and any(
-        isinstance(part, Mapping) and result_in(part) is not None for part in parts[:MAX_PARTS]
+        isinstance(part, Mapping) and (result_in(part) is not None or _tells_result(part)) for part in parts[:MAX_PARTS]
     )
+
+
+def _tells_result(part: Mapping[Any, Any]) -> bool:
+    """Whether a text is the result of a call as JSON, with the call's id or tool: Koog tells its model so, as the user."""
+    text = first_value(part, ("text", "content"))
+    if type(text) is not str or text[:1] != "{" or _TOLD not in text:
+        return False
+    told = parse_any(text)
+    result = result_in(told) if isinstance(told, Mapping) else None
+    return result is not None and (result.call_id is not None or result.name is not None)

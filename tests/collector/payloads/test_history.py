@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from collector.payloads.history import calls_in_history
 
 
@@ -12,3 +14,20 @@ def test_koogs_roles_begin_with_a_capital_and_its_results_are_followed_by_an_emp
     messages = [asked, told, {"role": "User", "parts": []}]
     assert [(call.id, call.status) for call in calls_in_history(messages)] == [("c1", "error")]
     assert calls_in_history([*messages, again]) == []
+
+
+def test_koog_tells_a_refused_call_as_the_user_in_json() -> None:
+    asked = {"role": "Assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "drop_all", "arguments": {}}]}
+    words = "Tool with name 'drop_all' not found in the tool registry. Use one of the available tools."
+    for told in (
+        {"type": "tool_result", "id": "c1", "result": words},
+        {"tool_result": {"id": "c1", "tool": "drop_all", "result": words}},
+    ):
+        answer = {"role": "User", "parts": [{"type": "text", "content": json.dumps(told)}]}
+        assert [(call.name, call.status) for call in calls_in_history([asked, answer])] == [("drop_all", "refused")]
+
+
+def test_json_of_the_user_that_is_no_result_begins_a_turn() -> None:
+    asked = {"role": "Assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": {}}]}
+    for text in ('{"tool_result": 7}', '{"tool_result": {"result": "x"}}', '{"about": "tool_result"}', "{tool_result"):
+        assert calls_in_history([asked, {"role": "User", "parts": [{"type": "text", "content": text}]}]) == []
