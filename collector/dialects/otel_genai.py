@@ -26,6 +26,7 @@ from collector.model.genai_span import (
 from collector.model.span import LogRecord, Span, SpanEvent
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.refusals import find_refusal
+from collector.payloads.run_steps import START, STATUS, run_steps
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import is_schema, tool_arguments
 from collector.payloads.tool_results import tool_result
@@ -44,6 +45,7 @@ _ARGUMENTS: Final = tuple(
 _PARAMETER: Final = "code.function.parameters."
 _VALUE: Final = ".value"
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
+_THREAD: Final = "gen_ai.thread.id"
 _OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
 _DOTTED: Final = (".chat", ".completion")  # of its spans without an operation: `bedrock.completion`
 _STEPS: Final = frozenset({
@@ -177,6 +179,20 @@ def _read_model(span: Span) -> GenAISpan:
     return genai_span
 
 
+def _read_steps(span: Span) -> GenAISpan:
+    """Reads the list of what a run in the service did (azure-ai-agents): all turns at once, and no request."""
+    steps = run_steps(((event.name, event.attributes) for event in span.events), semconv.EVENT_BODY)
+    genai_span = model_span_of(span, NAME, None, steps.messages)
+    genai_span.user_input = None
+    if not steps.is_whole:
+        genai_span.finish, genai_span.history = "tool_calls", None
+    elif steps.messages:
+        genai_span.tracing = "memory"
+    genai_span.has_output = steps.is_whole
+    genai_span.conversation_id = name_of(span.attributes.get(_THREAD))
+    return genai_span
+
+
 def _answer_in_parts(attributes: Mapping[str, Any]) -> object:
     """Returns a model's answer where its calls are in an attribute of their own and its text in another, as Sentry has it."""
     calls = attributes.get(_SENTRY_CALLS)
@@ -226,6 +242,7 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "chat": _read_model,
     "generate_content": _read_model,
     "text_completion": _read_model,
+    "list_run_steps": _read_steps,
 }
 _OF_MODEL: Final = (semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, *semconv.FINISH_REASONS)
 _EVIDENCE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -292,7 +309,7 @@ DIALECT: Final = Dialect(
         semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID,
         semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.WORKFLOW_NAME,
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, _STRANDS_STATUS, _TOOL_NAME,
-        _SENTRY_CALLS, _SENTRY_TEXT,
+        _SENTRY_CALLS, _SENTRY_TEXT, _THREAD, STATUS, START,
         *_ARGUMENTS,
     }),
     prefixes=(_PARAMETER,),
