@@ -51,7 +51,8 @@ class RunSpans:
     has_unrecorded_calls: bool
     """A model requested tools, or one ran, and nothing records which."""
     is_continued: bool
-    """Its only span is a request whose input tells of calls since the user's message: they may be in other traces."""
+    """Its only span is a request that tells of calls since the user's message, or is an agent's and asked for some: they may
+    be in other traces."""
 
     def __init__(self, anchor: GenAISpan | None, anchor_id: bytes, parent: RunSpans | None = None) -> None:
         self.anchor, self.anchor_id, self.parent, self.started_by = anchor, anchor_id, parent, None

@@ -57,6 +57,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         checkpoint()
         _doubt_pending(calls, run, models)
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or _has_unrecorded_calls(run, models, requested)
+        run.is_continued |= _goes_on_elsewhere(run, requested)
         if any(model.tracing == "memory" for model in models):
             run.has_unrecorded_calls |= history.is_partly_unread
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
@@ -188,6 +189,16 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     elif not first.parent_span_id:
         run.is_continued = True  # each request is a trace of its own, unless the rest of this one was not recorded
     return [one for one in found if one not in earlier]
+
+
+def _goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> bool:
+    """Whether the trace is one request of an agent or a conversation that asked for tools, and nothing shows them."""
+    if run.executions or run.children or run.disputed or len(run.models) != 1 or not requested:
+        return False
+    model = run.models[0]
+    # One that names neither may be all there is: a program that asks a model once which tool to use.
+    is_part = model.agent is not None or model.conversation_id is not None
+    return is_part and model is run.anchor and not model.parent_span_id and model.status != "error"
 
 
 def _covers_requests(model: GenAISpan, models: Iterable[GenAISpan]) -> bool:

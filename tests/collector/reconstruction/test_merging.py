@@ -473,3 +473,21 @@ def test_an_argument_that_is_an_object_stays_one() -> None:
         agent_span(lasting=100), model_span([("c1", "pay", order)], 2, at=0), tool_span("pay", order, 3, at=20)
     )
     assert run.trajectory.calls[0].arguments == order
+
+
+@pytest.mark.parametrize("key", ["gen_ai.agent.name", "gen_ai.conversation.id"])
+def test_the_only_request_of_an_agents_trace_that_asks_for_a_tool_goes_on_in_others(key: str) -> None:
+    """As rig has it: each request, and each call, is a trace of its own."""
+    asked = model_span([("c1", "pay", {})], 1, 0, attributes={key: "x"})
+    assert "other_traces" in doubts(run_of(asked))
+    answered = model_span([], 1, 0, attributes={key: "x", "gen_ai.output.messages": '[{"role": "assistant"}]'})
+    assert doubts(run_of(answered)) == []
+
+
+def test_a_request_that_is_all_there_is_decides() -> None:
+    """A program asks a model once which tool to use, and no agent is named."""
+    assert doubts(run_of(model_span([("c1", "pay", {})], 1, 0))) == []
+    below = model_span([("c1", "pay", {})], 2, 1, attributes={"gen_ai.agent.name": "x"})
+    assert "other_traces" not in doubts(run_of(span("main", 1), below))
+    shown = model_span([("c1", "pay", {})], 1, 0, attributes={"gen_ai.agent.name": "x"}, lasting=50)
+    assert "other_traces" not in doubts(run_of(shown, tool_span("pay", {}, 2, 1, call_id="c1", at=20)))
