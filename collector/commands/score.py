@@ -82,7 +82,7 @@ def _score(options: argparse.Namespace) -> int:
         used = {row["rule"] for row in rows}
     tell_judges(rules, used)
     if options.verbose:
-        write_lines("\n".join(sentences(blind_spots(telemetry))), sys.stderr)
+        write_lines("\n".join(sentences(blind_spots(telemetry), has_runs=bool(used))), sys.stderr)
     # On stderr, as the table and JSON lines have no place for them; a pipe still shows why the exit code is 1.
     for objection in objections:
         write_lines(f"rightcall score: not met: {objection}", sys.stderr)

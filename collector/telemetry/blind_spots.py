@@ -40,12 +40,16 @@ def _counters(telemetry: Telemetry) -> dict[str, Counter]:
     }
 
 
-def sentences(spots: BlindSpots) -> Iterator[str]:
+def sentences(spots: BlindSpots, *, has_runs: bool) -> Iterator[str]:
     """Yield a line for each scope, the most frequent first; one line if there is nothing to tell."""
     for name, what in _WHAT.items():
         for scope, count in sorted(spots[name].items(), key=lambda item: (-item[1], item[0])):
             yield f"{what}: {count} of scope {scope or '(none)'}"
-    if not any(spots.values()):
+    if any(spots.values()):
+        return
+    if not has_runs:  # of spans that have nothing but names, as Griptape writes them, nothing tells whose they are
+        yield "no span has the attributes of an agent, a model or a tool: nothing was read"
+    else:
         yield "every span that looks like an agent's was read, and every run has something readable"
 
 

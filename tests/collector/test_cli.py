@@ -299,3 +299,7 @@ def test_score_says_what_was_not_read(folder: Path, tmp_path: Path, capsys: pyte
 
     main(["score", "--verbose", str(folder / "good.pb")])
     assert capsys.readouterr().err.startswith("every span that looks like an agent's was read")
+
+    path.write_bytes(data.traces(data.span(1, 0, "Agent.run"), data.span(2, 1, "BaseTool.run")).SerializeToString())
+    main(["score", "--verbose", str(path)])
+    assert capsys.readouterr().err.startswith("no span has the attributes of an agent, a model or a tool")
