@@ -72,7 +72,7 @@ def read_span(span: Span) -> GenAISpan | None:
         operation = _operation_in_name(span)
         if operation is None:
             return None
-    reader = _READERS.get(operation)
+    reader = _READERS.get(operation) or _READERS.get(operation.lower())  # Microsoft Agent 365: `Chat`
     if reader is None:
         return IGNORED if operation in _STEPS else None
     return reader(span)

@@ -61,6 +61,24 @@ def may_contain_tool_calls(value: object) -> bool:
     return "tool" in text or "function" in text or "Tool" in text
 
 
+def asks_for_nothing(output: object) -> bool:
+    """Whether ``output`` is a message that says so: it names calls, as in ``"tool_calls": null``, and there are none."""
+    stack: list[object] = [parse_any(output)]
+    for _ in range(MAX_NODES):
+        if not stack:
+            return True
+        node = stack.pop()
+        if isinstance(node, Mapping):
+            if any(child and may_contain_tool_calls(key) for key, child in node.items()):
+                return False
+            stack += node.values()
+        elif isinstance(node, (list, tuple)):
+            stack += node
+        elif may_contain_tool_calls(node):
+            return False
+    return False
+
+
 def is_unreadable(output: object) -> bool:
     """Whether ``output`` is meant to be JSON and cannot be parsed: too long, nested too deeply, or damaged."""
     return type(output) is str and output.lstrip()[:1] in ("[", "{") and parse_any(output) is output

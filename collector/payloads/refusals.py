@@ -52,6 +52,7 @@ _NAMED: Final = tuple(
         rf"\b(?:unknown|invalid|unavailable|no such|unrecognized) (?:tool|function)(?: name| call)?:? {_NAME}",
         rf"\bno (?:tool|function) (?:named|called) {_NAME}",
         rf"\bfind an? (?:tool|function) (?:named|called) {_NAME}",
+        rf"\berror parsing arguments for {_NAME}",  # LiveKit
         rf"^permission to (?:use|call|run) {_NAME}[`'\"]? (?:has been|was|is) denied",  # Claude Code
         rf"\b(?:rejected|denied|declined) the (?:tool|function) call for {_NAME}",  # LangChain's human in the loop
         # Pydantic: the model that a framework derives from the tool's parameters is named after the tool
@@ -65,6 +66,9 @@ _DENIAL: Final = re.compile(
     r"|^the user does(?:n't| not) want to proceed",
     re.IGNORECASE,
 )
+# A loop that looks tools up by name and calls what it finds: nothing was there. A tool may fail with the same words.
+_LOOKUP: Final = re.compile(r"^(?:KeyError: ?)?'([^'\s]{1,256})'$")  # Python
+_CALL_OF_LOOKUP: Final = re.compile(r"^(?:TypeError: )?[\w$.]{1,100}\[[^\]\n]{1,200}\] is not a function$")  # JavaScript
 _POSSIBLE_DENIAL: Final = re.compile(
     r"\b(?:not approved|(?:denied|rejected|declined|cancell?ed|interrupted) by (?:the |a )?(?:user|human|operator))\b"
     r"|\b(?:user|human) (?:has )?(?:denied|rejected|declined|cancell?ed)\b",
@@ -83,7 +87,12 @@ def find_refusal(message: str) -> Refusal | None:
         match = pattern.search(message, 0, MAX_CHARS)
         if match is not None:
             return Refusal(match[1].rstrip(".:!?"))
-    if len(message) <= MAX_DENIAL and _POSSIBLE_DENIAL.search(message) is not None:
+    if len(message) > MAX_DENIAL:
+        return None
+    lookup = _LOOKUP.match(message)
+    if lookup is not None:
+        return Refusal(lookup[1], is_sure=False)
+    if any(pattern.search(message) is not None for pattern in (_CALL_OF_LOOKUP, _POSSIBLE_DENIAL)):
         return Refusal(None, is_sure=False)
     return None
 
@@ -98,7 +107,9 @@ def refuses(refusal: Refusal | None, tool_name: str | None) -> Literal["yes", "n
 
 
 def _is_same(name: str, tool_name: str) -> bool:
-    """Whether both name one tool: frameworks put the server's name before that of an MCP tool."""
+    """Whether both name one tool: frameworks put the server's name before that of an MCP tool, or name a class after it."""
+    if name.lower() == tool_name.lower().replace("_", ""):
+        return True  # `ReserveItem` of `reserve_item`
     # What precedes must end with a separator: `research` is no `search` of any server.
     shorter, longer = sorted((name.lower(), tool_name.lower()), key=len)
     return longer == shorter or (longer.endswith(shorter) and not longer[: -len(shorter)][-1].isalnum())

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from collector.model.genai_span import BY_SHAPE, GenAISpan
+from collector.payloads.messages import asks_for_nothing
 from collector.reconstruction.drafts import DraftCall, RunSpans, by_start
 from scorers.trajectory import Doubt
 
@@ -43,10 +44,13 @@ def _is_by_shape(span: GenAISpan) -> bool:
 def _is_whole(run: RunSpans, calls: Sequence[DraftCall]) -> bool:
     """Whether the models' answers were captured, each call is one that they asked for, and the last asked for none."""
     models = [model for model in run.models if model.tracing != "memory"]
-    if not models or not all(model.has_output for model in models):
+    if not all(map(_is_by_shape, models)):
+        # Beside requests in a known convention, one read by shape counts for what it says, if it says anything.
+        models = [model for model in models if model.has_output or not _is_by_shape(model)]
+    if not models or not all(model.has_output or model.finish == "other" for model in models):
         return False
     last = max(models, key=by_start)
-    if last.finish == "tool_calls" or last.output is not None:
+    if last.finish == "tool_calls" or not (last.output is None or asks_for_nothing(last.output)):
         return False
     if not calls:  # an answer in which no request was found may hold one in other words
         return all(model.finish == "other" for model in models)

@@ -150,6 +150,13 @@ def test_tool_definitions_on_a_chat_span_are_not_calls() -> None:
     assert called(run_of(agent_span(), chat)) == []
 
 
+def test_an_operation_in_capitals_is_that_operation() -> None:
+    """As Microsoft Agent 365 writes it."""
+    read = dialects.read_span(span("Chat gpt", 3, 1, attributes={"gen_ai.operation.name": "Chat"}))
+    assert read is not None
+    assert (read.role, read.dialect) == (Role.MODEL, "otel_genai")
+
+
 def test_an_agents_output_is_history() -> None:
     assert called(run_of(agent_span(attributes={"gen_ai.output.messages": json.dumps(OUTPUT)}), model_span())) == []
 

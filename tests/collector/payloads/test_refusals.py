@@ -40,6 +40,8 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Error executing tool drop_all: 2 validation errors for drop_allArguments\nall\n  Field required",
         "1 validation error for call[drop_all]\nall\n  Missing required argument",
         "ValidationError: 1 validation error for drop_all_args\nall\n  Field required",
+        "1 validation error for DropAllArgs\nall\n  Field required",
+        "Error parsing arguments for `drop_all`: all is no number",
     ],
 )
 def test_refusals(message: str) -> None:
@@ -79,3 +81,13 @@ def test_an_mcp_tool_may_be_named_with_its_server() -> None:
     assert refuses(Refusal("github__search"), "mcp__github__search") == "yes"
     assert refuses(Refusal("search"), "mcp__github__search") == "yes"
     assert refuses(Refusal("search"), "research") == "no"
+
+
+@pytest.mark.parametrize("message", ["'drop_all'", "KeyError: 'drop_all'", "TOOLS[call.name] is not a function"])
+def test_a_tool_that_was_looked_up_and_not_found_may_be_what_a_tool_says_too(message: str) -> None:
+    assert refuses(find_refusal(message), "drop_all") == "maybe"
+
+
+@pytest.mark.parametrize("message", ["'order_7'", "rows.map is not a function"])
+def test_a_tool_that_looks_up_something_else_ran(message: str) -> None:
+    assert refuses(find_refusal(message), "drop_all") == "no"

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, run_of, span, tool_span
+from tests.builders import agent_span, called, doubts, model_span, run_of, span, tool_span
 
 ROOT = agent_span("travel")
 UNCONFIRMED = ["unconfirmed_reading"]
@@ -60,6 +60,26 @@ def test_an_answer_that_was_not_captured_leaves_the_run_open() -> None:
     silent = span("ask", 5, 1, 30, 5, attributes={"acme.span_type": "llm"})
     run = run_of(ROOT, asks(("c1", "pay")), acts("pay", 3, 10), silent, says("Paid."))
     assert UNCONFIRMED[0] in doubts(run)
+
+
+def test_an_answer_may_say_that_it_asks_for_no_call() -> None:
+    none = says('{"choices": [{"message": {"content": "Paid.", "tool_calls": null, "function_call": null}}]}')
+    assert doubts(run_of(ROOT, asks(("c1", "pay")), acts("pay", 3, 10), none)) == []
+    other = says('{"choices": [{"message": {"content": "Paid.", "tool_uses": [{"do": "ship"}]}}]}')
+    assert UNCONFIRMED[0] in doubts(run_of(ROOT, asks(("c1", "pay")), acts("pay", 3, 10), other))
+
+
+def test_a_finish_reason_tells_that_an_answer_that_was_not_captured_asks_for_no_call() -> None:
+    stopped = model_span(number=9, at=90, attributes={"gen_ai.response.finish_reasons": ["stop"]})
+    known = model_span([("c1", "pay", {"n": 1})], number=2, at=1)
+    assert doubts(run_of(ROOT, known, acts("pay", 3, 10), stopped)) == []
+
+
+def test_beside_requests_in_a_known_convention_a_span_that_says_nothing_takes_nothing_away() -> None:
+    usage = span("record_usage", 5, 1, 30, 5, attributes={"acme.span_type": "llm", "acme.tokens": 30})
+    known = model_span([("c1", "pay", {"n": 1})], number=2, at=1)
+    stopped = model_span(number=9, at=90, attributes={"gen_ai.response.finish_reasons": ["stop"]})
+    assert doubts(run_of(ROOT, known, acts("pay", 3, 10), usage, stopped)) == []
 
 
 def test_spans_of_a_known_convention_bear_themselves_out() -> None:
