@@ -126,9 +126,8 @@ def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
             if result is not None:
                 results.append(result)
             elif depth < MAX_DEPTH:
-                stack.extend(
-                    (child, depth + 1) for child in reversed(list(node.values())) if _may_contain_results(child)
-                )
+                children: list[object] = list(node.values())
+                stack.extend((child, depth + 1) for child in reversed(children) if _may_contain_results(child))
         elif isinstance(node, list) and depth < MAX_DEPTH:
             stack.extend((child, depth + 1) for child in reversed(node) if _may_contain_results(child))
         elif isinstance(node, str) and tells_failure(node):
