@@ -58,9 +58,10 @@ _FAILURE: Final = re.compile(r"(?i)\W*(?:an (?=error occurred))?(?:\w+(?:Error|E
 _HINTS: Final = (
     "rror", "xception", "raceback", "ailed", "rejected", "ot found", "nvalid", "nknown tool", "nknown function", "o such tool",
     "o such function", "not exist", "n't exist", "navailable", "not available", "is not registered", "is not known",
-    "is not defined", "is not supported", "is undefined", "is not a function", "is unsupported", "is unregistered", "is unknown", " tool named",
+    "is not defined", "is not supported", "is undefined", "is unsupported", "is unregistered", "is unknown", " tool named",
     " tool called", " function named", " function called", "not a valid tool", "enied", "eclined", "not approved", "anceled",
     "ancelled", "nterrupted", "not executed", "to proceed", "did not match", "nrecognized", "too_", "gnoring this",
+    "is not a function",
 )  # fmt: skip
 """Every failure and refusal contains one of these."""
 

@@ -9,7 +9,7 @@ from collector.assembly.packed_trace import PackedTrace
 from collector.config.model import TracesConfig
 from collector.model.genai_span import Role
 from tests import otlp_data as data
-from tests.collector.assembly.test_assembler import CONFIG, add, due, genai_span
+from tests.assembling import CONFIG, add, due, genai_span
 from tests.harness import Bench
 from tests.otlp_data import span_id
 
