@@ -42,6 +42,7 @@ from collector.payloads.attribute_shapes import (
 )
 from collector.payloads.event_calls import Transcript, transcript_of_events
 from collector.payloads.flattened_attributes import flattened_calls
+from collector.payloads.messages import is_answer
 from collector.payloads.span_names import (
     ERROR_SUFFIX,
     agent_in_span_name,
@@ -98,7 +99,9 @@ def read_span(span: Span) -> GenAISpan | None:
     is_agent, named = agent_in_span_name(span.name)
     if is_agent:
         return _read_named_agent(span, values, named)
-    return None if is_model else _read_possible_tool(span, values)
+    if is_model:
+        return _read_model(span, values) if any(map(is_answer, values.get("output", ()))) else None
+    return _read_possible_tool(span, values)
 
 
 def _is_only_function(values: Values) -> bool:

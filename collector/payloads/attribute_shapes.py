@@ -55,7 +55,7 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (rf"(?:{_CALL}_)?(?:arguments|args|inputs?|parameters|params)_preview", "input", 3),
     (r"input_messages|request_body", "input", 3),
     (rf"{_CALL}_(?:call_)?(?:results?|outputs?|response)", "output", 0),
-    (r"results?|outputs?|output_value|return|return_value", "output", 1),
+    (r"results?|outputs?|output_value|output_json|return|return_value", "output", 1),
     (r"output_messages|completions?|response|response_(?:body|text|message)|output_text|choices", "output", 2),
     (r"success|succeeded|is_success|(?:tool|call|result)_ok", "success", 0),
     # What is measured of a call when it has returned, and of a request to a model.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from collector.payloads.reprs import may_be_objects, parse_message
-from collector.payloads.roles import OTHER_ROLES, plain_role
+from collector.payloads.roles import MODEL_ROLES, OTHER_ROLES, plain_role
 from collector.payloads.stand_ins import refused_tool
 from collector.payloads.text_calls import parse_call
 from collector.payloads.values import first_value, name_of, parse_any
@@ -59,6 +59,12 @@ def may_contain_tool_calls(value: object) -> bool:
     except RecursionError:
         return False
     return "tool" in text or "function" in text or "Tool" in text
+
+
+def is_answer(output: object) -> bool:
+    """Whether ``output`` is a message of a model as providers write it: an object with its role, and not a text alone."""
+    message = parse_any(output)
+    return isinstance(message, Mapping) and plain_role(message.get("role")) in MODEL_ROLES
 
 
 def asks_for_nothing(output: object) -> bool:

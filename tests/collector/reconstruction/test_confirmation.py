@@ -62,6 +62,16 @@ def test_an_answer_that_was_not_captured_leaves_the_run_open() -> None:
     assert UNCONFIRMED[0] in doubts(run)
 
 
+def test_a_request_to_a_model_is_known_by_its_answer_too() -> None:
+    def answers(message: dict[str, Any], number: int, at: float) -> Span:
+        attributes = {"llm.model": "small", "llm.response": json.dumps({"role": "assistant", **message})}
+        return span("complete", number, 1, at, 5, attributes=attributes)
+
+    call = {"id": "c1", "function": {"name": "pay", "arguments": '{"n": 1}'}}
+    run = run_of(ROOT, answers({"tool_calls": [call]}, 2, 1), acts("pay", 3, 10), answers({"content": "Paid."}, 9, 90))
+    assert (called(run), doubts(run)) == (["pay"], [])
+
+
 def test_an_answer_may_say_that_it_asks_for_no_call() -> None:
     none = says('{"choices": [{"message": {"content": "Paid.", "tool_calls": null, "function_call": null}}]}')
     assert doubts(run_of(ROOT, asks(("c1", "pay")), acts("pay", 3, 10), none)) == []
