@@ -37,3 +37,9 @@ class Quarantine:
         path.touch(0o600)
         path.write_bytes(content)
         return path
+
+
+def aside(path: Path) -> Path:
+    """Returns where a damaged file is to be kept: beside those that went before, of which the last makes room for a fourth."""
+    names = [path.with_name(f"{path.name}.damaged{suffix}") for suffix in ("", "-2", "-3")]
+    return next((name for name in names if not name.exists()), names[-1])

@@ -33,7 +33,7 @@ from zlib import crc32
 
 from collector.errors import ConfigError
 from collector.storage.mark import Attempts, Mark
-from collector.storage.quarantine import Quarantine
+from collector.storage.quarantine import Quarantine, aside
 from scorers.quoting import shorten
 
 _log = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ class SpoolFile:
     def _begin_anew(self, damage: str) -> sqlite3.Connection:
         """Move the damaged file aside and create an empty one."""
         self.damage = shorten(damage, 200)
-        self.damaged = self._path.with_name(f"{NAME}.damaged")
+        self.damaged = aside(self._path)
         for suffix in ("", "-wal"):
             # With its log: SQLite would look for pages of the new file in it.
             if (part := Path(f"{self._path}{suffix}")).exists():
@@ -221,7 +221,7 @@ class SpoolFile:
         self.missing = max(0, marked[0] - self._commits) if marked is not None else 0
         wal = Path(f"{self._path}-wal")
         if self.missing and wal.exists():
-            shutil.copyfile(wal, f"{wal}.damaged")
+            shutil.copyfile(wal, aside(wal))
 
     def finished(self) -> Iterator[tuple[int, bytes | None]]:
         """Yield id and tombstone of finished traces, oldest first; None for a damaged one."""

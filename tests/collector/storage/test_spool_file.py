@@ -188,6 +188,21 @@ def test_a_spool_of_which_somebody_changed_the_tables_is_moved_aside_and_that_is
     assert f"moved to {aside}" in said
 
 
+def test_damaged_files_are_kept_beside_each_other_up_to_three(tmp_path: Path) -> None:
+    aside = []
+    for number in range(4):
+        (tmp_path / NAME).write_bytes(b"no database %d" % number * 1_000)
+        file = SpoolFile(tmp_path)
+        file.check()
+        assert file.damaged is not None
+        aside.append(file.damaged.name)
+        file.close()
+    assert aside == [f"{NAME}.damaged", f"{NAME}.damaged-2", f"{NAME}.damaged-3", f"{NAME}.damaged-3"]
+    assert [path.read_bytes()[:13] for path in sorted(tmp_path.glob("*.damaged*"))] == [
+        b"no database 0", b"no database 1", b"no database 3",
+    ]  # fmt: skip
+
+
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"spool: .* cannot be written: (Not a directory|File exists)"):
