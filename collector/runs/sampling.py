@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+from hashlib import blake2b
 from typing import Final
 
 _RANGE: Final = 1 << 56
@@ -12,9 +14,11 @@ class RateSample:
     """Takes about ``per_second`` of what is offered; each taken one stands for ``weight`` that were offered.
 
     What is taken is decided by the trace id, so neither the time of a run nor what is in it makes it likelier to be kept.
+    Ids are hashed with ``chance``, a random number from 0 to 1: who may choose them could else make all of them be taken.
     """
 
-    def __init__(self, per_second: float) -> None:
+    def __init__(self, per_second: float, chance: float) -> None:
+        self._key = struct.pack("<d", chance)
         self._per_second, self._since, self._offered = per_second, 0.0, 0
         self._share, self._below, self._left = 1.0, _RANGE, _BURST * per_second
         self._latest, self._takes_latest = b"", False
@@ -30,11 +34,13 @@ class RateSample:
         if trace_id != self._latest:
             self._adapt(now)
             # Most collectors have few runs and take all: that is decided without looking at the id.
-            # Hashed, with the key that every process draws for itself: who may choose ids could make all of them be taken.
-            self._takes_latest = self._below == _RANGE or hash(trace_id) % _RANGE < self._below
+            self._takes_latest = self._below == _RANGE or self._hash(trace_id) < self._below
             self._latest = trace_id
         self._left -= 1.0 if self._takes_latest else 0.0
         return self._takes_latest
+
+    def _hash(self, trace_id: bytes) -> int:
+        return int.from_bytes(blake2b(trace_id, digest_size=7, key=self._key).digest())
 
     def _adapt(self, now: float) -> None:
         elapsed = now - self._since

@@ -69,7 +69,8 @@ class RunStore:
         self.dimensions = tuple(dict.fromkeys((*DIMENSIONS, *telemetry.dimensions)))
         """Attributes by which runs can be compared."""
         self._recorder, self._tally = Recorder(redaction, self.dimensions), Tally(self.dimensions)
-        self._usual, self._unusual = RateSample(USUAL_PER_SECOND), RateSample(UNUSUAL_PER_SECOND)
+        self._usual = RateSample(USUAL_PER_SECOND, clock.random())
+        self._unusual = RateSample(UNUSUAL_PER_SECOND, clock.random())
         self._dropped = {
             reason: telemetry.child(telemetry.runs_not_stored, reason)
             for reason in ("queue_full", "not_writable", "internal")

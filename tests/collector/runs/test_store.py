@@ -33,6 +33,8 @@ from tests.collector.verdicts import evaluation, run_of, verdict_of
 from tests.sinks import ManualClock
 from tests.waiting import let_others_run, until
 
+CHANCE = 0.5  # what the samples draw
+
 
 def numbered(number: int) -> bytes:
     """A trace id as random as the sampling needs."""
@@ -175,30 +177,32 @@ def test_pages_of_runs_have_each_run_once() -> None:
 
 
 def test_all_runs_are_counted_and_a_fair_sample_of_many_is_stored() -> None:
+    seconds = 40
+
     async def run() -> tuple[Any, list[dict[str, Any]]]:
         clock = ManualClock()
         store = store_of(clock)
         await store.start()
-        for second in range(5):
+        for second in range(seconds):
             for verdict in verdicts(400, first=400 * second):
                 store.offer(verdict)
                 clock.seconds += 1 / 400
                 if store._waiting.qsize() > 50:
                     await until(lambda: not store._waiting.qsize())
         await store.stored()
-        found = counted_by(store.database, ["rule"], Filter()), page_of(store.database, Filter(), size=500).runs
+        found = counted_by(store.database, ["rule"], Filter()), page_of(store.database, Filter(), size=5_000).runs
         store.database.close()
         return found
 
     counts, runs = asyncio.run(run())
-    assert counts == {("weather",): Counted(passed=2000)}
+    assert counts == {("weather",): Counted(passed=400 * seconds)}
     sampled = [one for one in runs if one["weight"] > 1]
-    assert 10 < len(sampled) < 200
-    assert sum(one["weight"] for one in runs) == pytest.approx(2000, rel=0.35)
+    assert 2 * seconds < len(sampled) < 40 * seconds
+    assert sum(one["weight"] for one in runs) == pytest.approx(400 * seconds, rel=0.35)
 
 
 def test_a_sample_takes_all_runs_of_a_trace_or_none() -> None:
-    sample = RateSample(5)
+    sample = RateSample(5, CHANCE)
     for number in range(1000):
         sample.takes(numbered(number), number / 500)
     assert sample.weight > 10
@@ -208,7 +212,7 @@ def test_a_sample_takes_all_runs_of_a_trace_or_none() -> None:
 
 
 def test_ids_that_were_chosen_are_taken_no_more_often_than_others() -> None:
-    sample = RateSample(5)
+    sample = RateSample(5, CHANCE)
     for number in range(1000):
         sample.takes(number.to_bytes(16), number / 500)
     assert sum(sample.takes(number.to_bytes(16), 2.0) for number in range(200)) < 40
@@ -217,7 +221,7 @@ def test_ids_that_were_chosen_are_taken_no_more_often_than_others() -> None:
 def test_of_a_burst_no_more_than_a_fair_sample_is_taken() -> None:
     offered, bursts, weights = 4000, 25, list[float]()
     for burst in range(bursts):
-        sample, before = RateSample(10), len(weights)
+        sample, before = RateSample(10, CHANCE), len(weights)
         for number in range(offered):
             if sample.takes(numbered(burst * offered + number), 10.0 + number / offered):
                 weights.append(sample.weight)
@@ -226,7 +230,7 @@ def test_of_a_burst_no_more_than_a_fair_sample_is_taken() -> None:
 
 
 def test_the_runs_of_one_trace_stay_together_in_a_burst() -> None:
-    sample = RateSample(10)
+    sample = RateSample(10, CHANCE)
     taken = [sample.takes(numbered(number // 40), 10.0) for number in range(4000)]
     assert all(len(set(taken[at : at + 40])) == 1 for at in range(0, 4000, 40))
     assert 40 < sum(taken) < 1000
