@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from zlib import crc32
 
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
@@ -70,7 +71,8 @@ def _rewritten(row: SpanRow, rewrites: Iterable[Rewrite]) -> SpanRow:
     span.CopyFrom(row.span)
     for rewrite in rewrites:
         rewrite(span)
-    return SpanRow(row.resource, InstrumentationScope(name="acme.tracer"), span)
+    # Two instrumentations stay two: none records each call twice.
+    return SpanRow(row.resource, InstrumentationScope(name=f"acme.{crc32(row.scope.name.encode()):08x}"), span)
 
 
 def _reparented(rows: Sequence[SpanRow], item: Recording) -> Sequence[SpanRow]:
