@@ -118,7 +118,7 @@ class Assembler:
             else:
                 trace.truncated = True
             if trace.waiting:  # this may be the parent it lacked
-                self._resume(trace)
+                self._end_wait(trace)
                 self._deadlines.schedule(trace_id, now + self._settle)
 
     def add(
@@ -157,7 +157,6 @@ class Assembler:
         trace.touched = now
         if trace.waiting:
             self._resume(trace)
-            self._deadlines.schedule(trace_id, self._deadline(trace))
         late = trace.state is TraceState.REOPENED and self._has_verdict(trace, span)
         if late and trace.seen:  # the calls it would be scored with are gone: its verdict stays as it is
             trace.seen[key] = False
@@ -178,9 +177,7 @@ class Assembler:
             return Disposition.LATE
         # In a trace without an agent the root is annotated.
         if may_hold and type(key) is bytes and (span.annotatable or not (span.parent_span_id or trace.has_agent)):
-            trace.hold(span.span_id, raw, envelope)
-            self.held.count += 1
-            self.held.bytes += len(raw)
+            self._hold(trace, span.span_id, raw, envelope)
             return Disposition.HELD
         return Disposition.FORWARD
 
@@ -207,7 +204,7 @@ class Assembler:
 
         ``unconfirmed`` is what it was scored as: kept with it until a span arrives.
         """
-        self._resume(trace)
+        self._end_wait(trace)
         trace.waiting = reason
         if unconfirmed is not None:
             trace.unconfirmed = unconfirmed
@@ -282,7 +279,7 @@ class Assembler:
         """Let a trace be no longer open; of one that is read again elsewhere, nothing else is left."""
         trace.evaluating = False
         self._stay(trace)
-        self._resume(trace)
+        self._end_wait(trace)
         self.open.remove(trace)
         self.held.count -= len(trace.held)
         self.held.bytes -= sum(map(len, trace.held.values())) + trace.size
@@ -339,19 +336,28 @@ class Assembler:
         self._deadlines.schedule(trace_id, now + self._settle)
         return trace
 
+    def _hold(self, trace: Trace, span_id: bytes, raw: bytes, envelope: Envelope) -> None:
+        trace.hold(span_id, raw, envelope)
+        self.held.count += 1
+        self.held.bytes += len(raw)
+
     def _leave_out(self, trace: Trace, now: float) -> Disposition:
         """Forward a span of a trace that is full; if it is open, its verdict says that something is missing."""
         if trace.state is not TraceState.CLOSED:
             trace.truncated, trace.touched = True, now
             if trace.waiting:
                 self._resume(trace)
-                self._deadlines.schedule(trace.trace_id, self._deadline(trace))
         return Disposition.LEFT_OUT
 
     def _is_full(self, trace: Trace) -> bool:
         return len(trace.spans) + len(trace.seen) >= self._max_spans
 
     def _resume(self, trace: Trace) -> None:
+        """Wait no longer: something arrived, and the trace is due when it is quiet again."""
+        self._end_wait(trace)
+        self._deadlines.schedule(trace.trace_id, self._deadline(trace))
+
+    def _end_wait(self, trace: Trace) -> None:
         """Wait no longer, and forget what the trace was scored as."""
         trace.waiting = ""
         if trace.unconfirmed is not None:
