@@ -64,6 +64,8 @@ _OTHER_EVENTS: Final = (semconv.EVENT_EXCEPTION, semconv.EVENT_CHOICE, semconv.E
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
 _NAMES: Final = ("tool_name", "toolName", "tool")
 """Keys of a tool's name among the details of its call."""
+_OPERATION: Final = "execute_tool"
+"""The convention's word for a call, which says so under the keys of tracers too."""
 _OF_CALLS: Final = frozenset({"kind", "tool_name", "call_id", "input", "output", "success", "returned"})
 """What of a span's attributes says that it is a call."""
 
@@ -178,6 +180,15 @@ def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
     return genai_span
 
 
+def _read_operation(span: Span, values: Values) -> GenAISpan:
+    """Reads a call that the operation alone tells of: any attribute may be the tool's name, and what names the span may not."""
+    named = span.name if span.name in span.attributes.values() else None
+    genai_span = _read_tool(span, values, named)
+    if named is None and "tool_name" not in values:
+        genai_span.name = None
+    return genai_span
+
+
 def _name_in_metadata(span: Span) -> str | None:
     """Returns the tool's name where a tracer gives the span a name of its own, and keeps the tool's with other details."""
     for key, value in islice(span.attributes.items(), MAX_LOOKED_AT):
@@ -192,6 +203,8 @@ def _name_in_metadata(span: Span) -> str | None:
 
 def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
     """Reads a span that only has the attributes of a tool call: it is one if it is named after its tool, or has returned."""
+    if _OPERATION in span.attributes.values():
+        return _read_operation(span, values)
     name = first_line(values.get("tool_name", ()))
     if name is None or _ONE_NAME.fullmatch(name) is None:  # a request lists the tools that it offers
         return None

@@ -48,6 +48,8 @@ class RunSpans:
     """False if nothing tells which of its model requests came first."""
     repeated: Collection[bytes]
     """Span ids of executions that may be other executions of the run, recorded by a second instrumentation."""
+    nameless: list[GenAISpan]
+    """Executions of which the tool's name was not recorded."""
     has_unrecorded_calls: bool
     """A model requested tools, or one ran, and nothing records which."""
     is_continued: bool
@@ -59,6 +61,7 @@ class RunSpans:
         self.wrappers, self.executions, self.models, self.children = [], [], [], []
         self.enclosing, self.incomplete, self.missing_ancestor, self.has_unseen_caller = {}, (), b"", False
         self.adopted, self.disputed, self.turns_are_ordered, self.repeated = set(), [], True, ()
+        self.nameless = []
         self.has_unrecorded_calls = self.is_continued = False
 
     @property

@@ -7,6 +7,7 @@ lack, replace executions in dialects that record none, and yield calls that neve
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
@@ -63,6 +64,8 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
     elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is Role.AGENT:
         calls += _calls_of_transcript(run, calls, run.anchor)
+    if run.nameless:
+        run.has_unrecorded_calls |= not _are_told(run, calls)
     return calls
 
 
@@ -108,13 +111,26 @@ def _is_usual(spans: Sequence[GenAISpan]) -> bool:
 
 
 def _named(run: RunSpans) -> Iterator[list[GenAISpan]]:
-    """Yields the executions that are calls; one of which the tool's name was not recorded leaves the run in doubt."""
+    """Yields the executions that name their tool, and notes the others."""
     enclosing = set(run.enclosing.values())
     for spans in without_steps(run.executions):
-        if all(span.name is None for span in spans):
-            run.has_unrecorded_calls |= spans[0].span_id not in enclosing
-        else:
+        if any(span.name is not None for span in spans):
             yield spans
+        elif spans[0].span_id not in enclosing:
+            run.nameless.append(spans[0])
+
+
+def _are_told(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
+    """Whether messages tell of the calls whose spans name no tool: after each answer, of as many as began.
+
+    Not where one started an agent, whose calls are ordered by it.
+    """
+    if not {child.started_by for child in run.children}.isdisjoint(span.span_id for span in run.nameless):
+        return False
+    starts = sorted(model.start_ns for model in run.models)
+    began = Counter(bisect_right(starts, span.start_ns) - 1 for span in run.nameless)
+    told = Counter(call.turn for call in calls if call.executed and call.span_id is None)
+    return all(turn >= 0 and count <= told[turn] for turn, count in began.items())
 
 
 def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[GenAISpan]) -> None:

@@ -218,6 +218,7 @@ def join_runs(
     """
     drafts: list[DraftCall] = []
     doubts: list[tuple[Doubt, Sequence[DraftCall]]] = []
+    told_by: dict[tuple[bytes, str], str] = {}
     ordered = sorted(runs, key=lambda run: (run.start_ns, run.span_id))
     for number, run in enumerate(ordered):
         # A run read back from a conversation's record has no resources, but its attributes still name the host.
@@ -231,6 +232,7 @@ def join_runs(
             for call, span_id, resource in zip(run.trajectory.calls, run.call_span_ids, resources, strict=True)
         ]  # fmt: skip
         doubts += [(doubt, own) for doubt in run.trajectory.doubts if not are_all or doubt.name != "other_traces"]
+        _doubt_repeated(own, run, told_by)
         drafts += own
     wrong_clocks = frozenset[frozenset[object]]().union(*(run.wrong_clocks for run in ordered))
     unordered = assign_steps(drafts, skew_ns, wrong_clocks=wrong_clocks)
@@ -243,6 +245,14 @@ def join_runs(
     joined = [_of_all(doubt, [index[id(call)] for call in own]) for doubt, own in doubts]
     trajectory = _trajectory(drafts, user_input, joined + call_doubts(drafts, unordered))
     return trajectory, tuple(call.span_id for call in drafts)
+
+
+def _doubt_repeated(calls: Iterable[DraftCall], run: Run, told_by: dict[tuple[bytes, str], str]) -> None:
+    """Mark the calls of ``run`` that a run of another instrumentation has too. ``told_by`` has the scopes of earlier ones."""
+    for call in calls:
+        if call.id is not None and told_by.setdefault((run.trace_id, call.id), run.scope) != run.scope:
+            call.doubt = "uncertain_duplicate"
+            call.evidence = "another instrumentation recorded a call of the same id"
 
 
 def _of_all(doubt: Doubt, places: Sequence[int]) -> Doubt:

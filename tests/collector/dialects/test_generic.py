@@ -148,6 +148,13 @@ def test_a_part_of_a_call_says_how_it_ended() -> None:
     assert [(call.name, call.status) for call in run.trajectory.calls] == [("pay", "error")]
 
 
+def test_the_operation_of_the_convention_says_under_any_key_that_a_span_is_a_call() -> None:
+    attributes = {"acme.op.name": "execute_tool", "acme.action.name": "pay", "acme.action.payload": '{"n": 1}'}
+    run = run_of(ROOT, span("step", 2, 1, 10, attributes=attributes))
+    assert run.trajectory.calls == [], "nothing tells the name of the tool from others"
+    assert "unrecorded_calls" in [doubt.name for doubt in run.trajectory.doubts]
+
+
 def test_a_call_of_an_unknown_tool_leaves_the_run_open() -> None:
     run = run_of(ROOT, span("tool.execution", 2, 1, 10))
     assert run.trajectory.calls == []

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from collector.model.span import Span
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, MAX_REQUESTED
 from collector.resumable import Resumable
 from tests.builders import (
@@ -491,3 +492,28 @@ def test_a_request_that_is_all_there_is_decides() -> None:
     assert "other_traces" not in doubts(run_of(span("main", 1), below))
     shown = model_span([("c1", "pay", {})], 1, 0, attributes={"gen_ai.agent.name": "x"}, lasting=50)
     assert "other_traces" not in doubts(run_of(shown, tool_span("pay", {}, 2, 1, call_id="c1", at=20)))
+
+
+def answered(*call_ids: str) -> Span:
+    """The last request to the model, which is told what it asked for and what came of it."""
+    parts = [{"type": "tool_call", "id": call_id, "name": "pay", "arguments": {}} for call_id in call_ids]
+    results = [result(call_id, "paid") for call_id in call_ids]
+    return model_span([], 4, at=50, input_messages=[user("go"), {"role": "assistant", "parts": parts}, *results])
+
+
+@pytest.mark.parametrize(("told", "lacking"), [([], True), (["c1"], True), (["c1", "c2"], False)])
+def test_spans_that_name_no_tool_are_the_calls_that_messages_tell_of(told: list[str], lacking: bool) -> None:
+    asked = model_span([(call_id, "pay", {}) for call_id in told], 3, at=1, lasting=5)
+    nameless = [span("step", number, 1, number, attributes={"op": "execute_tool"}) for number in (10, 11)]
+    run = run_of(agent_span(), asked, *nameless, answered(*told))
+    assert called(run) == ["pay"] * len(told)
+    assert ("unrecorded_calls" in doubts(run)) is lacking
+
+
+def test_a_span_that_names_no_tool_and_started_an_agent_is_not_told_of() -> None:
+    asked = model_span([("c1", "pay", {})], 3, at=1, lasting=5)
+    nameless = span("step", 10, 1, 10, 30, attributes={"op": "execute_tool"})
+    inner = agent_span("inner", 11, 10, at=12, lasting=5)
+    run, _ = runs_of(agent_span(), asked, nameless, inner, answered("c1"))
+    assert called(run) == ["pay"]
+    assert "unrecorded_calls" in doubts(run)

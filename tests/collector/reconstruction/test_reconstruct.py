@@ -147,6 +147,20 @@ def test_what_is_in_doubt_about_calls_stays_in_doubt_when_joined() -> None:
     assert (doubt.name, doubt.calls, doubt.orders) == ("uncertain_order", (1, 2), (((1,), (2,)), ((2,), (1,))))
 
 
+@pytest.mark.parametrize(("scope", "doubts"), [("other", ["uncertain_duplicate"]), ("test", [])])
+def test_a_call_of_one_id_in_runs_of_two_instrumentations_may_be_one_call(scope: str, doubts: list[str]) -> None:
+    def one(number: int, scope: str) -> Run:
+        spans = (
+            agent_span(number=number, scope=scope),
+            tool_span("a", {}, number + 1, number, call_id="c1", scope=scope),
+        )
+        return run_of(*spans)
+
+    trajectory, _ = join_runs([one(1, "test"), one(3, scope)], 0)
+    assert [call.name for call in trajectory.calls] == ["a", "a"]
+    assert [doubt.name for doubt in trajectory.doubts if doubt.name != "uncertain_order"] == doubts
+
+
 def test_joining_no_runs() -> None:
     assert join_runs([], 0)[0].calls == []
 
