@@ -62,10 +62,11 @@ class Admission:
         large = self._spool.large if self._spool is not None else 0
         rejected = await self._turns.take(self._pipeline.receive_in_steps(signal, parts, transport), parts.cost)
         if self._spool is not None:
+            # Before it waits. Some may be of other requests, but not where this one was taken in one turn, as small ones are.
+            recorded = self._spool.large
             await self._spool.stored()
-            # Some of them may be of other requests; small ones are taken in one turn, in which there are no others.
-            if self._spool.large != large:
-                await self._spool.large_stored()
+            if recorded != large:
+                await self._spool.large_stored(recorded)
         return rejected
 
     async def take_message(self, request: bytes, origin: Origin) -> Rejected:

@@ -196,9 +196,8 @@ class Spool:
             waiting.append(done)
             await done
 
-    async def large_stored(self) -> None:
-        """Wait until all large requests recorded so far are durable. Raises UnavailableError as ``stored`` does."""
-        recorded = self.large
+    async def large_stored(self, recorded: int) -> None:
+        """Wait until so many parts of large requests are durable. Raises UnavailableError as ``stored`` does."""
         while self._large_written < recorded:
             if self.failing:
                 raise UnavailableError(_NOT_WRITABLE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +26,7 @@ from collector.storage.spool import Spool
 from collector.storage.spool_file import Change, SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
-from tests.waiting import let_others_run
+from tests.waiting import let_others_run, until
 
 RUN = data.traces(data.tool(2, 1, "x"), data.agent(1), data.span(3, parent=1)).SerializeToString()
 
@@ -101,6 +102,42 @@ def test_a_large_request_is_acknowledged_once_all_its_parts_are_durable(tmp_path
         await bench.admission.take("traces", data.traces(ordinary).SerializeToString(), "grpc")
         assert len(list(spool._file.outbox())) == 5
         await spool.shutdown()
+
+    asyncio.run(run())
+
+
+class HaltingFile(SpoolFile):
+    """A spool file that begins no transaction for which there is no permit."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, fsync=False)
+        self.permits, self.begun = threading.Semaphore(0), 0
+
+    def apply(self, change: Change) -> int:
+        self.begun += 1
+        self.permits.acquire()
+        return super().apply(change)
+
+
+def test_a_small_request_does_not_wait_for_a_large_one_that_comes_while_it_is_written(tmp_path: Path) -> None:
+    bench = Admitting(tmp_path, file=HaltingFile)
+    assert bench.spool is not None
+    spool, file = bench.spool, bench.spool._file
+    assert isinstance(file, HaltingFile)
+
+    async def run() -> None:
+        await spool.start()
+        small = asyncio.create_task(bench.admission.take("traces", RUN, "grpc"))
+        await until(lambda: file.begun == 1)
+        bench.queue.put(ExportRequest("traces", bytes(20 << 20), 1))
+        file.permits.release()
+        await until(lambda: file.begun == 2)
+        await let_others_run(10)
+        acknowledged = small.done()
+        file.permits.release(100)
+        await small
+        await spool.shutdown()
+        assert acknowledged
 
     asyncio.run(run())
 

@@ -67,7 +67,7 @@ def rows(folder: Path) -> list[int]:
 
 async def put_large(queue: SendingQueue, spool: Spool, _: Recorded) -> None:
     queue.put(request(LARGE))
-    await spool.large_stored()
+    await spool.large_stored(spool.large)
 
 
 def test_what_comes_after_it_is_durable_before_it_is_and_no_transaction_is_large(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_what_comes_after_it_is_durable_before_it_is_and_no_transaction_is_large
         await spool.stored()
         assert len(file.sizes) <= 2, "the transaction it is in, and perhaps the next"
         assert len(queue) == 0
-        await spool.large_stored()
+        await spool.large_stored(spool.large)
         assert (len(queue), sum(file.sizes), max(file.sizes)) == (1, len(LARGE), 2 * _PART)
 
     run(tmp_path, scenario)
@@ -129,7 +129,7 @@ def test_who_waits_for_it_is_told_when_it_cannot_be_written(tmp_path: Path) -> N
         queue.put(request(LARGE))
         spool.failing = True
         with pytest.raises(UnavailableError):
-            await spool.large_stored()
+            await spool.large_stored(spool.large)
         spool.failing = False
 
     run(tmp_path, scenario)
