@@ -242,8 +242,9 @@ class Pipeline:
             if self._clock.now() >= until:
                 break
         self._conversation_pipeline.release("evicted", count)
-        # Results that wait for a batch or a judge take memory too.
-        self.flush()
+        # Results that wait for a batch or a judge take memory too. No more of them is queued than one transaction takes.
+        self._hold_queue.advance(float("inf"))
+        self._output.flush(self._clock.now())
 
     def drain(self, release: str) -> None:
         """Release every open trace and conversation as it is, for ``release``: "shutdown" or "end_of_input"."""

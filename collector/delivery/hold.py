@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from collector.assembly.held_spans import HeldSpans
 from collector.component import ExportRequest
-from collector.delivery.batch import Batch
+from collector.delivery.batch import MAX_REQUEST_BYTES, Batch
 from collector.delivery.sending_queue import Outgoing
 from collector.otlp.annotate import Attributes, annotate
 from collector.results.redaction import Redaction
@@ -159,7 +159,8 @@ class HoldQueue:
         waits = in_parts and self._is_behind()
         for batch in (self._spans, self._events):
             while not waits and (request := batch.take()) is not None:
-                self.send(request, ahead=in_parts)
+                # A single result may be larger than what the spool writes at once, too.
+                self.send(request, ahead=in_parts or len(request.payload) > MAX_REQUEST_BYTES)
                 waits = in_parts and self._is_behind()
         self._next_part = now + _PACE if self._spans or self._events else None
 

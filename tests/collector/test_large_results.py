@@ -68,3 +68,34 @@ def test_a_crash_while_they_are_written_makes_them_again(tmp_path: Path, written
     assert life.file is not None
     assert list(life.file.outbox()) == []
     life.close()
+
+
+def test_one_request_of_results_is_written_with_the_end_of_its_trace_however_large_it_is(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    life.send(data.agent(1, name="helper", gen_ai__output__messages="x" * ((4 << 20) - 300)))
+    life.write()
+    while not any(life.spool._pending.inserts["outbox"]) and not life.spool._large:
+        life.wait(0.25)
+    change, _ = life.spool._take()
+    assert life.file is not None
+    life.file.apply(change)
+    life.crash()
+    life.settle()
+    assert len(life.spans()) == len(life.events()) == 1
+    life.close()
+
+
+def test_what_is_evicted_at_once_is_no_large_transaction(tmp_path: Path) -> None:
+    life, count = Life(tmp_path), 60
+    for number in range(count):
+        trace_id = bytes(15) + bytes([number + 1])
+        life.send(data.agent(1, name="helper", trace_id=trace_id, gen_ai__output__messages="x" * 200_000))
+    life.write()
+    life.pipeline.evict()
+    sizes = [sum(len(row[-1]) for row in life.spool._pending.inserts["outbox"])]
+    life.write()
+    sizes += [advance_and_write(life) for _ in range(20)]
+    assert max(sizes) < 3 * MAX_REQUEST_BYTES
+    life.deliver()
+    assert len(life.spans()) == count
+    life.close()
