@@ -30,7 +30,6 @@ _MAX_OF_EVENTS: Final = 5_000  # attributes of all events of a span; with those 
 _MAX_ITEMS: Final = 10_000  # items that are read of an attribute that is a list or map, at all levels together
 _LARGE: Final = 2 * MAX_ATTRIBUTES  # bytes of a span; a smaller one cannot have more attributes
 _MAX_VALUES: Final = 256  # cached per key; one with more holds ids or texts, which do not repeat
-_MAX_VALUE: Final = 100  # bytes of a cached value
 _MAX_CACHED: Final = 4096  # keys come from senders, so the caches are bounded
 _ENVELOPES: Final = 16 << 20  # bytes of cached resources and scopes, as received and as decoded
 _MAX_RESOURCE_ATTRIBUTES: Final = 128  # the default of SDKs
@@ -47,13 +46,13 @@ _IS_REMOTE: Final = 0x2
 
 
 class _Key:
-    """What is known of a key of attributes, and its strings as they are encoded: names and kinds repeat."""
+    """What is known of a key of attributes, and which attributes of it are cached: names and kinds repeat."""
 
-    __slots__ = ("is_selected", "name", "values")
+    __slots__ = ("cached", "is_selected", "name")
 
     def __init__(self, name: str, *, is_selected: bool = True) -> None:
         self.name, self.is_selected = name, is_selected
-        self.values: dict[bytes, str] | None = {}
+        self.cached: list[bytes] | None = None
 
 
 _NOT_SELECTED: Final = _Key("", is_selected=False)
@@ -66,8 +65,8 @@ class _Keys:
         self._exact, self._prefixes = None if attributes is None else frozenset(attributes), tuple(prefixes)
         self.by_bytes: dict[bytes, _Key] = {}
         """What is known of keys, as they are encoded: a bounded cache."""
-        self.values_cached = 0
-        """Strings, of all keys."""
+        self.strings: dict[bytes, tuple[str, str]] = {}
+        """Key and value of short attributes that are selected and repeat, as they are encoded: a bounded cache."""
         self._tells: dict[bytes, Tells] = {}
 
     def look_up(self, key: bytes) -> _Key:
@@ -77,22 +76,22 @@ class _Keys:
         known = _Key(text) if is_selected else _NOT_SELECTED
         if len(self.by_bytes) < _MAX_CACHED and len(key) < _ONE_BYTE:
             self.by_bytes[key] = known
+            if is_selected:
+                known.cached = []
         return known
 
-    def text(self, key: _Key, encoded: bytes) -> str:
-        """Returns a string, the same object where it repeats. Raises UnicodeDecodeError."""
-        values = key.values
-        if values is None or len(encoded) > _MAX_VALUE:
-            return encoded.decode()
-        text = values.get(encoded)
-        if text is None:
-            text = encoded.decode()
-            if self.values_cached < _MAX_CACHED:
-                values[encoded] = text
-                self.values_cached += 1
-                if len(values) > _MAX_VALUES:
-                    self.values_cached -= len(values)
-                    key.values = None
+    def text(self, key: _Key, attribute: bytes, start: int) -> str:
+        """Returns the string that begins there and ends an attribute. Raises UnicodeDecodeError."""
+        text = attribute[start:].decode()
+        cached = key.cached
+        if cached is not None and len(attribute) < _ONE_BYTE and attribute not in self.strings:
+            if len(cached) == _MAX_VALUES:
+                for each in cached:
+                    del self.strings[each]
+                key.cached = None
+            elif len(self.strings) < _MAX_CACHED:
+                self.strings[attribute] = key.name, text
+                cached.append(attribute)
         return text
 
     def _tell(self, key: bytes) -> Tells:
@@ -300,40 +299,55 @@ def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
     """Returns the selected attributes."""
     found: dict[str, Any] = {}
     for item in items:
-        _read_attribute(item, 0, len(item), keys, found)
+        _read_attribute(item, keys, found)
     return found
 
 
 def _read_attributes(raw: bytes, at: int, end: int, keys: _Keys, found: dict[str, Any]) -> None:
     """Add the selected attributes among those that ``span_fields`` found in a span."""
+    strings = keys.strings
     while at < end:
-        size, at = raw[at + 1], at + 2
-        if size >= _ONE_BYTE:
-            size, at = size + ((raw[at] - 1) << 7), at + 1
-        _read_attribute(raw, at, at + size, keys, found)
+        size = raw[at + 1]
+        at += 2
+        if size < _ONE_BYTE:
+            attribute = raw[at : at + size]
+            known = strings.get(attribute)
+            if known is not None:
+                found[known[0]] = known[1]
+            else:
+                _read_attribute(attribute, keys, found)
+        else:
+            size += (raw[at] - 1) << 7
+            at += 1
+            _read_attribute(raw[at : at + size], keys, found)
         at += size
 
 
-def _read_attribute(raw: bytes, at: int, end: int, keys: _Keys, found: dict[str, Any]) -> None:
-    """Add the attribute in ``raw[at:end]`` if it is selected. A hot function: called for each attribute.
+def _read_attribute(attribute: bytes, keys: _Keys, found: dict[str, Any]) -> None:
+    """Add the attribute if it is selected. A hot function: called for each attribute that is not known.
 
     Nearly all have a short key and a string: 0a <length> <key> 12 <length> 0a <length> <string>. The lengths are checked; an
     attribute with another field order has a key that is not selected, or is parsed in full.
     """
-    if at + 1 < end and raw[at] == _KEY_TAG and raw[at + 1] < _ONE_BYTE:
-        value = at + 2 + raw[at + 1]  # where it begins: its tag
-        name = raw[at + 2 : min(end, value)]
+    end = len(attribute)
+    if end > 1 and attribute[0] == _KEY_TAG and attribute[1] < _ONE_BYTE:
+        value = attribute[1] + 2  # where it begins: its tag
+        name = attribute[2:value]
         key = keys.by_bytes.get(name) or keys.look_up(name)
         if not key.is_selected:
             return
         size = end - value - 4  # of a short string
-        if 0 <= size < _ONE_BYTE - 2 and raw[value + 2] == _STRING_TAG and raw[value + 3] == size == raw[value + 1] - 2:
+        if (
+            0 <= size < _ONE_BYTE - 2
+            and attribute[value + 2] == _STRING_TAG
+            and attribute[value + 3] == size == attribute[value + 1] - 2
+        ):
             try:
-                found[key.name] = keys.text(key, raw[value + 4 : end])
+                found[key.name] = keys.text(key, attribute, value + 4)
                 return
             except UnicodeDecodeError:  # protobuf replaces what is no UTF-8
                 pass
-    pair = schema.KeyValue.FromString(raw[at:end])
+    pair = schema.KeyValue.FromString(attribute)
     key = keys.look_up(pair.key)
     if key.is_selected:
         found[key.name] = _any_value(pair.value)

@@ -38,9 +38,10 @@ def split_message(raw: bytes, at: int, end: int, tag: int, most: int) -> tuple[b
                     raise ValueError("a message has too many fields that OTLP does not define")
                 at = stop
                 continue
-            size, second = raw[at + 1], raw[at + 2] if at + 2 < end else 0
+            size = raw[at + 1]
             at += 2
             if size >= _ONE_BYTE:
+                second = raw[at]
                 if second < _ONE_BYTE:  # most values have fewer than 16,384 bytes
                     size += (second - 1) << 7
                     at += 1
