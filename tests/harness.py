@@ -95,7 +95,7 @@ class Bench(Driver):
 
 def write_spool(spool: Spool) -> None:
     """Write what is pending, as the writer of a spool that was started does."""
-    while spool._pending or spool._large:
+    while spool.unwritten:
         change, callbacks = spool._take()
         spool._file.apply(change)
         for callback in callbacks:

@@ -26,8 +26,8 @@ _Row = TypeVar("_Row")
 _NOT_WRITABLE = "the spool cannot be written"
 _RETRY = 1.0  # seconds between attempts to write what could not be written
 _WATCH = 1.0  # seconds until an idle spool is looked after
-_MAX_PENDING = 4 << 20  # bytes; a transaction of more would keep small requests waiting that come meanwhile
-_PART_BYTES = 2 << 20  # of a large request in one row
+_MAX_PENDING = 2 << 20  # bytes; a transaction of more would keep small requests waiting that come meanwhile
+_PART_BYTES = 1 << 20  # of a large request in one row
 _AHEAD = "ahead"
 """In place of a signal: the request in the row that ``items`` of this one name was sent ahead, and not confirmed yet."""
 _PART = "part"
@@ -56,6 +56,7 @@ class Spool:
         self._large_waiting: list[asyncio.Future[None]] = []
         self._large_written = 0
         self._parts: dict[int, int] = {}  # how many rows before that of a request have parts of it
+        self._of_no_use: deque[int] = deque()  # rows with parts of requests that are gone, still to be deleted
         self.large = 0
         """How many parts of large requests were recorded since the start."""
         self._waiting: list[asyncio.Future[None]] = []  # for what is pending to be durable
@@ -169,8 +170,10 @@ class Spool:
 
     def delete(self, table: str, rows: Iterable[int]) -> None:
         """Delete rows."""
+        rows = list(rows)
+        # Parts without the row behind them are none that count. To delete them all at once would take as long as to write them.
         if table == "outbox" and self._parts:
-            rows = [part for row in rows for part in range(row - self._parts.pop(row, 0), row + 1)]
+            self._of_no_use.extend(part for row in rows for part in range(row - self._parts.pop(row, 0), row))
         self._pending.deletes[table] += rows
         self._wake.set()
 
@@ -259,9 +262,10 @@ class Spool:
                     self._parts[row] = len(found)
                 whole = None if size is None or None in found else size + sum(part or 0 for part in found)
                 yield row, signal, items, whole
-        # Of requests that were not acknowledged: their last part is missing.
+        # Of requests that were not acknowledged, or were delivered: the row behind their parts is missing.
         if parts:
-            self.delete("outbox", parts)
+            self._of_no_use.extend(parts)
+            self._wake.set()
 
     def begin(self, row: int) -> int:
         """Note that a row is being restored. Returns how many starts in a row ended at it."""
@@ -280,7 +284,7 @@ class Spool:
 
     async def _write(self) -> None:
         loop = asyncio.get_running_loop()
-        while not (self._closing and not self._pending and not self._large):
+        while not (self._closing and not self.unwritten):
             # Not `wait_for`: in a task of its own, the event would be heard two steps of the loop later, and who
             # waits for what is written has to wait for these, too.
             watch = loop.call_later(_WATCH, self._wake.set)
@@ -294,7 +298,7 @@ class Spool:
             if not await self._apply(change):
                 return
             self._writing = None
-            if self._pending or self._large:  # the wake-up may have been consumed by ``_closed``
+            if self.unwritten:  # the wake-up may have been consumed by ``_closed``
                 self._wake.set()
             for callback in callbacks:
                 callback()
@@ -302,10 +306,17 @@ class Spool:
                 if not done.done():
                     done.set_result(None)
 
+    @property
+    def unwritten(self) -> bool:
+        """Whether there is something to write or to delete."""
+        return bool(self._pending or self._large or self._of_no_use)
+
     def _take(self) -> tuple[Change, list[Callable[[], None]]]:
         """Take over what was recorded, for one transaction, and who is to be told once it is written."""
         change, callbacks = self._pending, self._callbacks
         callbacks += self._take_parts(change)
+        for _ in range(min(len(self._of_no_use), _MAX_PENDING // _PART_BYTES)):
+            change.deletes["outbox"].append(self._of_no_use.popleft())
         self._pending, self._pending_bytes, self._callbacks = Change(), 0, []
         return change, callbacks
 

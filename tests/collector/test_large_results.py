@@ -61,7 +61,7 @@ def test_a_crash_while_they_are_written_makes_them_again(tmp_path: Path, written
     for _ in range(written):
         advance_and_write(life)
     life.crash()
-    for _ in range(5):
+    for _ in range(10):
         life.settle()
     counts = Counter(span.span_id for span in life.spans())
     assert (len(counts), set(counts.values()), len(life.events())) == (_CALLS + 1, {1}, 1)

@@ -17,6 +17,7 @@ from collector.storage import spool as spool_module
 from collector.storage.spool import Spool
 from collector.storage.spool_file import Change, SpoolFile
 from collector.telemetry.metrics import Telemetry
+from tests.waiting import until
 
 _PART = 1_000
 LARGE = random.Random(1).randbytes(10 * _PART + 1)
@@ -29,9 +30,11 @@ class Recorded(SpoolFile):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, fsync=False)
         self.sizes = list[int]()
+        self.deleted = list[int]()
 
     def apply(self, change: Change) -> int:
         self.sizes.append(sum(len(row[-1]) for row in change.inserts["outbox"]))
+        self.deleted.append(len(change.deletes["outbox"]))
         return super().apply(change)
 
 
@@ -41,9 +44,10 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool_module, "_MAX_PENDING", 2 * _PART)
 
 
-def run(folder: Path, scenario: Scenario) -> None:
+def run(folder: Path, scenario: Scenario) -> Recorded:
+    file = Recorded(folder)
+
     async def main() -> None:
-        file = Recorded(folder)
         spool = Spool(file, 1 << 30, Telemetry())
         await spool.start()
         try:
@@ -52,6 +56,7 @@ def run(folder: Path, scenario: Scenario) -> None:
             await spool.shutdown()
 
     asyncio.run(main())
+    return file
 
 
 def request(payload: bytes) -> ExportRequest:
@@ -93,6 +98,33 @@ def test_it_comes_back_byte_for_byte_and_is_gone_once_delivered(tmp_path: Path) 
     run(tmp_path, put_large)
     assert len(rows(tmp_path)) == 11
     run(tmp_path, after)
+    assert rows(tmp_path) == []
+
+
+def test_once_it_is_delivered_a_few_parts_are_deleted_in_each_transaction(tmp_path: Path) -> None:
+    async def scenario(queue: SendingQueue, spool: Spool, file: Recorded) -> None:
+        await put_large(queue, spool, file)
+        queue.ack(await queue.get())
+        await until(lambda: not spool.unwritten)
+
+    file = run(tmp_path, scenario)
+    assert (sum(file.deleted), max(file.deleted)) == (11, 3)
+    assert rows(tmp_path) == []
+
+
+def test_a_crash_while_its_parts_are_deleted_loses_nothing_and_sends_nothing_again(tmp_path: Path) -> None:
+    async def after(queue: SendingQueue, spool: Spool, _: Recorded) -> None:
+        assert list(queue.recover()) == []
+        await until(lambda: not spool.unwritten)
+
+    run(tmp_path, put_large)
+    file = SpoolFile(tmp_path)
+    *_, last = [row for row, *_ in file.outbox()]
+    change = Change()
+    change.deletes["outbox"] = [1, 2, last]
+    file.apply(change)
+    file.close()
+    assert max(run(tmp_path, after).deleted) <= 2
     assert rows(tmp_path) == []
 
 
