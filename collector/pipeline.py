@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, count
 
 from collector import dialects
 from collector.assembly.assembler import Assembler, Occupied
@@ -116,6 +116,7 @@ class Pipeline:
         )  # fmt: skip
         telemetry.traces_open.set_function(lambda: len(assembler))
         telemetry.held_spans.set_function(lambda: self._hold_queue.held_spans)
+        self._versions = count()  # of the rules
         self.set_rules(rules)
 
     def set_rules(self, rules: LoadedRules) -> None:
@@ -139,6 +140,7 @@ class Pipeline:
             Scoring(rules.set, skew_ns, self._assembler.was_scored),
             collects_runs=rules.set.has_scope("conversation") and self.offsets is None,
             submits=self._judge_queue is not None and rules.set.has_judges(),
+            version=next(self._versions),
         )
         # The decoder skips every other attribute. What is asked for here is paid for with each span of an agent.
         attributes = dialects.ATTRIBUTES.union(route, intent, TENANT_ATTRIBUTES, rules.set.attributes, self._dimensions)

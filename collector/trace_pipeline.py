@@ -16,13 +16,15 @@ from typing import Final, Literal, NamedTuple
 
 from collector.assembly.assembler import Assembler, Due
 from collector.assembly.conversations import ConversationRun
-from collector.assembly.trace import Trace
+from collector.assembly.trace import Trace, TraceState
 from collector.clock import Clock
 from collector.conversation_pipeline import ConversationPipeline
 from collector.delivery.hold import HeldExport, HoldQueue
 from collector.errors import RefusedError
+from collector.model.past import Past
 from collector.reconstruction.doubts import AWAITED
-from collector.reconstruction.reconstruct import ContextSettings, Run, reconstruct
+from collector.reconstruction.reconstruct import ContextSettings, Run, rebuild
+from collector.reconstruction.turns import awaited_span, next_turn, past_of
 from collector.results.results import EnvelopedItems, Results, resource_of
 from collector.resumable import Resumable
 from collector.scoring.conversations import collect
@@ -51,6 +53,13 @@ class Rules(NamedTuple):
     scoring: Scoring
     collects_runs: bool
     submits: bool
+    version: int
+    """Of all rules that were in force, one after the other."""
+
+    @property
+    def judge_turns(self) -> bool:
+        """Whether a turn of a session can be scored without those before it."""
+        return not (self.collects_runs or self.set.has_scope("trace"))
 
 
 class _Evaluation:
@@ -60,11 +69,14 @@ class _Evaluation:
         self.trace, self.release, self.started = trace, release, started
         self.wait: Literal["", "incomplete", "confirm"] = ""
         """What it waits for instead of its verdict."""
-        self.unconfirmed: tuple[Rules, Sequence[Run], Scored] | None = None
+        self.unconfirmed: tuple[Rules, Sequence[Run], Scored, Past | None] | None = None
         """What it was scored as, if it waits for spans that could change that."""
         self.embedded_in = 0.0
         """In how many seconds its texts are embedded, if it waits for that."""
         self.runs: Sequence[Run] = ()
+        self.past: Past | None = None
+        self.awaited = b""
+        """A span that a run waits for."""
         self.scored = _NOTHING_SCORED
         self.spans: EnvelopedItems = []
         self.events: EnvelopedItems = []
@@ -108,10 +120,15 @@ class TracePipeline:
 
     def release_if_complete(self, trace: Trace, due: Due) -> None:
         """Give the verdict of a trace that is due, or make it wait; a large one is queued for that."""
-        if _is_large(trace):
+        # A turn of a session whose own span comes last. Nothing else that arrived can end the wait for that.
+        if due is Due.SETTLED and trace.awaited:
+            self._assembler.wait(trace, "incomplete")
+            return
+        turn = self._turn_of(trace)
+        if turn is None and _is_large(trace):
             self._enqueue(trace, due)
         else:
-            self._conclude(trace, self._evaluate(trace, due))
+            self._conclude(trace, self._evaluate(trace, due, turn))
 
     def evict(self, trace: Trace) -> None:
         """Release a trace as it is because of a limit; a large one soon, or unscored if too many are to be released."""
@@ -127,11 +144,13 @@ class TracePipeline:
 
     def release(self, trace: Trace, release: str) -> None:
         """Release a trace as it is, for ``release``, however long it takes."""
-        self._conclude(trace, self._evaluate(trace, release))
+        self._conclude(trace, self._evaluate(trace, release, self._turn_of(trace)))
 
     def release_if_sure(self, trace: Trace) -> bool:
         """Give the verdict of a trace if no span that arrives elsewhere could change it. Returns whether it did."""
-        evaluation = self._evaluate(trace, Due.CONFIRMED if trace.waiting == "confirm" else Due.SETTLED)
+        evaluation = self._evaluate(
+            trace, Due.CONFIRMED if trace.waiting == "confirm" else Due.SETTLED, self._turn_of(trace)
+        )
         is_sure = not (evaluation.wait or evaluation.embedded_in)
         if is_sure:
             self._conclude(trace, evaluation)
@@ -205,16 +224,52 @@ class TracePipeline:
 
     # ---- from a trace to its results: changes nothing
 
-    def _evaluate(self, trace: Trace, due: Due | str) -> _Evaluation:
-        """``due`` is the reason of a release that nothing holds up."""
+    def _turn_of(self, trace: Trace) -> tuple[Sequence[Run], Past] | None:
+        """Returns the runs that have no verdict yet, and what a later turn depends on, if they can be rebuilt alone."""
+        past, rules = trace.past, self.rules
+        if (
+            past is None
+            or past.rules_version != rules.version
+            or not rules.judge_turns
+            or trace.unconfirmed is not None
+        ):
+            return None
+        if _is_much(trace.recent_count, trace.size - past.size):
+            return None
+        try:
+            parents, trace_id = trace.recent_parents(), trace.trace_id
+            turn = next_turn(
+                trace_id, trace.recent_spans(), parents, lambda at: at in trace.parents(), rules.settings, past
+            )
+        except Exception:  # noqa: BLE001 - as for a whole trace
+            _log.exception("the latest turn of trace %s could not be rebuilt alone", trace.trace_id.hex())
+            return None
+        return None if turn is None else (turn[0], _completed(turn[1], trace, rules))
+
+    @staticmethod
+    def _rebuild(evaluation: _Evaluation, rules: Rules) -> tuple[Sequence[Run], Past | None]:
+        """Returns the runs of a trace, and what a later turn of it depends on, if it had one before."""
+        trace = evaluation.trace
+        spans, parents = list(trace.spans.values()), trace.parents()
+        rebuilt = rebuild(trace.trace_id, spans, parents, rules.settings)
+        evaluation.awaited = awaited_span(rebuilt)
+        # Most traces have one turn only, so nothing is kept for a second.
+        if trace.state is not TraceState.REOPENED or trace.truncated or trace.seen or not rules.judge_turns:
+            return rebuilt.runs, None
+        past = past_of(spans, parents, rebuilt)
+        return rebuilt.runs, None if past is None else _completed(past, trace, rules)
+
+    def _evaluate(self, trace: Trace, due: Due | str, turn: tuple[Sequence[Run], Past] | None = None) -> _Evaluation:
+        """``due`` is the reason of a release that nothing holds up; of a ``turn`` the runs are known."""
         evaluation = _Evaluation(trace, due if isinstance(due, str) else due.release, self._clock.now())
-        rules, runs = self.rules, list[Run]()
+        rules: Rules = self.rules
+        runs: Sequence[Run] = ()
         try:
             # Any new span would have cleared `unconfirmed`, so the runs
             # are still right. After a reload they are scored anew.
             if due is Due.CONFIRMED and trace.unconfirmed is not None and trace.unconfirmed[0] is rules:
                 return self._with_results(evaluation, *trace.unconfirmed)
-            runs = reconstruct(trace.trace_id, list(trace.spans.values()), trace.parents(), rules.settings)
+            runs, past = turn or self._rebuild(evaluation, rules)
             # Looked at before scoring: what is incomplete would be scored in vain, and again when it is complete.
             if due is Due.SETTLED and any(doubt.name in AWAITED for run in runs for doubt in run.trajectory.doubts):
                 evaluation.wait = "incomplete"
@@ -226,15 +281,17 @@ class TracePipeline:
             scored = rules.scoring.verdicts_of(trace, runs, evaluation.release)
             # A batch processor of another process may hold a span for seconds that would turn this fail into a pass.
             if due is Due.SETTLED and self._confirms and scored.may_change(rules.set):
-                evaluation.wait, evaluation.unconfirmed = "confirm", (rules, runs, scored)
+                evaluation.wait, evaluation.unconfirmed = "confirm", (rules, runs, scored, past)
                 return evaluation
-            return self._with_results(evaluation, rules, runs, scored)
+            return self._with_results(evaluation, rules, runs, scored, past)
         except Exception as error:  # noqa: BLE001 - a bug, or a trace nobody expected, must not end the process
             _log.exception("trace %s could not be scored", trace.trace_id.hex())
             return self._failed(evaluation, runs, error)
 
-    def _with_results(self, evaluation: _Evaluation, rules: Rules, runs: Sequence[Run], scored: Scored) -> _Evaluation:
-        trace, evaluation.runs, evaluation.scored = evaluation.trace, runs, scored
+    def _with_results(
+        self, evaluation: _Evaluation, rules: Rules, runs: Sequence[Run], scored: Scored, past: Past | None
+    ) -> _Evaluation:
+        trace, evaluation.runs, evaluation.scored, evaluation.past = evaluation.trace, runs, scored, past
         evaluation.spans, evaluation.events = self._results.of_trace(trace, scored.verdicts)
         if rules.collects_runs:
             evaluation.collected = list(collect(trace, runs, scored.verdicts))
@@ -257,6 +314,7 @@ class TracePipeline:
         """Make the trace wait, or give its verdict and close it."""
         if evaluation.wait:
             # Of a large trace the calls are not kept: spans may have arrived while it was scored.
+            trace.awaited = evaluation.awaited if evaluation.wait == "incomplete" else b""
             self._assembler.wait(trace, evaluation.wait, evaluation.unconfirmed if evaluation.trace is trace else None)
         elif evaluation.embedded_in:
             self._assembler.postpone(trace, self._clock.now() + evaluation.embedded_in)
@@ -264,9 +322,9 @@ class TracePipeline:
             # The order matters: the journal has to know that the trace is
             # closed before `_export` tells it that results were sent.
             export = self._record(trace, evaluation)
-            if trace.histories and not _is_known_by_results(evaluation.runs):
+            if trace.histories and not _is_known_by_results(evaluation):
                 self._assembler.drop_histories(trace)  # large, and no evidence that a revision would need
-            evicted = self._assembler.close(trace)
+            evicted = self._assembler.close(trace, evaluation.past)
             if self._journal is not None:
                 self._journal.close(trace, evicted)
             self._export(export, evaluation)
@@ -277,7 +335,7 @@ class TracePipeline:
         export = self._record(trace, evaluation)
         # The tombstone is made of the snapshot, and `_record` has put the new verdicts into the trace.
         snapshot.verdicts = trace.verdicts
-        self._assembler.close_snapshot(trace, snapshot, self._clock.now())
+        self._assembler.close_snapshot(trace, snapshot, self._clock.now(), evaluation.past)
         if self._journal is not None:
             self._journal.close(snapshot, (), done.rows)
         self._export(export, evaluation)
@@ -310,9 +368,19 @@ class TracePipeline:
 _MAX_COUNTED: Final = 100  # verdicts counted in one step
 
 
-def _is_known_by_results(runs: Iterable[Run]) -> bool:
-    return any(call.known_by == "result" for run in runs for call in run.trajectory.calls)
+def _is_known_by_results(evaluation: _Evaluation) -> bool:
+    if evaluation.past is not None:
+        return evaluation.past.has_told_calls
+    return any(call.known_by == "result" for run in evaluation.runs for call in run.trajectory.calls)
 
 
 def _is_large(trace: Trace) -> bool:
-    return len(trace.spans) > LARGE_SPANS or trace.size > LARGE_BYTES
+    return _is_much(len(trace.spans), trace.size)
+
+
+def _is_much(spans: int, size: int) -> bool:
+    return spans > LARGE_SPANS or size > LARGE_BYTES
+
+
+def _completed(past: Past, trace: Trace, rules: Rules) -> Past:
+    return past._replace(spans=len(trace.spans), links=len(trace.links), size=trace.size, rules_version=rules.version)

@@ -29,6 +29,7 @@ from collector.assembly.unclaimed import UnclaimedTraces
 from collector.config.memory import MemoryBudget
 from collector.config.model import TracesConfig
 from collector.model.genai_span import GenAISpan, Role
+from collector.model.past import Past
 from collector.otlp.structure import Envelope
 
 _LARGE: Final = 1000
@@ -110,6 +111,8 @@ class Assembler:
             if trace is None:
                 self._unclaimed.add_links(trace_id, b"".join(ids), self._max_links, now)
                 continue
+            if trace.awaited and trace.awaited in ids[::2]:
+                trace.awaited = b""
             if len(trace.links) < self._max_links:
                 packed = b"".join(ids)
                 trace.links += packed
@@ -264,12 +267,16 @@ class Assembler:
         """Whether the trace has its verdict and is remembered."""
         return trace_id in self._closed
 
-    def close(self, trace: Trace) -> Sequence[Trace]:
-        """Drop all of the trace but what recognises late spans. Returns the traces that are not remembered any more."""
+    def close(self, trace: Trace, past: Past | None = None) -> Sequence[Trace]:
+        """Drop all of the trace but what recognises late spans. Returns the traces that are not remembered any more.
+
+        ``past`` is what a later turn of it depends on.
+        """
         trace.apply(TraceEvent.RELEASED)
         self.drop(trace)
         trace.drop_held()
-        trace.known_parents, trace.links_read = None, 0
+        trace.awaited = b""
+        trace.set_past(past)
         evicted = self._closed.add(trace)
         for old in evicted:
             self._scored.add(old)
@@ -284,7 +291,7 @@ class Assembler:
         self.held.count -= len(trace.held)
         self.held.bytes -= sum(map(len, trace.held.values())) + trace.size
 
-    def close_snapshot(self, trace: Trace, snapshot: Trace, now: float) -> None:
+    def close_snapshot(self, trace: Trace, snapshot: Trace, now: float, past: Past | None = None) -> None:
         """Close the trace as it was in ``snapshot``. The spans it has had since are those of a trace reopened by them."""
         trace.apply(TraceEvent.RELEASED)
         trace.apply(TraceEvent.ARRIVED)
@@ -293,6 +300,8 @@ class Assembler:
         for span_id in snapshot.held:
             self.held.bytes -= len(trace.held.pop(span_id))
         self.held.count -= len(snapshot.held)
+        self.held.bytes += trace.set_past(past)
+        trace.awaited = b""
         trace.opened, trace.waiting = now, ""
         self._deadlines.schedule(trace.trace_id, now + self._settle)
 
@@ -369,7 +378,7 @@ class Assembler:
         self.held.bytes += size
 
     def _deadline(self, trace: Trace) -> float:
-        quiet = self._settle * (1 + len(trace.spans) // _LARGE)
+        quiet = self._settle * (1 + trace.recent_count // _LARGE)
         if trace.waiting:
             quiet = self._idle_timeout if trace.waiting == "incomplete" else self._confirm
         return min(trace.touched + quiet, trace.opened + self._max_duration)
@@ -377,7 +386,7 @@ class Assembler:
     @staticmethod
     def _has_verdict(trace: Trace, span: GenAISpan) -> bool:
         """Whether an enclosing run was already scored. Walks known parents; unknown ones may belong to a new run."""
-        parents, at = trace.parents(), span.parent_span_id
+        recent, at = trace.recent_parents(), span.parent_span_id
         for _ in range(_MAX_ANCESTORS):
             if not at:
                 break
@@ -386,6 +395,10 @@ class Assembler:
             # A nearer agent without a verdict: a new run in an old trace, such as the next turn of a session.
             if (known := trace.spans.get(at)) is not None and known.role == Role.AGENT:
                 return False
-            at = parents.get(at, b"")
+            above = recent.get(at)
+            # What came before is looked at last: a session of hours has many links.
+            if above is None and trace.past is not None:
+                above = b"" if at in trace.past.unseen else trace.parents().get(at)
+            at = above or b""
         # What has no parent belongs to the trace, which has its verdict; an agent there begins a run of its own.
         return span.role != Role.AGENT and not span.parent_span_id

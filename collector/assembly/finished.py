@@ -31,7 +31,6 @@ class FinishedTraces:
 
     def add(self, trace: Trace) -> list[Trace]:
         """Remember a trace that was closed. Returns those that are not remembered any more."""
-        trace.size += VERDICT * len(trace.verdicts)
         self.restore(trace)
         if trace.spans:
             self._whole[trace.trace_id] = trace
@@ -45,6 +44,7 @@ class FinishedTraces:
 
     def restore(self, trace: Trace) -> None:
         """Remember a trace, even beyond the limits."""
+        trace.size += VERDICT * len(trace.verdicts)
         self._traces[trace.trace_id] = trace
         self.bytes += trace.size
 
@@ -53,4 +53,5 @@ class FinishedTraces:
         trace = self._traces.pop(trace_id)
         self._whole.pop(trace_id, None)
         self.bytes -= trace.size
+        trace.size -= VERDICT * len(trace.verdicts)  # counted anew when it is finished again
         return trace

@@ -63,7 +63,8 @@ def pack(trace: Trace) -> PackedTrace | None:
         spans.append((key, int(span.role), _plain_of(span), dict(span.attributes), [place_of(kept) for kept in rare]))
     state = (
         (trace.opened, trace.touched, bytes(trace.links), trace.state.value, trace.size, trace.truncated),
-        (trace.waiting, trace.has_agent, place_of(trace.resource), place_of(trace.seen_from)),
+        (trace.waiting, trace.awaited, trace.has_agent),
+        [place_of(kept) for kept in (trace.resource, trace.seen_from, trace.past)],
         spans,
         dict(trace.held),
         place_of(trace.envelope),
@@ -82,15 +83,15 @@ def pack(trace: Trace) -> PackedTrace | None:
 
 def unpack(packed: PackedTrace) -> Trace:
     """Returns the trace as it was."""
-    times, flags, spans, held, envelope, other_envelopes, verdicts, seen, histories = marshal.loads(  # noqa: S302 - our own
+    times, flags, rare, spans, held, envelope, other_envelopes, verdicts, seen, histories = marshal.loads(  # noqa: S302 - our own
         zlib.decompress(packed.state, _RAW)
     )
     objects = packed.objects
     opened, touched, links, state, size, truncated = times
     trace = Trace(packed.trace_id, opened, touched, bytearray(links), TraceState(state), size=size, truncated=truncated)
     trace.due = packed.due
-    trace.waiting, trace.has_agent, trace.resource = flags[0], flags[1], objects[flags[2]]
-    trace.seen_from = objects[flags[3]]
+    trace.waiting, trace.awaited, trace.has_agent = flags
+    trace.resource, trace.seen_from, trace.past = [objects[place] for place in rare]
     read = [_span_of(span, objects) for span in spans]
     trace.spans = {span[0]: read[at] for at, span in enumerate(spans)}
     trace.held, trace.envelope = held, objects[envelope]

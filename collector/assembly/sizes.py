@@ -12,6 +12,8 @@ TRACE: Final = 1_000
 """A trace without its spans."""
 PACKED_TRACE: Final = 1_200
 """A packed trace without its packed state, with its deadline and the gaps that its objects left in memory."""
+PAST: Final = 2_000
+"""What is remembered of finished runs, to rebuild a later turn without them."""
 VERDICT: Final = 300
 """That a run has its verdict."""
 KNOWN_SPAN: Final = 150

@@ -9,12 +9,14 @@ from bisect import bisect_left
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, fields
 from enum import Enum, auto
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
 from collector.assembly.seen_from import SeenFrom
-from collector.assembly.sizes import KNOWN_SPAN, TRACE, VERDICT
+from collector.assembly.sizes import KNOWN_SPAN, PAST, TRACE, VERDICT
 from collector.model.genai_span import GenAISpan, Role
+from collector.model.past import Past
 from collector.model.span import Resource
 from collector.otlp.lazy import Envelope, parent_links
 
@@ -53,6 +55,8 @@ _BEGINNING: Final = 512
 """Characters of a model's input by which conversations are found that may be one."""
 _END: Final = 128
 """Characters at the end of an input that a longer one of the same conversation need not have: closing brackets."""
+_STRUCTURED: Final = 0
+"""In place of the hash of a beginning, for inputs that are no text."""
 _CONVERSATIONS: Final = 8
 """How many conversations with the same beginning are told apart."""
 
@@ -82,6 +86,8 @@ class Trace:
     due: float
     waiting: Literal["", "incomplete", "confirm"]
     """What it waits for since it settled: spans that are missing, or spans that could change a fail. Cleared by new spans."""
+    awaited: bytes
+    """A span that was not received: until it is, what settles goes on waiting. b"" if nothing waits for one alone."""
     unconfirmed: Any
     """What it was scored as when it settled, while it waits for spans that could change that."""
     size: int
@@ -106,8 +112,12 @@ class Trace:
 
     histories: MutableMapping[int, list[GenAISpan]]
     """The model request with the longest history of each conversation, by a hash of how that begins."""
+    past: Past | None
+    """Its runs that have their verdict, if it had one before and a later turn may be rebuilt without them."""
     known_parents: dict[bytes, bytes] | None
     links_read: int
+    recent: dict[bytes, bytes] | None
+    recent_read: int
     evaluating: bool
     """It is large: its verdict is being made in slices, or waits for that. It is not due meanwhile."""
     seen_from: SeenFrom | None
@@ -132,7 +142,8 @@ class Trace:
         self.size, self.truncated, self.seen = size, truncated, seen
         self.due, self.waiting, self.unconfirmed, self.evaluating, self.leaving = 0.0, "", None, False, 0
         self.spans, self.has_agent, self.resource, self.seen_from = {}, False, None, None
-        self.held, self.envelope, self.known_parents, self.links_read = {}, None, None, 0
+        self.held, self.envelope, self.past, self.awaited = {}, None, None, b""
+        self.known_parents, self.links_read, self.recent, self.recent_read = None, 0, None, 0
         self.other_envelopes = self.verdicts = self.histories = _EMPTY
 
     def hold(self, span_id: bytes, raw: bytes, envelope: Envelope) -> None:
@@ -181,9 +192,12 @@ class Trace:
         self.histories = self.histories or {}
         # Frameworks send the whole conversation with each request: kept in full, inputs
         # grow with the square of its turns. A structured input is compared with no other.
-        beginning = hash(model.history[:_BEGINNING]) if type(model.history) is str else id(model)
+        is_text = type(model.history) is str
+        beginning = hash(model.history[:_BEGINNING]) if is_text else _STRUCTURED
         others = self.histories.get(beginning, [])
         for at, known in enumerate(others):
+            if not is_text or type(known.history) is not str:
+                continue
             shorter, longer = sorted((known, model), key=lambda span: len(span.history))
             # Agents of one framework begin alike, so the newest words of the shorter one have to be in the longer, too.
             end = len(shorter.history) - _END
@@ -209,7 +223,7 @@ class Trace:
         """Keep of a finished trace only which spans it has had. Returns by how many bytes its size changes."""
         # Which spans were held must stay known: only these were exported with a verdict, and may not leave again.
         self.seen = {**{key: self.was_held(key) for key in self.spans}, **self.seen}
-        self.spans, self.histories, self.resource = {}, _EMPTY, None
+        self.spans, self.histories, self.resource, self.past = {}, _EMPTY, None, None
         before = self.size
         self.size = TRACE + len(self.links) + KNOWN_SPAN * len(self.seen) + VERDICT * len(self.verdicts)
         return self.size - before
@@ -242,11 +256,38 @@ class Trace:
             self.links_read = len(self.links)
         return self.known_parents
 
+    def recent_parents(self) -> dict[bytes, bytes]:
+        """Span id to parent id of the spans received since ``past``."""
+        if self.recent is None:
+            self.recent, self.recent_read = {}, 0 if self.past is None else self.past.links
+        if len(self.links) > self.recent_read:
+            self.recent.update(parent_links(bytes(self.links[self.recent_read :])))
+            self.recent_read = len(self.links)
+        return self.recent
 
+    def recent_spans(self) -> list[GenAISpan]:
+        """The spans received since ``past``, the latest first."""
+        return list(islice(reversed(self.spans.values()), self.recent_count))
+
+    @property
+    def recent_count(self) -> int:
+        """How many spans were received since ``past``."""
+        return len(self.spans) if self.past is None else len(self.spans) - self.past.spans
+
+    def set_past(self, past: Past | None) -> int:
+        """Have a verdict on all that is known by now. Returns by how many bytes the size of the trace changes."""
+        before, self.past = self.past, past
+        self.known_parents, self.links_read, self.recent, self.recent_read = None, 0, None, 0
+        size = PAST * ((past is not None) - (before is not None))
+        self.size += size
+        return size
+
+
+_MADE_ANEW: Final = ("known_parents", "links_read", "recent", "recent_read")
 _KEPT: Final = tuple(
     field.name
     for field in fields(Trace)
-    if field.name not in ("trace_id", "opened", "touched", "links", "state", "histories", "known_parents", "links_read")
+    if field.name not in ("trace_id", "opened", "touched", "links", "state", "histories", *_MADE_ANEW)
 )
 """What a snapshot has of its trace, beside what it is made with and what it makes anew."""
 

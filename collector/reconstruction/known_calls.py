@@ -64,6 +64,15 @@ class Owners:
         return list(found.values())
 
 
+def begins_with_results(run: RunSpans) -> bool:
+    """Whether a run may have begun with results of calls that were made before it."""
+    # The input of a run holds what was called before it; its own calls are not in there yet.
+    anchor = run.anchor
+    if anchor is None or anchor.user_input is None or anchor.user_input is anchor.history:
+        return False  # nothing tells what it began with, or one attribute holds the whole conversation
+    return may_contain_results(anchor.user_input)
+
+
 class KnownCalls:
     """The calls that the models of a trace's runs requested or its spans show, so far as they identify a call."""
 
@@ -88,16 +97,16 @@ class KnownCalls:
     def note_lacking(self) -> None:
         """Find runs that were told, by what they began with, of a call that no run has: one before them lacks it."""
         for run in self.runs[1:]:
-            # The input of a run holds what was called before it; its own calls are not in there yet.
-            anchor = run.anchor
-            if anchor is None or anchor.user_input is None or anchor.user_input is anchor.history:
-                continue  # nothing tells what it began with, or one attribute holds the whole conversation
-            begun_with = anchor.user_input
-            if not may_contain_results(begun_with):
+            if run.anchor is None or not begins_with_results(run):
                 continue
-            told = {call.id for call in calls_in_history(begun_with) if call.status is not None} - {None}
+            told = {call.id for call in calls_in_history(run.anchor.user_input) if call.status is not None} - {None}
             if not told <= self._by_id().keys():
                 self.lacking.add(id(run.parent))
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the calls of one run were looked for in others."""
+        return self._ids is not None
 
     def _by_id(self) -> dict[str, set[int]]:
         if self._ids is None:

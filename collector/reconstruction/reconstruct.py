@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import Content, GenAISpan
@@ -26,7 +26,7 @@ from scorers.rules.intents import FoundIntent
 from scorers.trajectory import Doubt, ToolCall, Trajectory
 
 _AGREEING = frozenset[frozenset[object]]()
-__all__ = ["ContextSettings", "Run", "join_runs", "reconstruct"]
+__all__ = ["ContextSettings", "Rebuilt", "Run", "join_runs", "rebuild", "reconstruct"]
 
 
 @dataclass(slots=True, init=False)
@@ -111,13 +111,30 @@ def reconstruct(
     ``parents`` maps every received span of the trace, GenAI or not, to its parent (b"" for a root). The result does not
     depend on the order or repetition of spans, which are not modified. Never raises on malformed input.
     """
+    return rebuild(trace_id, genai_spans, parents, settings).runs
+
+
+class Rebuilt(NamedTuple):
+    """The runs of some spans, and what they were made of."""
+
+    runs: list[Run]
+    spans: Mapping[bytes, GenAISpan]
+    ancestry: Ancestry
+    groups: Sequence[RunSpans]
+    known: KnownCalls
+
+
+def rebuild(
+    trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings
+) -> Rebuilt:
+    """As ``reconstruct``, for who has to know what the runs were made of."""
     # One budget for a trace: texts that are each within their limit may still take too long together.
     return limit_parsing(lambda: _rebuild(trace_id, genai_spans, parents, settings))
 
 
 def _rebuild(
     trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings
-) -> list[Run]:
+) -> Rebuilt:
     # A large trace is evaluated in slices. It can only be interrupted at a checkpoint, so there is one between steps.
     spans = without_nodes(index_spans(genai_spans), parents)
     checkpoint()
@@ -160,7 +177,7 @@ def _rebuild(
             tuple([call.resource for call in calls]), wrong_clocks,
             bool(run_spans.missing_ancestor), "" if run_spans.anchor is None else run_spans.anchor.scope,
         ))  # fmt: skip
-    return runs
+    return Rebuilt(runs, spans, ancestry, groups, known)
 
 
 def _wrong_clocks(

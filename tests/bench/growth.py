@@ -23,6 +23,7 @@ from tests import otlp_data as data
 from tests.collector.verdicts import run_of, verdict_of
 from tests.harness import Bench
 from tests.operations import calls
+from tests.sessions import LOCAL, REMOTE, Session
 
 _MATCHES: dict[str, tuple[Callable[[int], dict[str, Any]], RuleContext]] = {
     "exact route": (lambda at: {"route": f"/r{at}"}, RuleContext(route="/r7")),
@@ -55,7 +56,8 @@ def costs(sizes: tuple[int, ...], folder: Path) -> Iterator[Cost]:
         yield from _loading(size, folder)
         yield from _series(size)
         yield _nested(size)
-        yield _session(size // 10, folder)
+        yield _session(size // 10, folder, "a turn of a session", flags=REMOTE)
+        yield _session(size // 10, folder, "a turn in a span that is open", flags=LOCAL)
 
 
 def _selection(size: int) -> Iterator[Cost]:
@@ -97,20 +99,12 @@ def _nested(size: int) -> Cost:
     return _cost("conversations of nested agents", size, lambda: conversations_of([outer, *others]))
 
 
-def _session(turns: int, folder: Path) -> Cost:
-    """The next turns of a session of so many, each with a verdict of its own."""
-    bench, at = Bench(folder), iter(range(1, turns + 3))
-
-    def turn() -> None:
-        number = next(at)
-        first = 10 * number
-        tools = [data.tool(first + call, first, "get_weather", at=number + call / 10) for call in (1, 2)]
-        bench.send(*tools, data.agent(first, parent=1, at=number, flags=0x301))
-        bench.wait(7)
-
+def _session(turns: int, folder: Path, what: str, flags: int) -> Cost:
+    """The next turns of a session of so many."""
+    session = Session(Bench(folder), flags)
     for _ in range(turns):
-        turn()
-    return _cost("a turn of a session", turns, turn)
+        session.turn()
+    return _cost(what, turns, session.turn)
 
 
 def _cost(what: str, size: int, work: Callable[[], object]) -> Cost:

@@ -421,7 +421,7 @@ OF_TRACE = Results.of_trace
 @pytest.mark.parametrize(
     ("where", "fault"),
     [
-        ("collector.trace_pipeline.reconstruct", broken),
+        ("collector.trace_pipeline.rebuild", broken),
         ("collector.pipeline.Scoring.verdicts_of", broken),
         ("collector.pipeline.Results.of_trace", broken_for_rules),
     ],

@@ -66,6 +66,16 @@ def test_a_verdict_takes_its_bytes() -> None:
     assert remembered.bytes == 1_000 + 3 * VERDICT
 
 
+def test_a_session_takes_the_bytes_of_each_verdict_once_however_often_it_finishes() -> None:
+    remembered = FinishedTraces(100, 1 << 20)
+    session = finished(1, 1_000, verdicts=3)
+    for _ in range(3):
+        remembered.add(session)
+        assert remembered.bytes == 1_000 + 3 * VERDICT
+        remembered.pop(session.trace_id)
+        assert session.size == 1_000, "while it is open it is counted elsewhere"
+
+
 def test_restored_traces_give_way_only_when_another_finishes() -> None:
     remembered = FinishedTraces(2, 10_000)
     for number in range(5):

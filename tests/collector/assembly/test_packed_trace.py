@@ -23,12 +23,13 @@ from tests.harness import Bench
 from tests.otlp_data import span_id
 
 TRACE, ENVELOPE, RESOURCE = b"t" * 16, Envelope(b"resource", b"scope"), Resource({"service.name": "shop"})
+MADE_ANEW = ("known_parents", "links_read", "recent", "recent_read")
 MANY = {"max_open": 1_000_000, "settle": 3_000, "idle_timeout": 6_000, "max_duration": 9_000}
 
 
 def state_of(item: Trace | GenAISpan | Given) -> dict[str, Any]:
     """All attributes of a trace, with those of all that it has."""
-    names = [name for name in type(item).__dataclass_fields__ if name not in ("known_parents", "links_read")]
+    names = [name for name in type(item).__dataclass_fields__ if name not in MADE_ANEW]
     return {name: plain(getattr(item, name)) for name in names}
 
 

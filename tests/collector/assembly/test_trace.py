@@ -56,6 +56,19 @@ def test_spans_drop_held_are_gone_with_what_surrounded_them() -> None:
     assert (list(trace.held_spans()), trace.envelope_of(span_id(1))) == ([], None)
 
 
+def test_a_structured_input_is_compared_with_no_other() -> None:
+    keys = []
+    for _ in range(2):  # and no address of an object is a key: another one may have it later
+        trace = opened()
+        models = [GenAISpan(span_id(at), b"", at, at, Role.MODEL, "test", Resource({})) for at in range(1, 4)]
+        for at, model in enumerate(models):
+            model.history = [{"role": "user"}] * at
+            assert trace.keep_longest_history(model) == 0
+        assert [len(model.history) for model in models] == [0, 1, 2]
+        keys.append(trace.histories.keys())
+    assert keys[0] == keys[1]
+
+
 def test_verdicts_of_one_trace_are_no_others() -> None:
     first, second = opened(), opened()
     first.record_verdict(span_id(1), Given(0, 7))
