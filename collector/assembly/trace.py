@@ -283,12 +283,10 @@ class Trace:
         return size
 
 
-_MADE_ANEW: Final = ("known_parents", "links_read", "recent", "recent_read")
-_KEPT: Final = tuple(
-    field.name
-    for field in fields(Trace)
-    if field.name not in ("trace_id", "opened", "touched", "links", "state", "histories", *_MADE_ANEW)
-)
+_MADE_ANEW: Final = (
+    "trace_id", "opened", "touched", "links", "state", "histories", "known_parents", "links_read", "recent", "recent_read",
+)  # fmt: skip
+_KEPT: Final = tuple(field.name for field in fields(Trace) if field.name not in _MADE_ANEW)
 """What a snapshot has of its trace, beside what it is made with and what it makes anew."""
 
 
