@@ -18,7 +18,7 @@ from collector.clock import Clock
 from collector.component import ExportRequest, Rejected, Signal
 from collector.delivery.hold import HoldQueue
 from collector.errors import DecodeError
-from collector.model.genai_span import BY_SHAPE, IGNORED, GenAISpan, Role
+from collector.model.genai_span import AGENT, BY_SHAPE, IGNORED, OTHER, GenAISpan
 from collector.model.span import LogRecord, Span
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
@@ -230,14 +230,15 @@ class RequestPipeline:
             # A repeated span is in the spool already, or its trace is finished.
             if self._journal is not None and disposition is not Disposition.DUPLICATE:
                 journaled.setdefault(trace_id, []).append(raw)
-            if disposition in (Disposition.HELD, Disposition.DUPLICATE):
+            if disposition is Disposition.HELD:  # first: most are
                 withheld.add(index)
-            if disposition is Disposition.LATE:
+            elif disposition is Disposition.DUPLICATE:
+                withheld.add(index)
+                self._telemetry.child(self._telemetry.dropped_spans, "assembly", "duplicate").inc()
+            elif disposition is Disposition.LATE:
                 self._telemetry.late_spans.inc()
             elif disposition is Disposition.LEFT_OUT:
                 self._count_left_out(span)
-            elif disposition is Disposition.DUPLICATE:
-                self._telemetry.child(self._telemetry.dropped_spans, "assembly", "duplicate").inc()
         cut = not scope.whole or self._redaction.pass_through  # what is not looked at must not leave
         forwarded = scope.spans if cut else [scope.whole]
         if withheld:
@@ -253,7 +254,7 @@ class RequestPipeline:
 
     def _count_left_out(self, span: GenAISpan) -> None:
         """Count the run of an agent whose trace is full: it gets no verdict."""
-        if span.role == Role.AGENT:
+        if span.role == AGENT:
             agent = self._telemetry.label("agent", span.name)
             self._telemetry.child(self._telemetry.runs_unscored, "max_spans", "", agent).inc()
 
@@ -296,4 +297,4 @@ class RequestPipeline:
 
 def _context_last(item: tuple[int, bytes, GenAISpan]) -> bool:
     """Sort key: roots after the spans they enclose, so that a root is added when its trace is known to have an agent."""
-    return item[2].role == Role.OTHER
+    return item[2].role == OTHER

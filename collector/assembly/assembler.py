@@ -28,7 +28,7 @@ from collector.assembly.trace import Trace, TraceEvent, TraceState
 from collector.assembly.unclaimed import UnclaimedTraces
 from collector.config.memory import MemoryBudget
 from collector.config.model import TracesConfig
-from collector.model.genai_span import GenAISpan, Role
+from collector.model.genai_span import AGENT, OTHER, GenAISpan
 from collector.model.past import Past
 from collector.otlp.structure import Envelope
 
@@ -146,7 +146,7 @@ class Assembler:
         trace = self.open.get(trace_id) if isinstance(entry, PackedTrace) else entry
         if trace is None:
             # Nothing is opened for it: most traces never become an agent's.
-            if span.role == Role.OTHER and trace_id not in self._closed:
+            if span.role == OTHER and trace_id not in self._closed:
                 self._unclaimed.add_root(trace_id, span, received, self._max_spans, now)
                 return Disposition.FORWARD
             trace = self._reopen(trace_id, key, now) or self._begin(trace_id, now, seen_from)
@@ -155,18 +155,19 @@ class Assembler:
             return Disposition.DUPLICATE if trace.was_held(key) else Disposition.FORWARD
         if self._is_full(trace):
             return self._leave_out(trace, now)
-        if trace.state is not TraceState.OPEN:  # most are, and stay so
+        is_open = trace.state is TraceState.OPEN  # most are, and stay so
+        if not is_open:
             trace.apply(TraceEvent.ARRIVED)
         trace.touched = now
         if trace.waiting:
             self._resume(trace)
-        late = trace.state is TraceState.REOPENED and self._has_verdict(trace, span)
+        late = not is_open and self._has_verdict(trace, span)
         if late and trace.seen:  # the calls it would be scored with are gone: its verdict stays as it is
             trace.seen[key] = False
             self._count(trace, KNOWN_SPAN)
             return Disposition.LATE
         trace.spans[key] = span
-        trace.has_agent |= span.role == Role.AGENT
+        trace.has_agent |= span.role == AGENT
         size = SPAN + 2 * received if received <= SHORT else span_bytes(span, received)
         # An evaluation in slices shares these spans, and may still read the inputs that would be dropped.
         if span.history is not None and not trace.evaluating:
@@ -393,7 +394,7 @@ class Assembler:
             if at in trace.verdicts:
                 return True
             # A nearer agent without a verdict: a new run in an old trace, such as the next turn of a session.
-            if (known := trace.spans.get(at)) is not None and known.role == Role.AGENT:
+            if (known := trace.spans.get(at)) is not None and known.role == AGENT:
                 return False
             above = recent.get(at)
             # What came before is looked at last: a session of hours has many links.
@@ -401,4 +402,4 @@ class Assembler:
                 above = b"" if at in trace.past.unseen else trace.parents().get(at)
             at = above or b""
         # What has no parent belongs to the trace, which has its verdict; an agent there begins a run of its own.
-        return span.role != Role.AGENT and not span.parent_span_id
+        return span.role != AGENT and not span.parent_span_id

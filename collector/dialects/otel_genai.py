@@ -13,7 +13,11 @@ from typing import Any, Final
 from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import (
+    AGENT,
+    EVENT,
     IGNORED,
+    OTHER,
+    TOOL,
     GenAISpan,
     Role,
     context_span_of,
@@ -97,7 +101,7 @@ def _read_tool(span: Span) -> GenAISpan:
         name = name_of(span.name.removeprefix("execute_tool "))
     if name == _MERGED:
         return IGNORED
-    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span = genai_span_of(span, TOOL, NAME)
     genai_span.name = name
     genai_span.call_id = name_of(attributes.get(semconv.TOOL_CALL_ID))
     genai_span.arguments = attributes.get(semconv.TOOL_CALL_ARGUMENTS)
@@ -143,7 +147,7 @@ def _other_arguments(attributes: Mapping[str, Any]) -> object:
 
 
 def _read_agent(span: Span) -> GenAISpan:
-    genai_span = _read_context(span, Role.AGENT)
+    genai_span = _read_context(span, AGENT)
     genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(
         span.name.removeprefix("invoke_agent").strip()
     )
@@ -151,7 +155,7 @@ def _read_agent(span: Span) -> GenAISpan:
 
 
 def _read_workflow(span: Span) -> GenAISpan:
-    return _read_context(span, Role.OTHER)
+    return _read_context(span, OTHER)
 
 
 def _read_context(span: Span, role: Role) -> GenAISpan:
@@ -265,7 +269,7 @@ def read_log(record: LogRecord) -> GenAISpan | None:
     reader = _LOG_READERS.get(event_name) if type(event_name) is str else None
     if reader is None or not record.span_id:
         return None
-    genai_span = GenAISpan(record.span_id, b"", record.time_ns, record.time_ns, Role.EVENT, NAME, record.resource)
+    genai_span = GenAISpan(record.span_id, b"", record.time_ns, record.time_ns, EVENT, NAME, record.resource)
     body = parse_any(record.body)
     reader(genai_span, record, body if isinstance(body, Mapping) else {"content": body})
     return genai_span

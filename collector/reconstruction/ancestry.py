@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from collector.model.genai_span import GenAISpan, Role
+from collector.model.genai_span import AGENT, GROUP, TOOL, GenAISpan
 
 MAX_CONTEXT_STEPS = 256
 """How many ancestors of an anchor are searched for its context."""
@@ -32,16 +32,16 @@ def without_nodes(spans: dict[bytes, GenAISpan], parents: Mapping[bytes, bytes])
 
     A node that only asks the model is a step of the agent around it, whose tools run in another node.
     """
-    nodes = {span.span_id for span in spans.values() if span.role is Role.AGENT and span.tracing == "node"}
+    nodes = {span.span_id for span in spans.values() if span.role is AGENT and span.tracing == "node"}
     if not nodes:
         return spans
     visited: set[bytes] = set()
     for span in spans.values():
-        at = span.parent_span_id if span.role is Role.TOOL else b""
+        at = span.parent_span_id if span.role is TOOL else b""
         while at and at not in visited:
             visited.add(at)
             above = spans.get(at)
-            if above is not None and above.role is Role.AGENT:
+            if above is not None and above.role is AGENT:
                 nodes.discard(at)
                 break
             at = parents.get(at, b"")
@@ -91,10 +91,10 @@ class Ancestry:
         """Returns the ancestors of the children of ``parent``, given its own."""
         span = self._spans.get(parent)
         if span is not None:
-            if span.role is Role.AGENT:
+            if span.role is AGENT:
                 # The tool above an agent started that agent. It encloses none of the agent's own calls.
                 return Ancestors(span, None, ancestors.missing)
-            if span.role is Role.TOOL or span.role is Role.GROUP:
+            if span.role is TOOL or span.role is GROUP:
                 return Ancestors(ancestors.agent, span, ancestors.missing)
         return ancestors
 

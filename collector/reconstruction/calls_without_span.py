@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from collector.checkpoints import checkpoint
-from collector.model.genai_span import GenAISpan, Role
+from collector.model.genai_span import AGENT, GenAISpan
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus
 from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans, begin_ns
@@ -125,7 +125,7 @@ def _weigh(
     elif run.anchor is None or run.anchor.status == "error":
         call.executed = False
         call.doubt_execution("the run was interrupted after the model asked for it")
-    elif request.turn > 0 or run.anchor.role is Role.AGENT:
+    elif request.turn > 0 or run.anchor.role is AGENT:
         call.doubt_execution("the model asked for it last, and was told no result")
 
 

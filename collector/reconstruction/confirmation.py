@@ -21,7 +21,9 @@ def unconfirmed_reading(run: RunSpans, calls: Sequence[DraftCall]) -> Doubt | No
     None where nothing was read by shape, or requests of its models and spans or results of its calls match one to one,
     up to an answer that asked for no more.
     """
-    executed_by_shape = {spans[0].span_id for spans in run.executions if all(map(_is_by_shape, spans))}
+    executed_by_shape = {
+        spans[0].span_id for spans in run.executions if spans[0].dialect == BY_SHAPE and all(map(_is_by_shape, spans))
+    }
     models_by_shape = any(map(_is_by_shape, run.models))
     if not executed_by_shape and not models_by_shape:
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from collector.model import semconv
-from collector.model.genai_span import Content, GenAISpan, Role
+from collector.model.genai_span import AGENT, Content, GenAISpan
 from collector.model.span import Resource
 from collector.payloads.user_input import user_text
 from collector.payloads.values import name_of
@@ -74,7 +74,7 @@ def context_of(run: RunSpans, ancestry: Ancestry, settings: ContextSettings) -> 
     anchor = run.anchor
     own = run.wrappers if anchor is None else [anchor, *run.wrappers]
     above = list(ancestry.iter_ancestors(run.anchor_id))
-    is_agent = anchor is not None and anchor.role is Role.AGENT
+    is_agent = anchor is not None and anchor.role is AGENT
     members = [*[spans[0] for spans in run.executions], *run.models]
     # A root that stands in for the agent is often in no dialect, and may be a span of another service.
     source = anchor if anchor is not None and is_agent else (members or own)[0]

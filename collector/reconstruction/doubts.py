@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from collector.model.genai_span import Role
+from collector.model.genai_span import AGENT
 from collector.reconstruction.accounts import accounts_for
 from collector.reconstruction.confirmation import unconfirmed_reading
 from collector.reconstruction.context import RunContext
@@ -58,7 +58,7 @@ def _is_silent(run: RunSpans) -> bool:
     models = [*run.models, *(model for disputed in run.disputed for model in disputed.models)]
     if models:
         return not any(model.has_output or model.finish for model in models)
-    return not run.children and run.anchor is not None and run.anchor.role is Role.AGENT
+    return not run.children and run.anchor is not None and run.anchor.role is AGENT
 
 
 def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> list[Doubt]:

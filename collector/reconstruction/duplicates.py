@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Final, TypeVar
 
 from collector.checkpoints import checkpoint
-from collector.model.genai_span import GenAISpan, Role
+from collector.model.genai_span import TOOL, GenAISpan
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.span_names import ERROR_SUFFIX
 from collector.payloads.values import Arguments, parse_arguments
@@ -31,7 +31,7 @@ SeenBy = set[tuple[int, str]]
 
 def is_nested_call(outer: GenAISpan, inner: GenAISpan) -> bool:
     """Whether an execution directly below another is the same call, recorded on its way."""
-    if outer.role is not Role.TOOL:
+    if outer.role is not TOOL:
         return False
     return inner.name in (None, outer.name) or (is_same_tool(outer, inner) and _agreement([outer], [inner]) is not None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from collector.checkpoints import in_parts
-from collector.model.genai_span import Content, GenAISpan, Role, copy_of
+from collector.model.genai_span import AGENT, EVENT, MODEL, TOOL, Content, GenAISpan, copy_of
 from collector.reconstruction.drafts import by_start
 
 
@@ -19,14 +19,14 @@ def index_spans(genai_spans: Iterable[GenAISpan]) -> dict[bytes, GenAISpan]:
     has_transcript = False
     # Sorted, so that the runs do not depend on the order in which spans arrived.
     for span in sorted(genai_spans, key=by_start):
-        if span.role is Role.EVENT:
+        if span.role is EVENT:
             events.setdefault(span.span_id, []).append(span)
         elif span.span_id:
             spans.setdefault(span.span_id, span)
-            has_transcript |= span.history is not None and span.role is not Role.MODEL
+            has_transcript |= span.history is not None and span.role is not MODEL
     if has_transcript:
-        for span in [span for span in spans.values() if span.history is not None and span.role is not Role.MODEL]:
-            agent = span if span.role is Role.AGENT else _only_agent(spans.values())
+        for span in [span for span in spans.values() if span.history is not None and span.role is not MODEL]:
+            agent = span if span.role is AGENT else _only_agent(spans.values())
             if agent is not None:
                 memory = _memory_of_agent(agent, span.history)
                 spans[memory.span_id] = memory
@@ -41,7 +41,7 @@ def _add_events(spans: dict[bytes, GenAISpan], span_id: bytes, events: list[GenA
     # structured bodies are not hashable.
     unique = {repr((e.start_ns, e.output, e.user_input, e.tool_results)): e for part in in_parts(events) for e in part}
     model = spans.get(span_id)
-    if model is not None and model.role is Role.MODEL:
+    if model is not None and model.role is MODEL:
         spans[span_id] = _merged(model, list(unique.values()))
         return
     for number, event in enumerate(unique.values()):
@@ -67,7 +67,7 @@ def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:
 def _model_of_event(event: GenAISpan, number: int) -> GenAISpan:
     """Returns a model request for an event whose span is no model span, or was not received."""
     model = copy_of(event)
-    model.role = Role.TOOL if event.name is not None else Role.MODEL
+    model.role = TOOL if event.name is not None else MODEL
     model.parent_span_id = event.span_id
     model.span_id = event.span_id + number.to_bytes(4, "big")  # longer than a span's id, so no other span has it
     return model
@@ -77,9 +77,9 @@ def _only_agent(spans: Iterable[GenAISpan]) -> GenAISpan | None:
     """Returns the agent of a trace in which one agent ran, and nothing else tells what its model was told."""
     agents = []
     for span in spans:
-        if span.role is Role.MODEL:
+        if span.role is MODEL:
             return None
-        if span.role is Role.AGENT:
+        if span.role is AGENT:
             agents.append(span)
     return agents[0] if len(agents) == 1 else None
 
@@ -87,7 +87,7 @@ def _only_agent(spans: Iterable[GenAISpan]) -> GenAISpan | None:
 def _memory_of_agent(agent: GenAISpan, transcript: object) -> GenAISpan:
     """Returns a model span for the transcript of an agent's run, which is in its own span or in one around it."""
     memory = GenAISpan(
-        agent.span_id + b"memory", agent.span_id, agent.start_ns, agent.end_ns, Role.MODEL, agent.dialect, agent.resource
+        agent.span_id + b"memory", agent.span_id, agent.start_ns, agent.end_ns, MODEL, agent.dialect, agent.resource
     )  # fmt: skip
     memory.history, memory.tracing, memory.scope = transcript, "memory", agent.scope
     return memory

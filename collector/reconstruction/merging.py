@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from collector.checkpoints import checkpoint
-from collector.model.genai_span import GenAISpan, Role
+from collector.model.genai_span import AGENT, GenAISpan
 from collector.payloads.history import calls_in_history
 from collector.payloads.messages import is_unreadable
 from collector.payloads.refusals import refuses
@@ -62,7 +62,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         if any(model.tracing == "memory" for model in models):
             run.has_unrecorded_calls |= history.is_partly_unread
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
-    elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is Role.AGENT:
+    elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is AGENT:
         calls += _calls_of_transcript(run, calls, run.anchor)
     if run.nameless:
         run.has_unrecorded_calls |= not _are_told(run, calls)

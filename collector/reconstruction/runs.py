@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Final
 
 from collector.checkpoints import checkpoint, in_parts
-from collector.model.genai_span import GenAISpan, Role
+from collector.model.genai_span import AGENT, MODEL, SESSION, TOOL, GenAISpan
 from collector.payloads.messages import tool_call_parts
 from collector.reconstruction.ancestry import Ancestry
 from collector.reconstruction.drafts import RunSpans, by_start, latest_start
@@ -42,7 +42,7 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
     # Every agent has its run before any call is assigned: by the clock, a call may start before the agent around it.
     for part in in_parts(spans.values()):
         for span in part:
-            if span.role is Role.AGENT and span.span_id not in run_of:
+            if span.role is AGENT and span.span_id not in run_of:
                 _open_run(span, ancestry, run_of, found)
     calls: dict[bytes, list[GenAISpan]] = {}
     orphans = _assign(spans, ancestry, run_of, calls)
@@ -69,7 +69,7 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
         found = _without_handoffs(_without_workflows(found))
     if agentless is not None and _is_run(agentless, bool(found)):
         _set_anchor(agentless, spans, ancestry)
-        if agentless.anchor is None or agentless.anchor.role is not Role.SESSION:  # its calls are in other traces too
+        if agentless.anchor is None or agentless.anchor.role is not SESSION:  # its calls are in other traces too
             found.append(agentless)
     return found
 
@@ -78,7 +78,7 @@ def _adopt(
     orphans: Mapping[bytes, RunSpans], found: Sequence[RunSpans], spans: Mapping[bytes, GenAISpan], ancestry: Ancestry
 ) -> RunSpans | None:
     root = spans.get(ancestry.root() or b"")
-    return adopt(orphans, found, has_root=root is not None and root.role not in (Role.AGENT, Role.TOOL))
+    return adopt(orphans, found, has_root=root is not None and root.role not in (AGENT, TOOL))
 
 
 def _assign(
@@ -95,7 +95,7 @@ def _assign(
     for part in in_parts(spans.values()):
         for span in part:
             role = span.role
-            if role is not Role.TOOL and role is not Role.MODEL:
+            if role is not TOOL and role is not MODEL:
                 continue
             ancestors = ancestry.ancestors_of(span.span_id)
             if ancestors.agent is not None:
@@ -103,7 +103,7 @@ def _assign(
             else:
                 known = agentless.get(ancestors.missing)
                 run = agentless[ancestors.missing] = RunSpans(None, b"") if known is None else known
-            if role is Role.MODEL:
+            if role is MODEL:
                 run.models.append(span)
             elif span.span_id in calls:
                 continue  # by the clock, one inside it started first
@@ -342,9 +342,9 @@ def _is_handoff(idle: RunSpans, busy: Mapping[str | None, Sequence[int]]) -> boo
 def _set_anchor(agentless: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> None:
     root = ancestry.root()
     anchor = None if root is None else spans.get(root)
-    is_tool = anchor is not None and anchor.role is Role.TOOL
+    is_tool = anchor is not None and anchor.role is TOOL
     # The server side of a tool call may be the only root received: it answers one of these calls, and made none.
-    is_above = not (is_tool and agentless.missing_ancestor) and (anchor is None or anchor.role is not Role.AGENT)
+    is_above = not (is_tool and agentless.missing_ancestor) and (anchor is None or anchor.role is not AGENT)
     if root is not None and is_above:
         agentless.anchor, agentless.anchor_id = anchor, root
         if anchor is not None and is_tool and not anchor.remote_parent:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from collector.model.genai_span import GenAISpan, Role
+from collector.model.genai_span import AGENT, EVENT, MODEL, TOOL, GenAISpan
 from collector.model.past import Past
 from collector.reconstruction.context import ContextSettings
 from collector.reconstruction.known_calls import begins_with_results
@@ -18,13 +18,13 @@ from collector.reconstruction.reconstruct import Rebuilt, Run, rebuild
 
 MAX_UNSEEN: Final = 16
 """How many parents that were not received are remembered of finished runs; where there are more, all is rebuilt."""
-_HAS_TRANSCRIPT: Final = (Role.AGENT, Role.MODEL)
+_HAS_TRANSCRIPT: Final = (AGENT, MODEL)
 """Who keeps a transcript of its own. That of another span is given to the only agent of a trace."""
 
 
 def past_of(genai_spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], rebuilt: Rebuilt) -> Past | None:
     """Returns what a later turn depends on of these spans and of what was rebuilt of them; None if that may be anything."""
-    agents = [span for span in genai_spans if span.role is Role.AGENT]
+    agents = [span for span in genai_spans if span.role is AGENT]
     instrumentations = {agent.instrumentation for agent in agents}
     unseen = _unseen(genai_spans, parents)
     if (
@@ -58,7 +58,7 @@ def next_turn(
 
     Spans and parent links are those that came since; ``was_received`` tells whether a span came before.
     """
-    starts = [span.start_ns for span in genai_spans if span.role is Role.AGENT]
+    starts = [span.start_ns for span in genai_spans if span.role is AGENT]
     # First what takes no time: a late span of an earlier run is below no agent of this turn.
     if not starts or min(starts) <= past.latest_start or _touches(genai_spans, parents, was_received, past):
         return None
@@ -122,11 +122,11 @@ def _unseen(genai_spans: Iterable[GenAISpan], parents: Mapping[bytes, bytes]) ->
 
 def _is_of_one_run(span: GenAISpan) -> bool:
     """Whether nothing of the span is given to a span found in another way than by its parents."""
-    return span.role is not Role.EVENT and (span.history is None or span.role in _HAS_TRANSCRIPT)
+    return span.role is not EVENT and (span.history is None or span.role in _HAS_TRANSCRIPT)
 
 
 def _has_agents(rebuilt: Rebuilt) -> bool:
     """Whether an agent encloses each call and each request to a model."""
     return all(rebuilt.ancestry.ancestors_of(span.span_id).agent is not None
         for span in rebuilt.spans.values()
-        if span.role is Role.TOOL or span.role is Role.MODEL)  # fmt: skip
+        if span.role is TOOL or span.role is MODEL)  # fmt: skip
