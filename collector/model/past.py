@@ -16,7 +16,7 @@ class Past(NamedTuple):
     """The parents that were not received."""
     missing: frozenset[bytes]
     """Those of them that should be, since they ran in this process."""
-    instrumentation: object
+    instrumentation: tuple[str, str]
     latest_start: int
     """Of its agents."""
     has_user_input: bool
