@@ -29,13 +29,14 @@ _TOOL_SPAN: Final = "Function: "
 _AGENT_SPAN: Final = "Agent run: "
 _TRACE_SPAN: Final = "OpenAI Agents trace: "
 _DECORATED_TOOL: Final = "running tool "  # nothing else distinguishes a decorated tool from another function
+_FUNCTION: Final = "code.function"
 _NOT_ARGUMENTS: Final = ("logfire.", "code.", "thread.", "exception.")
 
 
 def read_span(span: Span) -> GenAISpan | None:
     """Classifies the span by its name, a template, which is constant."""
     if span.scope.name == _FUNCTIONS_SCOPE:
-        return _read_function(span) if span.name.startswith(_DECORATED_TOOL) else None
+        return _read_function(span, span.name.removeprefix(_DECORATED_TOOL)) if _is_decorated_tool(span) else None
     if span.name.startswith(_TOOL_SPAN):
         return _read_tool(span)
     if span.name.startswith((_AGENT_SPAN, _TRACE_SPAN)):
@@ -45,10 +46,16 @@ def read_span(span: Span) -> GenAISpan | None:
     return IGNORED
 
 
-def _read_function(span: Span) -> GenAISpan:
+def _is_decorated_tool(span: Span) -> bool:
+    """Whether the span is the call of the function that its name tells: one that the application opens itself is not."""
+    function = span.attributes.get(_FUNCTION)
+    return type(function) is str and span.name == f"{_DECORATED_TOOL}{function.rsplit('.', 1)[-1]}"
+
+
+def _read_function(span: Span, name: str) -> GenAISpan:
     """Reads a decorated function: one attribute per argument, under the argument's name."""
     genai_span = genai_span_of(span, Role.TOOL, NAME)
-    genai_span.name = name_of(span.name.removeprefix(_DECORATED_TOOL))
+    genai_span.name = name_of(name)
     genai_span.arguments = {
         key: parse_any(value)
         for key, value in span.attributes.items()

@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, read_tool, run_of, span
+from tests.builders import agent_span, called, doubts, read_tool, run_of, span
 
 
 def agents(name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
@@ -55,9 +55,24 @@ def test_a_decorated_tool_has_one_attribute_per_argument() -> None:
         "return": "paid",
         "logfire.msg": "running tool pay",
         "code.lineno": 3,
+        "code.function": "Shop.pay",
     }
     pay = span("running tool pay", 2, 1, scope="logfire", attributes=attributes)
     assert read_tool(pay) == ("pay", None, {"order": 7, "who": {"name": "Ada"}}, "unset")
+
+
+@pytest.mark.parametrize("name", ["running tool {tool_name}", "running tool pay"])
+def test_a_span_that_the_application_opens_itself_is_read_by_its_shape(name: str) -> None:
+    attributes = {
+        "tool_name": "pay",
+        "tool_arguments": '{"n": 1}',
+        "tool_response": "paid",
+        "logfire.msg": "running tool pay",
+        "code.function": "run_tool",
+    }
+    own = span(name, 2, 1, scope="logfire", attributes=attributes)
+    assert read_tool(own) == ("pay", None, {"n": 1}, "unset")
+    assert doubts(run_of(agent_span(), own)) == ["unconfirmed_reading"]
 
 
 def test_other_decorated_functions_are_unread() -> None:
