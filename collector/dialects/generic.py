@@ -56,7 +56,7 @@ from collector.payloads.span_names import (
     role_of_kind,
     tool_in_span_name,
 )
-from collector.payloads.tool_arguments import arguments_among, is_positional
+from collector.payloads.tool_arguments import arguments_among, is_positional, tool_among
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
 
@@ -168,6 +168,7 @@ def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
         or name_of(named)
         or name_of(typed_tool_name(span.attributes))
         or first_line(values.get("name", ()))
+        or tool_among(values.get("input", ()))
     )
     if genai_span.name is None:
         genai_span.name = _name_in_metadata(span)

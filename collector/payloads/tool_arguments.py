@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from collector.payloads.values import first_name, parse_any
+from collector.payloads.values import first_name, name_of, parse_any
 
 MAX_WRAPPERS: Final = 4
 """How many wrappers are taken off, one inside the other."""
@@ -86,6 +86,15 @@ def arguments_among(inputs: Iterable[object], name: str | None = None) -> object
         if arguments is not None and arguments != name:
             texts.append(arguments)
     return texts[0] if texts and not isinstance(texts[0], (bool, int, float)) else None
+
+
+def tool_among(inputs: Iterable[object]) -> str | None:
+    """Returns the tool's name where one of ``inputs`` is the parameters of MCP's ``tools/call``: a name and arguments."""
+    for value in inputs:
+        call = parse_any(value)
+        if isinstance(call, Mapping) and {"name", "arguments"} <= call.keys() <= {"name", "arguments", "_meta"}:
+            return name_of(call["name"])
+    return None
 
 
 def is_positional(value: object) -> bool:

@@ -121,6 +121,15 @@ def test_the_words_of_unknown_tracers(name: str, attributes: dict[str, Any], exp
     assert read_tool(span(name, 2, 1, attributes=attributes)) == expected
 
 
+def test_a_call_in_the_parameters_of_a_request() -> None:
+    attributes = {
+        "rpc.method": "tools/call",
+        "rpc.request.params": '{"name": "pay", "arguments": {"n": 1}}',
+        "rpc.response.result": '{"content": [{"type": "text", "text": "declined"}], "isError": true}',
+    }
+    assert read_tool(span("tools/call", 2, 1, attributes=attributes)) == ("pay", None, {"n": 1}, "error")
+
+
 def test_arguments_in_an_event() -> None:
     events = [("acme.call", {"tool.parameters": '{"n": 1}'})]
     assert read_tool(span("tool:pay", 2, 1, events=events)) == ("pay", None, {"n": 1}, "unset")
