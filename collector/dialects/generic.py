@@ -58,12 +58,16 @@ from collector.payloads.span_names import (
 )
 from collector.payloads.tool_arguments import arguments_among, is_positional, tool_among
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
+from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any, parse_json
 
 _OTHER_EVENTS: Final = (semconv.EVENT_EXCEPTION, semconv.EVENT_CHOICE, semconv.EVENT_TOOL_MESSAGE)
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
 _NAMES: Final = ("tool_name", "toolName", "tool")
 """Keys of a tool's name among the details of its call."""
+_FEW: Final = 8
+"""Attributes that a span may have beside one that holds all that is told of it."""
+_OF_SPANS: Final = frozenset({"kind", "tool_name", "model", "input", "output"})
+"""What says of attributes that they are those of a span."""
 _OPERATION: Final = "execute_tool"
 """The convention's word for a call, which says so under the keys of tracers too."""
 _OF_CALLS: Final = frozenset({"kind", "tool_name", "call_id", "input", "output", "success", "returned"})
@@ -72,6 +76,9 @@ _OF_CALLS: Final = frozenset({"kind", "tool_name", "call_id", "input", "output",
 
 def read_span(span: Span) -> GenAISpan | None:
     """Returns None if neither attributes nor the name say what the span is."""
+    details = _details(span.attributes)
+    if details is not None:
+        span = _with_attributes(span, details)
     transcript = _transcript(span)
     values = values_by_meaning(span.attributes if transcript is not None else _with_events(span))
     kinds = values.get("kind", ())
@@ -104,6 +111,26 @@ def read_span(span: Span) -> GenAISpan | None:
     if is_model:
         return _read_model(span, values) if any(map(is_answer, values.get("output", ()))) else None
     return _read_possible_tool(span, values)
+
+
+def _details(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns what the one object among a few attributes holds, where they say nothing else of the span."""
+    if len(attributes) > _FEW:
+        return None
+    objects = [value for value in attributes.values() if type(value) is str and value[:1] == "{"]
+    if len(objects) != 1 or not _OF_SPANS.isdisjoint(values_by_meaning(attributes)):
+        return None
+    details = parse_json(objects[0])
+    if type(details) is not dict or _OF_SPANS.isdisjoint(values_by_meaning(details)):
+        return None
+    return {**attributes, **details}
+
+
+def _with_attributes(span: Span, attributes: dict[str, Any]) -> Span:
+    return Span(
+        span.trace_id, span.span_id, span.parent_span_id, span.name, span.kind, span.start_ns, span.end_ns, span.status,
+        span.status_message, span.remote_parent, attributes, span.events, span.resource, span.scope, span.is_whole,
+    )  # fmt: skip
 
 
 def _is_only_function(values: Values) -> bool:

@@ -65,7 +65,8 @@ def transcript_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> Tra
         if left < 0:
             break
         values = values_by_meaning(attributes)
-        tool, call_id = first_line(values.get("tool_name", ())), first_line(values.get("call_id", ()))
+        tool = first_line((*values.get("tool_name", ()), attributes.get("function")))
+        call_id = first_line(values.get("call_id", ()))
         if call is None:
             same = (one for one in open_calls if tool in (None, one.tool) and call_id in (None, one.call_id))
             found = next(same, None)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
-from tests.builders import called, other_doubts, read_tool, run_of, span
+from collector.model.span import Span
+from tests.builders import called, doubts, other_doubts, read_tool, run_of, span
 
 
 @pytest.mark.parametrize(
@@ -191,6 +193,29 @@ def test_a_span_may_record_each_call_as_an_event() -> None:
     run = run_of(ROOT, span("turn", 2, 1, 5, events=events))
     assert calls_of(run) == [("look_up", {"n": 1}, "ok"), ("pay", {"n": 2}, "error")]
     assert ([call.id for call in run.trajectory.calls], other_doubts(run)) == (["c1", None], [])
+
+
+def test_events_of_calls_may_call_the_tool_a_function() -> None:
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("function_call", {"function": "pay", "call_id": "c1", "arguments": '{"n": 1}'}),
+        ("function_result", {"function": "pay", "call_id": "c1", "output": "paid"}),
+    ]
+    run = run_of(ROOT, span("turn", 2, 1, 5, events=events))
+    assert calls_of(run) == [("pay", {"n": 1}, "ok")]
+
+
+@pytest.mark.parametrize("key", ["data", "acme.data"])
+def test_one_attribute_may_hold_all_that_is_told_of_a_span(key: str) -> None:
+    def told(number: int, at: float, **values: Any) -> Span:
+        return span("step", number, 1, at, 5, attributes={key: json.dumps(values)})
+
+    run = run_of(
+        ROOT,
+        told(2, 1, type="llm", output=json.dumps({"tool_calls": [{"name": "pay", "arguments": {"n": 1}}]})),
+        told(3, 10, type="tool_call", name="pay", input={"n": 1}, output="paid"),
+        told(4, 20, type="llm", output="Paid."),
+    )
+    assert (calls_of(run), doubts(run)) == ([("pay", {"n": 1}, "unset")], [])
 
 
 def test_events_of_calls_without_results() -> None:
