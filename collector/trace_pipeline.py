@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
-from collector.assembly.assembler import Assembler, Due
+from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import ConversationRun
+from collector.assembly.due import Due
 from collector.assembly.trace import Trace, TraceState
 from collector.clock import Clock
 from collector.conversation_pipeline import ConversationPipeline

@@ -17,6 +17,7 @@ from enum import Enum, auto
 from typing import Final, Literal, NamedTuple
 
 from collector.assembly.deadlines import Deadlines
+from collector.assembly.due import Due
 from collector.assembly.finished import FinishedTraces
 from collector.assembly.held_spans import HeldSpans
 from collector.assembly.open_traces import OpenTraces
@@ -40,22 +41,6 @@ MAX_LEAVING: Final = 64
 """How many evicted traces may wait to be evaluated, if they are large; one beyond it is released with an `error`."""
 _SCORED_PER_REMEMBERED: Final = 20
 """Of how many times as many runs as traces are remembered it is known that they were scored."""
-
-
-class Due(Enum):
-    """Why a trace is due."""
-
-    SETTLED = auto()
-    """Quiet for ``settle``: release it if it is complete and passes, else call ``wait``."""
-    CONFIRMED = auto()
-    """Quiet for ``confirm`` since: release it, whatever its verdict."""
-    IDLE = auto()
-    MAX_DURATION = auto()
-
-    @property
-    def release(self) -> str:
-        """The reason of release, as verdicts and metrics name it."""
-        return "root" if self in (Due.SETTLED, Due.CONFIRMED) else self.name.lower()
 
 
 class Disposition(Enum):

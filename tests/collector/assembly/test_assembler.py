@@ -7,7 +7,8 @@ from typing import NoReturn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.assembly.assembler import _MAX_ANCESTORS, Assembler, Disposition, Due
+from collector.assembly.assembler import _MAX_ANCESTORS, Assembler, Disposition
+from collector.assembly.due import Due
 from collector.assembly.trace import Given, Trace, TraceState
 from collector.config.memory import MemoryBudget
 from collector.config.model import TracesConfig
