@@ -21,7 +21,8 @@ LAWS = {
     "check rules": LINEAR,
     "scrape: routes x 10 intents": LINEAR,
     "conversations of nested agents": LINEAR,
-    "a turn of a session": LINEAR,
+    "a turn of a session": CONSTANT,
+    "a turn in a span that is open": CONSTANT,
 }
 """By how much a cost may grow from few to many."""
 

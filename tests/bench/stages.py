@@ -34,7 +34,7 @@ _STAGES: tuple[tuple[str, Any, str], ...] = (
     ("split", lazy, "split"),
     ("join", lazy, "join"),
     ("dialects", dialects, "read_span"),
-    ("reconstruct", trace_pipeline, "reconstruct"),
+    ("reconstruct", trace_pipeline, "rebuild"),
     ("score", Scoring, "verdicts_of"),
     ("annotate", results, "annotations_of"),
     ("annotate", Annotation, "on"),
