@@ -40,7 +40,7 @@ from collector.payloads.attribute_shapes import (
     values_by_meaning,
     words_of,
 )
-from collector.payloads.event_calls import Transcript, transcript_of_events
+from collector.payloads.event_calls import Transcript, is_result, transcript_of_events
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.messages import is_answer
 from collector.payloads.span_names import (
@@ -245,6 +245,9 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
         genai_span.tracing = "guessed"  # the call has a span of its own, with its arguments and result
         return genai_span
     _read_call(genai_span, span, values)
+    if is_result(span.name) and genai_span.arguments is None:
+        genai_span.tracing = "result"
+        return genai_span
     _mark_unreadable(genai_span, span.attributes, values)
     # Beside the tool's name alone, each plain attribute may be an argument.
     if genai_span.arguments is None and any(map(is_plain, span.attributes)):

@@ -81,6 +81,7 @@ _WHOLE_KEYS: Final = {
     "name": Shape("name"),
     "agent": Shape("agent", 1),
     "status": Shape("status", 1),
+    "ok": Shape("success"),
 }
 
 # `output.messages.0.message.tool_calls.0.tool_call.function.name`: what is said in a conversation is no part of a call.

@@ -37,6 +37,11 @@ class Transcript(NamedTuple):
     """Whether an event tells what became of a call, or that it started; else each only names a call."""
 
 
+def is_result(name: str) -> bool:
+    """Whether an event, or a span, of this name tells what came of a call."""
+    return _RESULT.search(words_of(name)) is not None
+
+
 class _OpenCall(NamedTuple):
     tool: str
     call_id: str | None

@@ -31,6 +31,9 @@ _RESULT_WRAPPERS: Final = (
 _RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
 _RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts", "value")
 
+_FAILED: Final = ("error", "failed", "ERROR", "FAILED")
+"""The status of a call that failed, in a tuple: hostile senders may give one that has no hash."""
+
 ResultStatus = Literal["ok", "error", "refused", "unclear"]
 """What became of a call: "unclear" if the words of its result may be a tool's, or mean that none ran."""
 
@@ -84,7 +87,7 @@ def tool_result(call_id: str | None, result: object) -> ToolResult:
             value = value[0]
         elif isinstance(value, Mapping):
             failed = failed or value.get("is_error") is True or value.get("isError") is True
-            failed = failed or value.get("status") in ("error", "failed") or bool(value.get("error"))
+            failed = failed or value.get("status") in _FAILED or bool(value.get("error"))
             failed = failed or value.get("type") in ("error-text", "error-json")  # Vercel AI SDK
             if value.get("type") == "execution-denied":  # Vercel AI SDK
                 return ToolResult(call_id, True, Refusal())

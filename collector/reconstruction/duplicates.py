@@ -6,6 +6,7 @@ compared only where a trace has spans of more than one instrumentation, or one c
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Final, TypeVar
@@ -19,6 +20,7 @@ from collector.reconstruction.drafts import RunSpans, by_start
 
 MAX_COMPARED: Final = 32
 """With how many spans that start next a span is compared."""
+_UNSURE: Final = ("guessed", "result")
 _SEPARATORS: Final = ("_", ".", "-", "/", ":")
 _T = TypeVar("_T")
 
@@ -65,8 +67,9 @@ def without_steps(executions: list[list[GenAISpan]]) -> list[list[GenAISpan]]:
     """Returns the executions without those that only look like a call, where another span shows their tool's call: each is a
     step on the way to it.
     """
-    if not any(span.tracing == "guessed" for spans in executions for span in spans):
+    if not any(span.tracing in _UNSURE for spans in executions for span in spans):
         return executions
+    executions = _with_results(executions)
     shown = {spans[0].name for spans in executions if any(map(_is_evident, spans))}
     return [
         spans
@@ -74,6 +77,20 @@ def without_steps(executions: list[list[GenAISpan]]) -> list[list[GenAISpan]]:
         if any(map(_is_evident, spans))
         or not (spans[0].name in shown or (spans[0].name or "").removesuffix(ERROR_SUFFIX) in shown)
     ]
+
+
+def _with_results(executions: Iterable[list[GenAISpan]]) -> list[list[GenAISpan]]:
+    """Returns the executions, with each span that tells only what came of a call among those of the call before it."""
+    calls: list[list[GenAISpan]] = []
+    open_calls: dict[str | None, deque[list[GenAISpan]]] = {}
+    for spans in sorted(executions, key=lambda spans: by_start(spans[0])):
+        waiting = open_calls.setdefault(spans[0].name, deque())
+        if spans[0].tracing == "result" and waiting:
+            waiting.popleft().extend(spans)
+        else:
+            calls.append(list(spans))
+            waiting.append(calls[-1])
+    return calls
 
 
 def _is_evident(span: GenAISpan) -> bool:

@@ -107,7 +107,7 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
 
 def _is_usual(spans: Sequence[GenAISpan]) -> bool:
     """Whether one span recorded the execution, which names the tool and is the tool's for sure."""
-    return len(spans) == 1 and spans[0].name is not None and spans[0].tracing != "guessed"
+    return len(spans) == 1 and spans[0].name is not None and spans[0].tracing not in ("guessed", "result")
 
 
 def _named(run: RunSpans) -> Iterator[list[GenAISpan]]:

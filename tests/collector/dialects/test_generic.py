@@ -166,6 +166,17 @@ def test_the_operation_of_the_convention_says_under_any_key_that_a_span_is_a_cal
     assert "unrecorded_calls" in [doubt.name for doubt in run.trajectory.doubts]
 
 
+def test_what_came_of_a_call_may_have_a_span_of_its_own() -> None:
+    def call(number: int, at: float) -> Span:
+        return span("tool.call", number, 1, at, 1, attributes={"tool": "pay", "args": '{"n": 1}'})
+
+    def came(number: int, at: float, *, ok: bool) -> Span:
+        return span("tool.result", number, 1, at, 1, attributes={"tool": "pay", "ok": ok, "result": "so"})
+
+    run = run_of(ROOT, call(2, 10), came(3, 12, ok=False), call(4, 20), came(5, 22, ok=True))
+    assert calls_of(run) == [("pay", {"n": 1}, "error"), ("pay", {"n": 1}, "unset")]
+
+
 def test_a_call_of_an_unknown_tool_leaves_the_run_open() -> None:
     run = run_of(ROOT, span("tool.execution", 2, 1, 10))
     assert run.trajectory.calls == []

@@ -38,6 +38,8 @@ from tests.strategies import json_values
         ([{"text": "Error: card declined"}], "error"),
         ({"is_error": True, "content": "card declined"}, "error"),
         ({"status": "error", "content": [{"text": "declined"}]}, "error"),
+        ({"status": "FAILED", "reason": "declined"}, "error"),
+        ({"status": ["FAILED"]}, "ok"),
         ("MCP error -32602: Tool delete_everything not found", "refused"),
         ({"error": True, "message": "Tool input validation failed for f"}, "refused"),
     ],
