@@ -24,14 +24,17 @@ def unconfirmed_reading(run: RunSpans, calls: Sequence[DraftCall]) -> Doubt | No
     executed_by_shape = {
         spans[0].span_id for spans in run.executions if spans[0].dialect == BY_SHAPE and all(map(_is_by_shape, spans))
     }
-    models_by_shape = any(map(_is_by_shape, run.models))
+    models_by_shape = [model for model in run.models if _is_by_shape(model)]
     if not executed_by_shape and not models_by_shape:
         return None
+    # A span that holds the conversation tells of requests and of results: one record, and no second.
+    is_one_record = bool(models_by_shape) and all(model.tracing == "memory" for model in run.models)
     alone = tuple(
         at
         for at, call in enumerate(calls)
         if (call.turn < 0 and call.span_id in executed_by_shape)
         or (call.known_by == "request" and models_by_shape and call.executed)
+        or (call.known_by == "result" and is_one_record)
     )
     if not alone and _is_whole(run, calls):
         return None

@@ -41,6 +41,16 @@ def test_calls_that_only_their_spans_tell_of_may_be_others_or_not_all() -> None:
     assert run.trajectory.doubts[0].calls == (0,)
 
 
+def test_the_events_of_one_span_are_one_record() -> None:
+    events = (
+        ("tool.call", {"tool.name": "pay", "call_id": "c1", "arguments": '{"n": 1}'}),
+        ("tool.result", {"call_id": "c1", "result": "paid"}),
+    )
+    run = run_of(ROOT, span("turn", 2, 1, 5, events=events))
+    assert (called(run), doubts(run)) == (["pay"], UNCONFIRMED)
+    assert run.trajectory.doubts[0].calls == (0,), "what it tells of a call may be of another, or of none"
+
+
 def test_an_answer_in_which_no_request_was_found_may_hold_one_in_other_words() -> None:
     run = run_of(ROOT, says("Paid."))
     assert (called(run), doubts(run)) == ([], UNCONFIRMED)
