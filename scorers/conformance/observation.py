@@ -6,12 +6,14 @@ counts them. Runs of one shape have one score, so scores can be cached by shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from scorers.rules.arguments import Choices, Embed, compile_arguments, fixed_cost
+from scorers.rules.masks import is_masked
 from scorers.rules.matchers import Name
+from scorers.rules.mismatches import FindMismatches, compile_mismatches
 from scorers.rules.model import Tool
 from scorers.rules.names import MAX_LENGTH, Names
 from scorers.score import Outcome
@@ -27,7 +29,10 @@ MAX_NAME = MAX_LENGTH
 """Characters of a name that is cached. Longer names are matched every time."""
 
 Token = str | tuple[str, int]
-"""The name; if the rule tests its arguments, a pair with the bits of the tools whose arguments hold, or NOT_CAPTURED."""
+"""The name; if the rule tests its arguments, a pair with the bits of the tools whose arguments hold, or NOT_CAPTURED.
+
+Above these bits, shifted by the number of tools, are those of the tools whose arguments may hold behind a mask.
+"""
 
 NOT_EXECUTED: Token = ("", -2)
 """The token of every call that was not executed."""
@@ -40,8 +45,8 @@ IRRELEVANT: Token = ("", -3)
 class ObservedCall:
     """A call, with a bit for each tool whose name it has (``named``), that it definitely is, and that it possibly is.
 
-    The latter two differ only if the rule tests arguments that were not captured. ``fits`` are the tools of the pattern
-    that the call can match; if it matches none, ``if_unmatched`` is its outcome and ``cost`` (0 or 1) its cost.
+    The latter two differ only if the rule tests arguments, or values in them, that were not captured. ``fits`` are the tools
+    of the pattern that the call can match; if it matches none, ``if_unmatched`` is its outcome and ``cost`` (0 or 1) its cost.
     """
 
     name: Final[str]
@@ -101,13 +106,14 @@ class Observer:
             compile_arguments(
                 tool.arguments or {}, tool.arguments_mode, embed
             )  # raises for arguments that cannot be compiled
-        self._expected = (1 << (expected or 0)) - 1
+        self._all, self._expected = (1 << len(tools)) - 1, (1 << (expected or 0)) - 1
         self._free = Names(allow_extra if expected is not None else ["*"])
         self.allows_anything = not forbid and (expected is None or "*" in allow_extra)
         """Whether a further call of whatever name would cost nothing."""
         self._forbidden = Names(forbid)
         self._cost_of_name = _NEW_NAME_COST + self._names.cost + self._free.cost + self._forbidden.cost
         self._most_cost = self._cost_of_name + sum([fixed_cost(tool.arguments) for tool in tools])  # for one call
+        self._mismatches: dict[int, FindMismatches] = {}  # by the number of the tool, made when a value is masked
         self._matches: dict[str, NameMatch] = {}
         self._observed: dict[Token, ObservedCall] = {}
 
@@ -131,10 +137,29 @@ class Observer:
             if not call.executed:
                 token = NOT_EXECUTED
             elif match.choices is not None:
-                arguments = call.arguments
-                token = (name, NOT_CAPTURED if arguments is None else match.choices.matching(arguments, work))
+                arguments, choices = call.arguments, match.choices
+                if arguments is None:
+                    token = (name, NOT_CAPTURED)
+                else:
+                    matching = choices.matching(arguments, work)
+                    if matching != match.conditional and not (matching and choices.exclude_each_other):
+                        matching |= self._behind_masks(match.conditional, arguments, work)
+                    token = (name, matching)
             tokens.append(token)
         return tuple(tokens)
+
+    def _behind_masks(self, conditional: int, arguments: Mapping[str, Any], work: Work) -> int:
+        """Returns the bits, shifted, of the tools whose arguments differ from the call's in nothing but masked values."""
+        if not is_masked(arguments, work):
+            return 0
+        found = 0
+        for number in bits(conditional):
+            find = self._mismatches.get(number)
+            if find is None:
+                find = self._mismatches[number] = compile_mismatches(self._tools[number], self._embed)
+            if all(not one.is_given and is_masked(one.value, work) for one in find(arguments, work)):
+                found |= 1 << number
+        return found << len(self._tools)
 
     def _spend_on_names(self, calls: Sequence[ToolCall], work: Work) -> None:
         names = [call.name for call in calls]
@@ -168,8 +193,11 @@ class Observer:
         match = self._match(name)
         call, conditional = match.by_name, match.conditional
         if conditional:
-            definitely = call.definitely | (0 if bits == NOT_CAPTURED else bits)
-            possibly = call.definitely | (conditional if bits == NOT_CAPTURED else bits)
+            holds, may_hold = 0, conditional
+            if bits != NOT_CAPTURED:
+                holds = bits & self._all
+                may_hold = holds | bits >> len(self._tools)
+            definitely, possibly = call.definitely | holds, call.definitely | may_hold
             # A pattern cannot redeem a forbidden call, also where a glob or regex of it has the name.
             fits = 0 if call.if_unmatched == "forbidden" else possibly & self._expected
             call = ObservedCall(name, call.named, definitely, possibly, fits, call.if_unmatched, call.cost)

@@ -24,8 +24,8 @@ called is 1. Precision, recall and F1 of the same alignment are in the details.
 Calls of one step are unordered: the value is the best over every order they can have had.
 
 Not scored (outcome ``unscored``): calls that were not executed, failed attempts under ``retries: collapse``, and calls
-that ``allow_extra`` makes free. Arguments that were not captured count as right, and ``unobserved`` in the details lists
-those calls.
+that ``allow_extra`` makes free. Arguments that were not captured, or values that were masked, count as right, and
+``unobserved`` in the details lists those calls.
 """
 
 from __future__ import annotations

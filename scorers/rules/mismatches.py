@@ -37,6 +37,8 @@ class Mismatch(NamedTuple):
     """The value; `MISSING` if the call has no such argument."""
     failure: str
     """``does not match ^ord_``. It quotes the rule, never the run."""
+    is_given: bool = False
+    """Whether it is wrong that there is such an argument, whatever its value."""
 
     def sentence(self, *, values: bool) -> str:
         """Returns ``order_id: "7" does not match ^ord_``, without the value unless ``values``."""
@@ -69,7 +71,7 @@ def compile_mismatches(tool: Tool, embed: Embed | None = None) -> FindMismatches
         found = list(_failing(tests, inner, arguments, work))
         if only is not None:
             found += [
-                Mismatch(shorten(key), arguments[key], "is not an argument of the rule")
+                Mismatch(shorten(key), arguments[key], "is not an argument of the rule", is_given=True)
                 for key in arguments
                 if key not in only
             ]
@@ -92,7 +94,8 @@ def _failing(
             for below in inner[key](value, work):
                 yield below._replace(path=f"{key}.{below.path}")
         else:
-            yield Mismatch(key, value, _requirement(pattern) if value is MISSING else _failure(pattern))
+            failure = _requirement(pattern) if value is MISSING else _failure(pattern)
+            yield Mismatch(key, value, failure, is_given=value is not MISSING and type(pattern) is Present)
 
 
 def _of_subset(pattern: Any) -> Tool:
