@@ -29,7 +29,9 @@ from collector.model.span import Span
 from collector.payloads.attribute_shapes import (
     MAX_LOOKED_AT,
     Values,
+    action_with_input,
     arguments_one_by_one,
+    arguments_under_one_key,
     denial_in,
     first_line,
     is_plain,
@@ -68,6 +70,10 @@ _FEW: Final = 8
 """Attributes that a span may have beside one that holds all that is told of it."""
 _OF_SPANS: Final = frozenset({"kind", "tool_name", "model", "input", "output"})
 """What says of attributes that they are those of a span."""
+_ACTION: Final = re.compile(r"(?:^|_)(?:action|tool_call|function_call|tool_use)$")
+"""Ends the key of an object that tells which tool was called, and with what."""
+_REQUEST: Final = re.compile(r"(?:^|_)request$")
+_IDS: Final = ("id", "call_id", "callId", "tool_call_id", "toolCallId")
 _OPERATION: Final = "execute_tool"
 """The convention's word for a call, which says so under the keys of tracers too."""
 _OF_CALLS: Final = frozenset({"kind", "tool_name", "call_id", "input", "output", "success", "returned"})
@@ -81,6 +87,8 @@ def read_span(span: Span) -> GenAISpan | None:
         span = _with_attributes(span, details)
     transcript = _transcript(span)
     values = values_by_meaning(span.attributes if transcript is not None else _with_events(span))
+    if "tool_name" not in values and "input" in values and (action := action_with_input(span.attributes)) is not None:
+        values["tool_name"] = [action]
     kinds = values.get("kind", ())
     role = next((role for kind in kinds if (role := role_of_kind(parse_any(kind))) is not None), None)
     if role == "agent":
@@ -114,16 +122,21 @@ def read_span(span: Span) -> GenAISpan | None:
 
 
 def _details(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns what the one object among a few attributes holds, where they say nothing else of the span."""
+    """Returns what the one object among a few attributes holds, where they say no more of the span than what came of it."""
     if len(attributes) > _FEW:
         return None
-    objects = [value for value in attributes.values() if type(value) is str and value[:1] == "{"]
-    if len(objects) != 1 or not _OF_SPANS.isdisjoint(values_by_meaning(attributes)):
+    objects = {key: value for key, value in attributes.items() if type(value) is str and value[:1] == "{"}
+    about = _OF_SPANS & values_by_meaning(attributes).keys()
+    if about == {"output"}:
+        objects = {key: value for key, value in objects.items() if _ACTION.search(words_of(key)) is not None}
+    if len(objects) != 1 or about - {"output"}:
         return None
-    details = parse_json(objects[0])
-    if type(details) is not dict or _OF_SPANS.isdisjoint(values_by_meaning(details)):
+    details = parse_json(next(iter(objects.values())))
+    if type(details) is not dict:
         return None
-    return {**attributes, **details}
+    told = values_by_meaning(details).keys()
+    is_told = {"tool_name", "input"} <= told if about else not _OF_SPANS.isdisjoint(told)
+    return {**attributes, **details} if is_told else None
 
 
 def _with_attributes(span: Span, attributes: dict[str, Any]) -> Span:
@@ -263,7 +276,9 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
     genai_span.call_id = first_line(values.get("call_id", ()))
     genai_span.arguments = arguments_among(values.get("input", ()), genai_span.name)
     if genai_span.arguments is None:
-        genai_span.arguments = arguments_one_by_one(span.attributes)
+        genai_span.arguments = arguments_one_by_one(span.attributes) or arguments_under_one_key(span.attributes)
+    if genai_span.arguments is None:
+        _read_request(genai_span, span.attributes)
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
     if genai_span.status == "unset" and "output" not in values:
@@ -273,6 +288,21 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
     genai_span.refusal = genai_span.refusal or result.refusal or denial
     if result.failed or says_failure(values) or (denial is not None and denial.is_sure):
         genai_span.status = "error"
+
+
+def _read_request(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
+    """Read the arguments of a call from its request, if that holds an id and one object: ``{"id": "c1", "args": {...}}``."""
+    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
+        if _REQUEST.search(words_of(key)) is None or not isinstance(request := parse_any(value), Mapping):
+            continue
+        call_id = first_name(request, _IDS)
+        inputs = [
+            inner for name, inner in request.items() if isinstance(inner, Mapping) and meaning_of(name) == "input"
+        ]
+        if call_id is not None and len(inputs) == 1 and len(request) == 2:
+            genai_span.call_id = genai_span.call_id or call_id
+            genai_span.arguments = inputs[0]
+            return
 
 
 def _mark_unreadable(genai_span: GenAISpan, attributes: Mapping[str, Any], values: Values) -> None:
@@ -342,6 +372,7 @@ def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -
 MARKERS: Final = (
     b"tool", b"Tool", b"TOOL", b"function_call", b"llm", b"LLM", b"span.type", b"span_type", b"agent.name", b"agent_name",
     b"invoke_agent", b"run_agent", b"agent_run", b"agent.run", b"ubagent",
+    b"action_input", b"action.input", b"action_args", b"action.args", b"skill_input", b"skill.input", b"skill.args",
     b"\n\x05agent", b"\n\x05AGENT",  # a kind: a whole value, with its length
 )  # fmt: skip
 """Every span that this dialect reads contains one of these, unless it contains a marker of another."""

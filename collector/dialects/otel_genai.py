@@ -34,13 +34,15 @@ from collector.payloads.run_steps import START, STATUS, run_steps
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import is_schema, tool_arguments
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import first_name, name_of, parse_any
+from collector.payloads.values import first_name, first_value, name_of, parse_any
 
 NAME: Final = "otel_genai"
 
 _TOOL_NAME: Final = "tool.name"  # OpenCode
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
-_SENTRY_CALLS, _SENTRY_TEXT = "gen_ai.response.tool_calls", "gen_ai.response.text"
+_CALLS_ALONE: Final = ("gen_ai.response.tool_calls", "gen_ai.tool_calls")
+"""Keys of the calls of an answer that has no messages: Sentry's, and the one of tracers of one's own."""
+_SENTRY_TEXT: Final = "gen_ai.response.text"
 _STRANDS_STATUS: Final = "gen_ai.tool.status"  # the span's own status stays OK if the tool is unknown
 _ARGUMENTS: Final = tuple(
     f"gen_ai.tool.{key}"
@@ -199,8 +201,10 @@ def _read_steps(span: Span) -> GenAISpan:
 
 def _answer_in_parts(attributes: Mapping[str, Any]) -> object:
     """Returns a model's answer where its calls are in an attribute of their own and its text in another, as Sentry has it."""
-    calls = attributes.get(_SENTRY_CALLS)
-    return attributes.get(_SENTRY_TEXT) if calls is None else {"tool_calls": parse_any(calls)}
+    calls = parse_any(first_value(attributes, _CALLS_ALONE))
+    if calls is None or isinstance(calls, (bool, int, float)):  # some write how many there are
+        return attributes.get(_SENTRY_TEXT)
+    return {"tool_calls": [parse_any(call) for call in calls] if isinstance(calls, (list, tuple)) else calls}
 
 
 def _messages_in_events(events: Sequence[SpanEvent], output: Any, messages: Any) -> tuple[Any, Any]:
@@ -313,7 +317,7 @@ DIALECT: Final = Dialect(
         semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID,
         semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.WORKFLOW_NAME,
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, _STRANDS_STATUS, _TOOL_NAME,
-        _SENTRY_CALLS, _SENTRY_TEXT, _THREAD, STATUS, START,
+        *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
         *_ARGUMENTS,
     }),
     prefixes=(_PARAMETER,),

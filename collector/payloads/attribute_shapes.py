@@ -55,7 +55,7 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (rf"(?:{_CALL}_)?(?:arguments|args|inputs?|parameters|params)_preview", "input", 3),
     (r"input_messages|request_body", "input", 3),
     (rf"{_CALL}_(?:call_)?(?:results?|outputs?|response)", "output", 0),
-    (r"results?|outputs?|output_value|output_json|return|return_value", "output", 1),
+    (r"results?|outputs?|output_value|output_json|return|return_value|observation", "output", 1),
     (r"output_messages|completions?|response|response_(?:body|text|message)|output_text|choices", "output", 2),
     (r"success|succeeded|is_success|(?:tool|call|result)_ok", "success", 0),
     # What is measured of a call when it has returned, and of a request to a model.
@@ -157,7 +157,10 @@ _ONE_OF_THEM: Final = re.compile(
 
 # `mcp.request.argument.city`: Sentry's instrumentations of MCP, and tracers of one's own.
 _EACH: Final = re.compile(r"(?:^|[._])(?:(?:argument|arg|parameter|param)\.(?=\w)|inputs\.(?=[A-Za-z_]))([\w-]+)$")
-_SCALAR: Final = re.compile(r"-?\d|(?:true|false|null)$")
+# `tool.args.city`: beside one that tells how many there are, all may be about them.
+_UNDER: Final = re.compile(r"(?:^|[._])(?:args|arguments|kwargs|params|parameters|inputs?)\.([\w-]+)$")
+# What may be a text or not: `7F3` and `2026-01-02` are texts to everybody.
+_SCALAR: Final = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|[tT]rue|[fF]alse|null|None")
 
 
 class _Part(NamedTuple):
@@ -165,6 +168,8 @@ class _Part(NamedTuple):
 
     argument: str | None
     """The name of the one argument that it holds."""
+    under: str | None
+    """The same, or a word about all arguments: what follows the word for them."""
     is_one: bool
     """It holds one argument, or says something about all of them."""
     is_about: bool
@@ -174,10 +179,12 @@ class _Part(NamedTuple):
 @lru_cache(maxsize=4096)
 def _part_of(key: str) -> _Part:
     if len(key) > MAX_KEY:
-        return _Part(None, False, True)
+        return _Part(None, None, False, True)
     words, each, shape = words_of(key), _EACH.search(key), shape_of(key)
+    under = _UNDER.search(key)
     is_about = _ABOUT.search(words) is not None or (shape is not None and shape.meaning != "input")
-    return _Part(None if each is None else each[1], _ONE_OF_THEM.search(words) is not None, is_about)
+    is_one = _ONE_OF_THEM.search(words) is not None
+    return _Part(None if each is None else each[1], None if under is None else under[1], is_one, is_about)
 
 
 def is_plain(key: str) -> bool:
@@ -188,11 +195,32 @@ def is_plain(key: str) -> bool:
 def arguments_one_by_one(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the arguments that have an attribute each; None if there are none, or nothing tells text from numbers."""
     looked_at = islice(attributes.items(), MAX_LOOKED_AT)
-    found = {name: value for key, value in looked_at if (name := _part_of(key).argument) is not None}
+    return _typed({name: value for key, value in looked_at if (name := _part_of(key).argument) is not None})
+
+
+def arguments_under_one_key(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns the arguments of which each has an attribute under the word for all: ``tool.args.city``.
+
+    None where an attribute there may say something about them, as ``tool.args.count`` does.
+    """
+    found: dict[str, Any] = {}
+    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
+        part = _part_of(key)
+        if part.under is not None and part.is_one:
+            found[part.under] = value
+        elif part.under is not None and words_of(key).startswith(("tool_", "function_", "mcp_")):
+            return None
+    return _typed(found)
+
+
+def _typed(found: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns arguments with the types that they had; None if there are none, or nothing tells text from numbers."""
     texts = [value for value in found.values() if type(value) is str]
     # Some write every value as JSON, which shows in the quotes around a text, others only what is no text.
     are_json = any(text[:1] == '"' for text in texts)
-    if not are_json and any(_SCALAR.match(text) for text in texts):
+    # Who writes numbers as numbers writes texts as texts.
+    are_typed = any(isinstance(value, (bool, int, float)) for value in found.values())
+    if not are_json and not are_typed and any(map(_SCALAR.fullmatch, texts)):
         return None
     parse = _json_or_text if are_json else parse_any
     return {name: parse(value) if type(value) is str else value for name, value in found.items()} or None
@@ -227,6 +255,21 @@ def may_tell_of_call(key: str) -> Tells:
     ):
         return "always"
     return "never" if part.is_about else "object"
+
+
+# ReAct agents, and those after them: `action` beside `action_input`, `agent.skill.name` beside `agent.skill.args`.
+_ACTION_INPUT: Final = re.compile(r"((?:\w*_)?(?:action|skill))_(?:args|arguments|inputs?|params|parameters|kwargs)")
+
+
+def action_with_input(attributes: Mapping[str, Any]) -> str | None:
+    """Returns the action of which the input stands beside it under the same word; None if there is none."""
+    keys = {words_of(key): key for key in islice(attributes, MAX_LOOKED_AT)}
+    for words in keys:
+        match = _ACTION_INPUT.fullmatch(words)
+        if match is not None:
+            names = (attributes.get(keys.get(own, "")) for own in (match[1], f"{match[1]}_name"))
+            return first_line(names)
+    return None
 
 
 _FAILED: Final = frozenset({"error", "failed", "failure", "exception", "timeout", "timed_out", "cancelled", "canceled"})

@@ -6,7 +6,7 @@ responses, Anthropic, Bedrock, Gemini, LangChain, Vercel AI SDK, Genkit. Every t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,6 +40,7 @@ CALL_LISTS: Final = frozenset({"tool_calls", "toolCalls", "invalid_tool_calls"})
 _CALL_WRAPPERS: Final = (
     "function", "toolUse", "functionCall", "function_call", "toolRequest", "tool_call", "server_tool_call",
 )  # fmt: skip
+_NAMED_CALLS: Final = (*sorted(CALL_LISTS), "function_call", "functionCall", "toolUse")
 _CALL_ID_KEYS: Final = ("call_id", "id", "toolCallId", "tool_call_id", "toolUseId", "ref")
 CALL_NAME_KEYS: Final = ("name", "toolName", "tool_name")
 _CALL_ARGUMENT_KEYS: Final = ("arguments", "args", "input", "toolInput")
@@ -86,8 +87,31 @@ def asks_for_nothing(output: object) -> bool:
 
 
 def is_unreadable(output: object) -> bool:
-    """Whether ``output`` is meant to be JSON and cannot be parsed: too long, nested too deeply, or damaged."""
-    return type(output) is str and output.lstrip()[:1] in ("[", "{") and parse_any(output) is output
+    """Whether ``output``, in which no call was found, may hold one: damaged JSON, or calls in words that are not known."""
+    parsed = parse_any(output)
+    return (type(output) is str and parsed is output and output.lstrip()[:1] in ("[", "{")) or _names_calls(parsed)
+
+
+def _names_calls(output: object) -> bool:
+    """Whether a message of the model has a part or a list that is named as that of calls, and is not empty."""
+    stack: list[tuple[object, int]] = [(output, 0)]
+    for _ in range(MAX_NODES):
+        if not stack:
+            break
+        node, depth = stack.pop()
+        if isinstance(node, str):
+            node = parse_any(node)
+        if isinstance(node, Mapping) and plain_role(node.get("role")) not in OTHER_ROLES:
+            if name_of(node.get("type")) in CALL_TYPES or any(node.get(key) for key in _NAMED_CALLS):
+                return True
+            children: Iterable[object] = (child for key, child in node.items() if key not in SKIPPED_KEYS)
+        elif isinstance(node, (list, tuple)):
+            children = node
+        else:
+            continue
+        if depth < MAX_DEPTH:
+            stack.extend((child, depth + 1) for child in children if _may_nest(child))
+    return False
 
 
 def tool_call_parts(output: object) -> list[ToolCallPart]:

@@ -333,6 +333,23 @@ def test_sentry_has_the_calls_of_an_answer_in_an_attribute_of_their_own() -> Non
     assert (called(run), run.trajectory.calls[1].id, doubts(run)) == (["(pay)", "pay"], "c2", [])
 
 
+CALL = {"id": "c1", "name": "pay", "arguments": {"n": 1}}
+
+
+@pytest.mark.parametrize("calls", [json.dumps([CALL]), [json.dumps(CALL)]])
+def test_the_calls_of_an_answer_may_be_a_list_in_an_attribute(calls: Any) -> None:
+    run = run_of(agent_span(lasting=100), model_span((), 2, attributes={"gen_ai.tool_calls": calls}))
+    assert [(call.id, call.name, call.arguments) for call in run.trajectory.calls] == [("c1", "pay", {"n": 1})]
+
+
+@pytest.mark.parametrize("key", ["gen_ai.response.tool_calls", "gen_ai.tool_calls"])
+@pytest.mark.parametrize("calls", ['[{"id": "c1", "na', '[{"tool.name": "pay"}]', ['{"tool.name": "pay"}'], "pay"])
+def test_calls_that_cannot_be_read_are_not_none(key: str, calls: Any) -> None:
+    """Read as none, they would be a run without calls, for sure."""
+    run = run_of(agent_span(lasting=100), model_span((), 2, attributes={key: calls}))
+    assert (called(run), doubts(run)) == ([], ["unrecorded_calls"])
+
+
 def test_a_handoff_with_the_operation_of_a_call_is_none() -> None:
     handoff = span("handoff to billing", 2, 1, attributes={"gen_ai.operation.name": "execute_tool"})
     assert dialects.read_span(handoff) is IGNORED

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from collector.payloads.messages import MAX_CALLS, MAX_DEPTH, MAX_NODES, may_contain_tool_calls, tool_call_parts
+from collector.payloads.messages import (
+    MAX_CALLS,
+    MAX_DEPTH,
+    MAX_NODES,
+    is_unreadable,
+    may_contain_tool_calls,
+    tool_call_parts,
+)
 from tests.strategies import json_values
 
 ARGUMENTS = {"city": "Paris"}
@@ -132,3 +139,32 @@ def test_the_depth_of_calls_is_bounded(wrap: Any) -> None:
         nested = wrap(nested)
     assert len(tool_call_parts(nested)) == 1
     assert tool_call_parts(wrap(nested)) == []
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ({"tool_calls": [{"tool": "f", "with": ARGUMENTS}]}, True),
+        ({"role": "assistant", "content": None, "function_call": {"fn": "f"}}, True),
+        ([{"role": "assistant", "parts": [{"type": "tool_call", "tool": "f"}]}], True),
+        ('[{"role": "assistant", "parts": [{"type": "tool_call", "na', True),
+        ({"choices": [{"message": json.dumps({"toolCalls": ["f"]})}]}, True),
+        ({"role": "assistant", "content": "Done.", "tool_calls": [], "function_call": None}, False),
+        ({"role": "user", "content": "My tool_calls are", "tool_calls": ["f"]}, False),
+        ({"tools": [{"type": "tool_call"}], "content": "No tool is needed."}, False),
+        ("Use the tool.", False),
+    ],
+)
+def test_an_answer_that_names_calls_may_hold_some_that_are_not_found(output: Any, expected: bool) -> None:
+    assert tool_call_parts(output) == []
+    assert is_unreadable(output) is expected
+
+
+def test_an_answer_of_any_size_is_searched_for_named_calls_up_to_a_limit() -> None:
+    nested: Any = {"tool_calls": ["f"]}
+    for _ in range(MAX_DEPTH - 1):
+        nested = [nested]
+    assert is_unreadable([nested])
+    assert not is_unreadable([[nested]])
+    assert is_unreadable([{"tool_calls": ["f"]}, *([[]] * (MAX_NODES - 2))])
+    assert not is_unreadable([{"tool_calls": ["f"]}, *([[]] * MAX_NODES)])
