@@ -36,6 +36,7 @@ from itertools import product
 from math import prod
 from typing import Final, Literal
 
+from scorers.quoting import shorten
 from scorers.score import Score
 from scorers.trajectory import Doubt, Order, ToolCall, Trajectory
 from scorers.work import Work
@@ -78,8 +79,10 @@ def decide(
     # The calls as recorded are scored first: their value is reported whatever the label, and an error needs no doubts.
     recorded = score(trajectory)
     doubts = [doubt for doubt in trajectory.doubts if doubt.name in DECIDING]
-    if not doubts or recorded.label == "error":
+    if recorded.label == "error":
         return recorded
+    if not doubts:
+        return without_pass(trajectory, recorded, doubts)
     possible = alternatives(trajectory)
     if possible is None:
         return _undecided(recorded, "ambiguous", ["its calls can be read in more ways than are tried"])
@@ -91,19 +94,23 @@ def decide(
             only_order = all(doubt.name == "uncertain_order" for doubt in doubts)
             sentences = list(dict.fromkeys(doubt.sentence or doubt.name for doubt in doubts))
             return _undecided(recorded, "ambiguous" if only_order else "incomplete", sentences)
-    return _without_pass(recorded, doubts)
+    return without_pass(trajectory, recorded, doubts)
 
 
-def _without_pass(score: Score, doubts: Iterable[Doubt]) -> Score:
-    """Returns the score, undecided if it is a pass for which arguments were taken on trust that nothing could read.
+def without_pass(trajectory: Trajectory, score: Score, doubts: Iterable[Doubt] = ()) -> Score:
+    """Returns the score, undecided if it is a pass for which unreadable or masked arguments were taken on trust.
 
     Whoever makes them so would evade every rule about arguments.
     """
     if score.label == "pass":
         trusted = set(score.details.get("unobserved", ()))
         unread = [d for d in doubts if d.name == "unreadable_arguments" and not trusted.isdisjoint(d.calls)]
-        if unread:
-            return _undecided(score, "incomplete", [doubt.sentence or doubt.name for doubt in unread])
+        sentences = [doubt.sentence or doubt.name for doubt in unread]
+        # Arguments that were captured and yet not observed have a value that is masked.
+        masked = [call for at, call in enumerate(trajectory.calls) if at in trusted and call.arguments is not None]
+        sentences += [f"{shorten(call.name)}: a value of its arguments is masked" for call in masked]
+        if sentences:
+            return _undecided(score, "incomplete", sentences)
     return score
 
 

@@ -19,7 +19,7 @@ from scorers.conformance import scorer as trajectory_scorer
 from scorers.conformance.difference import Difference
 from scorers.conformance.flattening import actual_calls, check_flattening, expected_calls
 from scorers.conformance.scorer import TrajectoryScorer
-from scorers.doubts import decide, is_undecided
+from scorers.doubts import decide, is_undecided, without_pass
 from scorers.judged.judge import JudgeScorer
 from scorers.options import check_options
 from scorers.plugins import SCORERS as PLUGINS
@@ -147,7 +147,8 @@ class CompiledRule:
             return [Evaluation(name, error_score(error), trajectory_scorer.VERSION, primary=True)]
         known: tuple[Evaluation, ...] | None = result.evaluations
         if known is None:
-            made = [Evaluation(name, result.score, trajectory_scorer.VERSION, primary=True)]
+            score = without_pass(trajectory, result.score)
+            made = [Evaluation(name, score, trajectory_scorer.VERSION, primary=True)]
             # By `tuple`: one written out is made anew by compiled code wherever it is used, and this has to stay one object.
             result.evaluations = known = tuple(made)
         return known
@@ -187,7 +188,7 @@ class CompiledRule:
 
     def _score(self, name: str, trajectory: Trajectory, work: Work) -> Score:
         if not trajectory.doubts:
-            return self._score_calls(name, work, trajectory)
+            return without_pass(trajectory, self._score_calls(name, work, trajectory))
         native = name not in self._systems
         # Dropped before they are tried: the orders would multiply the alternatives for nothing, and may exceed
         # their limit, which would leave the run undecided.

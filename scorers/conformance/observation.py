@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scorers.rules.arguments import Choices, Embed, compile_arguments, fixed_cost
-from scorers.rules.masks import is_masked
-from scorers.rules.matchers import Name
-from scorers.rules.mismatches import FindMismatches, compile_mismatches
+from scorers.rules.masks import MaskedChoices
+from scorers.rules.matchers import ArgumentPattern, Name
 from scorers.rules.model import Tool
 from scorers.rules.names import MAX_LENGTH, Names
 from scorers.score import Outcome
@@ -31,7 +30,7 @@ MAX_NAME = MAX_LENGTH
 Token = str | tuple[str, int]
 """The name; if the rule tests its arguments, a pair with the bits of the tools whose arguments hold, or NOT_CAPTURED.
 
-Above these bits, shifted by the number of tools, are those of the tools whose arguments may hold behind a mask.
+Above these bits are as many for the tools of which a masked value leaves it open whether their arguments hold.
 """
 
 NOT_EXECUTED: Token = ("", -2)
@@ -78,6 +77,7 @@ class NameMatch:
 
     def __init__(self, by_name: ObservedCall, conditional: int, choices: Choices | None, token: Token) -> None:
         self.by_name, self.conditional, self.choices, self.token = by_name, conditional, choices, token
+        self.masked: MaskedChoices | None = None  # made for the first call that needs it
 
 
 class Observer:
@@ -113,7 +113,6 @@ class Observer:
         self._forbidden = Names(forbid)
         self._cost_of_name = _NEW_NAME_COST + self._names.cost + self._free.cost + self._forbidden.cost
         self._most_cost = self._cost_of_name + sum([fixed_cost(tool.arguments) for tool in tools])  # for one call
-        self._mismatches: dict[int, FindMismatches] = {}  # by the number of the tool, made when a value is masked
         self._matches: dict[str, NameMatch] = {}
         self._observed: dict[Token, ObservedCall] = {}
 
@@ -138,28 +137,22 @@ class Observer:
                 token = NOT_EXECUTED
             elif match.choices is not None:
                 arguments, choices = call.arguments, match.choices
-                if arguments is None:
-                    token = (name, NOT_CAPTURED)
-                else:
-                    matching = choices.matching(arguments, work)
-                    if matching != match.conditional and not (matching and choices.exclude_each_other):
-                        matching |= self._behind_masks(match.conditional, arguments, work)
-                    token = (name, matching)
+                matching = NOT_CAPTURED if arguments is None else choices.matching(arguments, work)
+                if arguments is not None and not (matching and choices.are_literals):
+                    matching = self._judged(match, arguments, matching, work)
+                token = (name, matching)
             tokens.append(token)
         return tuple(tokens)
 
-    def _behind_masks(self, conditional: int, arguments: Mapping[str, Any], work: Work) -> int:
-        """Returns the bits, shifted, of the tools whose arguments differ from the call's in nothing but masked values."""
-        if not is_masked(arguments, work):
-            return 0
-        found = 0
-        for number in bits(conditional):
-            find = self._mismatches.get(number)
-            if find is None:
-                find = self._mismatches[number] = compile_mismatches(self._tools[number], self._embed)
-            if all(not one.is_given and is_masked(one.value, work) for one in find(arguments, work)):
-                found |= 1 << number
-        return found << len(self._tools)
+    def _judged(self, match: NameMatch, arguments: Mapping[str, Any], matching: int, work: Work) -> int:
+        """Returns the bits of the token of a call: those that match, but for what is masked."""
+        masked = match.masked
+        if masked is None:
+            masked = match.masked = MaskedChoices(self._testing(match.conditional), self._embed)
+        if not masked.concern(arguments, work):
+            return matching
+        matching, unknown = masked.matching(arguments, work)
+        return matching | unknown << len(self._tools)
 
     def _spend_on_names(self, calls: Sequence[ToolCall], work: Work) -> None:
         names = [call.name for call in calls]
@@ -193,11 +186,10 @@ class Observer:
         match = self._match(name)
         call, conditional = match.by_name, match.conditional
         if conditional:
-            holds, may_hold = 0, conditional
+            holding, unknown = 0, conditional
             if bits != NOT_CAPTURED:
-                holds = bits & self._all
-                may_hold = holds | bits >> len(self._tools)
-            definitely, possibly = call.definitely | holds, call.definitely | may_hold
+                holding, unknown = bits & self._all, bits >> len(self._tools)
+            definitely, possibly = call.definitely | holding, call.definitely | holding | unknown
             # A pattern cannot redeem a forbidden call, also where a glob or regex of it has the name.
             fits = 0 if call.if_unmatched == "forbidden" else possibly & self._expected
             call = ObservedCall(name, call.named, definitely, possibly, fits, call.if_unmatched, call.cost)
@@ -224,9 +216,11 @@ class Observer:
         return match
 
     def _choices(self, conditional: int) -> Choices | None:
+        return Choices(self._testing(conditional), self._embed) if conditional else None
+
+    def _testing(self, conditional: int) -> list[tuple[int, Mapping[str, ArgumentPattern], str]]:
         testing = [(number, self._tools[number]) for number in bits(conditional)]
-        patterns = [(1 << number, tool.arguments or {}, tool.arguments_mode) for number, tool in testing]
-        return Choices(patterns, self._embed) if patterns else None
+        return [(1 << number, tool.arguments or {}, tool.arguments_mode) for number, tool in testing]
 
     def _cache(self, cache: dict[Any, Any], name: str, key: Token, value: Any) -> None:
         """Cache by name. Names come from agents, so both the number and the length of cached names are bounded."""

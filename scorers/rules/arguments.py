@@ -115,8 +115,8 @@ class Choices:
             self._tests = [(bit, compile_arguments(patterns, mode, embed)) for bit, patterns, mode in choices]
         self.cost = sum(costs)
         """Of a test, in units of work, whatever the arguments."""
-        self.exclude_each_other = bool(self._keys) or len(choices) == 1
-        """Whether no arguments are those of several choices, but of equal ones."""
+        self.are_literals = bool(self._keys)
+        """Whether all values that are asked for are literals: what matches was recorded as it is expected."""
 
     def matching(self, arguments: Mapping[str, Any], work: Work) -> int:
         """Returns the bits of the choices that match. Raises PluginError where a matcher of another package does."""

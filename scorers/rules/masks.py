@@ -1,46 +1,189 @@
-"""Tells what was put in the place of a value, or of a part of it, before it was recorded: it says nothing of the value.
+"""Values that were not captured: a tracer or a collector wrote a mask in their place, or cut them.
 
-Known are the masks that collectors, SDKs and frameworks write: ``****`` (the redaction processor of the OpenTelemetry
-Collector), ``__REDACTED__`` (OpenInference), ``[Scrubbed due to 'password']`` (Logfire), ``[Filtered]`` (Sentry), and
-``[redacted]``, ``<masked>`` or ``...[truncated]`` in any spelling. A placeholder such as ``<EMAIL>`` is none: agents pass
-such texts to tools by mistake, and rules are there to find that.
+A matcher that would need such a value can tell neither that it holds nor that it fails. A literal equal to the text itself is
+matched as text, and so can be expected. A hash in the place of a value is not recognised.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from scorers.rules.arguments import MAX_COMPARED_TEXT, MISSING, Embed, Predicate, compile_argument, equal
+from scorers.rules.matchers import ArgumentPattern, Exact, Ignore, OneOfValues, Present, Subset
 from scorers.work import Work
 
-_MASK: Final = re.compile(
-    r"\*{4,}|^\*{3}$|(?:\[|<|__)(?:redacted|masked|filtered|scrubbed|truncated)(?![a-z])[^\[\]<>]{0,100}?(?:\]|>|__)",
-    re.IGNORECASE,
+MAX_LOOKED_AT: Final = 1_000
+"""Values inside one argument that are searched for masks. What is beyond counts as captured."""
+_TAIL: Final = 100  # characters, among which a note that a text was cut is looked for
+_BEGINNINGS: Final = (
+    "***",
+    "[",
+    "<",
+    "__",
+    "(",
+    "EDACTED",
+    "edacted",
+)  # nearly all texts have none, which is quickly seen
+_CHARS_PER_UNIT: Final = 256  # of work, that are searched for these
+_SOUGHT_PER_UNIT: Final = 2  # characters, in which a mask is sought
+
+_SOMEWHERE: Final = re.compile(
+    r"\*{4,}"  # redaction processor of the OpenTelemetry Collector
+    r"|__REDACTED__"  # OpenInference
+    r"|[\[<](?i:redacted|masked|filtered|sensitive_data)(?:[ _:-][^\[\]<>]{0,60})?[\]>]"  # Sentry, Langfuse, Datadog, own
+    r"|\[Scrubbed due to [^\[\]]{0,100}\]"  # Logfire
+    # Presidio's names of entities
+    r"|<(?:PERSON|EMAIL_ADDRESS|PHONE_NUMBER|LOCATION|CREDIT_CARD|IBAN_CODE|IP_ADDRESS|DATE_TIME|NRP|CRYPTO|URL"
+    r"|MEDICAL_LICENSE|U[SK]_[A-Z_]{1,30})>"
 )
-_MAX_VALUES: Final = 1_000  # that are looked at
-_MAX_CHARS: Final = 20_000  # of each text
-_BEGINNINGS: Final = ("[", "<", "__", "***")  # of every mask: nearly all texts have none, which is quickly seen
-_CHARS_PER_UNIT: Final = 256  # that are searched for these
-_MATCHED_PER_UNIT: Final = 2
+_WHOLE: Final = re.compile(r"\*{3}|(?i:redacted)")
+_CUT: Final = re.compile(r"(?i:[\[(<]truncated[^\[\]()<>]{0,40}[\])>])$")
+
+Verdict = bool | None
+"""Whether a value is as expected; None if that depends on what a mask stands for."""
+Judge = Callable[[Any, Work], Verdict]
+"""Judges a value. It spends the work that depends on the value."""
 
 
-def is_masked(value: Any, work: Work) -> bool:
-    """Whether a text in the value, at any depth, is a mask or has one in it. Raises WorkLimitError."""
-    waiting, looked_at = [value], 0
-    while waiting and looked_at < _MAX_VALUES:
-        one = waiting.pop()
-        looked_at += 1
-        if isinstance(one, str):
-            text = one[:_MAX_CHARS]
-            work.spend(1 + len(text) // _CHARS_PER_UNIT, "masks in arguments")
-            if any(beginning in text for beginning in _BEGINNINGS):
-                work.spend(len(text) // _MATCHED_PER_UNIT, "masks in arguments")
-                if _MASK.search(text):
+def is_masked(text: str, work: Work) -> bool:
+    """Whether part of the text, or all of it, was replaced by a mask or cut off. Raises WorkLimitError."""
+    beginning = text[:MAX_COMPARED_TEXT]
+    work.spend(1 + len(beginning) // _CHARS_PER_UNIT, "masks in arguments")
+    if not any(sign in beginning for sign in _BEGINNINGS):
+        return _CUT.search(text[-_TAIL:]) is not None
+    work.spend(len(beginning) // _SOUGHT_PER_UNIT, "masks in arguments")
+    return (
+        _SOMEWHERE.search(beginning) is not None
+        or _WHOLE.fullmatch(text) is not None
+        or _CUT.search(text[-_TAIL:]) is not None
+    )
+
+
+def has_mask(value: Any, work: Work) -> bool:
+    """Whether the value is masked, or anything inside it among the first `MAX_LOOKED_AT` values. Raises WorkLimitError."""
+    if isinstance(value, str):
+        return is_masked(value, work)
+    if not isinstance(value, Mapping | list | tuple):
+        return False
+    left, waiting = MAX_LOOKED_AT, [value]
+    while waiting:
+        inner = waiting.pop()
+        for item in inner.values() if isinstance(inner, Mapping) else inner:
+            left -= 1
+            if left < 0:
+                return False
+            if isinstance(item, str):
+                if is_masked(item, work):
                     return True
-        elif isinstance(one, Mapping | list | tuple):
-            # No more than will be looked at: the value may have a million.
-            below = one.values() if isinstance(one, Mapping) else one
-            room = _MAX_VALUES - looked_at - len(waiting)
-            waiting.extend(item for _, item in zip(range(room), below, strict=False))
+            elif isinstance(item, Mapping | list | tuple):
+                waiting.append(item)
     return False
+
+
+class MaskedChoices:
+    """As `Choices`, of which it takes the same, for calls with masked values: tells which tools a call has, or may have."""
+
+    def __init__(
+        self, choices: Sequence[tuple[int, Mapping[str, ArgumentPattern], str]], embed: Embed | None = None
+    ) -> None:
+        self._keys = sorted({key for _, patterns, _ in choices for key in patterns})
+        self._judges = [(bit, _judge_mapping(patterns, mode, embed)) for bit, patterns, mode in choices]
+
+    def concern(self, arguments: Mapping[str, Any], work: Work) -> bool:
+        """Whether an argument that a choice looks at is masked."""
+        return any(has_mask(arguments[key], work) for key in self._keys if key in arguments)
+
+    def matching(self, arguments: Mapping[str, Any], work: Work) -> tuple[int, int]:
+        """Returns the bits of the choices that match, and of those of which masks leave it open."""
+        matching = unknown = 0
+        for bit, judge in self._judges:
+            verdict = judge(arguments, work)
+            if verdict:
+                matching |= bit
+            elif verdict is None:
+                unknown |= bit
+        return matching, unknown
+
+
+def judge_argument(pattern: ArgumentPattern, embed: Embed | None = None) -> Judge:
+    """Returns a function that tells whether a value, which may be `MISSING`, is as expected, or a mask leaves it open."""
+    test = compile_argument(pattern, embed)
+    if isinstance(pattern, Present | Ignore):
+        return test
+    if isinstance(pattern, OneOfValues):
+        return _one_of([judge_argument(item, embed) for item in pattern.one_of])
+    if isinstance(pattern, Subset):
+        return _subset(_judge_mapping(pattern.subset, "subset", embed), test)
+    if isinstance(pattern, Exact):
+        expected = pattern.exact
+        return lambda value, work: _same(expected, value, work)
+    if isinstance(pattern, str | int | float | list | None):
+        return lambda value, work: _same(pattern, value, work)
+    return _of_test(test)
+
+
+def _of_test(test: Predicate) -> Judge:
+    # A mask that a matcher accepts is no evidence either: `.*` accepts every one.
+    return lambda value, work: None if has_mask(value, work) else test(value, work)
+
+
+def _one_of(judges: Sequence[Judge]) -> Judge:
+    def judge(value: Any, work: Work) -> Verdict:
+        open_verdict: Verdict = False
+        for one in judges:
+            verdict = one(value, work)
+            if verdict:
+                return True
+            if verdict is None:
+                open_verdict = None
+        return open_verdict
+
+    return judge
+
+
+def _subset(inner: Judge, test: Predicate) -> Judge:
+    def judge(value: Any, work: Work) -> Verdict:
+        if isinstance(value, Mapping):
+            return inner(value, work)
+        return None if has_mask(value, work) else test(value, work)
+
+    return judge
+
+
+def _judge_mapping(patterns: Mapping[str, ArgumentPattern], mode: str, embed: Embed | None) -> Judge:
+    judges = [(key, judge_argument(pattern, embed)) for key, pattern in patterns.items()]
+
+    def judge(given: Mapping[str, Any], work: Work) -> Verdict:
+        if mode == "exact" and not patterns.keys() >= given.keys():
+            return False
+        return _all(one(given.get(key, MISSING), work) for key, one in judges)
+
+    return judge
+
+
+def _all(verdicts: Iterable[Verdict]) -> Verdict:
+    """Whether all hold. One that definitely fails does so whatever the others are."""
+    together: Verdict = True
+    for verdict in verdicts:
+        if verdict is False:
+            return False
+        if verdict is None:
+            together = None
+    return together
+
+
+def _same(expected: Any, value: Any, work: Work) -> Verdict:
+    """As `equal`, but for masked values. Recurses only as deep as ``expected``."""
+    if isinstance(value, str) and is_masked(value, work):
+        return True if expected == value else None
+    if isinstance(expected, dict) and isinstance(value, Mapping):
+        if expected.keys() != value.keys():
+            return False
+        return _all(_same(item, value[key], work) for key, item in expected.items())
+    if isinstance(expected, list) and isinstance(value, list | tuple):
+        if len(expected) != len(value):
+            return False
+        return _all(_same(item, got, work) for item, got in zip(expected, value, strict=True))
+    return equal(expected, value)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scorers.quoting import json_line, shorten
-from scorers.rules.arguments import MISSING, Embed, Predicate, compile_argument
+from scorers.rules.arguments import MISSING, Embed
+from scorers.rules.masks import Judge, judge_argument
 from scorers.rules.matchers import (
     Approx,
     ArgumentPattern,
@@ -37,8 +38,6 @@ class Mismatch(NamedTuple):
     """The value; `MISSING` if the call has no such argument."""
     failure: str
     """``does not match ^ord_``. It quotes the rule, never the run."""
-    is_given: bool = False
-    """Whether it is wrong that there is such an argument, whatever its value."""
 
     def sentence(self, *, values: bool) -> str:
         """Returns ``order_id: "7" does not match ^ord_``, without the value unless ``values``."""
@@ -60,18 +59,18 @@ def show_value(value: Any) -> str:
 
 def compile_mismatches(tool: Tool, embed: Embed | None = None) -> FindMismatches:
     """Returns a function from a call's arguments to those that differ. It may raise WorkLimitError."""
-    tests = [(key, pattern, compile_argument(pattern, embed)) for key, pattern in (tool.arguments or {}).items()]
+    judges = [(key, pattern, judge_argument(pattern, embed)) for key, pattern in (tool.arguments or {}).items()]
     # Compiled for the keys inside, so that a mismatch names `filter.city` and not the whole of `filter`.
     inner = {
-        key: compile_mismatches(_of_subset(pattern), embed) for key, pattern, _ in tests if type(pattern) is Subset
+        key: compile_mismatches(_of_subset(pattern), embed) for key, pattern, _ in judges if type(pattern) is Subset
     }
     only = frozenset(tool.arguments or {}) if tool.arguments_mode == "exact" and tool.arguments is not None else None
 
     def find(arguments: Mapping[str, Any], work: Work) -> list[Mismatch]:
-        found = list(_failing(tests, inner, arguments, work))
+        found = list(_failing(judges, inner, arguments, work))
         if only is not None:
             found += [
-                Mismatch(shorten(key), arguments[key], "is not an argument of the rule", is_given=True)
+                Mismatch(shorten(key), arguments[key], "is not an argument of the rule")
                 for key in arguments
                 if key not in only
             ]
@@ -81,21 +80,20 @@ def compile_mismatches(tool: Tool, embed: Embed | None = None) -> FindMismatches
 
 
 def _failing(
-    tests: Sequence[tuple[str, ArgumentPattern, Predicate]],
+    judges: Sequence[tuple[str, ArgumentPattern, Judge]],
     inner: Mapping[str, FindMismatches],
     arguments: Mapping[str, Any],
     work: Work,
 ) -> Iterator[Mismatch]:
-    for key, pattern, test in tests:
+    for key, pattern, judge in judges:
         value = arguments.get(key, MISSING)
-        if test(value, work):
+        if judge(value, work) is not False:
             continue
         if key in inner and isinstance(value, Mapping):
             for below in inner[key](value, work):
                 yield below._replace(path=f"{key}.{below.path}")
         else:
-            failure = _requirement(pattern) if value is MISSING else _failure(pattern)
-            yield Mismatch(key, value, failure, is_given=value is not MISSING and type(pattern) is Present)
+            yield Mismatch(key, value, _requirement(pattern) if value is MISSING else _failure(pattern))
 
 
 def _of_subset(pattern: Any) -> Tool:

@@ -1,4 +1,4 @@
-"""A value that was masked before it was recorded is not captured: it is neither wrong nor what the rule expects."""
+"""A value that was masked before it was recorded is neither wrong nor right: no fail and no pass rests on it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def verdict(arguments: dict[str, Any], given: dict[str, Any], mode: str = "subse
      {"schema": {"type": "integer"}}, True],
 )  # fmt: skip
 def test_a_masked_value_is_unobserved_whatever_tests_it(pattern: Any, mask: str) -> None:
-    assert verdict({"x": pattern, "order": ORDER}, {"x": mask, "order": "ord_1"}) == ("pass", True)
+    assert verdict({"x": pattern, "order": ORDER}, {"x": mask, "order": "ord_1"}) == ("incomplete", True)
 
 
 @pytest.mark.parametrize("mask", MASKS)
@@ -46,7 +46,7 @@ def test_a_wrong_value_beside_a_masked_one_is_wrong(mask: str) -> None:
 
 def test_a_mask_inside_a_mapping_hides_only_what_is_there() -> None:
     inner = {"user": {"subset": {"mail": "ann@x.org", "plan": "pro"}}}
-    assert verdict(inner, {"user": {"mail": "****", "plan": "pro"}}) == ("pass", True)
+    assert verdict(inner, {"user": {"mail": "****", "plan": "pro"}}) == ("incomplete", True)
     assert verdict(inner, {"user": {"mail": "****", "plan": "free"}}) == ("fail", False)
 
 
@@ -65,7 +65,7 @@ def test_a_masked_value_decides_which_of_two_tools_of_one_name_it_may_be() -> No
     evaluation = evaluated(
         {"sequence": tools}, ToolCall("find", {"x": "****"}, step=0), ToolCall("find", {"y": 1}, step=1)
     )
-    assert (evaluation.score.label, evaluation.score.details["unobserved"]) == ("pass", [0])
+    assert (evaluation.score.label, evaluation.score.details["unobserved"]) == ("incomplete", [0])
     swapped = evaluated(
         {"sequence": tools}, ToolCall("find", {"y": 1}, step=0), ToolCall("find", {"x": "****"}, step=1)
     )
@@ -74,7 +74,7 @@ def test_a_masked_value_decides_which_of_two_tools_of_one_name_it_may_be() -> No
 
 def test_a_constraint_is_broken_only_by_what_was_seen() -> None:
     absence = [{"absence": {"tool": "pay", "arguments": {"to": "eve"}}}]
-    assert evaluated({}, ToolCall("pay", {"to": "****"}, step=0), constraints=absence).score.label == "pass"
+    assert evaluated({}, ToolCall("pay", {"to": "****"}, step=0), constraints=absence).score.label == "incomplete"
     assert evaluated({}, ToolCall("pay", {"to": "eve"}, step=0), constraints=absence).score.label == "fail"
 
 
@@ -95,6 +95,7 @@ def test_masking_turns_no_pass_into_a_fail_and_hides_no_other_mismatch(
     seen, _ = verdict(
         {key: pattern for key, pattern in arguments.items() if key not in masked} or {"q": {"present": False}}, given_
     )
-    assert after == seen
-    assert before == "fail" or after == "pass"
-    assert unobserved == (after == "pass" and bool(masked & arguments.keys()))
+    looked_for = bool(masked & arguments.keys())
+    assert after == ("fail" if seen == "fail" else "incomplete" if looked_for else "pass")
+    assert before == "fail" or after != "fail"
+    assert unobserved == (after == "incomplete")
