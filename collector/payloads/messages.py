@@ -41,6 +41,7 @@ _CALL_WRAPPERS: Final = (
     "function", "toolUse", "functionCall", "function_call", "toolRequest", "tool_call", "server_tool_call",
 )  # fmt: skip
 _NAMED_CALLS: Final = (*sorted(CALL_LISTS), "function_call", "functionCall", "toolUse")
+_TOOL_KEYS: Final = ("tool", "tool_name", "toolName", "function_name")
 _CALL_ID_KEYS: Final = ("call_id", "id", "toolCallId", "tool_call_id", "toolUseId", "ref")
 CALL_NAME_KEYS: Final = ("name", "toolName", "tool_name")
 _CALL_ARGUMENT_KEYS: Final = ("arguments", "args", "input", "toolInput")
@@ -102,7 +103,7 @@ def _names_calls(output: object) -> bool:
         if isinstance(node, str):
             node = parse_any(node)
         if isinstance(node, Mapping) and plain_role(node.get("role")) not in OTHER_ROLES:
-            if name_of(node.get("type")) in CALL_TYPES or any(node.get(key) for key in _NAMED_CALLS):
+            if any(node.get(key) for key in _NAMED_CALLS) or _is_part_of_a_call(node):
                 return True
             children: Iterable[object] = (child for key, child in node.items() if key not in SKIPPED_KEYS)
         elif isinstance(node, (list, tuple)):
@@ -112,6 +113,14 @@ def _names_calls(output: object) -> bool:
         if depth < MAX_DEPTH:
             stack.extend((child, depth + 1) for child in children if _may_nest(child))
     return False
+
+
+def _is_part_of_a_call(node: Mapping[Any, Any]) -> bool:
+    """Whether a part of a message is a call by its type, or has a type that is not known and names a tool."""
+    kind = name_of(node.get("type"))
+    if kind is None or kind in RESULT_TYPES:
+        return False
+    return kind in CALL_TYPES or any(name_of(node.get(key)) for key in _TOOL_KEYS)
 
 
 def tool_call_parts(output: object) -> list[ToolCallPart]:
