@@ -150,7 +150,10 @@ def test_the_depth_of_calls_is_bounded(wrap: Any) -> None:
         ('[{"role": "assistant", "parts": [{"type": "tool_call", "na', True),
         ({"choices": [{"message": json.dumps({"toolCalls": ["f"]})}]}, True),
         ([{"role": "assistant", "parts": [{"type": "invoke", "tool": "f", "with": ARGUMENTS}]}], True),
-        ([{"role": "assistant", "parts": [{"type": "tool_result", "tool": "f"}, {"type": "text", "content": "x"}]}], False),
+        (
+            [{"role": "assistant", "parts": [{"type": "tool_result", "tool": "f"}, {"type": "text", "content": "x"}]}],
+            False,
+        ),
         ({"role": "assistant", "content": "Done.", "tool_calls": [], "function_call": None}, False),
         ({"role": "user", "content": "My tool_calls are", "tool_calls": ["f"]}, False),
         ({"tools": [{"type": "tool_call"}], "content": "No tool is needed."}, False),
