@@ -15,6 +15,7 @@ import logging
 import os
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -191,7 +192,7 @@ class _Worker:
     def __init__(self, queue: _Queue, rules: LoadedRules, logger_provider: LoggerProvider | None) -> None:
         self._queue, self._logger_provider = queue, logger_provider
         self._logger: Logger | None = None
-        self._torn: dict[int, None] = {}
+        self._torn: OrderedDict[int, None] = OrderedDict()
         self._verdicts: list[Verdict] = []
         self._pipeline = Pipeline(_CONFIG, rules, Telemetry(), None, SYSTEM_CLOCK, self._verdicts.append)
 
@@ -210,10 +211,9 @@ class _Worker:
     def _score(self, taken: _Taken) -> None:
         if taken.dropped:
             _log.warning("%d spans ended faster than they were scored; their runs get no verdict", taken.dropped)
-        # A dict keeps the order, in which the oldest are forgotten.
         self._torn |= dict.fromkeys(taken.torn)
         while len(self._torn) > _MAX_TORN:
-            del self._torn[next(iter(self._torn))]
+            self._torn.popitem(last=False)  # the oldest
         if taken.spans:
             self._pipeline.receive("traces", encode_spans(taken.spans).SerializeToString(), "sdk")
         while self._pipeline.advance() == 0.0:

@@ -63,6 +63,32 @@ def test_the_map_lists_the_folders_of_the_collector_in_the_order_of_the_layers()
     assert {name.strip("/") for name in shown} == entries - {"__init__.py", "__main__.py"}
 
 
+OF_THE_PRODUCT = sorted([*(ROOT / "collector").rglob("*.py"), *(ROOT / "scorers").rglob("*.py")])
+
+
+def oldest_of_plain_dicts(source: str) -> list[str]:
+    """Attributes of which the first entry is taken although they are not declared as OrderedDict."""
+    tree = ast.parse(source)
+    declared = {
+        ast.unparse(node.target): ast.unparse(node.annotation)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AnnAssign)
+    }
+    first = re.findall(r"next\(iter\((self\._\w+)(?:\.\w+\(\))?\)", ast.unparse(tree))
+    return [name for name in first if not declared.get(name, "").startswith("OrderedDict[")]
+
+
+@pytest.mark.parametrize("path", OF_THE_PRODUCT, ids=lambda path: path.name)
+def test_the_oldest_entry_is_taken_from_an_ordered_dict(path: Path) -> None:
+    """A plain dict walks over every entry deleted before it: 0.09 ms each time in one of 100,000 that lost as many."""
+    assert oldest_of_plain_dicts(path.read_text()) == []
+
+
+@pytest.mark.parametrize("of", ["self._a", "self._a.values()", "self._b"])
+def test_the_oldest_entry_of_a_plain_dict_is_detected(of: str) -> None:
+    assert oldest_of_plain_dicts(f"self._a: dict[int, int] = {{}}\nself._a.pop(next(iter({of})))") != []
+
+
 def tracked_files() -> list[Path]:
     """The files in git that exist, by their path from the root."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)

@@ -11,6 +11,7 @@ Single-threaded, without locks; time is an argument.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -94,8 +95,8 @@ class Conversations:
 
     def __init__(self, config: ConversationsConfig, max_bytes: int) -> None:
         self._config, self._max_bytes = config, max_bytes
-        self._open: dict[ConversationKey, Conversation] = {}
-        self._over: dict[ConversationKey, Conversation] = {}
+        self._open: OrderedDict[ConversationKey, Conversation] = OrderedDict()
+        self._over: OrderedDict[ConversationKey, Conversation] = OrderedDict()
         self._deadlines = Deadlines(self._open)
         self._bytes = 0
 
@@ -221,7 +222,7 @@ class Conversations:
         return [self._evict_oldest()] if len(self._over) > self._config.remember else []
 
     def _evict_oldest(self) -> Conversation:
-        oldest = self._over.pop(next(iter(self._over)))
+        _, oldest = self._over.popitem(last=False)
         self._subtract(oldest)
         return oldest
 

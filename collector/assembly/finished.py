@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 from collector.assembly.sizes import VERDICT
 from collector.assembly.trace import Trace
 
@@ -15,8 +17,9 @@ class FinishedTraces:
 
     def __init__(self, max_traces: int, max_bytes: int) -> None:
         self._max_traces, self._max_bytes = max_traces, max_bytes
-        self._traces: dict[bytes, Trace] = {}
-        self._whole: dict[bytes, Trace] = {}  # those of them whose spans are kept
+        # Not plain dicts, which find their oldest entry by walking over all that were deleted before it.
+        self._traces: OrderedDict[bytes, Trace] = OrderedDict()
+        self._whole: OrderedDict[bytes, Trace] = OrderedDict()  # those of them whose spans are kept
         self.bytes = 0
 
     def __len__(self) -> int:
@@ -35,7 +38,7 @@ class FinishedTraces:
         if trace.spans:
             self._whole[trace.trace_id] = trace
         while self.bytes > self._max_bytes and self._whole:
-            oldest = self._whole.pop(next(iter(self._whole)))
+            _, oldest = self._whole.popitem(last=False)
             self.bytes += oldest.drop_spans()
         evicted = []
         while self._traces and (len(self._traces) > self._max_traces or self.bytes > self._max_bytes):

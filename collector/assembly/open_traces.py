@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
@@ -21,7 +22,7 @@ class OpenTraces:
     """
 
     def __init__(self, held: HeldSpans) -> None:
-        self.entries: dict[bytes, Trace | PackedTrace] = {}
+        self.entries: OrderedDict[bytes, Trace | PackedTrace] = OrderedDict()
         """All of them, as they are: to look at their deadlines."""
         self._held = held
         self._young: dict[bytes, None] = {}

@@ -8,6 +8,7 @@ is made again and nothing is lost. Judgements that arrive after the trace has le
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
@@ -67,7 +68,7 @@ class HoldQueue:
         self._queue, self._record, self._redaction = queue, record, redaction
         self._held, self._hold = held, hold
         self._spans, self._events = Batch("traces"), Batch("logs")
-        self._waiting: dict[bytes, HeldExport] = {}  # oldest first
+        self._waiting: OrderedDict[bytes, HeldExport] = OrderedDict()  # oldest first
         self._next_part: float | None = None  # when more is queued of results that are too many for one step
 
     @property

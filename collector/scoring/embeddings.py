@@ -9,6 +9,7 @@ truncated after 256 tokens, both as in the model's configuration files.
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
@@ -54,9 +55,8 @@ class Embeddings:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._model: _Model | None = None
-        self._cache: dict[
-            bytes, tuple[float, ...]
-        ] = {}  # by digest: 2,048 vectors take 25 MiB, texts could take 80 more
+        # By digest: 2,048 vectors take 25 MiB, texts could take 80 more.
+        self._cache: OrderedDict[bytes, tuple[float, ...]] = OrderedDict()
         self._lock = Lock()
 
     def __call__(self, text: str) -> Sequence[float]:
@@ -69,7 +69,7 @@ class Embeddings:
             with self._lock:
                 self._cache[key] = vector
                 if len(self._cache) > CACHED_TEXTS:
-                    del self._cache[next(iter(self._cache))]
+                    self._cache.popitem(last=False)
         return vector
 
     def knows(self, text: str) -> bool:

@@ -6,6 +6,7 @@ A part is shared among the records that follow it while it is one of the last `_
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -22,10 +23,11 @@ class SharedParts:
 
     def __init__(self, spool: Spool) -> None:
         self._spool = spool
-        self._recent: dict[int, tuple[bytes, int]] = {}  # part and its row by the part's identity, oldest first
+        self._recent: OrderedDict[int, tuple[bytes, int]] = OrderedDict()
+        """Part and its row by the part's identity, oldest first."""
         self._users: dict[int, int] = {}  # how many records refer to a row
         self._rows_of: dict[int, tuple[int, ...]] = {}  # of each record that refers to any
-        self._restored: dict[int, bytes] = {}  # the last few that were read back
+        self._restored: OrderedDict[int, bytes] = OrderedDict()  # the last few that were read back
         self._restored_rows: list[int] = []
 
     def store(self, kind: RecordKind, envelope: Envelope) -> tuple[int, list[bytes], tuple[int, ...]]:
@@ -48,7 +50,7 @@ class SharedParts:
             self._recent.pop(id(part), None)
             self._recent[id(part)] = part, row
             if len(self._recent) > _RECENT:
-                del self._recent[next(iter(self._recent))]
+                self._recent.popitem(last=False)
         return row
 
     def use(self, record: int, rows: tuple[int, ...]) -> None:
@@ -71,7 +73,7 @@ class SharedParts:
         self._restored_rows.append(row)
         self._restored[row] = part
         if len(self._restored) > _RECENT:
-            del self._restored[next(iter(self._restored))]
+            self._restored.popitem(last=False)
 
     @property
     def restored(self) -> Mapping[int, bytes]:
@@ -80,7 +82,7 @@ class SharedParts:
 
     def end_restoring(self) -> list[int]:
         """Note that all records are restored. Returns the rows to which none refers, to be deleted."""
-        rows, self._restored_rows, self._restored = self._restored_rows, [], {}
+        rows, self._restored_rows, self._restored = self._restored_rows, [], OrderedDict()
         return [row for row in rows if self._leave(row)]
 
     def _leave(self, row: int) -> bool:
