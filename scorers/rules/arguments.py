@@ -32,7 +32,7 @@ from scorers.rules.matchers import (
     Semantic,
     Subset,
 )
-from scorers.rules.regexes import compile_regex, is_match, search_cost
+from scorers.rules.regexes import compile_regex, compile_test, search_cost
 from scorers.work import Work
 
 Embed = Callable[[str], Sequence[float]]
@@ -214,7 +214,7 @@ def _number(value: Any) -> bool:
 
 
 def _regex(pattern: Regex, _: Embed | None) -> Predicate:
-    expression = compile_regex(pattern.regex)
+    expression, test = compile_regex(pattern.regex), compile_test(pattern.regex)
 
     def matches(value: Any, work: Work) -> bool:
         text = text_of(value)
@@ -222,7 +222,7 @@ def _regex(pattern: Regex, _: Embed | None) -> Predicate:
             return False
         # Spent before the search, so that work beyond the limit is refused and not done.
         work.spend(search_cost(expression, len(text)), "regex")
-        return is_match(expression, text)
+        return test(text)
 
     return matches
 

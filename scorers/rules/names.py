@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from scorers.rules.matchers import Name
-from scorers.rules.regexes import common_beginning, common_part, compile_regex, escape, is_match, search_cost
+from scorers.rules.regexes import common_beginning, common_part, compile_regex, compile_test, escape, search_cost
 
 _ANY_CHARACTER: Final = "(?s)"
 GLOB_CHARACTERS = frozenset("*?[")
@@ -62,8 +62,7 @@ def compile_name(name: Name) -> Callable[[str], bool]:
         if _is_prefix(name):
             prefix = name[:-1]
             return lambda text: text.startswith(prefix)
-    expression = _expression(name)
-    return lambda text: is_match(expression, text)
+    return compile_test(_regex_of(name))
 
 
 def beginning_of(name: Name) -> str:
@@ -76,7 +75,7 @@ def beginning_of(name: Name) -> str:
 
 def part_of(name: Name) -> str:
     """Returns a text that every name it matches contains, "" if none is known."""
-    return common_part(_glob_to_regex(name).removeprefix(_ANY_CHARACTER) if isinstance(name, str) else name.regex)
+    return common_part(_regex_of(name).removeprefix(_ANY_CHARACTER) if isinstance(name, str) else name.regex)
 
 
 def _is_prefix(glob: str) -> bool:
@@ -89,7 +88,11 @@ def _cost(name: Name) -> int:
 
 
 def _expression(name: Name) -> Any:
-    return compile_regex(_glob_to_regex(name) if isinstance(name, str) else name.regex)
+    return compile_regex(_regex_of(name))
+
+
+def _regex_of(name: Name) -> str:
+    return _glob_to_regex(name) if isinstance(name, str) else name.regex
 
 
 def _glob_to_regex(glob: str) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scorers.rules.regexes import common_part, compile_regex, escape, is_match
+from scorers.rules.regexes import common_part, compile_regex, compile_test, escape, is_match
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,31 @@ def test_whatever_matches_contains_it(drawn: list[tuple[str, str]], text: str) -
 
     if is_match(compile_regex(expression), text):
         assert common_part(expression) in text
+
+
+literal_parts = st.sampled_from(["a", "b", r"\.", r"\?", r"\$", r"\^", r"\ ", r"\_", ".", "|", "é", "{", "-", "(?i)"])
+
+
+@given(
+    st.sampled_from(["", "^", r"\A"]), st.lists(literal_parts, max_size=4), st.sampled_from(["", "$", r"\z"]),
+    st.text("aAb.?$^ _|é{-\n\ud800", max_size=6),
+)  # fmt: skip
+def test_a_literal_is_compared_as_the_engine_would(start: str, drawn: list[str], end: str, text: str) -> None:
+    expression = start + "".join(drawn) + end
+    try:
+        compiled = compile_regex(expression)
+    except ValueError:
+        assume(condition=False)
+
+    assert compile_test(expression)(text) == is_match(compiled, text)
+
+
+@pytest.mark.parametrize("character", [chr(code) for code in range(32, 127) if not chr(code).isalnum()])
+@pytest.mark.parametrize("others", [(), ("?", "_", "\ud800", "a")])
+def test_an_escaped_character_is_compared_as_the_engine_would(character: str, others: tuple[str, ...]) -> None:
+    expression = f"^\\{character}$"
+    compiled = compile_regex(expression)
+
+    assert [compile_test(expression)(text) for text in (character, *others)] == [
+        is_match(compiled, text) for text in (character, *others)
+    ]
