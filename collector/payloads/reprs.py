@@ -1,4 +1,5 @@
 """Parses reprs of message objects: `ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[ToolCallResult(...)])` of Haystack,
+`ChatMessage(role=<MessageRole.TOOL: 'tool'>, blocks=[TextBlock(...)])` of LlamaIndex,
 `ResponseFunctionToolCall(arguments='{}', name='pay', ...)` of OpenAI's SDK, as some instrumentations write it,
 `[TaskOutput(description='', messages=[...])]` of CrewAI.
 
@@ -12,20 +13,30 @@ import ast
 import re
 from typing import Any, Final
 
+from collector.payloads.refusals import MAX_CHARS
 from collector.payloads.values import literal_of, parse_any, read_repr
 
 _OBJECTS: Final = ("ChatMessage(", "ResponseFunctionToolCall(", "[TaskOutput(")
 """How the repr of a message begins."""
 # A member of an enumeration, outside of strings: these are matched first, and kept.
+# A text without an end is one to the end, or each of its quotes would be tried.
 _MEMBER: Final = re.compile(
-    r"""(?P<kept>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|<[\w.]{1,128}: (?P<value>'[^'\\]{0,128}'|\d{1,9})>""", re.DOTALL
+    r"""(?P<result>\bresult=)?(?P<text>'(?:[^'\\]|\\.?)*+(?:'|\Z)|"(?:[^"\\]|\\.?)*+(?:"|\Z))"""
+    r"""|<[\w.]{1,128}: (?P<value>'[^'\\]{0,128}'|\d{1,9})>""",
+    re.DOTALL,
 )
+_BEGINNING: Final = re.compile(rf"(?:[^\\]|\\(?:x..|u.{{4}}|U.{{8}}|[^xuU])){{0,{MAX_CHARS}}}+", re.DOTALL)
+"""Of a text in quotes, without half of an escape sequence."""
 _TYPES: Final = {
     "ToolCall": "tool_call",
+    "ToolCallBlock": "tool_call",
     "ResponseFunctionToolCall": "tool_call",
     "ToolCallResult": "tool_call_response",
 }
-_WORDS: Final = {"_role": "role", "_content": "content", "tool_name": "name", "error": "is_error"}
+_WORDS: Final = {
+    "_role": "role", "_content": "content", "tool_name": "name", "error": "is_error",
+    "tool_call_id": "id", "tool_kwargs": "arguments",
+}  # fmt: skip
 
 
 def may_be_objects(text: str) -> bool:
@@ -37,8 +48,23 @@ def parse_message(text: str) -> Any:
     """Returns what ``parse_any`` makes of ``text``, or the message that it is the repr of."""
     if not may_be_objects(text):
         return parse_any(text)
-    value = read_repr(_MEMBER.sub(lambda match: match["kept"] or match["value"], text), _value_of)
+    value = read_repr(_MEMBER.sub(_written_plainly, text), _value_of)
     return text if value is None else value
+
+
+def _written_plainly(match: re.Match[str]) -> str:
+    """Returns the literal for a part of a repr. Of a tool's result only what is searched for a refusal is kept: it may be as
+    long as a tool likes, and hide the call that it belongs to behind the limit.
+    """
+    quoted = match["text"]
+    if quoted is None:
+        return match["value"]
+    if match["result"] is None:
+        return quoted
+    if len(quoted) > MAX_CHARS:
+        beginning = _BEGINNING.match(quoted, 1)
+        quoted = quoted[0] + (beginning[0] if beginning else "") + quoted[0]
+    return "result=" + quoted
 
 
 def _value_of(node: ast.expr) -> Any:

@@ -29,7 +29,7 @@ _RESULT_WRAPPERS: Final = (
     "toolResult", "functionResponse", "function_response", "toolResponse", "tool_call_result", _TOLD,
 )  # fmt: skip
 _RESULT_ID_KEYS: Final = ("tool_call_id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref")
-_RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts", "value")
+_RESULT_VALUE_KEYS: Final = ("response", "result", "output", "content", "parts", "value", "blocks")
 
 _FAILED: Final = ("error", "failed", "ERROR", "FAILED")
 """The status of a call that failed, in a tuple: hostile senders may give one that has no hash."""
@@ -59,12 +59,12 @@ class ToolResult(NamedTuple):
 
 _FAILURE: Final = re.compile(r"(?i)\W*(?:an (?=error occurred))?(?:\w+(?:Error|Exception)|error|exception|traceback)\b")
 _HINTS: Final = (
-    "rror", "xception", "raceback", "ailed", "rejected", "ot found", "nvalid", "nknown tool", "nknown function", "o such tool",
-    "o such function", "not exist", "n't exist", "navailable", "not available", "is not registered", "is not known",
-    "is not defined", "is not supported", "is undefined", "is unsupported", "is unregistered", "is unknown", " tool named",
-    " tool called", " function named", " function called", "not a valid tool", "enied", "eclined", "not approved", "anceled",
-    "ancelled", "nterrupted", "not executed", "to proceed", "did not match", "nrecognized", "too_", "gnoring this",
-    "is not a function",
+    "rror", "xception", "raceback", "ailed", "rejected", "ot found", "nvalid", "nknown tool", "nknown function",
+    "o such tool", "o such function", "o tool ", "o function ", "not exist", "n't exist", "navailable", "not available",
+    "is not registered", "is not known", "is not defined", "is not supported", "is undefined", "is unsupported",
+    "is unregistered", "is unknown", " tool named", " tool called", " function named", " function called", "not a valid tool",
+    "enied", "eclined", "not approved", "anceled", "ancelled", "nterrupted", "not executed", "to proceed", "did not match",
+    "nrecognized", "too_", "gnoring this", "is not a function",
 )  # fmt: skip
 """Every failure and refusal contains one of these."""
 

@@ -14,8 +14,8 @@ CALL = "ToolCall(tool_name='pay', arguments={'n': -1, 'note': \"it's <A.B: 'c'>\
 ASKED = f"ChatMessage(_role=<ChatRole.ASSISTANT: 'assistant'>, _content=[{CALL}], _name=None, _meta={{}})"
 
 
-def told(is_error: str) -> str:
-    result = f"ToolCallResult(result='r', origin={CALL}, error={is_error})"
+def told(is_error: str, result: str = "r") -> str:
+    result = f"ToolCallResult(result={result!r}, origin={CALL}, error={is_error})"
     return f"ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[{result}], _name=None, _meta={{}})"
 
 
@@ -25,6 +25,36 @@ def test_the_transcript_of_haystacks_agent(is_error: str, status: str) -> None:
     (call,) = calls_in_history({"messages": [ASKED, told(is_error)]}, unread)
     assert (call.id, call.name, call.status, unread) == ("c1", "pay", status, [])
     assert call.arguments == {"n": -1, "note": "it's <A.B: 'c'>"}  # a member of an enumeration only outside of texts
+
+
+@pytest.mark.parametrize(
+    "result", ['{"a": [1, 2, 3], "b": "\\\\ é\\n"}, ' * 3_000, "\\x00" * 50_000, "\\\\" * 50_000, "'\"" * 9_000]
+)
+def test_a_long_result_does_not_hide_the_call(result: str) -> None:
+    unread: list[str] = []
+    (call,) = calls_in_history({"messages": [ASKED, told("False", result)]}, unread)
+    assert (call.id, call.status, unread) == ("c1", "ok", [])
+
+
+@pytest.mark.parametrize("end", ["", "\\"])
+def test_texts_without_an_end_are_read_once(end: str) -> None:
+    text = "ChatMessage(" + "\\'" * 100_000 + end
+    assert parse_message(text) == text
+
+
+def test_a_text_named_result_among_the_arguments_is_kept() -> None:
+    text = "x" * 9_000
+    message = ASKED.replace("'n': -1", f"'result': {text!r}, 'note': \"result='{text}'\"")
+    (part,) = tool_call_parts([message])
+    assert part.arguments["result"] == text
+
+
+def test_llama_index_tells_a_refusal_in_a_block() -> None:
+    call = "ToolCallBlock(block_type='tool_call', tool_call_id='c1', tool_name='pay', tool_kwargs='{}')"
+    asked = f"ChatMessage(role=<MessageRole.ASSISTANT: 'assistant'>, additional_kwargs={{}}, blocks=[{call}])"
+    block = "TextBlock(block_type='text', text='Tool pay not found. Please select a tool that is available.')"
+    told = f"ChatMessage(role=<MessageRole.TOOL: 'tool'>, additional_kwargs={{'tool_call_id': 'c1'}}, blocks=[{block}])"
+    assert [call.status for call in calls_in_history({"messages": [asked, told]})] == ["refused"]
 
 
 @pytest.mark.parametrize(
