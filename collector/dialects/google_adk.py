@@ -13,6 +13,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.refusals import Refusal
 from collector.payloads.tool_results import result_status
 from collector.payloads.values import name_of
 
@@ -28,6 +29,7 @@ _SESSION: Final = _PREFIX + "session_id"
 
 _TOOL_SPAN: Final = "execute_tool "
 _MERGED: Final = "(merged"  # a turn with parallel calls adds a span for all of their results
+_UNKNOWN_TOOL: Final = "Tool not found"  # describes what 2.x records in place of a tool that does not exist
 _AGENT_SPAN: Final = re.compile(r"agent_run \[(.+)\]$")  # 1.x; the name is recorded nowhere else
 _EMPTY: Final = ("{}", '""', "")
 
@@ -52,6 +54,8 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.arguments = None if arguments == "N/A" else arguments
     if semconv.OPERATION_NAME not in span.attributes or (result is not None and result_status(result) != "ok"):
         genai_span.status = "error"
+    if get(semconv.TOOL_DESCRIPTION) == _UNKNOWN_TOOL:
+        genai_span.status, genai_span.refusal = "error", Refusal()
     return genai_span
 
 
@@ -81,7 +85,7 @@ DIALECT: Final = Dialect(
     whole_scopes=(_SCOPE,),
     attributes=frozenset({
         _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE, _SESSION, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.TOOL_NAME,
-        semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
+        semconv.TOOL_CALL_ID, semconv.TOOL_DESCRIPTION, semconv.ERROR_TYPE,
     }),
     output_attributes=(_RESPONSE,),
     request_attributes=(_REQUEST,),

@@ -43,7 +43,8 @@ _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of paral
 _CALLS_ALONE: Final = ("gen_ai.response.tool_calls", "gen_ai.tool_calls")
 """Keys of the calls of an answer that has no messages: Sentry's, and the one of tracers of one's own."""
 _SENTRY_TEXT: Final = "gen_ai.response.text"
-_STRANDS_STATUS: Final = "gen_ai.tool.status"  # the span's own status stays OK if the tool is unknown
+_STRANDS_STATUS: Final = ("gen_ai.tool.status", "tool.status")
+"""Keys of the outcome in Strands 1 and 0.x: the span's own status stays OK if the tool is unknown, and in 0.x if it failed."""
 _ARGUMENTS: Final = tuple(
     f"gen_ai.tool.{key}"
     for key in ("args", "arguments", "input", "parameters", "call.args", "call.input", "call.parameters")
@@ -117,7 +118,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     if span.events and genai_span.status == "unset" and semconv.TOOL_CALL_RESULT not in attributes:
         set_raised(genai_span, span)  # Quarkus LangChain4j
-    if attributes.get(_STRANDS_STATUS) == "error":
+    if first_value(attributes, _STRANDS_STATUS) == "error":
         genai_span.status = "error"
         result = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
         if type(result) is str:
@@ -316,7 +317,7 @@ DIALECT: Final = Dialect(
     attributes=frozenset({
         semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID,
         semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.WORKFLOW_NAME,
-        semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, _STRANDS_STATUS, _TOOL_NAME,
+        semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, *_STRANDS_STATUS, _TOOL_NAME,
         *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
         *_ARGUMENTS,
     }),

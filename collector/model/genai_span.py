@@ -286,7 +286,12 @@ _FILLABLE: Final = tuple(
 
 
 def fill_missing(genai_span: GenAISpan, other: GenAISpan) -> None:
-    """Copy from ``other`` what ``genai_span`` lacks: both were read from the same span, in two dialects."""
+    """Copy from ``other`` what ``genai_span`` lacks: both were read from the same span, in two dialects.
+
+    A failure that one of them tells stands: the span's own status may say that all went well.
+    """
+    if other.status == "error":
+        genai_span.status = "error"
     for name in _FILLABLE:
         known = getattr(genai_span, name)
         if not known or known == "unset":

@@ -20,6 +20,7 @@ RESPONSE_ID: Final = "gen_ai.response.id"
 TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
 TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
+TOOL_DESCRIPTION: Final = "gen_ai.tool.description"
 TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
 TOOL_NAME: Final = "gen_ai.tool.name"
 TOOL_NAMES: Final = (TOOL_NAME, "tool.name")  # also as OpenInference and tracers of one's own write it

@@ -50,13 +50,15 @@ _NAMED: Final = tuple(
         rf"{_NAME}[`'\"]? is not a valid tool\b",  # LangGraph
         # Pydantic AI, Vercel AI SDK, smolagents, and hand-written agent loops
         rf"\b(?:unknown|invalid|unavailable|no such|unrecognized) (?:tool|function)(?: name| call)?:? {_NAME}",
-        rf"\bno (?:tool|function) (?:named|called) {_NAME}",
+        rf"\binvoking {_NAME}\(\)[`'\"]? failed as no tool with that name is available",  # Google ADK
         rf"\bfind an? (?:tool|function) (?:named|called) {_NAME}",
         rf"\berror parsing arguments for {_NAME}",  # LiveKit
         rf"^permission to (?:use|call|run) {_NAME}[`'\"]? (?:has been|was|is) denied",  # Claude Code
         rf"\b(?:rejected|denied|declined) the (?:tool|function) call for {_NAME}",  # LangChain's human in the loop
         # Pydantic: the model that a framework derives from the tool's parameters is named after the tool
         r"\bvalidation errors? for (?:call\[)?([\w-]{1,256}?)_?(?:args|arguments|params|parameters|input|schema)?\]?\s*\n",
+        # Hand-written agent loops. Last, since any word may follow: "no tool is free" names a tool that nobody called.
+        rf"\bno (?:tool|function) (?:(?:named|called) )?{_NAME}",
     )
 )
 _DENIAL: Final = re.compile(

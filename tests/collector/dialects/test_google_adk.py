@@ -48,6 +48,13 @@ def test_a_span_with_nothing_but_a_name_is_a_failed_tool() -> None:
     assert read_tool(adk("execute_tool pay", 2, 1)) == ("pay", None, None, "error")
 
 
+def test_a_tool_that_does_not_exist_has_a_span_all_the_same() -> None:
+    unknown = adk("execute_tool pay", 2, 1, attributes={**TOOL, "gen_ai.tool.description": "Tool not found"}, status=2)
+    assert called(
+        run_of(adk("invoke_agent helper", 1, attributes={"gen_ai.operation.name": "invoke_agent"}), unknown)
+    ) == ["(pay)"]
+
+
 def test_the_span_of_a_turns_merged_results_is_not_a_call() -> None:
     merged = adk("execute_tool (merged)", 2, 1, attributes={**TOOL, "gen_ai.tool.name": "(merged tools)"})
     assert dialects.read_span(merged) is IGNORED

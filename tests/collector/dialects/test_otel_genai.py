@@ -130,19 +130,28 @@ def test_results_and_questions_in_log_events() -> None:
     assert (run.trajectory.calls[0].status, run.user_input) == ("error", "pay it")
 
 
-def test_strands_records_arguments_in_an_event_and_failure_in_an_attribute() -> None:
+STRANDS_STATUS = pytest.mark.parametrize("key", ["gen_ai.tool.status", "tool.status"], ids=["1.x", "0.x"])
+
+
+@STRANDS_STATUS
+def test_strands_records_arguments_in_an_event_and_failure_in_an_attribute(key: str) -> None:
     event = ("gen_ai.tool.message", {"role": "tool", "content": '{"order": 7}', "id": "c1"})
-    assert read_tool(tool_span("pay", events=[event], status=1, attributes={"gen_ai.tool.status": "error"}))[2:] == (
+    assert read_tool(tool_span("pay", events=[event], status=1, attributes={key: "error"}))[2:] == (
         {"order": 7},
         "error",
     )
 
 
-def test_strands_records_an_unknown_tool_like_one_that_ran() -> None:
+@STRANDS_STATUS
+def test_strands_under_openinference_records_the_failure_in_the_same_attribute(key: str) -> None:
+    attributes = {key: "error", "openinference.span.kind": "TOOL", "tool.name": "pay"}
+    assert read_tool(tool_span("pay", status=1, attributes=attributes))[3] == "error"
+
+
+@STRANDS_STATUS
+def test_strands_records_an_unknown_tool_like_one_that_ran(key: str) -> None:
     event = ("gen_ai.choice", {"message": '[{"text":"Tool \'x\' not found in registry"}]'})
-    assert called(
-        run_of(agent_span(), tool_span("x", events=[event], status=1, attributes={"gen_ai.tool.status": "error"}))
-    ) == ["(x)"]
+    assert called(run_of(agent_span(), tool_span("x", events=[event], status=1, attributes={key: "error"}))) == ["(x)"]
 
 
 def test_tool_definitions_on_a_chat_span_are_not_calls() -> None:
