@@ -38,7 +38,7 @@ _WHOLE_CALLS: Final = ({"name", "arguments"}, {"name", "description", "parameter
 _CALL_NAMES: Final = ("name", "toolName", "tool_name", "tool")
 _CALL_IDS: Final = ("id", "callId", "call_id", "toolCallId", "tool_call_id", "tool_use_id", "type", "method")
 _MAYBE_WRAPPED: Final = re.compile(
-    rf"\s*\[|\s*\{{\s*[\"'](?:{'|'.join(_WRAPPERS)}|messages|properties|type|\$schema)[\"']\s*:"
+    rf"\[|\{{\s*[\"'](?:{'|'.join(_WRAPPERS)}|messages|properties|type|\$schema)[\"']\s*:"
     r"|[\"'](?:kwargs|callId|arguments|args|parameters|properties)[\"']\s*:| object at 0x"
 )
 _OBJECT: Final = re.compile(r"<[\w.<>\[\] ,]{1,200} object at 0x[0-9a-fA-F]{4,16}>")
