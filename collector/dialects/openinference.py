@@ -15,6 +15,7 @@ from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import flattened_calls
+from collector.payloads.refusals import MAX_CHARS, find_refusal, refuses
 from collector.payloads.span_names import is_handoff
 from collector.payloads.text_calls import requests_action
 from collector.payloads.tool_arguments import is_positional, is_schema, tool_arguments
@@ -115,7 +116,17 @@ def _read_tool(span: Span) -> GenAISpan:
     )
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
+    _read_refusal(genai_span, get(_OUTPUT))
     return genai_span
+
+
+def _read_refusal(genai_span: GenAISpan, output: object) -> None:
+    # AutoGen's span of a tool that does not exist ends well. Only of a refusal that names the tool: the output is the tool's.
+    name = genai_span.name
+    if name is not None and type(output) is str and len(output) <= MAX_CHARS and name in output:
+        refusal = find_refusal(output)
+        if refusal is not None and refusal.tool is not None and refuses(refusal, name) == "yes":
+            genai_span.status, genai_span.refusal = "error", refusal
 
 
 def _read_event(span: Span) -> GenAISpan:

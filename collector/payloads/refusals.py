@@ -73,7 +73,8 @@ _LOOKUP: Final = re.compile(r"^(?:KeyError: ?)?'([^'\s]{1,256})'$")  # Python
 _CALL_OF_LOOKUP: Final = re.compile(r"^(?:TypeError: )?[\w$.]{1,100}\[[^\]\n]{1,200}\] is not a function$")  # JS
 _POSSIBLE_DENIAL: Final = re.compile(
     r"\b(?:not approved|(?:denied|rejected|declined|cancell?ed|interrupted) by (?:the |a )?(?:user|human|operator))\b"
-    r"|\b(?:user|human) (?:has )?(?:denied|rejected|declined|cancell?ed)\b",
+    r"|\b(?:user|human) (?:has )?(?:denied|rejected|declined|cancell?ed)\b"
+    r"|^(?:tool|function) not found\W*$",  # CrewAI; or the answer of a tool that looks for tools
     re.IGNORECASE,
 )
 

@@ -199,16 +199,17 @@ class Journal:
         """Write what follows from all results sent so far being queued: in this step, or already."""
         self._spool.confirm()
         sent, self._sent = self._sent, []
+        tombstones, self._evicted = self._evicted, []
         for closed in sent:
             del self._unwritten[closed.row]
-            self._delete_records(closed.rows)
             if closed.replaces is not None:
-                self._spool.delete("finished", [closed.replaces])
+                tombstones.append(closed.replaces)
             if closed.tombstone is not None:
                 self._spool.finish(closed.row, closed.tombstone)
-        if self._evicted:
-            self._spool.delete("finished", self._evicted)
-            self._evicted = []
+        if sent:
+            self._delete_records([row for closed in sent for row in closed.rows])
+        if tombstones:
+            self._spool.delete("finished", tombstones)
         # Written with the end of the traces that the runs come from, so that a crash between the two loses none.
         changes, self._changes = self._changes, []
         for change in changes:

@@ -55,6 +55,20 @@ def test_a_tool_span(name: str, attributes: dict[str, Any], expected: Any) -> No
     assert read_tool(oi("TOOL", name, 2, 1, attributes=attributes, status=1)) == (*expected, "ok")
 
 
+@pytest.mark.parametrize(
+    ("output", "executed"),
+    [
+        ("Error: tool 'drop_all' not found in any workbench", False),
+        ("Error: tool 'hammer' not found on any shelf; drop_all", True),
+        ("Error: nothing to drop_all", True),
+    ],
+)
+def test_a_tool_that_does_not_exist_ends_well_in_autogen(output: str, *, executed: bool) -> None:
+    attributes = {"tool.name": "drop_all", "output.value": output}
+    run = run_of(agent_span(), oi("TOOL", "shop.drop_all", 2, 1, attributes=attributes))
+    assert [(call.name, call.executed) for call in run.trajectory.calls] == [("drop_all", executed)]
+
+
 def test_a_tool_with_agent_in_its_name_is_still_a_tool() -> None:
     outer, inner = runs_of(
         oi("AGENT", "travel", 1, lasting=100),

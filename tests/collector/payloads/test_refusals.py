@@ -74,7 +74,8 @@ def test_failures_of_a_tool_that_ran(message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "message", ["The transfer was rejected by the user", "Not approved by the board: not approved"]
+    "message",
+    ["The transfer was rejected by the user", "Not approved by the board: not approved", "Tool not found"],
 )
 def test_an_answer_that_may_be_a_persons_denial_or_the_tools_own(message: str) -> None:
     assert refuses(find_refusal(message), "transfer") == "maybe"
