@@ -193,7 +193,8 @@ def test_a_batch_that_cannot_be_unpacked_is_left_out_and_holds_up_nothing(tmp_pa
             await until(lambda: labels(sink, trace_id) == ["pass"])
             await until(lambda: value(service, "receiver_refused_spans_total", **refused) == 2)
         found = [dict(letter.headers()) for letter in await asyncio.to_thread(cluster.read_all, "unread", 2)]
-        assert [(int(one["rightcall.offset"]), one["rightcall.error"][:42].decode()) for one in found] == [
+        # Letters without a key go to any partition, so a reader may see the second one first.
+        assert sorted((int(one["rightcall.offset"]), one["rightcall.error"][:42].decode()) for one in found) == [
             (1, "a batch up to offset 3 cannot be unpacked:"),
             (5, "a batch up to offset 7 cannot be unpacked:"),
         ]
