@@ -24,6 +24,9 @@ out, *modules = sys.argv[1:]
 # The rest of the source is only read, without the plugins it needs: `make lint` checks the types.
 options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent", f"--cache-dir={out}/cache"]
 extensions = mypycify([*options, *modules], group_name="rightcall", opt_level="2", debug_level="0", target_dir=f"{out}/c")
+# Nothing outside calls the compiled functions by name, so their calls of each other need not go through a table.
+for extension in extensions:
+    extension.extra_compile_args += ["-fvisibility=hidden", "-fno-plt"]
 command = Distribution({"name": "rightcall", "ext_modules": extensions}).get_command_obj("build_ext")
 command.build_lib, command.build_temp = f"{out}/lib", f"{out}/objects"
 command.ensure_finalized()

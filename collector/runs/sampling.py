@@ -18,7 +18,8 @@ class RateSample:
     """
 
     def __init__(self, per_second: float, chance: float) -> None:
-        self._key = struct.pack("<d", chance)
+        # As a salt, not as a key: that would be another block to hash for each id.
+        self._salt = struct.pack("<d", chance)
         self._per_second, self._since, self._offered = per_second, 0.0, 0
         self._share, self._below, self._left = 1.0, _RANGE, _BURST * per_second
         self._latest, self._takes_latest = b"", False
@@ -40,7 +41,7 @@ class RateSample:
         return self._takes_latest
 
     def _hash(self, trace_id: bytes) -> int:
-        return int.from_bytes(blake2b(trace_id, digest_size=7, key=self._key).digest())
+        return int.from_bytes(blake2b(trace_id, digest_size=7, salt=self._salt).digest())
 
     def _adapt(self, now: float) -> None:
         elapsed = now - self._since
