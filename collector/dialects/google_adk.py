@@ -14,7 +14,7 @@ from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
 from collector.payloads.refusals import Refusal
-from collector.payloads.tool_results import result_status
+from collector.payloads.tool_results import tool_result
 from collector.payloads.values import name_of
 
 NAME: Final = "google_adk"
@@ -52,8 +52,9 @@ def _read_tool(span: Span) -> GenAISpan:
     arguments, result = get(_ARGUMENTS), get(_RESULT)
     if arguments is not None and not (arguments in _EMPTY and result in _EMPTY):  # both empty: not recorded
         genai_span.arguments = None if arguments == "N/A" else arguments
-    if semconv.OPERATION_NAME not in span.attributes or (result is not None and result_status(result) != "ok"):
-        genai_span.status = "error"
+    told = tool_result(None, result)
+    if semconv.OPERATION_NAME not in span.attributes or told.status(genai_span.name) != "ok":
+        genai_span.status, genai_span.refusal = "error", genai_span.refusal or told.refusal
     if get(semconv.TOOL_DESCRIPTION) == _UNKNOWN_TOOL:
         genai_span.status, genai_span.refusal = "error", Refusal()
     return genai_span

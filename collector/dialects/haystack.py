@@ -13,6 +13,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.tool_results import tool_result
 from collector.payloads.values import name_of
 
 NAME: Final = "haystack"
@@ -20,6 +21,7 @@ NAME: Final = "haystack"
 _TOOL_NAME: Final = "haystack.tool.name"
 _TOOL_ERROR: Final = "haystack.tool.error"
 _TOOL_INPUT: Final = "haystack.agent.step.tool.input"
+_TOOL_OUTPUT: Final = "haystack.agent.step.tool.output"
 _LLM_INPUT: Final = "haystack.agent.step.llm.input"
 _LLM_OUTPUT: Final = "haystack.agent.step.llm.output"
 _AGENT_INPUT: Final = "haystack.agent.input"
@@ -42,7 +44,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.name = name_of(get(_TOOL_NAME))
     genai_span.arguments = get(_TOOL_INPUT)
     if get(_TOOL_ERROR) is True:
-        genai_span.status = "error"
+        genai_span.status, genai_span.refusal = "error", tool_result(None, get(_TOOL_OUTPUT)).refusal
     return genai_span
 
 
@@ -89,8 +91,8 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"haystack.",),
     attributes=frozenset({
-        _TOOL_ERROR, _TOOL_INPUT, _AGENT_INPUT, _COMPONENT_NAME, _COMPONENT_INPUT, _COMPONENT_OUTPUT, _PIPELINE_INPUT,
-        semconv.ERROR_TYPE,
+        _TOOL_ERROR, _TOOL_INPUT, _TOOL_OUTPUT, _AGENT_INPUT, _COMPONENT_NAME, _COMPONENT_INPUT, _COMPONENT_OUTPUT,
+        _PIPELINE_INPUT, semconv.ERROR_TYPE,
     }),
     output_attributes=("haystack.agent.output", _LLM_OUTPUT, _COMPONENT_OUTPUT, "haystack.pipeline.output_data"),
     tool_definition_attributes=("haystack.agent.tools",),

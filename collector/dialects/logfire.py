@@ -11,6 +11,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.refusals import find_refusal
 from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "logfire"
@@ -70,8 +71,9 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.name = name_of(get(_NAME))
     genai_span.arguments = get(_INPUT)
     genai_span.is_pending = _INPUT in span.attributes and get(_OUTPUT) == "null" and get(_ERROR) is None
-    if get(_ERROR) is not None:
+    if (error := get(_ERROR)) is not None:
         genai_span.status = "error"
+        genai_span.refusal = find_refusal(error) if type(error) is str else None
     return genai_span
 
 

@@ -15,10 +15,10 @@ from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import flattened_calls
-from collector.payloads.refusals import MAX_CHARS, find_refusal, refuses
+from collector.payloads.refusals import MAX_CHARS, Refusal, find_refusal, refuses
 from collector.payloads.span_names import is_handoff
 from collector.payloads.text_calls import requests_action
-from collector.payloads.tool_arguments import is_positional, is_schema, tool_arguments
+from collector.payloads.tool_arguments import fits_parameters, is_positional, is_schema, tool_arguments
 from collector.payloads.values import MAX_TEXT, UNREADABLE, find_text, first_name, name_of, parse_any
 
 NAME: Final = "openinference"
@@ -117,6 +117,11 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     _read_refusal(genai_span, get(_OUTPUT))
+    # Where a call failed and nothing says why: its arguments were refused if the tool could not have taken them.
+    if genai_span.refusal is not None and genai_span.refusal.is_of_arguments:
+        fits = fits_parameters(genai_span.arguments, parameters)
+        if fits is not None:
+            genai_span.refusal = Refusal(is_ruled_out=fits)
     return genai_span
 
 

@@ -29,7 +29,6 @@ from collector.model.genai_span import (
 )
 from collector.model.span import LogRecord, Span, SpanEvent
 from collector.payloads.messages import tool_call_parts
-from collector.payloads.refusals import find_refusal
 from collector.payloads.run_steps import START, STATUS, run_steps
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import is_schema, tool_arguments
@@ -121,8 +120,9 @@ def _read_tool(span: Span) -> GenAISpan:
     if first_value(attributes, _STRANDS_STATUS) == "error":
         genai_span.status = "error"
         result = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
-        if type(result) is str:
-            genai_span.refusal = genai_span.refusal or find_refusal(result)
+        genai_span.refusal = genai_span.refusal or tool_result(None, result).refusal
+    elif genai_span.status == "error" and genai_span.refusal is None:
+        genai_span.refusal = tool_result(None, attributes.get(semconv.TOOL_CALL_RESULT)).refusal  # Google ADK
     return genai_span
 
 

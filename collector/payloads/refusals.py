@@ -23,6 +23,10 @@ class Refusal(NamedTuple):
     """The tool that it names."""
     is_sure: bool = True
     """It cannot be the answer of a tool that ran."""
+    is_of_arguments: bool = False
+    """It is not sure, and the arguments tell: it is one if they do not fit the tool's parameters."""
+    is_ruled_out: bool = False
+    """They did, so the tool ran."""
 
 
 _UNNAMED: Final = re.compile(
@@ -50,7 +54,8 @@ _NAMED: Final = tuple(
         rf"{_NAME}[`'\"]? is not a valid tool\b",  # LangGraph
         # Pydantic AI, Vercel AI SDK, smolagents, and hand-written agent loops
         rf"\b(?:unknown|invalid|unavailable|no such|unrecognized) (?:tool|function)(?: name| call)?:? {_NAME}",
-        rf"\binvoking {_NAME}\(\)[`'\"]? failed as no tool with that name is available",  # Google ADK
+        # Google ADK
+        rf"\binvoking {_NAME}\(\)[`'\"]? failed as (?:no tool with that name is available|the following mandatory)",
         rf"\bfind an? (?:tool|function) (?:named|called) {_NAME}",
         rf"\berror parsing arguments for {_NAME}",  # LiveKit
         rf"^permission to (?:use|call|run) {_NAME}[`'\"]? (?:has been|was|is) denied",  # Claude Code
@@ -79,6 +84,15 @@ _POSSIBLE_DENIAL: Final = re.compile(
 )
 
 
+# The arguments may not have fitted, or those of a call that the tool made.
+_OF_ARGUMENTS: Final = re.compile(
+    r"\bmissing a required (?:keyword-only )?argument: '|\bmissing \d{1,3} required (?:positional|keyword-only) arguments?: '"
+    r"|\bgot an unexpected keyword argument '|\btakes \d{1,3} positional arguments? but \d"  # Python
+    # OpenAI Agents 0.24, of all that may go wrong
+    r"|^An error occurred while running the tool\. Please try again\.$|Tool execution failed\. Error details are redacted"
+)
+
+
 def find_refusal(message: str) -> Refusal | None:
     """Returns what a tool span's error or a tool result says of a call that did not run; None if it says nothing of it."""
     # Sure signs first. Words that the answer of a tool may hold as well come last, and are not sure.
@@ -90,6 +104,8 @@ def find_refusal(message: str) -> Refusal | None:
         match = pattern.search(message, 0, MAX_CHARS)
         if match is not None:
             return Refusal(match[1].rstrip(".:!?"))
+    if _OF_ARGUMENTS.search(message, 0, MAX_CHARS) is not None:
+        return Refusal(None, is_sure=False, is_of_arguments=True)
     if len(message) > MAX_DENIAL:
         return None
     lookup = _LOOKUP.match(message)
@@ -102,7 +118,7 @@ def find_refusal(message: str) -> Refusal | None:
 
 def refuses(refusal: Refusal | None, tool_name: str | None) -> Literal["yes", "no", "maybe"]:
     """Whether the call of this tool was refused; "maybe" if the message can be read in both ways."""
-    if refusal is None:
+    if refusal is None or refusal.is_ruled_out:
         return "no"
     if refusal.tool is not None and tool_name is not None and not _is_same(refusal.tool, tool_name):
         return "no"
@@ -111,8 +127,9 @@ def refuses(refusal: Refusal | None, tool_name: str | None) -> Literal["yes", "n
 
 def _is_same(name: str, tool_name: str) -> bool:
     """Whether both name one tool: frameworks put the server's name before that of an MCP tool, or name a class after it."""
-    if name.lower() == tool_name.lower().replace("_", ""):
-        return True  # `ReserveItem` of `reserve_item`
+    # `ReserveItem` of `reserve_item`, and in Strands `Reserve_itemTool`.
+    if name.lower() in (tool_name.lower().replace("_", ""), f"{tool_name.lower()}tool"):
+        return True
     # What precedes must end with a separator: `research` is no `search` of any server.
     shorter, longer = sorted((name.lower(), tool_name.lower()), key=len)
     return longer == shorter or (longer.endswith(shorter) and not longer[: -len(shorter)][-1].isalnum())

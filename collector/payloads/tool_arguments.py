@@ -43,6 +43,10 @@ _MAYBE_WRAPPED: Final = re.compile(
 )
 _OBJECT: Final = re.compile(r"<[\w.<>\[\] ,]{1,200} object at 0x[0-9a-fA-F]{4,16}>")
 _LOOKED_AT: Final = 4_096
+_PLAIN_SCHEMA: Final = frozenset({"type", "title", "description", "default"})
+_TYPES_OF: Final[Mapping[str, tuple[type, ...]]] = {
+    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
+}  # fmt: skip
 _ROLES: Final = ("role", "type")
 """Keys, one of which every message of a conversation has."""
 
@@ -113,6 +117,30 @@ def is_schema(value: object) -> bool:
     return _is_whole_schema(parsed) or all(
         isinstance(item, Mapping) and isinstance(item.get("type"), (str, list)) for item in parsed.values()
     )
+
+
+def fits_parameters(arguments: object, schema: object) -> bool | None:
+    """Returns whether a tool with these parameters, a JSON Schema, takes the arguments; None if that cannot be told.
+
+    Only what all frameworks agree on is looked at: which parameters are required, and plain types.
+    """
+    given, declared = parse_any(arguments), parse_any(schema)
+    if not isinstance(given, Mapping) or not isinstance(declared, Mapping):
+        return None
+    parameters, required = declared.get("properties"), declared.get("required", [])
+    if not isinstance(parameters, Mapping) or not isinstance(required, list):
+        return None
+    if any(type(name) is str and name not in given for name in required):
+        return False
+    return True if all(_is_plainly(value, parameters.get(name)) for name, value in given.items()) else None
+
+
+def _is_plainly(value: object, schema: object) -> bool:
+    """Whether the value is what the schema asks for, which asks for no more than a type."""
+    if not isinstance(schema, Mapping) or not schema.keys() <= _PLAIN_SCHEMA:
+        return False
+    kind = schema.get("type")
+    return isinstance(kind, str) and type(value) in _TYPES_OF.get(kind, ())
 
 
 def is_summary(value: object) -> bool:

@@ -64,7 +64,8 @@ _HINTS: Final = (
     "is not registered", "is not known", "is not defined", "is not supported", "is undefined", "is unsupported",
     "is unregistered", "is unknown", " tool named", " tool called", " function named", " function called", "not a valid tool",
     "enied", "eclined", "not approved", "anceled", "ancelled", "nterrupted", "not executed", "to proceed", "did not match",
-    "nrecognized", "too_", "gnoring this", "is not a function",
+    "nrecognized", "too_", "gnoring this", "is not a function", "ositional argument", "required argument", "keyword argument",
+    "keyword-only argument",
 )  # fmt: skip
 """Every failure and refusal contains one of these."""
 
@@ -151,8 +152,9 @@ def result_in(node: Mapping[Any, Any]) -> ToolResult | None:
         if not is_result and (plain_role(node.get("role")) != "tool" or contains_results(node)):
             return None
         inner = node
-    origin = inner.get("origin")  # Haystack: the call of this result
-    sources = (origin, inner, node) if isinstance(origin, Mapping) else (inner, node)
+    # Where the id of the call is not beside the result: Haystack, LlamaIndex.
+    nested = [inner[key] for key in ("origin", "additional_kwargs") if isinstance(inner.get(key), Mapping)]
+    sources = (*nested, inner, node)
     call_id = next((found for source in sources if (found := name_of(first_value(source, _RESULT_ID_KEYS)))), None)
     return tool_result(call_id, inner)._replace(name=name_of(first_value(inner, CALL_NAME_KEYS)))
 

@@ -72,7 +72,7 @@ def _apply_result(call: DraftCall, result: ResultStatus | None) -> None:
     """Decide by what the model was told of a call that a span shows whether it ran."""
     if result == "refused" and call.status != "ok":
         call.executed = False
-    elif result in ("refused", "unclear") and call.executed:
+    elif call.executed and (result == "refused" or (result == "unclear" and not call.was_accepted)):
         call.doubt_execution("the messages tell of a denial or refusal, its span of an execution")
     elif result == "ok" and call.evidence == ONLY_ATTRIBUTES:
         call.doubt, call.evidence = None, ""

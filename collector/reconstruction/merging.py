@@ -291,8 +291,9 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
         outer.start_ns, outer.end_ns, outer.span_id, resource=outer.resource,
     )  # fmt: skip
     if outer.refusal is not None or len(spans) > 1:
-        refused = refuses(next((span.refusal for span in spans if span.refusal is not None), None), name)
-        call.executed = refused != "yes"
+        refusal = next((span.refusal for span in spans if span.refusal is not None), None)
+        refused = refuses(refusal, name)
+        call.executed, call.was_accepted = refused != "yes", refusal is not None and refusal.is_ruled_out
         if refused == "maybe":
             call.doubt_execution("its error may be a denial")
     if outer.tracing == "guessed" and all(span.tracing == "guessed" for span in spans):

@@ -55,6 +55,13 @@ def test_a_tool_that_does_not_exist_has_a_span_all_the_same() -> None:
     ) == ["(pay)"]
 
 
+def test_arguments_that_did_not_fit_are_told_in_the_response() -> None:
+    response = {"error": "Invoking `pay()` failed as the following mandatory input parameters are not present:\ncents"}
+    call = adk("execute_tool pay", 2, 1, attributes={**TOOL, f"{ADK}.tool_response": json.dumps(response)})
+    agent = adk("invoke_agent helper", 1, attributes={"gen_ai.operation.name": "invoke_agent"})
+    assert called(run_of(agent, call)) == ["(pay)"]
+
+
 def test_the_span_of_a_turns_merged_results_is_not_a_call() -> None:
     merged = adk("execute_tool (merged)", 2, 1, attributes={**TOOL, "gen_ai.tool.name": "(merged tools)"})
     assert dialects.read_span(merged) is IGNORED

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from collector import dialects
 from collector.model.genai_span import IGNORED
-from tests.builders import called, read_tool, run_of, runs_of, span
+from tests.builders import agent_span, called, doubts, read_tool, run_of, runs_of, span
 
 USER = {"messages": [{"role": "user", "content": [{"text": "pay it"}]}]}
 REPLY = {
@@ -38,6 +40,24 @@ def test_a_tool_span_of_version_3() -> None:
         "haystack.tool.error": True,
     }
     assert read_tool(span("haystack.agent.step.tool", 2, 1, attributes=attributes)) == ("pay", None, {"n": 1}, "error")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected", "doubted"),
+    [
+        ("Failed to invoke Tool `pay`. Error: missing a required argument: 'n'", "pay", ["uncertain_execution"]),
+        ("Failed to invoke Tool `pay`. Error: card declined", "pay", []),
+        ("Tool pay not found", "(pay)", []),
+    ],
+)
+def test_the_error_of_a_tool_span_of_version_3(error: str, expected: str, doubted: list[str]) -> None:
+    attributes = {
+        "haystack.tool.name": "pay",
+        "haystack.tool.error": True,
+        "haystack.agent.step.tool.output": json.dumps({"error": error}),
+    }
+    run = run_of(agent_span(), span("haystack.agent.step.tool", 2, 1, attributes=attributes))
+    assert (called(run), doubts(run)) == ([expected], doubted)
 
 
 def test_a_run_of_version_3() -> None:

@@ -23,6 +23,12 @@ def test_a_tool_span(attributes: dict[str, str], status: str) -> None:
     assert read_tool(agents("Function: {name}", 2, 1, attributes=values)) == ("pay", None, {"n": 1}, status)
 
 
+def test_an_error_that_tells_nothing_leaves_open_whether_the_tool_ran() -> None:
+    error = {"message": "Error running tool", "data": {"error": "Tool execution failed. Error details are redacted."}}
+    failed = agents("Function: {name}", 2, 1, attributes={"name": "pay", "input": "{}", "error": json.dumps(error)})
+    assert doubts(run_of(agent_span(), failed)) == ["uncertain_execution"]
+
+
 def test_a_run() -> None:
     response = {
         "output": [{"type": "function_call", "call_id": "c1", "name": "pay", "arguments": '{"n": 1}'}],

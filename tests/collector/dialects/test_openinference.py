@@ -11,7 +11,19 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import agent_span, called, doubts, read_tool, run_of, runs_of, span, span_of_kind, tool_span
+from tests.builders import (
+    agent_span,
+    called,
+    doubts,
+    model_span,
+    read_tool,
+    result,
+    run_of,
+    runs_of,
+    span,
+    span_of_kind,
+    tool_span,
+)
 
 KIND = "openinference.span.kind"
 
@@ -67,6 +79,30 @@ def test_a_tool_that_does_not_exist_ends_well_in_autogen(output: str, *, execute
     attributes = {"tool.name": "drop_all", "output.value": output}
     run = run_of(agent_span(), oi("TOOL", "shop.drop_all", 2, 1, attributes=attributes))
     assert [(call.name, call.executed) for call in run.trajectory.calls] == [("drop_all", executed)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "doubted"),
+    [
+        ({"city": "Oslo"}, "(book)", []),
+        ({"city": "Oslo", "nights": 2}, "book", []),
+        ({"city": "Oslo", "nights": "several"}, "book", ["uncertain_execution"]),
+    ],
+)
+def test_a_call_that_failed_without_a_reason_ran_if_its_arguments_fitted(
+    arguments: Any, expected: str, doubted: list[str]
+) -> None:
+    """OpenAI Agents 0.24 tells of all failures in the same words, to the model as well."""
+    schema = {"properties": {"city": {"type": "string"}, "nights": {"type": "integer"}}, "required": ["city", "nights"]}
+    attributes = {"tool.name": "book", "input.value": json.dumps(arguments), "tool.parameters": json.dumps(schema)}
+    redacted = "Error running tool (non-fatal): {'error': 'Tool execution failed. Error details are redacted.'}"
+    told = model_span(
+        number=3, at=20, input_messages=[result("c1", "An error occurred while running the tool. Please try again.")]
+    )
+    asked = model_span([("c1", "book", arguments)], number=4, at=-5, lasting=2)
+    failed = oi("TOOL", "book", 2, 1, 5, attributes=attributes, status=2, message=redacted)
+    run = run_of(agent_span(at=-10, lasting=50), asked, failed, told)
+    assert (called(run), doubts(run)) == ([expected], doubted)
 
 
 def test_a_tool_with_agent_in_its_name_is_still_a_tool() -> None:

@@ -154,6 +154,19 @@ def test_strands_records_an_unknown_tool_like_one_that_ran(key: str) -> None:
     assert called(run_of(agent_span(), tool_span("x", events=[event], status=1, attributes={key: "error"}))) == ["(x)"]
 
 
+def test_strands_tells_in_an_event_that_arguments_did_not_fit() -> None:
+    text = "Error: Validation failed for input parameters: 1 validation error for PayTool\n  Field required"
+    event = ("gen_ai.choice", {"message": json.dumps([{"text": text}])})
+    call = tool_span("pay", events=[event], status=1, attributes={"tool.status": "error"})
+    assert called(run_of(agent_span(), call)) == ["(pay)"]
+
+
+def test_google_adk_tells_in_the_result_that_arguments_did_not_fit() -> None:
+    result = {"error": "Invoking `pay()` failed as the following mandatory input parameters are not present:\ncents"}
+    call = tool_span("pay", status=2, attributes={"gen_ai.tool.call.result": json.dumps(result)})
+    assert called(run_of(agent_span(), call)) == ["(pay)"]
+
+
 def test_tool_definitions_on_a_chat_span_are_not_calls() -> None:
     chat = model_span(attributes={"gen_ai.tool.name": "pay, mail", "gen_ai.tool.definitions": "[]"})
     assert called(run_of(agent_span(), chat)) == []

@@ -44,6 +44,8 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "ValidationError: 1 validation error for drop_all_args\nall\n  Field required",
         "1 validation error for DropAllArgs\nall\n  Field required",
         "Error parsing arguments for `drop_all`: all is no number",
+        "Invoking `drop_all()` failed as the following mandatory input parameters are not present:\nall",
+        "Error: Validation failed for input parameters: 1 validation error for Drop_allTool\nall\n  Field required",
     ],
 )
 def test_refusals(message: str) -> None:
@@ -95,3 +97,27 @@ def test_a_tool_that_was_looked_up_and_not_found_may_be_what_a_tool_says_too(mes
 @pytest.mark.parametrize("message", ["'order_7'", "rows.map is not a function"])
 def test_a_tool_that_looks_up_something_else_ran(message: str) -> None:
     assert refuses(find_refusal(message), "drop_all") == "no"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "missing a required argument: 'all'",
+        "TypeError: drop_all() missing 1 required positional argument: 'all'",
+        "TypeError: drop_all() missing 2 required keyword-only arguments: 'all' and 'now'",
+        "drop_all() got an unexpected keyword argument 'every'",
+        "TypeError: drop_all() takes 1 positional argument but 2 were given",
+        "Error: " + "x" * MAX_DENIAL + ": drop_all() got an unexpected keyword argument 'every'",
+        "An error occurred while running the tool. Please try again.",
+        "Error running tool (non-fatal): {'error': 'Tool execution failed. Error details are redacted.'}",
+    ],
+)
+def test_arguments_may_not_have_fitted_the_tool_or_what_it_called(message: str) -> None:
+    refusal = find_refusal(message)
+    assert refusal is not None
+    assert refusal.is_of_arguments
+    assert (refuses(refusal, "drop_all"), refuses(Refusal(is_ruled_out=True), "drop_all")) == ("maybe", "no")
+
+
+def test_the_tool_told_of_another_way_of_failing() -> None:
+    assert find_refusal("An error occurred while running the tool. Please try again. Error: card declined") is None

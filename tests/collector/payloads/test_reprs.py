@@ -57,6 +57,21 @@ def test_llama_index_tells_a_refusal_in_a_block() -> None:
     assert [call.status for call in calls_in_history({"messages": [asked, told]})] == ["refused"]
 
 
+def test_llama_index_tells_in_any_order_what_became_of_calls() -> None:
+    calls = ", ".join(
+        f"ToolCallBlock(block_type='tool_call', tool_call_id='{name}1', tool_name='{name}', tool_kwargs='{{}}')"
+        for name in ("ask", "pay")
+    )
+    asked = f"ChatMessage(role=<MessageRole.ASSISTANT: 'assistant'>, additional_kwargs={{}}, blocks=[{calls}])"
+    told = [
+        f"ChatMessage(role=<MessageRole.TOOL: 'tool'>, additional_kwargs={{'tool_call_id': '{name}1'}}, "
+        f"blocks=[TextBlock(block_type='text', text='{text}')])"
+        for name, text in (("pay", "Tool pay not found."), ("ask", "yes"))
+    ]
+    found = calls_in_history({"messages": [asked, *told]})
+    assert [(call.name, call.status) for call in found] == [("ask", "ok"), ("pay", "refused")]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from collector.payloads.tool_arguments import is_schema, schema_names, tool_arguments
+from collector.payloads.tool_arguments import fits_parameters, is_schema, schema_names, tool_arguments
 from collector.payloads.values import parse_arguments
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "unit": {"type": "string"}}}
@@ -88,3 +88,35 @@ def test_schemas() -> None:
     assert (schema_names(SCHEMA), schema_names(json.dumps(ZOD)), schema_names(PARIS)) == (("city", "unit"),) * 2 + ((),)
     assert not is_schema({})
     assert not is_schema(PARIS)
+
+
+BOOKING = {
+    "properties": {
+        "city": {"type": "string", "title": "City"},
+        "nights": {"type": "integer"},
+        "tags": {"type": "array"},
+    },
+    "required": ["city", "nights", []],
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "schema", "fits"),
+    [
+        ({"city": "Oslo", "nights": 2}, BOOKING, True),
+        ('{"city": "Oslo", "nights": 2}', json.dumps(BOOKING), True),
+        ({"city": "Oslo"}, BOOKING, False),
+        ({"city": "Oslo", "nights": "2"}, BOOKING, None),  # some take it for a number
+        ({"city": "Oslo", "nights": True}, BOOKING, None),
+        ({"city": "Oslo", "nights": 2, "tags": []}, BOOKING, None),  # of what, is not looked at
+        ({"city": "Oslo", "nights": 2, "car": 1}, BOOKING, None),
+        ({"city": "Oslo"}, {"properties": {"city": {"type": "string", "pattern": "^A"}}}, None),
+        ({"city": "Oslo"}, {"properties": {"city": {"type": ["string"]}}}, None),
+        ({}, {"properties": {}}, True),
+        ({}, {"properties": [], "required": 7}, None),
+        ("Oslo", BOOKING, None),
+        ({"city": "Oslo"}, None, None),
+    ],
+)
+def test_arguments_fit_the_parameters_of_a_tool(arguments: Any, schema: Any, *, fits: bool | None) -> None:
+    assert fits_parameters(arguments, schema) is fits
