@@ -353,3 +353,16 @@ def test_what_an_agent_asked_for_last_may_not_have_run() -> None:
     request = model_span([("c1", "pay", {})], 2, at=0)
     assert doubts(run_of(agent_span(), request)) == ["uncertain_execution"]
     assert doubts(run_of(span("POST", 1), request)) == []  # of an application only its requests may be recorded
+
+
+@pytest.mark.parametrize(
+    ("end", "doubted"), [("", ["uncertain_execution", "unreadable_arguments"]), ("x" * 128, ["unreadable_arguments"])]
+)
+def test_a_tool_that_was_asked_for_with_arguments_that_are_no_json_may_not_have_run(
+    end: str, doubted: list[str]
+) -> None:
+    """AutoGen's span of a call that it could not parse ends well. A long text may have been cut."""
+    arguments = '{"city": "Oslo' + end
+    asked = model_span([("c1", "book", arguments)], at=0, lasting=2)
+    call = tool_span("book", at=5, lasting=1, attributes={"gen_ai.tool.call.arguments": arguments})
+    assert doubts(run_of(agent_span(lasting=50), asked, call)) == doubted
