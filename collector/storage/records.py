@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from collector.assembly.conversations import Conversation, ConversationKey
@@ -42,6 +43,7 @@ class RecordKind(IntEnum):
 
 _REFERS = (1 << 4, 1 << 5)  # added to the kind of a record that has a row instead of the resource, of the scope
 _ROW = struct.Struct("<Q")
+_ANCHOR = struct.Struct("<IB")  # revision, length of the anchor that follows
 
 
 class SpoolRecord(NamedTuple):
@@ -102,18 +104,24 @@ def write_tombstone(trace: Trace) -> bytes:
     held: list[bytes] = []
     others: list[bytes] = []
     logs: list[bytes] = []
-    known = {**{key: span.annotatable for key, span in trace.spans.items()}, **trace.seen}
-    for key, was_held in known.items():
+    for key, span in trace.spans.items():
+        # A log record has no span id: its key is a hash of its bytes,
+        # and the column of its own keeps the two apart.
         if isinstance(key, int):
-            # A log record has no span id: its key is a hash of its bytes,
-            # and the column of its own keeps the two apart.
+            logs.append(key.to_bytes(_SPAN_ID))
+        elif span.annotatable:
+            held.append(key)
+        else:
+            others.append(key)
+    for key, was_held in trace.seen.items():
+        if isinstance(key, int):
             logs.append(key.to_bytes(_SPAN_ID))
         else:
             (held if was_held else others).append(key)
-    anchors = b"".join(
-        struct.pack("<IB", given.revision, len(anchor)) + anchor for anchor, given in trace.verdicts.items()
+    anchors = [_ANCHOR.pack(given.revision, len(anchor)) + anchor for anchor, given in trace.verdicts.items()]
+    return pack(
+        [trace.trace_id, bytes(trace.links), b"".join(held), b"".join(others), b"".join(logs), b"".join(anchors)]
     )
-    return pack([trace.trace_id, bytes(trace.links), b"".join(held), b"".join(others), b"".join(logs), anchors])
 
 
 def read_tombstone(packed: bytes, now: float) -> Trace:
@@ -148,9 +156,10 @@ def read_conversation(record: bytes) -> ConversationState:
         raise ValueError(_DAMAGED) from error
 
 
-def pack(parts: Sequence[bytes]) -> bytes:
+def pack(parts: list[bytes]) -> bytes:
     """Join parts so that ``unpack`` can separate them again."""
-    return struct.pack(f"<{len(parts) + 1}I", len(parts), *map(len, parts)) + b"".join(parts)
+    sizes = [len(part) for part in parts]
+    return b"".join([_integers(len(sizes) + 1).pack(len(sizes), *sizes), *parts])
 
 
 def unpack(packed: bytes) -> list[bytes]:
@@ -158,7 +167,7 @@ def unpack(packed: bytes) -> list[bytes]:
     try:
         (count,) = struct.unpack_from("<I", packed)
         # A damaged count may say four billion: no more sizes are read than there are bytes.
-        sizes = struct.unpack_from(f"<{min(count, len(packed))}I", packed, 4)
+        sizes = _integers(min(count, len(packed))).unpack_from(packed, 4)
     except struct.error:
         raise ValueError(_DAMAGED) from None
     if 4 * count + 4 + sum(sizes) != len(packed):
@@ -168,6 +177,11 @@ def unpack(packed: bytes) -> list[bytes]:
         parts.append(packed[at : at + size])
         at += size
     return parts
+
+
+@lru_cache(maxsize=256)
+def _integers(count: int) -> struct.Struct:
+    return struct.Struct(f"<{count}I")
 
 
 def _split_ids(ids: bytes, size: int) -> list[bytes]:
@@ -184,7 +198,7 @@ def _checked(ids: bytes, size: int) -> bytes:
 def _read_anchors(packed: bytes) -> Iterator[tuple[bytes, int]]:
     at = 0
     while at < len(packed):
-        revision, size = struct.unpack_from("<IB", packed, at)
+        revision, size = _ANCHOR.unpack_from(packed, at)
         at += 5 + size
         if at > len(packed):
             raise ValueError(_DAMAGED)
