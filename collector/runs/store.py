@@ -77,7 +77,7 @@ class RunStore:
         }
         self._waiting: SimpleQueue[_Item | None] = SimpleQueue()
         self._next_flush = self._pruned = self._warned = 0.0
-        self._thread: threading.Thread | None = None
+        self._worker: threading.Thread | None = None
         self._spans: RawSpans = ()
         self._places: Mapping[bytes, Sequence[int]] = {}
         self.rules: Sequence[CompiledRule] = ()
@@ -137,8 +137,8 @@ class RunStore:
                 await opening
             self.database.close()
             raise
-        self._thread = threading.Thread(target=self._work, name="runs", daemon=True)
-        self._thread.start()
+        self._worker = threading.Thread(target=self._work, name="runs", daemon=True)
+        self._worker.start()
 
     async def shutdown(self) -> None:
         """Store what waits, and close the database."""
@@ -147,7 +147,7 @@ class RunStore:
 
     async def stored(self) -> None:
         """Store what waits, and end the thread."""
-        thread, self._thread = self._thread, None
+        thread, self._worker = self._worker, None
         if thread is not None:
             self._hand_over_counts()
             # The last item: what was handed over before it is still stored.

@@ -457,7 +457,7 @@ def test_a_start_that_is_given_up_leaves_nothing_open(tmp_path: Path) -> None:
 
     store = asyncio.run(run())
     assert store.database._opened is None
-    assert store._thread is None
+    assert store._worker is None
 
 
 @pytest.mark.parametrize("damage", ["no database", "torn", "older"])
