@@ -12,7 +12,15 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.genai_span import (
+    IGNORED,
+    GenAISpan,
+    Role,
+    context_span_of,
+    genai_span_of,
+    model_span_of,
+    weigh_arguments,
+)
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.refusals import MAX_CHARS, Refusal, find_refusal, refuses
@@ -122,6 +130,8 @@ def _read_tool(span: Span) -> GenAISpan:
         fits = fits_parameters(genai_span.arguments, parameters)
         if fits is not None:
             genai_span.refusal = Refusal(is_ruled_out=fits)
+    if genai_span.status == "error" and _OUTPUT in span.attributes:
+        weigh_arguments(genai_span, were_recorded=_INPUT in span.attributes or genai_span.arguments is not None)
     return genai_span
 
 

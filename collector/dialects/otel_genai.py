@@ -26,6 +26,7 @@ from collector.model.genai_span import (
     set_input,
     set_output,
     set_raised,
+    weigh_arguments,
 )
 from collector.model.span import LogRecord, Span, SpanEvent
 from collector.payloads.messages import tool_call_parts
@@ -121,8 +122,10 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.status = "error"
         result = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
         genai_span.refusal = genai_span.refusal or tool_result(None, result).refusal
-    elif genai_span.status == "error" and genai_span.refusal is None:
-        genai_span.refusal = tool_result(None, attributes.get(semconv.TOOL_CALL_RESULT)).refusal  # Google ADK
+    elif genai_span.status == "error" and attributes.get(semconv.TOOL_CALL_RESULT):
+        if genai_span.refusal is None:
+            genai_span.refusal = tool_result(None, attributes[semconv.TOOL_CALL_RESULT]).refusal  # Google ADK
+        weigh_arguments(genai_span, were_recorded=genai_span.arguments is not None and genai_span.arguments != "")
     return genai_span
 
 

@@ -464,3 +464,29 @@ def test_an_action_in_words_requested_a_call() -> None:
     answers = ({"output.value": acting}, {"output.value": json.dumps({"text": acting}), "llm.finish_reason": "stop"})
     runs = [run_of(oi("LLM", "completion", 1, attributes=answer)) for answer in answers]
     assert [doubts(run) for run in runs] == [["unrecorded_calls"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("attributes", "status", "expected"),
+    [
+        ({"output.value": "An error occurred."}, 2, ["uncertain_execution"]),
+        ({"output.value": "An error occurred.", "input.value": "{}"}, 2, []),
+        ({}, 2, []),
+        ({"output.value": "fine"}, 1, []),
+    ],
+)
+def test_a_failed_call_with_a_result_and_without_arguments_may_never_have_begun(
+    attributes: dict[str, Any], status: int, expected: list[str]
+) -> None:
+    # OpenAI Agents for JavaScript parses the arguments inside the span, and records them only if the tool takes them.
+    run = run_of(agent_span(), oi("TOOL", "pay", 2, 1, attributes={"tool.name": "pay", **attributes}, status=status))
+    assert doubts(run) == expected
+
+
+@pytest.mark.parametrize(("attributes", "expected"), [({"input.value": '{"n": 1}'}, []), ({}, ["uncertain_execution"])])
+def test_openai_agents_for_js_keeps_only_arguments_that_fit(attributes: dict[str, Any], expected: list[str]) -> None:
+    told = {"tool.name": "pay", "output.value": "An error occurred while running the tool. Please try again."}
+    scope = "@arizeai/openinference-instrumentation-openai-agents"
+    raised = ("exception", {"exception.message": "Tool execution failed. Error details are redacted."})
+    failed = oi("TOOL", "pay", 2, 1, attributes={**told, **attributes}, status=2, scope=scope, events=[raised])
+    assert doubts(run_of(agent_span(), failed)) == expected

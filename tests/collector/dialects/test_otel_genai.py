@@ -384,3 +384,14 @@ def test_an_error_of_the_type_of_a_denial_may_mean_that_the_tool_did_not_run(sco
     denied = tool_span("pay", {}, status=2, attributes={"error.type": "denied"}, scope=scope)
     run = run_of(agent_span(), denied)
     assert (called(run), doubts(run)) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "expected"), [("", 2, ["uncertain_execution"]), ("{}", 2, []), ("", 1, [])]
+)
+def test_a_failed_call_with_a_result_and_without_arguments_may_never_have_begun(
+    arguments: str, status: int, expected: list[str]
+) -> None:
+    # OpenLIT for OpenAI Agents in JavaScript, which parses the arguments inside the span.
+    recorded = {"gen_ai.tool.call.arguments": arguments, "gen_ai.tool.call.result": "An error occurred."}
+    assert doubts(run_of(agent_span(), tool_span("pay", status=status, attributes=recorded))) == expected
