@@ -27,12 +27,14 @@ class HistoryCall:
     """None if the input holds no result."""
 
 
-def calls_in_history(messages: object, unread: list[str] | None = None) -> list[HistoryCall]:
+def calls_in_history(
+    messages: object, unread: list[str] | None = None, unasked: list[ToolResult] | None = None
+) -> list[HistoryCall]:
     """Returns the tool calls in a model's input since the user's last message, in order, with what became of each.
 
     Bounded in nodes, depth and calls. A result without the id of a call belongs to the first one that has none yet, of the
     tool that it names if it names one. A call that one message holds twice, in two formats, counts once. Messages that are
-    reprs and could not be parsed are added to ``unread``.
+    reprs and could not be parsed are added to ``unread``, results of calls that the input does not hold to ``unasked``.
     """
     calls: list[HistoryCall] = []
     stack: list[tuple[object, bool, int]] = [(messages, False, 0)]
@@ -43,12 +45,15 @@ def calls_in_history(messages: object, unread: list[str] | None = None) -> list[
         if isinstance(node, Mapping):
             result = result_in(node)
             if result is not None:
-                _settle(calls, result)
+                if not _settle(calls, result) and unasked is not None:
+                    unasked.append(result)
             elif (request := call_in(node, listed)) is not None:
                 _add(calls, request, node)
             else:
                 if plain_role(node.get("role")) in USER_ROLES and not (contains_results(node) or is_observation(node)):
                     calls.clear()
+                    if unasked is not None:
+                        unasked.clear()
                 if depth < MAX_DEPTH:
                     stack.extend(
                         (child, key in CALL_LISTS, depth + 1)
@@ -108,9 +113,11 @@ def _may_nest_exchange(value: object) -> bool:
     return isinstance(value, (Mapping, list))
 
 
-def _settle(calls: Sequence[HistoryCall], result: ToolResult) -> None:
+def _settle(calls: Sequence[HistoryCall], result: ToolResult) -> bool:
+    """Note what became of the call that the result is of. Returns whether there is one."""
     named = [call for call in calls if result.call_id is not None and call.id == result.call_id]
     named = named or [call for call in calls if call.name == result.name]
     told = next((call for call in named or calls if call.status is None), None)
     if told is not None:
         told.status = result.status(told.name)
+    return told is not None

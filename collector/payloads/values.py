@@ -37,6 +37,7 @@ MAX_NAME: Final = 256
 """How much of a name or an id is kept."""
 _SPACE: Final = " \n\r\t"
 _REPR_PARTS: Final = ",:([{"
+_BETWEEN_OBJECTS: Final = re.compile(r"\}\s{0,8}\{")
 
 
 def _integer_of(digits: str) -> int | str:
@@ -191,6 +192,14 @@ def read_repr(text: str, value_of: Callable[[ast.expr], Any]) -> Any:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
     return None if _is_too_deep(value, text) else value
+
+
+def are_several_objects(text: object) -> bool:
+    """Whether ``text`` is JSON objects one after the other, and not one of them."""
+    if type(text) is not str or len(text) > MAX_TEXT or text.lstrip()[:1] != "{":
+        return False
+    listed = parse_json(f"[{_BETWEEN_OBJECTS.sub('},{', text)}]")
+    return isinstance(listed, list) and len(listed) > 1 and all(isinstance(item, Mapping) for item in listed)
 
 
 def parse_any(value: object) -> Any:

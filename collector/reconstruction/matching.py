@@ -12,7 +12,7 @@ from collector.reconstruction.drafts import DraftCall, RunSpans
 from collector.reconstruction.duplicates import is_mcp, is_prefixed
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 
-_CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicTool"})
+CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicTool"})
 """LangChain's classes of tools, by which OpenLLMetry names the span of a tool that failed."""
 _TITLE: Final = re.compile(r"\S\s+\S")
 """In the name of a span that says what a call does: no provider takes a tool of such a name."""
@@ -93,7 +93,7 @@ def _are_two(call: DraftCall, request: RequestedCall) -> bool:
 
 def _renamed(call: DraftCall, span: GenAISpan | None, requested: Sequence[RequestedCall]) -> RequestedCall | None:
     """Returns the request of a call whose span names the tool otherwise than the model did."""
-    if call.name in _CLASSES:
+    if call.name in CLASSES:
         covered = [one for one in requested if _covers(call, one)]
         return covered[0] if len({one.name for one in covered}) == 1 else None
     if _TITLE.search(call.name) is not None:

@@ -22,7 +22,7 @@ from collector.reconstruction.calls_without_span import calls_without_span, requ
 from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans, by_start, latest_start
 from collector.reconstruction.duplicates import without_steps
 from collector.reconstruction.known_calls import KnownCalls
-from collector.reconstruction.matching import match
+from collector.reconstruction.matching import CLASSES, match
 from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
     CallHistory,
@@ -59,11 +59,19 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         _doubt_pending(calls, run, models)
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or _has_unrecorded_calls(run, models, requested)
         run.is_continued |= _goes_on_elsewhere(run, requested)
+        if not calls and history.has_unasked_results:
+            if len(models) == 1 and models[0] is run.anchor and not models[0].parent_span_id:
+                run.is_continued = True  # each request is a trace of its own
+            else:
+                run.has_unrecorded_calls = True
         if any(model.tracing == "memory" for model in models):
             run.has_unrecorded_calls |= history.is_partly_unread
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
     elif run.anchor is not None and run.anchor.output is not None and run.anchor.role is AGENT:
         calls += _calls_of_transcript(run, calls, run.anchor)
+    if any(call.name in CLASSES for call in calls):  # no request tells the name of the tool
+        calls = [call for call in calls if call.name not in CLASSES]
+        run.has_unrecorded_calls = True
     if run.nameless:
         run.has_unrecorded_calls |= not _are_told(run, calls)
     return calls

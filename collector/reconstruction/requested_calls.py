@@ -13,8 +13,8 @@ from typing import Final
 from collector.model.genai_span import GenAISpan
 from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.messages import ToolCallPart, tool_call_parts
-from collector.payloads.tool_results import ResultStatus
-from collector.payloads.values import Arguments, parse_arguments
+from collector.payloads.tool_results import ResultStatus, ToolResult
+from collector.payloads.values import Arguments, are_several_objects, parse_arguments
 from collector.reconstruction.drafts import DraftCall, by_start
 
 MAX_REQUESTED: Final = 10_000
@@ -55,7 +55,7 @@ def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
             continue
         if len(requested) >= MAX_REQUESTED:
             break
-        calls = [_requested_call(part, model, turn, index) for index, part in enumerate(tool_call_parts(model.output))]
+        calls = _calls_in(model, turn)
         if not calls:
             continue
         # Some providers use a response id again, so the calls must be equal, too.
@@ -78,6 +78,17 @@ def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
         requested += [call for call in calls if _is_new(call, by_id, is_cumulative=is_cumulative)]
     _set_result_statuses(models, requested)
     return requested
+
+
+def _calls_in(model: GenAISpan, turn: int) -> list[RequestedCall]:
+    """Returns the calls in a model's output.
+
+    Left out are those that an instrumentation joined into one, as OpenInference for JavaScript does with those of a
+    stream: their ids, names and arguments one after the other. The next request tells them apart, or nothing does.
+    """
+    parts = enumerate(tool_call_parts(model.output))
+    calls = [(part, _requested_call(part, model, turn, index)) for index, part in parts]
+    return [call for part, call in calls if call.arguments_text is None or not are_several_objects(part.arguments)]
 
 
 def _requested_call(part: ToolCallPart, model: GenAISpan, turn: int, position: int) -> RequestedCall:
@@ -182,6 +193,7 @@ class CallHistory:
         self._places: dict[int, _Place] = {}
         self._unanswered: set[int] = set()
         self._unread: list[str] = []
+        self._unasked: list[ToolResult] = []
 
     def status(self, request: RequestedCall) -> ResultStatus | None:
         """Returns the status of a call's result in the first later input that holds it, None if none does."""
@@ -203,6 +215,12 @@ class CallHistory:
         """Whether the transcript of a run holds messages that could not be parsed."""
         self._read()
         return bool(self._unread)
+
+    @property
+    def has_unasked_results(self) -> bool:
+        """Whether an input holds results of calls that it does not hold."""
+        self._read()
+        return bool(self._unasked)
 
     def unrequested(self) -> list[RequestedCall]:
         """Returns the calls with a result that no recorded output requested, and numbers the turns of all anew.
@@ -227,7 +245,9 @@ class CallHistory:
                 if model.history is not None:
                     # Where a transcript is all that tells of the calls, one that is read in part may lack some.
                     unread = self._unread if model.tracing == "memory" else None
-                    self._compare(model, calls_in_history(model.history, unread), self._statuses)
+                    unasked: list[ToolResult] = []
+                    self._compare(model, calls_in_history(model.history, unread, unasked), self._statuses)
+                    self._unasked += unasked
         return self._statuses
 
     def _compare(self, model: GenAISpan, history: Sequence[HistoryCall], statuses: dict[int, ResultStatus]) -> None:

@@ -286,3 +286,20 @@ def test_the_output_of_a_crew_tells_of_the_calls_of_its_only_agent(agents: int) 
     told = [(c.name, c.arguments, c.known_by) for run in runs_of(crew, *inner) for c in run.trajectory.calls]
     assert told == ([("pay", {"n": 1}, "result")] if agents == 1 else [])
     assert [doubts(run) for run in runs_of(crew, *inner)] == [[] if agents == 1 else ["nothing_recorded"]] * agents
+
+
+def test_a_failed_tool_of_langchain_js_in_a_trace_of_its_own_has_no_name() -> None:
+    run = run_of(
+        tl(
+            "task",
+            "execute_tool DynamicStructuredTool",
+            1,
+            attributes={
+                "gen_ai.operation.name": "execute_tool",
+                "traceloop.entity.name": "DynamicStructuredTool",
+                "traceloop.entity.input": '{"args": ["{\\"n\\": 1}"]}',
+            },
+            status=2,
+        )
+    )
+    assert (called(run), doubts(run)) == ([], ["missing_anchor", "unrecorded_calls"])

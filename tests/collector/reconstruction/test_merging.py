@@ -517,3 +517,26 @@ def test_a_span_that_names_no_tool_and_started_an_agent_is_not_told_of() -> None
     run, _ = runs_of(agent_span(), asked, nameless, inner, answered("c1"))
     assert called(run) == ["pay"]
     assert "unrecorded_calls" in doubts(run)
+
+
+SAID = {"role": "assistant", "parts": [{"type": "text", "content": "I look it up."}]}
+RESULT_IN_WORDS = {"role": "tool", "parts": [{"type": "text", "content": "11.5"}]}
+
+
+@pytest.mark.parametrize(
+    ("parent", "expected"),
+    [(0, ["other_traces"]), (1, ["unrecorded_calls"])],
+)
+def test_results_of_calls_that_nothing_records_leave_the_run_open(parent: int, expected: list[str]) -> None:
+    answer = model_span(
+        number=2, parent=parent, input_messages=[user("The rate?"), SAID, RESULT_IN_WORDS],
+        attributes={"gen_ai.response.finish_reasons": ["stop"]},
+    )  # fmt: skip
+    run = run_of(*([span("GET /", 1, lasting=100)] if parent else []), answer)
+    assert (called(run), doubts(run)) == ([], expected)
+
+
+def test_results_before_the_users_last_message_are_of_another_turn() -> None:
+    told = [user("The rate?"), SAID, RESULT_IN_WORDS, SAID, user("Thanks.")]
+    finish = {"gen_ai.response.finish_reasons": ["stop"]}
+    assert doubts(run_of(model_span(number=2, parent=0, input_messages=told, attributes=finish))) == []

@@ -8,7 +8,7 @@ import pytest
 
 from collector.reconstruction.drafts import by_start
 from collector.reconstruction.requested_calls import RequestedCall, requested_calls
-from tests.builders import agent_span, called, genai_spans, model_span, result, run_of, user
+from tests.builders import agent_span, called, doubts, genai_spans, model_span, result, run_of, user
 
 ASKS = {"gen_ai.response.finish_reasons": ["tool_calls"]}
 
@@ -98,3 +98,27 @@ def test_a_request_sent_again_with_the_same_words_discards_the_first_answer(agai
         model_span((), 4, at=50, input_messages=told),
     )
     assert called(run) == names
+
+
+def joined(arguments: str) -> Any:
+    """A model request whose answer was recorded by an instrumentation that joins the calls of a stream into one."""
+    return model_span([("c1c2", "getpay", arguments)], 2, 0, at=1, attributes=ASKS)
+
+
+@pytest.mark.parametrize("arguments", ['{"n": 1}{"n": 2}', '{"n": "}{"} \n{}'])
+def test_calls_that_a_stream_joined_into_one_are_those_that_the_next_request_tells_of(arguments: str) -> None:
+    told = [user("Pay."), asked("c1", "get"), asked("c2", "pay"), result("c1", "fine"), result("c2", "fine")]
+    answer = model_span(number=3, parent=0, at=20, input_messages=told)
+    assert [(one.id, one.name) for one in requested(joined(arguments))] == []
+    run = run_of(joined(arguments), answer)
+    assert (called(run), doubts(run)) == (["get", "pay"], [])
+
+
+def test_calls_that_a_stream_joined_into_one_and_nothing_tells_apart_are_unrecorded() -> None:
+    run = run_of(joined('{"n": 1}{"n": 2}'))
+    assert (called(run), doubts(run)) == ([], ["unrecorded_calls"])
+
+
+@pytest.mark.parametrize("arguments", ['{"n": "}{"}', '{"n": 1}{', "{}[]", "n}{n"])
+def test_arguments_that_are_not_several_objects_are_of_one_call(arguments: str) -> None:
+    assert [one.name for one in requested(joined(arguments))] == ["getpay"]
