@@ -155,7 +155,12 @@ class BlockTable:
 
     def last(self, connection: sqlite3.Connection, below: int) -> int:
         """Returns the highest id under ``below``, 0 if there is none."""
-        return connection.execute(f"SELECT max(last) FROM {self._name} WHERE last < ?", (below,)).fetchone()[0] or 0  # noqa: S608
+        found = connection.execute(
+            f"SELECT max(id) FROM {self._name} WHERE id < ? UNION ALL "  # noqa: S608 - our own name
+            f"SELECT max(last) FROM {self._name} WHERE last < ? AND typeof(last) = 'integer'",  # damaged, it may be anything
+            (below, below),
+        ).fetchall()
+        return max(last or 0 for (last,) in found)
 
     def rows(self, connection: sqlite3.Connection, bad: Bad) -> Iterator[tuple[int, int, bytes | None]]:
         """Yield id, kind and content of each row, None for a damaged one, in the order of the ids.
@@ -213,7 +218,8 @@ def _packed(rows: Sequence[BlockRow]) -> tuple[bytes, bytes]:
     return head, b"".join((head, *contents))
 
 
-def _has_sound_head(table: str, first: int, last: int, block: object, checksum: int) -> bool:
+def _has_sound_head(table: str, first: int, last: object, block: object, checksum: object) -> bool:
+    # What is damaged may be of any type.
     if not isinstance(block, bytes) or len(block) < _COUNT.size:
         return False
     (count,) = _COUNT.unpack_from(block)
@@ -234,7 +240,7 @@ def _unpacked(block: bytes) -> list[tuple[int, int, bytes, int]]:
     return rows
 
 
-def _checksum(table: str, first: int, last: int, content: bytes) -> int:
+def _checksum(table: str, first: int, last: object, content: bytes) -> int:
     # With the keys: a row that turns up under another id or in another table is as wrong as one with other content.
     return crc32(content, crc32(f"{table}|{first}|{last}".encode()))
 

@@ -120,7 +120,21 @@ def test_a_damaged_note_of_what_is_deleted_brings_it_back_and_is_said(
     file.close()
 
 
-@pytest.mark.parametrize("change", ["block = x'00'", "block = 'text'", "last = 3", "id = 7", "checksum = 1"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "block = x'00'",
+        "block = 'text'",
+        "last = 3",
+        "last = 1.5",
+        "last = 'text'",
+        "last = 0",
+        "id = 7",
+        "checksum = 1",
+        "checksum = 'text'",
+        "checksum = x'00'",
+    ],
+)
 def test_a_block_whose_head_is_damaged_is_one_lost_row_that_can_be_deleted(tmp_path: Path, change: str) -> None:
     file = stored(tmp_path, {1: b"one", 2: b"two"})
     file._connection.execute(f"UPDATE inbox SET {change}")
@@ -128,6 +142,8 @@ def test_a_block_whose_head_is_damaged_is_one_lost_row_that_can_be_deleted(tmp_p
     file = SpoolFile(tmp_path)
     (row,) = read(file)
     assert read(file) == {row: None}
+    assert file.last_id() >= row, "the id is not given again"
+    assert isinstance(file.last_id(), int)
     delete(file, row)
     assert (read(file), in_file(file, "inbox")) == ({}, 0)
     file.close()
