@@ -237,7 +237,8 @@ class SpoolFile:
         """Yield id, signal, items and bytes of each request not delivered yet, oldest first; bytes are None if damaged."""
         # Payloads are read to be checked, and not kept: together they may be larger than memory.
         for row in self._connection.execute(f"{_OUTBOX} ORDER BY id"):
-            yield row[0], row[1], row[2], len(row[3]) if self._is_sound(row) else None
+            # Of a damaged row the columns may be of any type.
+            yield (row[0], row[1], row[2], len(row[3])) if self._is_sound(row) else (row[0], "", 0, None)
 
     def _is_sound(self, row: tuple[Any, ...]) -> bool:
         *columns, checksum = row

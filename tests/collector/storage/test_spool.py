@@ -298,3 +298,16 @@ def test_a_request_the_spool_lost_is_said_to_be_lost(tmp_path: Path) -> None:
         assert await spool.payload(42) is None
 
     run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    "change", ["signal = x'00'", "signal = 7", "items = 'text'", "payload = 3", "checksum = 'text'"]
+)
+def test_a_damaged_request_of_whatever_types_is_one_lost_row(tmp_path: Path, change: str) -> None:
+    file, inserted = SpoolFile(tmp_path), Change()
+    inserted.inserts["outbox"] = [(4, "traces", 7, b"request"), (5, "logs", 1, b"event")]
+    file.apply(inserted)
+    file._connection.execute(f"UPDATE outbox SET {change} WHERE id = 4")
+    rows = list(Spool(file, 1 << 30, Telemetry()).outbox())
+    assert [(row, size) for row, _, _, size in rows] == [(4, None), (5, 5)]
+    file.close()
