@@ -17,9 +17,9 @@ from collector.model.genai_span import (
     GenAISpan,
     Role,
     context_span_of,
+    doubt_start,
     genai_span_of,
     model_span_of,
-    weigh_arguments,
 )
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import flattened_calls
@@ -126,12 +126,12 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     _read_refusal(genai_span, get(_OUTPUT))
     # Where a call failed and nothing says why: its arguments were refused if the tool could not have taken them.
-    if genai_span.refusal is not None and genai_span.refusal.is_of_arguments:
+    if genai_span.refusal is not None and genai_span.refusal.is_of_arguments and is_schema(parameters):
         fits = fits_parameters(genai_span.arguments, parameters)
-        if fits is not None:
-            genai_span.refusal = Refusal(is_ruled_out=fits)
-    if genai_span.status == "error" and _OUTPUT in span.attributes:
-        weigh_arguments(genai_span, were_recorded=_INPUT in span.attributes or genai_span.arguments is not None)
+        genai_span.refusal = Refusal(is_sure=False) if fits is None else Refusal(is_ruled_out=fits)
+    were_recorded = _INPUT in span.attributes or genai_span.arguments is not None
+    if genai_span.status == "error" and _OUTPUT in span.attributes and not were_recorded:
+        doubt_start(genai_span)
     return genai_span
 
 

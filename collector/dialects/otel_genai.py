@@ -21,12 +21,12 @@ from collector.model.genai_span import (
     GenAISpan,
     Role,
     context_span_of,
+    doubt_start,
     genai_span_of,
     model_span_of,
     set_input,
     set_output,
     set_raised,
-    weigh_arguments,
 )
 from collector.model.span import LogRecord, Span, SpanEvent
 from collector.payloads.messages import tool_call_parts
@@ -125,7 +125,8 @@ def _read_tool(span: Span) -> GenAISpan:
     elif genai_span.status == "error" and attributes.get(semconv.TOOL_CALL_RESULT):
         if genai_span.refusal is None:
             genai_span.refusal = tool_result(None, attributes[semconv.TOOL_CALL_RESULT]).refusal  # Google ADK
-        weigh_arguments(genai_span, were_recorded=genai_span.arguments is not None and genai_span.arguments != "")
+        if genai_span.arguments is None or genai_span.arguments == "":
+            doubt_start(genai_span)
     return genai_span
 
 

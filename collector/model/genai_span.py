@@ -28,10 +28,6 @@ MAX_CONTEXT_TEXT: Final = 512
 _DENIALS: Final = ("denied", "rejected", "permission_denied")
 """Types of errors that mean a denial, by the framework or by the tool."""
 _COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial
-_CHECKED: Final = frozenset({
-    "@arizeai/openinference-instrumentation-openai-agents", "@openlit/instrumentation-openai-agents",
-})  # fmt: skip
-"""OpenAI Agents for JavaScript: it empties the arguments of a call that do not fit the tool."""
 MAX_EVENTS: Final = 16
 """How many events of a span are looked at for what was raised."""
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = MappingProxyType({})  # shared: most spans keep none
@@ -222,16 +218,13 @@ def set_raised(genai_span: GenAISpan, span: Span) -> None:
         set_error(genai_span, span)
 
 
-def weigh_arguments(genai_span: GenAISpan, *, were_recorded: bool) -> None:
-    """Note what its arguments say of a call that failed and has a result: without any it may never have begun.
+def doubt_start(genai_span: GenAISpan) -> None:
+    """Note that a call that failed, and has a result but no arguments, may never have begun.
 
-    A framework that checks them inside the span may leave out what the tool does not take.
+    A framework that checks arguments inside the span may leave out what the tool does not take: OpenAI Agents for JavaScript.
     """
-    refusal = genai_span.refusal
-    if not were_recorded:
-        genai_span.refusal = refusal or Refusal(is_sure=False)
-    elif refusal is not None and refusal.is_of_arguments and genai_span.scope in _CHECKED:
-        genai_span.refusal = Refusal(is_ruled_out=True)
+    if genai_span.refusal is None or genai_span.refusal.is_ruled_out:
+        genai_span.refusal = Refusal(is_sure=False)
 
 
 def model_span_of(span: Span, dialect: str, output: object, messages: object) -> GenAISpan:

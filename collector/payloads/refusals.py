@@ -26,7 +26,7 @@ class Refusal(NamedTuple):
     is_of_arguments: bool = False
     """It is not sure, and the arguments tell: it is one if they do not fit the tool's parameters."""
     is_ruled_out: bool = False
-    """They did, so the tool ran."""
+    """They did, or it says that the tool ran."""
 
 
 _UNNAMED: Final = re.compile(
@@ -84,12 +84,14 @@ _POSSIBLE_DENIAL: Final = re.compile(
 )
 
 
-# The arguments may not have fitted, or those of a call that the tool made.
+# The arguments may not have fitted the tool, or those of a call that it made.
 _OF_ARGUMENTS: Final = re.compile(
     r"\bmissing a required (?:keyword-only )?argument: '|\bmissing \d{1,3} required (?:positional|keyword-only) arguments?: '"
-    r"|\bgot an unexpected keyword argument '|\btakes \d{1,3} positional arguments? but \d"  # Python
-    # OpenAI Agents 0.24, of all that may go wrong
-    r"|^An error occurred while running the tool\. Please try again\.$|Tool execution failed\. Error details are redacted"
+    r"|\bgot an unexpected keyword argument '|\btakes \d{1,3} positional arguments? but \d"
+)
+# OpenAI Agents 0.24 says that the tool ran, whatever went wrong.
+_OF_ANY_FAILURE: Final = re.compile(
+    r"^An error occurred while running the tool\. Please try again\.$|Tool execution failed\. Error details are redacted"
 )
 
 
@@ -106,6 +108,8 @@ def find_refusal(message: str) -> Refusal | None:
             return Refusal(match[1].rstrip(".:!?"))
     if _OF_ARGUMENTS.search(message, 0, MAX_CHARS) is not None:
         return Refusal(None, is_sure=False, is_of_arguments=True)
+    if _OF_ANY_FAILURE.search(message, 0, MAX_CHARS) is not None:
+        return Refusal(None, is_sure=False, is_of_arguments=True, is_ruled_out=True)
     if len(message) > MAX_DENIAL:
         return None
     lookup = _LOOKUP.match(message)

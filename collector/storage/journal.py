@@ -14,6 +14,7 @@ does not bring back is the spans themselves: after a restart a late tool call is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -37,15 +38,19 @@ class _ContextRow(NamedTuple):
     trace_ids: Sequence[bytes]
 
 
+@dataclass(slots=True, eq=False)
 class _ClosedTrace:
     """A trace that has its verdict, and whose results are not queued for export yet."""
 
-    __slots__ = ("rows", "tombstone", "trace_id")
-
-    def __init__(self, trace_id: bytes, rows: Sequence[int], tombstone: bytes) -> None:
-        self.trace_id, self.rows = trace_id, rows
-        self.tombstone: bytes | None = tombstone
-        """None once the trace is not remembered any more."""
+    trace_id: bytes
+    rows: Sequence[int]
+    """Its inbox records."""
+    row: int
+    """Of its tombstone."""
+    tombstone: bytes | None
+    """None once the trace is not remembered any more."""
+    replaces: int | None
+    """Row of the tombstone it had before it was reopened."""
 
 
 class Journal:
@@ -63,8 +68,8 @@ class Journal:
         self._next_sweep = 0.0
         self._waiting: dict[bytes, list[_ClosedTrace]] = {}  # closed; results not on their way yet; oldest first
         self._sent: list[_ClosedTrace] = []  # results on their way, queued by the next commit
-        self._unwritten: dict[bytes, _ClosedTrace] = {}  # the latest of both, by trace id
-        self._tombstones: dict[bytes, int] = {}  # rows of those that are written, of remembered and reopened traces
+        self._unwritten: dict[int, _ClosedTrace] = {}  # both of them, by row of the tombstone
+        self._tombstones: dict[bytes, int] = {}  # latest row of each remembered or reopened trace
         self._evicted: list[int] = []  # tombstones to delete
         self._conversations: dict[ConversationKey, dict[bytes, int]] = {}  # rows by anchor
         self._changes: list[Callable[[], None]] = []  # to conversations
@@ -138,10 +143,9 @@ class Journal:
         # lifetimes, and must not know it longer than the spool.
         expired = [row for row, context in self._context.items() if now - context.stored > 2 * self._lifetime]
         # A trace whose results are not queued is made again after a crash, and needs its context for that.
+        closing = {closed.trace_id for closed in self._unwritten.values()}
         gone = [
-            row
-            for row in expired
-            if not any(self._is_open(i) or i in self._unwritten for i in self._context[row].trace_ids)
+            row for row in expired if not any(self._is_open(i) or i in closing for i in self._context[row].trace_ids)
         ]
         for row in gone:
             del self._context[row]
@@ -159,23 +163,25 @@ class Journal:
 
         They are the first ``rows`` of those it has; the others are of the same trace, open again.
         """
+        row = self._spool.next_id()
+        replaces, self._tombstones[trace.trace_id] = self._tombstones.get(trace.trace_id), row
         records = self._rows.pop(trace.trace_id, [])
         if rows is not None:
             records, self._rows[trace.trace_id] = records[:rows], records[rows:]
-        closed = _ClosedTrace(trace.trace_id, records, write_tombstone(trace))
+        closed = _ClosedTrace(trace.trace_id, records, row, write_tombstone(trace), replaces)
         self._waiting.setdefault(trace.trace_id, []).append(closed)
-        self._unwritten[trace.trace_id] = closed
+        self._unwritten[row] = closed
         for other in evicted:
             self._evict(other.trace_id)
 
     def _evict(self, trace_id: bytes) -> None:
-        closed = self._unwritten.get(trace_id)
-        if closed is None:
-            self._evicted.append(self._tombstones.pop(trace_id))
+        row = self._tombstones.pop(trace_id)
+        unwritten = self._unwritten.get(row)
+        # A tombstone that is not written yet must never be: nothing would delete it any more.
+        if unwritten is None:
+            self._evicted.append(row)
         else:
-            # A tombstone that is not written yet must never be: nothing would delete it
-            # any more. The one before it goes where this one would have taken its place.
-            closed.tombstone = None
+            unwritten.tombstone = None
 
     @property
     def behind(self) -> bool:
@@ -195,13 +201,11 @@ class Journal:
         sent, self._sent = self._sent, []
         tombstones, self._evicted = self._evicted, []
         for closed in sent:
-            trace_id = closed.trace_id
-            if (replaced := self._tombstones.pop(trace_id, None)) is not None:
-                tombstones.append(replaced)
+            del self._unwritten[closed.row]
+            if closed.replaces is not None:
+                tombstones.append(closed.replaces)
             if closed.tombstone is not None:
-                self._tombstones[trace_id] = self._spool.finish(closed.tombstone)
-            if self._unwritten[trace_id] is closed:
-                del self._unwritten[trace_id]
+                self._spool.finish(closed.row, closed.tombstone)
         if sent:
             self._delete_records([row for closed in sent for row in closed.rows])
         if tombstones:

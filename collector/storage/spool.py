@@ -18,14 +18,14 @@ from io import BytesIO
 from typing import TypeVar
 
 from collector.errors import ConfigError, RefusedError, UnavailableError
-from collector.storage.spool_file import Change, OutboxRow, SpoolFile
+from collector.storage.spool_file import Change, Row, SpoolFile
 from collector.telemetry.metrics import Telemetry
 
 _log = logging.getLogger(__name__)
 _Row = TypeVar("_Row")
 _NOT_WRITABLE = "the spool cannot be written"
 _RETRY = 1.0  # seconds between attempts to write what could not be written
-_WATCH = 1.0  # seconds until an idle spool is looked after, and what is to be deleted is at the latest
+_WATCH = 1.0  # seconds until an idle spool is looked after
 _MAX_PENDING = 2 << 20  # bytes; a transaction of more would keep small requests waiting that come meanwhile
 _PART_BYTES = 1 << 20  # of a large request in one row
 _AHEAD = "ahead"
@@ -50,7 +50,7 @@ class Spool:
         self._pending_bytes = 0
         self._callbacks: list[Callable[[], None]] = []
         self._ahead: list[tuple[int, Callable[[], None]]] = []  # rows that say so, and who is told once they are gone
-        self._large: deque[tuple[OutboxRow, Callable[[], None] | None]] = (
+        self._large: deque[tuple[Row, Callable[[], None] | None]] = (
             deque()
         )  # rows to write, and who is told of the last
         self._large_waiting: list[asyncio.Future[None]] = []
@@ -106,7 +106,7 @@ class Spool:
 
     # ---- called by the journal and the sending queue
 
-    def _next_id(self) -> int:
+    def next_id(self) -> int:
         """Returns an id that no row has had since the start."""
         # Given here and not by SQLite: what is recorded can be referred to, and deleted, before it is written.
         self._last += 1
@@ -114,18 +114,16 @@ class Spool:
 
     def store(self, kind: int, record: bytes) -> int:
         """Store an inbox record. Returns its row id."""
-        row = self._next_id()
+        row = self.next_id()
         self._pending.inserts["inbox"].append((row, kind, record))
         self._pending_bytes += len(record)
         self._wake.set()
         return row
 
-    def finish(self, record: bytes) -> int:
-        """Store the tombstone of a finished trace. Returns its row id."""
-        row = self._next_id()
+    def finish(self, row: int, record: bytes) -> None:
+        """Store the tombstone of a finished trace under an id from ``next_id``."""
         self._pending.inserts["finished"].append((row, record))
         self._wake.set()
-        return row
 
     def send(
         self, signal: str, items: int, payload: bytes, on_durable: Callable[[int], None], *, ahead: bool = False
@@ -139,8 +137,8 @@ class Spool:
             self._send_large(signal, items, payload, on_durable)
             return
         # The lower id, so that it is read first.
-        note = self._next_id() if ahead else 0
-        row = self._next_id()
+        note = self.next_id() if ahead else 0
+        row = self.next_id()
         rows = self._pending.inserts["outbox"]
         if ahead:
             rows.append((note, _AHEAD, row, b""))
@@ -156,8 +154,8 @@ class Spool:
         content = memoryview(payload)  # not copied here: that would take long, too
         for at in range(count):
             part = content[at * _PART_BYTES : (at + 1) * _PART_BYTES]
-            self._large.append(((self._next_id(), _PART, 0, part), None))
-        row = self._next_id()
+            self._large.append(((self.next_id(), _PART, 0, part), None))
+        row = self.next_id()
         last = row, f"{signal}{_OF}{count}", items, content[count * _PART_BYTES :]
         self._large.append((last, lambda: on_durable(row)))
         self._parts[row] = count
@@ -171,12 +169,13 @@ class Spool:
             self._ahead = []
 
     def delete(self, table: str, rows: Iterable[int]) -> None:
-        """Delete rows, with what is stored next: nobody waits for it, and a transaction costs as much as hundreds of rows."""
+        """Delete rows."""
         rows = list(rows)
         # Parts without the row behind them are none that count. To delete them all at once would take as long as to write them.
         if table == "outbox" and self._parts:
             self._of_no_use.extend(part for row in rows for part in range(row - self._parts.pop(row, 0), row))
         self._pending.deletes[table] += rows
+        self._wake.set()
 
     def admit(self) -> None:
         """Raise UnavailableError while writing fails, RefusedError while the spool is full."""
@@ -196,8 +195,6 @@ class Spool:
         if (
             waiting is not None
         ):  # nothing is pending for a repeated request, but its first copy may still be being written
-            if self._pending:
-                self._wake.set()
             done = asyncio.get_running_loop().create_future()
             waiting.append(done)
             await done
@@ -301,7 +298,7 @@ class Spool:
             if not await self._apply(change):
                 return
             self._writing = None
-            if self._large or self._of_no_use:  # of which one transaction takes a few
+            if self.unwritten:  # the wake-up may have been consumed by ``_closed``
                 self._wake.set()
             for callback in callbacks:
                 callback()
@@ -364,7 +361,6 @@ class Spool:
                     self._failures.inc()
                 if self.failing:
                     self.failing = False
-                    self._wake.set()  # which `_closed` may have consumed
                     _log.info("the spool can be written again")
                 break
         return True

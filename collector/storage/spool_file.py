@@ -1,8 +1,7 @@
 """The spool on disk: one SQLite file in WAL mode, three tables, one owner.
 
 ``inbox`` holds the records of open traces and conversations, ``finished`` the tombstones of traces that have their verdict,
-both in blocks of many rows; ``outbox`` holds the requests not delivered yet. Ids are given by the caller and grow, so rows
-are appended and pages fill up.
+``outbox`` the requests not delivered yet. Ids are given by the caller and grow, so rows are appended and pages fill up.
 Every function here blocks; ``collector.storage.spool`` calls them on one worker thread, or before it has one.
 
 What can be wrong with the file at start, and what then happens:
@@ -33,44 +32,47 @@ from typing import Any
 from zlib import crc32
 
 from collector.errors import ConfigError
-from collector.storage import blocks
-from collector.storage.blocks import BlockTable
 from collector.storage.mark import Attempts, Mark
 from collector.storage.quarantine import Quarantine, aside
 from scorers.quoting import shorten
 
 _log = logging.getLogger(__name__)
 
-FORMAT = 3
+FORMAT = 2
 NAME = "spool.db"
 APPLICATION_ID = 0x72676874  # "rght": tells our files from other programs' SQLite files
 _PAGE = 16 << 10  # measured against 4 and 64 KiB: the cheapest for rows of one to a hundred kilobytes
 _WAL_BYTES = 4 << 20  # at which the log is copied to the main file: by one transaction, which others wait for
 _TABLES = (
-    *blocks.TABLES,
+    "CREATE TABLE inbox (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    "CREATE TABLE finished (id INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
     """CREATE TABLE outbox (id INTEGER PRIMARY KEY, signal TEXT NOT NULL, items INTEGER NOT NULL,
                             payload BLOB NOT NULL, checksum INTEGER NOT NULL)""",
     "CREATE TABLE commits (number INTEGER NOT NULL)",
 )
+_ROW = {"inbox": "(?, ?, ?, ?)", "finished": "(?, ?, ?)", "outbox": "(?, ?, ?, ?, ?)"}
 # Rows, and their bytes, of one statement. Each statement gives the interpreter lock away and has to get it back from a busy
 # event loop, for which it waits longer than the statement takes: so not one for each row.
 _MAX_ROWS, _MAX_BYTES = 200, 1 << 20
-_OUTBOX = "SELECT id, signal, items, payload, checksum FROM outbox"
+_SELECTS = {
+    "inbox": "SELECT id, kind, record, checksum FROM inbox",
+    "finished": "SELECT id, record, checksum FROM finished",
+    "outbox": "SELECT id, signal, items, payload, checksum FROM outbox",
+}
 _MAX_ID = 1 << 62  # far beyond any number that was given: a higher one is damaged
 _NOT_A_DATABASE, _CORRUPT = 26, 11  # SQLITE_NOTADB, SQLITE_CORRUPT
 
 
-OutboxRow = tuple[int, str, int, bytes | memoryview]
-"""Id, signal, items and content."""
+Row = tuple[int, bytes] | tuple[int, int, bytes] | tuple[int, str, int, bytes | memoryview]
+"""Of one of the tables, without its checksum: the id first, the content last."""
 
 
 @dataclass(slots=True)
 class Change:
     """What one transaction does: rows to insert, then ids to delete, by table."""
 
-    inserts: dict[str, list[Any]] = field(default_factory=lambda: {"inbox": [], "finished": [], "outbox": []})
-    """Id and content; behind the id, of the inbox the kind, of the outbox signal and items."""
-    deletes: dict[str, list[int]] = field(default_factory=lambda: {"inbox": [], "finished": [], "outbox": []})
+    inserts: dict[str, list[Row]] = field(default_factory=lambda: {t: [] for t in _ROW})
+    deletes: dict[str, list[int]] = field(default_factory=lambda: {t: [] for t in _ROW})
 
     def __bool__(self) -> bool:
         return any(self.inserts.values()) or any(self.deletes.values())
@@ -87,7 +89,6 @@ class SpoolFile:
         """Open or create it in ``folder``. Raises ConfigError."""
         self._path, self._fsync = folder / NAME, fsync
         self.quarantine = Quarantine(folder / "quarantine")
-        self._inbox, self._finished = BlockTable("inbox"), BlockTable("finished")
         self.damaged: Path | None = None
         self.damage = ""
         self.missing = self._commits = 0
@@ -127,7 +128,6 @@ class SpoolFile:
                 part.replace(f"{self.damaged}{suffix}")
         self._path.touch(0o600)
         self._mark.write(0)
-        self._inbox, self._finished = BlockTable("inbox"), BlockTable("finished")
         return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
@@ -154,8 +154,10 @@ class SpoolFile:
             if len(found) != 1 or type(found[0][0]) is not int or not 0 <= found[0][0] < _MAX_ID:
                 raise _damaged("the number of the last commit is unknown")
             self._commits = found[0][0]
-            (last,) = execute("SELECT max(id) FROM outbox WHERE id < ?", (_MAX_ID,)).fetchone()
-            self._last = max(last or 0, *(table.last(connection, _MAX_ID) for table in (self._inbox, self._finished)))
+            self._last = max(
+                execute(f"SELECT max(id) FROM {table} WHERE id < {_MAX_ID}").fetchone()[0] or 0  # noqa: S608 - our own names
+                for table in _ROW
+            )
         except BaseException:
             connection.close()
             raise
@@ -223,28 +225,34 @@ class SpoolFile:
 
     def finished(self) -> Iterator[tuple[int, bytes | None]]:
         """Yield id and tombstone of finished traces, oldest first; None for a damaged one."""
-        for row, _, tombstone in self._finished.rows(self._connection, self.quarantine.add):
-            yield row, tombstone
+        for row, is_sound in self._rows("finished"):
+            yield row[0], row[1] if is_sound else None
 
     def inbox(self) -> Iterator[tuple[int, int, bytes | None]]:
         """Yield id, kind and record of open traces and conversations, in the order in which they were stored.
 
         The record is None if it is damaged.
         """
-        return self._inbox.rows(self._connection, self.quarantine.add)
+        for row, is_sound in self._rows("inbox"):
+            yield row[0], row[1], row[2] if is_sound else None
 
     def outbox(self) -> Iterator[tuple[int, str, int, int | None]]:
         """Yield id, signal, items and bytes of each request not delivered yet, oldest first; bytes are None if damaged."""
         # Payloads are read to be checked, and not kept: together they may be larger than memory.
-        for row in self._connection.execute(f"{_OUTBOX} ORDER BY id"):
+        for row, is_sound in self._rows("outbox"):
             # Of a damaged row the columns may be of any type.
-            yield (row[0], row[1], row[2], len(row[3])) if self._is_sound(row) else (row[0], "", 0, None)
+            yield (row[0], row[1], row[2], len(row[3])) if is_sound else (row[0], "", 0, None)
 
-    def _is_sound(self, row: tuple[Any, ...]) -> bool:
+    def _rows(self, table: str) -> Iterator[tuple[tuple[Any, ...], bool]]:
+        """Yield each row and whether it is what was written."""
+        for row in self._connection.execute(f"{_SELECTS[table]} ORDER BY id"):
+            yield row, self._is_sound(table, row)
+
+    def _is_sound(self, table: str, row: tuple[Any, ...]) -> bool:
         *columns, checksum = row
-        if isinstance(columns[-1], bytes) and checksum == _checksum(columns):
+        if isinstance(columns[-1], bytes) and checksum == _checksum(table, columns):
             return True
-        self.quarantine.add("outbox", row[0], columns[-1])
+        self.quarantine.add(table, row[0], columns[-1])
         return False
 
     def last_id(self) -> int:
@@ -263,11 +271,15 @@ class SpoolFile:
         try:
             connection.execute("BEGIN IMMEDIATE")
             # Inserts first: a row may be stored and deleted within one group of changes, and must then be gone.
-            inserts, deletes = change.inserts, change.deletes
-            self._inbox.apply(connection, inserts["inbox"], deletes["inbox"])
-            tombstones = [(row, 0, tombstone) for row, tombstone in inserts["finished"]]
-            self._finished.apply(connection, tombstones, deletes["finished"])
-            self._change_outbox(inserts["outbox"], deletes["outbox"])
+            for table, rows in change.inserts.items():
+                for part in _in_parts(rows):
+                    values = ", ".join([_ROW[table]] * len(part))
+                    columns = [column for row in part for column in (*row, _checksum(table, row))]
+                    connection.execute(f"INSERT INTO {table} VALUES {values}", columns)  # noqa: S608 - our own names
+            for table, ids in change.deletes.items():
+                for at in range(0, len(ids), _MAX_ROWS):
+                    some = ids[at : at + _MAX_ROWS]
+                    connection.execute(f"DELETE FROM {table} WHERE id IN ({', '.join('?' * len(some))})", some)  # noqa: S608
             # In the same transaction, so that the number is lost where the rows are.
             connection.execute("UPDATE commits SET number = ?", (self._commits + 1,))
             connection.execute("COMMIT")
@@ -276,18 +288,9 @@ class SpoolFile:
                 connection.rollback()
             raise
         self._commits += 1
-        self._inbox.commit()
-        self._finished.commit()
         with contextlib.suppress(OSError):  # the commit stands; a mark that is behind says less than it could
             self._mark.write(self._commits)
         return self.used()
-
-    def _change_outbox(self, rows: Sequence[OutboxRow], ids: Sequence[int]) -> None:
-        for part in _in_parts(rows):
-            values = ", ".join(["(?, ?, ?, ?, ?)"] * len(part))
-            columns = [column for row in part for column in (*row, _checksum(row))]
-            self._connection.execute(f"INSERT INTO outbox VALUES {values}", columns)  # noqa: S608 - our own names
-        blocks.delete(self._connection, "outbox", ids)
 
     def _stay_in_place(self) -> None:
         """Raises sqlite3.OperationalError if the files that are open are not those in the folder, and cannot be put there."""
@@ -322,14 +325,14 @@ class SpoolFile:
 
     def used(self) -> int:
         """Returns the bytes in use; the file itself may be larger, its free pages are reused."""
-        # In one statement, since each gives the interpreter lock away: see `_MAX_ROWS`.
-        ((pages, free),) = self._connection.execute("SELECT * FROM pragma_page_count, pragma_freelist_count").fetchall()
+        (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
+        (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
         return int(pages - free) * _PAGE
 
     def payload(self, row: int) -> bytes | None:
         """Returns the request of an outbox row, None if it is gone or damaged. Raises sqlite3.Error."""
-        found = self._connection.execute(f"{_OUTBOX} WHERE id = ?", (row,)).fetchone()
-        return found[3] if found and self._is_sound(found) else None
+        found = self._connection.execute(f"{_SELECTS['outbox']} WHERE id = ?", (row,)).fetchone()
+        return found[3] if found and self._is_sound("outbox", found) else None
 
     def close(self) -> None:
         """Checkpoint the write-ahead log and release the lock."""
@@ -343,7 +346,7 @@ class SpoolFile:
         self.attempts.close()
 
 
-def _in_parts(rows: Sequence[OutboxRow]) -> Iterator[Sequence[OutboxRow]]:
+def _in_parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     """Yield the rows in parts of one statement each."""
     start = size = 0
     for at, row in enumerate(rows):
@@ -355,11 +358,11 @@ def _in_parts(rows: Sequence[OutboxRow]) -> Iterator[Sequence[OutboxRow]]:
         yield rows[start:]
 
 
-def _checksum(columns: Sequence[Any]) -> int:
-    """Of a row of the outbox with all its columns, the last of which is bytes."""
+def _checksum(table: str, columns: Sequence[Any]) -> int:
+    """Of a row with all its columns, the last of which is bytes."""
     # With the keys: a row that turns up under another id or signal is as wrong as one with other content.
     *keys, content = columns
-    return crc32(content, crc32(f"outbox|{'|'.join(map(str, keys))}".encode()))
+    return crc32(content, crc32(f"{table}|{'|'.join(map(str, keys))}".encode()))
 
 
 def _identity(path: Path | str) -> tuple[int, int] | None:

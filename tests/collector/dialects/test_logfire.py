@@ -23,10 +23,14 @@ def test_a_tool_span(attributes: dict[str, str], status: str) -> None:
     assert read_tool(agents("Function: {name}", 2, 1, attributes=values)) == ("pay", None, {"n": 1}, status)
 
 
-def test_an_error_that_tells_nothing_leaves_open_whether_the_tool_ran() -> None:
-    error = {"message": "Error running tool", "data": {"error": "Tool execution failed. Error details are redacted."}}
-    failed = agents("Function: {name}", 2, 1, attributes={"name": "pay", "input": "{}", "error": json.dumps(error)})
-    assert doubts(run_of(agent_span(), failed)) == ["uncertain_execution"]
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [("Tool execution failed. Error details are redacted.", "pay"), ("Tool pay not found in agent shop", "(pay)")],
+)
+def test_an_error_tells_whether_the_tool_ran(error: str, expected: str) -> None:
+    told = json.dumps({"message": "Error running tool", "data": {"error": error}})
+    failed = agents("Function: {name}", 2, 1, attributes={"name": "pay", "input": "{}", "error": told})
+    assert called(run_of(agent_span(), failed)) == [expected]
 
 
 def test_a_run() -> None:

@@ -108,8 +108,6 @@ def test_a_tool_that_looks_up_something_else_ran(message: str) -> None:
         "drop_all() got an unexpected keyword argument 'every'",
         "TypeError: drop_all() takes 1 positional argument but 2 were given",
         "Error: " + "x" * MAX_DENIAL + ": drop_all() got an unexpected keyword argument 'every'",
-        "An error occurred while running the tool. Please try again.",
-        "Error running tool (non-fatal): {'error': 'Tool execution failed. Error details are redacted.'}",
     ],
 )
 def test_arguments_may_not_have_fitted_the_tool_or_what_it_called(message: str) -> None:
@@ -119,5 +117,17 @@ def test_arguments_may_not_have_fitted_the_tool_or_what_it_called(message: str) 
     assert (refuses(refusal, "drop_all"), refuses(Refusal(is_ruled_out=True), "drop_all")) == ("maybe", "no")
 
 
-def test_the_tool_told_of_another_way_of_failing() -> None:
-    assert find_refusal("An error occurred while running the tool. Please try again. Error: card declined") is None
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("An error occurred while running the tool. Please try again.", True),
+        ("Error running tool (non-fatal): {'error': 'Tool execution failed. Error details are redacted.'}", True),
+        ("An error occurred while running the tool. Please try again. Error: card declined", None),
+    ],
+)
+def test_words_for_any_failure_say_that_the_tool_ran_unless_its_parameters_say_otherwise(
+    message: str, *, expected: bool | None
+) -> None:
+    refusal = find_refusal(message)
+    assert (None if refusal is None else refusal.is_of_arguments) is expected
+    assert refuses(refusal, "drop_all") == "no"

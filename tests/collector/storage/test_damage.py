@@ -50,7 +50,6 @@ def fill(folder: Path) -> SpoolFile:
     file.apply(first)
     file.close()
     file = opened(folder)
-    contents(file)  # as at every start
     file.apply(second)
     file.apply(third)
     return file

@@ -104,7 +104,7 @@ def test_damaged_rows_are_counted_and_never_forwarded(tmp_path: Path) -> None:
     life.send(data.span(9, parent=2, trace_id=b"p" * 16))
     life.write()
     assert life.file is not None
-    for table, column in (("inbox", "block"), ("outbox", "payload")):
+    for table, column in (("inbox", "record"), ("outbox", "payload")):
         life.file._connection.execute(f"UPDATE {table} SET {column} = zeroblob(length({column}))")
     life.crash()
     assert (life.resumed, lost(life), len(life.queue)) == (0, 3, 0)

@@ -101,35 +101,6 @@ def test_a_repeated_request_is_not_acknowledged_before_the_first_is_durable(tmp_
     run(tmp_path, scenario)
 
 
-def test_what_is_deleted_waits_for_the_next_transaction_or_for_whoever_waits(tmp_path: Path) -> None:
-    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
-        first, second = spool.store(0, b"first"), spool.store(0, b"second")
-        await spool.stored()
-        spool.delete("inbox", [first])
-        await let_others_run()
-        assert file.transactions == 1
-        third = spool.store(0, b"third")
-        await spool.stored()
-        assert ([row for row, _, _ in file.inbox()], file.transactions) == ([second, third], 2)
-        spool.delete("inbox", [second])
-        await spool.stored()
-        assert ([row for row, _, _ in file.inbox()], file.transactions) == ([third], 3)
-
-    run(tmp_path, scenario)
-
-
-def test_what_is_deleted_while_nothing_comes_is_deleted_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool_module, "_WATCH", 0.001)
-
-    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
-        row = spool.store(0, b"delivered")
-        await spool.stored()
-        spool.delete("inbox", [row])
-        await until(lambda: not list(file.inbox()))
-
-    run(tmp_path, scenario)
-
-
 def test_while_the_disk_is_full_senders_are_told_to_wait_and_nothing_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
