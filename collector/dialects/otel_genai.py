@@ -34,7 +34,7 @@ from collector.payloads.run_steps import START, STATUS, run_steps
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import is_schema, tool_arguments
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import first_name, first_value, name_of, parse_any
+from collector.payloads.values import first_name, first_value, name_of, parse_any, parse_json
 
 NAME: Final = "otel_genai"
 
@@ -42,6 +42,7 @@ _TOOL_NAME: Final = "tool.name"  # OpenCode
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _CALLS_ALONE: Final = ("gen_ai.response.tool_calls", "gen_ai.tool_calls")
 """Keys of the calls of an answer that has no messages: Sentry's, and the one of tracers of one's own."""
+_JOINT: Final = ", "
 _SENTRY_TEXT: Final = "gen_ai.response.text"
 _STRANDS_STATUS: Final = ("gen_ai.tool.status", "tool.status")
 """Keys of the outcome in Strands 1 and 0.x: the span's own status stays OK if the tool is unknown, and in 0.x if it failed."""
@@ -182,7 +183,7 @@ def _read_model(span: Span) -> GenAISpan:
     if span.events:
         output, messages = _messages_in_events(span.events, output, messages)
     if output is None:
-        output = _answer_in_parts(attributes)
+        output = _joined_calls(attributes) or _answer_in_parts(attributes)
     genai_span = model_span_of(span, NAME, output, messages)
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
@@ -202,6 +203,22 @@ def _read_steps(span: Span) -> GenAISpan:
     genai_span.has_output = steps.is_whole
     genai_span.conversation_id = name_of(span.attributes.get(_THREAD))
     return genai_span
+
+
+def _joined_calls(attributes: Mapping[str, Any]) -> object:
+    """Returns the calls of an answer that are in the attributes of a tool's span, one after the other (openlit 1.7)."""
+    names, ids, arguments = (
+        attributes.get(key) for key in (semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS)
+    )
+    if type(names) is not str or type(ids) is not str or type(arguments) is not str:
+        return None
+    each = (names.split(_JOINT), ids.split(_JOINT), parse_json(f"[{arguments}]") or ())
+    if len({len(parts) for parts in each}) > 1:
+        return None
+    return [
+        {"type": "tool_call", "name": name, "id": call_id, "arguments": given}
+        for name, call_id, given in zip(*each, strict=True)
+    ]
 
 
 def _answer_in_parts(attributes: Mapping[str, Any]) -> object:

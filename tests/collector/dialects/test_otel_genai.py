@@ -167,6 +167,31 @@ def test_google_adk_tells_in_the_result_that_arguments_did_not_fit() -> None:
     assert called(run_of(agent_span(), call)) == ["(pay)"]
 
 
+@pytest.mark.parametrize(
+    ("names", "ids", "arguments", "expected"),
+    [
+        ("pay", "c1", '{"eur": 9}', [("pay", {"eur": 9})]),
+        (
+            "pay, pay, ask",
+            "c1, c2, c3",
+            '{"eur": 9}, {"eur": 1}, {}',
+            [("pay", {"eur": 9}), ("pay", {"eur": 1}), ("ask", {})],
+        ),
+        ("pay, ask", "c1", '{"eur": 9}', []),
+        ("pay", "c1", '{"eur": ', []),
+    ],
+)
+def test_openlit_joins_the_calls_of_an_answer_in_the_attributes_of_a_tools_span(
+    names: str, ids: str, arguments: str, expected: list[Any]
+) -> None:
+    attributes = {"gen_ai.tool.name": names, "gen_ai.tool.call.id": ids, "gen_ai.tool.call.arguments": arguments}
+    asked = model_span(attributes={**attributes, "gen_ai.response.finish_reasons": ["tool_calls"]})
+    ran = [tool_span(name, number=7 + at, at=20 + at, lasting=1) for at, (name, _) in enumerate(expected)]
+    run = run_of(agent_span(lasting=50), asked, *ran)
+    assert [(call.name, call.arguments) for call in run.trajectory.calls] == expected
+    assert doubts(run) == ([] if expected else ["unrecorded_calls"])
+
+
 def test_tool_definitions_on_a_chat_span_are_not_calls() -> None:
     chat = model_span(attributes={"gen_ai.tool.name": "pay, mail", "gen_ai.tool.definitions": "[]"})
     assert called(run_of(agent_span(), chat)) == []
