@@ -146,6 +146,15 @@ ONLY_ATTRIBUTES: Final = "only its attributes say that its span is the call of a
 """The evidence for a call whose span may be something else."""
 
 
+_SHORTEST_CUT: Final = 128
+"""Characters: attributes are limited to no fewer."""
+
+
+def is_broken(arguments_text: str | None) -> bool:
+    """Whether a model wrote an object that nobody can parse; one that is longer may have been cut by who recorded it."""
+    return arguments_text is not None and arguments_text.startswith("{") and len(arguments_text) < _SHORTEST_CUT
+
+
 def begin_ns(call: DraftCall | GenAISpan) -> int:
     """When it began: a clock set back during the call makes it end before it starts."""
     return call.end_ns if 0 < call.end_ns < call.start_ns else call.start_ns

@@ -8,7 +8,7 @@ from typing import Final
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan
-from collector.reconstruction.drafts import DraftCall, RunSpans
+from collector.reconstruction.drafts import DraftCall, RunSpans, is_broken
 from collector.reconstruction.duplicates import is_mcp, is_prefixed
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 
@@ -17,8 +17,6 @@ CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicT
 _TITLE: Final = re.compile(r"\S\s+\S")
 """In the name of a span that says what a call does: no provider takes a tool of such a name."""
 _UNUSABLE: Final = re.compile(r"[^a-zA-Z0-9_-]")
-_SHORTEST_CUT: Final = 128
-"""Characters: attributes are limited to no fewer."""
 
 
 def _covers(call: DraftCall, request: RequestedCall) -> bool:
@@ -117,18 +115,13 @@ def _under_other_names(name: str, requested: Sequence[RequestedCall], *, of_serv
     return [one for one in requested if one.name == usable or (of_server and is_prefixed(one.name, name))]
 
 
-def _is_broken(arguments: str | None) -> bool:
-    """Whether a model wrote an object that nobody can parse; one that is longer may have been cut by who recorded it."""
-    return arguments is not None and arguments.startswith("{") and len(arguments) < _SHORTEST_CUT
-
-
 def _unite(call: DraftCall, request: RequestedCall) -> None:
     request.execution = call
     if call.doubt == "uncertain_owner":
         call.doubt = None  # this run requested it
     call.turn, call.position = request.turn, request.position
     call.id = call.id or request.id
-    if call.arguments is None and call.doubt is None and _is_broken(request.arguments_text):
+    if call.arguments is None and call.doubt is None and is_broken(request.arguments_text):
         call.doubt_execution("the model wrote arguments that are no JSON")
     if (call.arguments is None and request.arguments is not None) or _is_wrapped(call, request):
         call.arguments, call.arguments_text = request.arguments, None

@@ -19,7 +19,7 @@ from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.calls_without_span import calls_without_span, requested_in_transcript
-from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans, by_start, latest_start
+from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans, by_start, is_broken, latest_start
 from collector.reconstruction.duplicates import without_steps
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import CLASSES, match
@@ -304,6 +304,8 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
         call.executed, call.was_accepted = refused != "yes", refusal is not None and refusal.is_ruled_out
         if refused == "maybe":
             call.doubt_execution("its error may be a denial")
+    if call.executed and call.status == "error" and is_broken(text):
+        call.doubt_execution("its arguments are no JSON, which may be why it failed")
     if outer.tracing == "guessed" and all(span.tracing == "guessed" for span in spans):
         call.doubt_execution(ONLY_ATTRIBUTES)
     if len(spans) > 1:

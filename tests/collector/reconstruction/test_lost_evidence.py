@@ -366,3 +366,11 @@ def test_a_tool_that_was_asked_for_with_arguments_that_are_no_json_may_not_have_
     asked = model_span([("c1", "book", arguments)], at=0, lasting=2)
     call = tool_span("book", at=5, lasting=1, attributes={"gen_ai.tool.call.arguments": arguments})
     assert doubts(run_of(agent_span(lasting=50), asked, call)) == doubted
+
+
+@pytest.mark.parametrize(
+    ("status", "doubted"), [(2, ["uncertain_execution", "unreadable_arguments"]), (1, ["unreadable_arguments"])]
+)
+def test_a_call_that_failed_with_arguments_that_are_no_json_may_not_have_run(status: int, doubted: list[str]) -> None:
+    attributes = {"gen_ai.tool.call.arguments": '{"city": "Oslo'}
+    assert doubts(run_of(agent_span(), tool_span("book", status=status, attributes=attributes))) == doubted
