@@ -21,7 +21,16 @@ from collector.otlp import lazy
 from collector.otlp.annotate import annotate
 from collector.otlp.decode import Decoder
 from collector.otlp.structure import Structure
-from collector.payloads import history, messages, response, tool_definitions, tool_results, user_input, values
+from collector.payloads import (
+    history,
+    messages,
+    offered_tools,
+    response,
+    tool_definitions,
+    tool_results,
+    user_input,
+    values,
+)
 from collector.results.redaction import Redaction
 from collector.scoring import conversations
 from collector.storage import records
@@ -89,6 +98,7 @@ def messages_of_models(data: bytes) -> None:
         tool_results.result_status(value)
         user_input.newest_user_input(value)
         tool_definitions.tool_definitions([value])
+        offered_tools.fits_of(messages.tool_call_parts(value), value)
         response.response_text(value)
         user_input.user_text(value)
 

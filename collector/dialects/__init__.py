@@ -48,6 +48,9 @@ from collector.model.genai_span import (
     has_remote_parent,
 )
 from collector.model.span import LogRecord, Span
+from collector.payloads.flattened_attributes import first_attribute
+from collector.payloads.messages import tool_call_parts
+from collector.payloads.offered_tools import fits_of
 from collector.payloads.refusals import Refusal
 from collector.payloads.stand_ins import refused_tool
 
@@ -101,12 +104,27 @@ SHAPE_MARKERS: Final = generic.MARKERS
 SCOPES: Final[frozenset[str]] = frozenset(scope for dialect in DIALECTS for scope in dialect.whole_scopes)
 """Scopes whose spans are all relevant, with all attributes: some have no marker, some have arbitrary attributes."""
 
+TOOL_DEFINITIONS: Final[tuple[str, ...]] = tuple(
+    dict.fromkeys(name for dialect in DIALECTS for name in dialect.tool_definition_attributes)
+)
+"""Attributes that hold the definitions of the offered tools; those that end with a dot are prefixes."""
+
 ATTRIBUTES: Final[frozenset[str]] = frozenset(semconv.EVENT_ATTRIBUTES).union(
-    _CONTEXT_ATTRIBUTES, semconv.FINISH_REASONS, *(dialect.attributes.union(dialect.keys) for dialect in DIALECTS)
+    _CONTEXT_ATTRIBUTES,
+    semconv.FINISH_REASONS,
+    (name for name in TOOL_DEFINITIONS if not name.endswith(".")),
+    *(dialect.attributes.union(dialect.keys) for dialect in DIALECTS),
 )
 """The attributes of spans, events and log records that are decoded: those that some dialect uses."""
 
-ATTRIBUTE_PREFIXES: Final[tuple[str, ...]] = tuple(dict.fromkeys(p for dialect in DIALECTS for p in dialect.prefixes))
+ATTRIBUTE_PREFIXES: Final[tuple[str, ...]] = tuple(
+    dict.fromkeys(
+        (
+            *(prefix for dialect in DIALECTS for prefix in dialect.prefixes),
+            *(name for name in TOOL_DEFINITIONS if name.endswith(".")),
+        )
+    )
+)
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -132,6 +150,8 @@ def read_span(span: Span) -> GenAISpan | None:
             generic.complete(genai_span, span, unknown)
     if genai_span is not None and genai_span.arguments is not None:
         _read_stand_in(genai_span)
+    if genai_span is not None and genai_span.output is not None:
+        _compare_with_offered(genai_span, attributes)
     if not span.parent_span_id or semconv.HTTP_ROUTE in attributes or has_remote_parent(span):
         if genai_span is None or genai_span is IGNORED:
             genai_span = genai_span_of(span, Role.OTHER, "")
@@ -145,6 +165,13 @@ def _read_stand_in(call: GenAISpan) -> None:
     refused = refused_tool(call.arguments)
     if refused is not None:
         call.name, call.arguments, call.status, call.refusal = refused, None, "error", Refusal()
+
+
+def _compare_with_offered(model: GenAISpan, attributes: dict[str, Any]) -> None:
+    """Note of each call in a model's output whether the tools that it was offered would take it."""
+    definitions = first_attribute(attributes, TOOL_DEFINITIONS) if model.role is Role.MODEL else None
+    if definitions is not None:
+        model.fits = fits_of(tool_call_parts(model.output), definitions)
 
 
 def _has_other_keys(attributes: dict[str, Any]) -> bool:

@@ -7,14 +7,13 @@ content is bounded, and definitions that every request repeats are stored once.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from collector import dialects
 from collector.model import semconv
 from collector.model.genai_span import IGNORED, Content, GenAISpan, Role
 from collector.model.span import LogRecord, Span
-from collector.payloads.flattened_attributes import FlattenedAttributes
+from collector.payloads.flattened_attributes import FlattenedAttributes, first_attribute
 from collector.payloads.values import parse_any
 
 MAX_OUTPUT: Final = 32_768
@@ -24,14 +23,11 @@ MAX_TOOL_DEFINITIONS: Final = 131_072
 """Longest recorded tool definitions, in characters; longer ones are dropped."""
 
 _OUTPUTS: Final = tuple(dict.fromkeys(name for dialect in dialects.DIALECTS for name in dialect.output_attributes))
-_TOOL_DEFINITIONS: Final = tuple(
-    dict.fromkeys(name for dialect in dialects.DIALECTS for name in dialect.tool_definition_attributes)
-)
 _REQUESTS: Final = tuple(dict.fromkeys(name for dialect in dialects.DIALECTS for name in dialect.request_attributes))
 _ROLES: Final = frozenset({Role.AGENT, Role.MODEL, Role.OTHER})
 
-ATTRIBUTES: Final = frozenset(name for name in (*_OUTPUTS, *_TOOL_DEFINITIONS, *_REQUESTS) if not name.endswith("."))
-PREFIXES: Final = tuple(name for name in (*_OUTPUTS, *_TOOL_DEFINITIONS) if name.endswith("."))
+ATTRIBUTES: Final = frozenset(name for name in (*_OUTPUTS, *_REQUESTS) if not name.endswith("."))
+PREFIXES: Final = tuple(name for name in _OUTPUTS if name.endswith("."))
 """Attributes to decode in addition to those of the dialects."""
 
 
@@ -40,8 +36,8 @@ def read_span(span: Span) -> GenAISpan | None:
     genai_span = dialects.read_span(span)
     if genai_span is None or genai_span is IGNORED or genai_span.role not in _ROLES:
         return genai_span
-    output = _first(span.attributes, _OUTPUTS) or _output_in_events(span)
-    definitions = _first(span.attributes, _TOOL_DEFINITIONS) or _first_request(span, genai_span)
+    output = first_attribute(span.attributes, _OUTPUTS) or _output_in_events(span)
+    definitions = first_attribute(span.attributes, dialects.TOOL_DEFINITIONS) or _first_request(span, genai_span)
     return _with_content(genai_span, output, definitions)
 
 
@@ -62,17 +58,6 @@ def _with_content(genai_span: GenAISpan, output: object, definitions: object) ->
     return genai_span
 
 
-def _first(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """Returns the first attribute that is not empty; for a prefix, all attributes that start with it."""
-    for name in names:
-        value = attributes.get(name)
-        if not value and name.endswith("."):
-            value = FlattenedAttributes((key, value) for key, value in attributes.items() if key.startswith(name))
-        if value:
-            return value
-    return None
-
-
 def _output_in_events(span: Span) -> Any:
     for event in reversed(span.events):
         if event.name == semconv.EVENT_CHOICE:
@@ -87,7 +72,7 @@ def _first_request(span: Span, genai_span: GenAISpan) -> Any:
 
     Later requests repeat the history. Agent spans are excluded: users control their input and could define tools in it.
     """
-    request = _first(span.attributes, _REQUESTS) if genai_span.role is Role.MODEL else None
+    request = first_attribute(span.attributes, _REQUESTS) if genai_span.role is Role.MODEL else None
     return request if request is genai_span.user_input else None
 
 

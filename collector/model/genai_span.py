@@ -123,6 +123,8 @@ class GenAISpan:
     OTHER: the transcripts of the runs inside."""
     has_output: bool
     """MODEL: its output was captured."""
+    fits: str
+    """MODEL: of each call in its output, whether it fits the tools that the request offered: letters of ``offered_tools``."""
     finish: Literal["", "tool_calls", "other"]
     """MODEL: whether its finish reason says that it requested tool calls; "" if none was recorded."""
     user_input: Any
@@ -152,7 +154,7 @@ class GenAISpan:
         self.status, self.error_type, self.tracing, self.refusal, self.is_pending = "unset", None, "", None, False
         self.conversation_id, self.response_id, self.finish = None, None, ""
         self.output, self.has_output, self.tool_results, self.history, self.user_input = None, False, None, None, None
-        self.attributes, self.content, self.scope = _NO_ATTRIBUTES, None, ""
+        self.attributes, self.content, self.scope, self.fits = _NO_ATTRIBUTES, None, "", ""
 
     @property
     def instrumentation(self) -> tuple[str, str]:

@@ -10,8 +10,8 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError as ProtobufError
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
 
+from collector.byte_cache import ByteCache
 from collector.otlp import schema
-from collector.otlp.byte_cache import ByteCache
 from collector.otlp.lazy import Envelope
 from collector.otlp.trim import MAX_ATTRIBUTES, MAX_FIELDS
 from collector.otlp.wire import field, field_head, fields

@@ -13,11 +13,11 @@ from typing import Any, Final
 import re2
 from google.protobuf.message import DecodeError as ProtobufError
 
+from collector.byte_cache import ByteCache
 from collector.errors import DecodeError
 from collector.model.genai_span import IGNORED, GenAISpan
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.otlp import schema
-from collector.otlp.byte_cache import ByteCache
 from collector.otlp.span_fields import SpanFields, attribute_fields, span_fields
 from collector.otlp.structure import Envelope
 from collector.otlp.trim import MAX_ATTRIBUTES

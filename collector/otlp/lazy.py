@@ -14,8 +14,8 @@ from typing import Final
 import re2
 from google.protobuf.message import DecodeError as ProtobufError
 
+from collector.byte_cache import ByteCache
 from collector.otlp import schema
-from collector.otlp.byte_cache import ByteCache
 from collector.otlp.structure import Envelope, Group, Structure
 from collector.otlp.trim import may_be_flood, trim
 from collector.otlp.wire import field_head, item_head, read_field

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 MAX_PARTS: Final = 16
@@ -14,6 +14,17 @@ MAX_ATTRIBUTES: Final = 4_096
 
 class FlattenedAttributes(dict[str, Any]):
     """The attributes that one value was flattened into, by their full names."""
+
+
+def first_attribute(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """Returns the first attribute of these names that is not empty; for a name that ends with a dot, all that start with it."""
+    for name in names:
+        value = attributes.get(name)
+        if not value and name.endswith("."):
+            value = FlattenedAttributes((key, value) for key, value in attributes.items() if key.startswith(name))
+        if value:
+            return value
+    return None
 
 
 def unflatten(value: object) -> object:

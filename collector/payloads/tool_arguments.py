@@ -43,9 +43,13 @@ _MAYBE_WRAPPED: Final = re.compile(
 )
 _OBJECT: Final = re.compile(r"<[\w.<>\[\] ,]{1,200} object at 0x[0-9a-fA-F]{4,16}>")
 _LOOKED_AT: Final = 4_096
-_PLAIN_SCHEMA: Final = frozenset({"type", "title", "description", "default"})
+_PLAIN_SCHEMA: Final = frozenset({
+    "type", "title", "description", "default", "anyOf", "nullable", "items", "properties", "required", "additionalProperties",
+    "$schema",
+})  # fmt: skip
 _TYPES_OF: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
+    "null": (type(None),),
 }  # fmt: skip
 _ROLES: Final = ("role", "type")
 """Keys, one of which every message of a conversation has."""
@@ -130,16 +134,36 @@ def fits_parameters(arguments: object, schema: object) -> bool | None:
     parameters, required = declared.get("properties"), declared.get("required", [])
     if not isinstance(parameters, Mapping) or not isinstance(required, list):
         return None
-    if any(type(name) is str and name not in given for name in required):
-        return False
+    missing = [name for name in required if type(name) is str and name not in given]
+    if missing:  # strict schemas require what has a default as well
+        return None if all(_has_default(parameters.get(name)) for name in missing) else False
     return True if all(_is_plainly(value, parameters.get(name)) for name, value in given.items()) else None
 
 
+def _has_default(schema: object) -> bool:
+    return isinstance(schema, Mapping) and ("default" in schema or _is_plainly(None, schema))
+
+
 def _is_plainly(value: object, schema: object) -> bool:
-    """Whether the value is what the schema asks for, which asks for no more than a type."""
+    """Whether the value is what the schema asks for, which asks for no more than a type, or for one of several."""
     if not isinstance(schema, Mapping) or not schema.keys() <= _PLAIN_SCHEMA:
         return False
+    choices = schema.get("anyOf")
+    if isinstance(choices, list):
+        return any(_is_of_type(value, choice) for choice in choices)
+    return _is_of_type(value, schema) or (value is None and schema.get("nullable") is True)
+
+
+def _is_of_type(value: object, schema: object) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
     kind = schema.get("type")
+    if isinstance(value, Mapping) and kind == "object":
+        return fits_parameters(value, schema) is True if schema.get("properties") else True
+    if isinstance(value, list) and kind == "array":
+        items = schema.get("items")
+        # Objects in lists are not looked at: there may be any number, each against any number of parameters.
+        return not items or not any(isinstance(one, (Mapping, list)) or not _is_of_type(one, items) for one in value)
     return isinstance(kind, str) and type(value) in _TYPES_OF.get(kind, ())
 
 

@@ -10,7 +10,8 @@ from typing import Final
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import AGENT, GenAISpan
-from collector.payloads.refusals import refuses
+from collector.payloads.offered_tools import Fit
+from collector.payloads.refusals import Refusal, refuses
 from collector.payloads.tool_results import ResultStatus
 from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans, begin_ns
 from collector.reconstruction.requested_calls import CallHistory, RequestedCall
@@ -33,6 +34,7 @@ def calls_without_span(
         if request.execution is not None:
             # A call that succeeded needs no look into the inputs, which would have to be parsed.
             is_open = request.execution.status == "error" or request.execution.evidence == ONLY_ATTRIBUTES
+            _apply_fit(request.execution, request.fit)
             _apply_result(request.execution, history.status(request) if is_open else request.result_status)
             continue
         following = bisect_right(starts, request.model.start_ns)
@@ -54,6 +56,7 @@ def calls_without_span(
             else:
                 shown = shown or _Shown(run)
                 _weigh(call, shown, request, status, answered=answered)
+                _apply_fit(call, request.fit)
         checkpoint()
         yield call
 
@@ -72,10 +75,30 @@ def _apply_result(call: DraftCall, result: ResultStatus | None) -> None:
     """Decide by what the model was told of a call that a span shows whether it ran."""
     if result == "refused" and call.status != "ok":
         call.executed = False
-    elif call.executed and (result == "refused" or (result == "unclear" and not call.was_accepted)):
+    elif call.executed and (result == "refused" or (result == "unclear" and not _was_accepted(call))):
         call.doubt_execution("the messages tell of a denial or refusal, its span of an execution")
     elif result == "ok" and call.evidence == ONLY_ATTRIBUTES:
         call.doubt, call.evidence = None, ""
+
+
+def _was_accepted(call: DraftCall) -> bool:
+    """Whether its arguments fitted the tool, so that words that leave this open say nothing of it."""
+    return call.refusal is not None and call.refusal.is_ruled_out
+
+
+def _apply_fit(call: DraftCall, fit: Fit) -> None:
+    """Decide by what the model was offered whether a call ran whose failure does not tell, or which is of no offered tool."""
+    if call.refusal is not None and call.refusal.is_of_arguments and fit in ("fits", "misfit"):
+        call.executed, call.doubt, call.evidence = fit == "fits", None, ""
+        call.refusal = Refusal(is_ruled_out=call.executed)
+    elif not call.executed or call.doubt is not None:
+        return
+    elif fit == "unknown":
+        call.doubt_execution("the model was offered no tool of that name")
+    elif call.status == "error" and fit == "misfit":
+        call.doubt_execution("it failed, and its arguments do not fit the tool, so it may not have run")
+    elif fit == "unclear" and call.refusal is not None and call.refusal.is_of_arguments:
+        call.doubt_execution("it failed, and nothing tells whether its arguments fit the tool")
 
 
 def _latest_start(request: RequestedCall, models: Sequence[GenAISpan], following: int) -> int:

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from collector.model.genai_span import GenAISpan
 from collector.model.span import Resource
+from collector.payloads.refusals import Refusal
 from collector.payloads.values import Arguments
 from scorers.trajectory import DoubtName, KnownBy, Status
 
@@ -102,8 +103,8 @@ class DraftCall:
     """What would settle the doubt, as a clause."""
     run: int
     """Which of several joined runs it belongs to. Turns of one run order nothing in another."""
-    was_accepted: bool
-    """Its arguments fitted the tool, so words that leave open whether they did say nothing of it."""
+    refusal: Refusal | None
+    """What its spans say of a call that did not run."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - what is known of a call
         self,
@@ -131,7 +132,7 @@ class DraftCall:
         self.span_id, self.executed, self.turn, self.position = span_id, executed, turn, position
         self.step, self.enclosing_id, self.resource, self.response = step, enclosing_id, resource, response
         self.known_by, self.run = known_by, run
-        self.doubt, self.evidence, self.was_accepted = None, "", False
+        self.doubt, self.evidence, self.refusal = None, "", None
 
     def doubt_execution(self, evidence: str) -> None:
         """Doubt that it ran; ``evidence`` is a clause."""

@@ -301,7 +301,7 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     if outer.refusal is not None or len(spans) > 1:
         refusal = next((span.refusal for span in spans if span.refusal is not None), None)
         refused = refuses(refusal, name)
-        call.executed, call.was_accepted = refused != "yes", refusal is not None and refusal.is_ruled_out
+        call.executed, call.refusal = refused != "yes", refusal
         if refused == "maybe":
             call.doubt_execution("its error may be a denial")
     if call.executed and call.status == "error" and is_broken(text):

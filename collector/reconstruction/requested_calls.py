@@ -13,6 +13,7 @@ from typing import Final
 from collector.model.genai_span import GenAISpan
 from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.messages import ToolCallPart, tool_call_parts
+from collector.payloads.offered_tools import FITS, Fit
 from collector.payloads.tool_results import ResultStatus, ToolResult
 from collector.payloads.values import Arguments, are_several_objects, parse_arguments
 from collector.reconstruction.drafts import DraftCall, by_start
@@ -41,6 +42,8 @@ class RequestedCall:
     """The status of its result in a later request to the model; None if no result of that request failed."""
     is_recorded: bool = True
     """An output was recorded that holds it; else only a later input tells of it."""
+    fit: Fit = ""
+    """Whether the tools that the model was offered would take it."""
 
 
 def requested_calls(models: Sequence[GenAISpan]) -> list[RequestedCall]:
@@ -94,7 +97,8 @@ def _calls_in(model: GenAISpan, turn: int) -> list[RequestedCall]:
 def _requested_call(part: ToolCallPart, model: GenAISpan, turn: int, position: int) -> RequestedCall:
     # In a request an empty text means no arguments. On a tool's span it means that none were captured.
     arguments, text = ({}, None) if part.arguments == "" else parse_arguments(part.arguments)
-    return RequestedCall(part.id, part.name, arguments, text, turn, position, model)
+    fit = FITS[model.fits[position]] if position < len(model.fits) else ""
+    return RequestedCall(part.id, part.name, arguments, text, turn, position, model, fit=fit)
 
 
 def _are_equal(calls: Sequence[RequestedCall], others: Sequence[RequestedCall]) -> bool:

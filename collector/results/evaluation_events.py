@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Iterator, Sequence
 
+from collector.byte_cache import ByteCache
 from collector.model import semconv
 from collector.otlp.annotate import AttributeValue, log_record, record_end
-from collector.otlp.byte_cache import ByteCache
 from collector.results.span_attributes import extra_tools
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import dimension_text

@@ -6,7 +6,7 @@ from typing import Final
 
 from prometheus_client import Counter
 
-from collector.otlp.byte_cache import ByteCache
+from collector.byte_cache import ByteCache
 from collector.scoring.kinds import Kind
 from collector.scoring.verdict import Verdict
 from collector.telemetry.metrics import OVERFLOW, Telemetry

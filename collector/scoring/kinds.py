@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
-from collector.otlp.byte_cache import ByteCache
+from collector.byte_cache import ByteCache
 from collector.reconstruction.reconstruct import Run
 from scorers import Evaluation
 

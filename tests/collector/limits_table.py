@@ -249,6 +249,10 @@ CONSTANTS = {
         "collector/payloads/test_event_calls.py::test_only_so_many_attributes_of_events_are_looked_at",
     "collector.payloads.messages.MAX_CALLS": "collector/payloads/test_messages.py::test_calls_are_bounded",
     "collector.payloads.messages.MAX_NODES": "collector/payloads/test_messages.py::test_nodes_are_bounded",
+    "collector.payloads.offered_tools.MAX_CALLS":
+        "collector/payloads/test_offered_tools.py::test_a_bounded_number_of_calls_is_looked_at",
+    "collector.payloads.offered_tools.MAX_DEFINITIONS":
+        "collector/payloads/test_offered_tools.py::test_a_list_that_may_be_cut_tells_nothing",
     "collector.payloads.values.MAX_DEPTH": "collector/payloads/test_values.py::test_deep_nesting_is_not_parsed",
     "collector.payloads.values.MAX_REPR":
         "collector/payloads/test_values.py::test_a_repr_that_is_too_long_is_not_parsed",

@@ -10,7 +10,7 @@ import pytest
 
 from collector import dialects
 from collector.judging import recorded_content as content
-from collector.judging.recorded_content import ATTRIBUTES, MAX_OUTPUT, MAX_TOOL_DEFINITIONS, PREFIXES
+from collector.judging.recorded_content import ATTRIBUTES, MAX_OUTPUT, MAX_TOOL_DEFINITIONS
 from collector.model.genai_span import Content
 from collector.model.span import LogRecord, Span
 from collector.payloads.flattened_attributes import FlattenedAttributes
@@ -143,9 +143,7 @@ def test_a_run_has_no_content_without_a_judge() -> None:
     assert run.contents == ()
 
 
-def test_attributes_for_judges_are_decoded_only_for_them() -> None:
-    for name in ("gen_ai.tool.definitions", "ai.prompt.tools", "ai.response.text", "model_request_parameters"):
-        assert name in ATTRIBUTES
-        assert name not in dialects.ATTRIBUTES
-    assert {"llm.tools.", "llm.request.functions."} <= set(PREFIXES)
-    assert not {"llm.tools.", "llm.request.functions."} & set(dialects.ATTRIBUTE_PREFIXES)
+def test_outputs_are_decoded_only_for_judges_and_definitions_always() -> None:
+    assert "ai.response.text" in ATTRIBUTES - dialects.ATTRIBUTES
+    assert {"gen_ai.tool.definitions", "ai.prompt.tools", "model_request_parameters"} <= dialects.ATTRIBUTES
+    assert {"llm.tools.", "llm.request.functions."} <= set(dialects.ATTRIBUTE_PREFIXES)

@@ -108,7 +108,32 @@ BOOKING = {
         ({"city": "Oslo"}, BOOKING, False),
         ({"city": "Oslo", "nights": "2"}, BOOKING, None),  # some take it for a number
         ({"city": "Oslo", "nights": True}, BOOKING, None),
-        ({"city": "Oslo", "nights": 2, "tags": []}, BOOKING, None),  # of what, is not looked at
+        ({"city": "Oslo", "nights": 2, "tags": []}, BOOKING, True),
+        ({"tags": ["a", "b"]}, {"properties": {"tags": {"type": "array", "items": {"type": "string"}}}}, True),
+        ({"tags": ["a", 1]}, {"properties": {"tags": {"type": "array", "items": {"type": "string"}}}}, None),
+        ({"tags": [{}]}, {"properties": {"tags": {"type": "array", "items": {"type": "object"}}}}, None),
+        ({"who": {"age": 3}}, {"properties": {"who": {"type": "object"}}}, True),
+        (
+            {"who": {"age": 3}},
+            {"properties": {"who": {"type": "object", "properties": {"age": {"type": "integer"}}}}},
+            True,
+        ),
+        (
+            {"who": {"age": ""}},
+            {"properties": {"who": {"type": "object", "properties": {"age": {"type": "integer"}}}}},
+            None,
+        ),
+        (
+            {"who": {}},
+            {"properties": {"who": {"type": "object", "properties": {"age": {}}, "required": ["age"]}}},
+            None,
+        ),
+        ({"by": None}, {"properties": {"by": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}, True),
+        ({"by": 2}, {"properties": {"by": {"anyOf": [{"type": "string"}, {"type": "null"}, 7]}}}, None),
+        ({"by": None}, {"properties": {"by": {"type": "string", "nullable": True}}}, True),
+        ({}, {"properties": {"by": {"type": "string", "default": "car"}}, "required": ["by"]}, None),  # a strict schema
+        ({}, {"properties": {"by": {"anyOf": [{"type": "null"}]}}, "required": ["by"]}, None),
+        ({}, {"properties": {"by": {"anyOf": [{"type": "string"}]}}, "required": ["by"]}, False),
         ({"city": "Oslo", "nights": 2, "car": 1}, BOOKING, None),
         ({"city": "Oslo"}, {"properties": {"city": {"type": "string", "pattern": "^A"}}}, None),
         ({"city": "Oslo"}, {"properties": {"city": {"type": ["string"]}}}, None),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.otlp.byte_cache import ByteCache
+from collector.byte_cache import ByteCache
 
 
 def test_a_cache_forgets_everything_rather_than_grow_beyond_its_bytes() -> None:

@@ -1,0 +1,74 @@
+"""Whether the tools that a model was offered would take the calls that it requested.
+
+A framework refuses a call of a tool that it does not have, or whose arguments do not fit the tool, and many record it like
+one that ran and failed. A request that holds the definitions tells the two apart, whatever words the failure has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal
+
+from collector.byte_cache import ByteCache
+from collector.payloads.flattened_attributes import FlattenedAttributes, unflatten
+from collector.payloads.messages import ToolCallPart
+from collector.payloads.tool_arguments import fits_parameters
+from collector.payloads.tool_definitions import MAX_TOOLS, tool_definitions
+
+Fit = Literal["", "fits", "unclear", "misfit", "unknown"]
+"""Of a requested call: the tool takes its arguments, may take them, does not; or it was not offered. "" if nothing tells."""
+FITS: Final[Mapping[str, Fit]] = {"-": "", "f": "fits", "c": "unclear", "m": "misfit", "u": "unknown"}
+"""By the letter that stands for it in what ``fits_of`` returns."""
+MAX_DEFINITIONS: Final = 131_072
+"""Longest definitions, in characters, that are read."""
+MAX_CALLS: Final = 64
+"""How many calls of one answer are looked at."""
+
+_Offered = Mapping[str, Mapping[str, Any] | None]
+_PARSED: Final = 16  # objects take about this many times the text they were parsed from
+_offered: ByteCache[tuple[object, ...], _Offered] = ByteCache(32 << 20)
+
+
+def fits_of(calls: Iterable[ToolCallPart], definitions: object) -> str:
+    """Returns a letter for each of the first MAX_CALLS calls; nothing if it is not known which tools were offered."""
+    offered = _tools(definitions)
+    if not offered:
+        return ""
+    return "".join([_letter(call, offered) for call, _ in zip(calls, range(MAX_CALLS), strict=False)])
+
+
+def _letter(call: ToolCallPart, offered: _Offered) -> str:
+    if call.name not in offered:
+        return "u"
+    parameters = offered[call.name]
+    if parameters is None or call.arguments is None:
+        return "-"
+    fits = fits_parameters({} if call.arguments == "" else call.arguments, parameters)
+    return "c" if fits is None else "f" if fits else "m"
+
+
+def _tools(definitions: object) -> _Offered:
+    """Returns the parameters of each tool by its name; nothing if there may be more tools."""
+    parts: tuple[object, ...]
+    if isinstance(definitions, FlattenedAttributes):
+        parts = tuple(definitions.items())
+    elif isinstance(definitions, (list, tuple)):
+        parts = tuple(definitions)
+    else:
+        parts = (definitions,)
+    try:
+        known = _offered.get(parts)
+    except TypeError:  # attributes of attributes, which no instrumentation writes so
+        return {}
+    if known is not None:
+        return known
+    size = _size(parts)
+    if size > MAX_DEFINITIONS:
+        return {}
+    tools = tool_definitions([unflatten(definitions)])
+    found = {tool.name: tool.parameters for tool in tools} if len(tools) < MAX_TOOLS else {}
+    return _offered.keep(parts, found, _PARSED * size)
+
+
+def _size(parts: Iterable[object]) -> int:
+    return sum(len(part) if isinstance(part, str) else len(str(part)) for part in parts)

@@ -1,0 +1,106 @@
+"""What the definitions of the tools that a model was offered tell of the calls that it requested."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.reconstruction.reconstruct import Run
+from tests.builders import agent_span, called, doubts, model_span, result, run_of, span, tool_span
+
+ANY_FAILURE = "An error occurred while running the tool. Please try again."
+BOOKING = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "nights": {"type": "integer"},
+        "code": {"type": "string", "pattern": "^B"},
+    },
+    "required": ["city", "nights"],
+}
+BOOK = {"type": "function", "name": "book", "parameters": BOOKING}
+FITTING = {"city": "Oslo", "nights": 2}
+
+
+def asked(name: str, arguments: Any, definitions: Any = (BOOK,), **more: Any) -> Any:
+    attributes = {"gen_ai.tool.definitions": json.dumps(definitions)}
+    return model_span([("c1", name, arguments)], attributes=attributes, **more)
+
+
+def failed(name: str, arguments: Any, message: str = "boom") -> Any:
+    return tool_span(name, arguments, 7, at=20, call_id="c1", status=2, message=message)
+
+
+def run_with(request: Any, *others: Any) -> Run:
+    return run_of(agent_span(), request, *others)
+
+
+def read(run: Run) -> tuple[list[str], list[str], list[str]]:
+    """Returns the tools that ran, those that did not, and the doubts."""
+    calls = run.trajectory.calls
+    return [c.name for c in calls if c.executed], [c.name for c in calls if not c.executed], doubts(run)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (FITTING, (["book"], [], [])),
+        ({"city": "Oslo"}, ([], ["book"], [])),
+        ({**FITTING, "code": "A1"}, (["book"], [], ["uncertain_execution"])),
+        ({**FITTING, "nights": "two"}, (["book"], [], ["uncertain_execution"])),
+    ],
+)
+def test_one_text_for_all_failures_is_read_by_what_the_tool_takes(arguments: Any, expected: Any) -> None:
+    # OpenAI Agents 0.24: the same words for a tool that raised and for arguments that it never got.
+    assert read(run_with(asked("book", arguments), failed("book", arguments, ANY_FAILURE))) == expected
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [(FITTING, []), ({"city": "Oslo"}, ["uncertain_execution"])])
+def test_a_call_that_failed_with_arguments_that_the_tool_does_not_take_may_not_have_run(
+    arguments: Any, expected: list[str]
+) -> None:
+    assert read(run_with(asked("book", arguments), failed("book", arguments))) == (["book"], [], expected)
+
+
+def test_a_call_that_succeeded_ran_whatever_the_tool_takes() -> None:
+    # CrewAI writes schemas that require what has a default.
+    ran = tool_span("book", {"city": "Oslo"}, 7, at=20, call_id="c1", status=1)
+    assert read(run_with(asked("book", {"city": "Oslo"}), ran)) == (["book"], [], [])
+
+
+def test_an_error_of_python_about_arguments_is_the_tools_own_if_they_fit() -> None:
+    message = "TypeError: charge() missing 1 required positional argument: 'amount'"
+    assert read(run_with(asked("book", FITTING), failed("book", FITTING, message))) == (["book"], [], [])
+
+
+@pytest.mark.parametrize("status", [0, 1, 2])
+def test_a_call_of_a_tool_that_was_not_offered_is_in_doubt(status: int) -> None:
+    ran = tool_span("fly", {}, 7, at=20, call_id="c1", status=status)
+    assert read(run_with(asked("fly", {}), ran)) == (["fly"], [], ["uncertain_execution"])
+
+
+@pytest.mark.parametrize("definitions", [[], "", [f"tool {at}" for at in range(256)], {"a": {"b": 1}}])
+def test_without_a_whole_list_nothing_is_known_of_what_was_offered(definitions: Any) -> None:
+    assert read(run_with(asked("fly", {}, definitions), failed("fly", {}))) == (["fly"], [], [])
+
+
+@pytest.mark.parametrize(("name", "expected"), [("book", []), ("fly", ["uncertain_execution"])])
+def test_a_call_that_only_messages_tell_of_must_have_been_offered(name: str, expected: list[str]) -> None:
+    told = model_span(number=9, at=50, input_messages=[result("c1", "done")])
+    run = run_with(asked(name, FITTING), told)
+    assert (called(run), doubts(run)) == ([name], expected)
+
+
+def test_definitions_in_flattened_attributes() -> None:
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call."
+    attributes = {
+        "openinference.span.kind": "LLM",
+        "llm.tools.0.tool.json_schema": json.dumps({"type": "function", "function": BOOK}),
+        f"{call}id": "c1",
+        f"{call}function.name": "fly",
+        f"{call}function.arguments": "{}",
+    }
+    model = span("chat", 3, 1, 0, attributes=attributes, lasting=10)
+    assert doubts(run_with(model, failed("fly", {}))) == ["uncertain_execution"]
