@@ -5,12 +5,15 @@ Pydantic AI, which Logfire also displays, writes its own spans.
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.messages import tool_call_parts
+from collector.payloads.offered_tools import fits_of
 from collector.payloads.refusals import find_refusal
 from collector.payloads.values import name_of, parse_any
 
@@ -43,8 +46,17 @@ def read_span(span: Span) -> GenAISpan | None:
     if span.name.startswith((_AGENT_SPAN, _TRACE_SPAN)):
         return _read_context(span, Role.AGENT if span.name.startswith(_AGENT_SPAN) else Role.OTHER)
     if semconv.OPERATION_NAME in span.attributes:
-        return model_span_of(span, NAME, span.attributes.get(_RESPONSE), span.attributes.get(_RAW_INPUT))
+        return _read_model(span)
     return IGNORED
+
+
+def _read_model(span: Span) -> GenAISpan:
+    genai_span = model_span_of(span, NAME, span.attributes.get(_RESPONSE), span.attributes.get(_RAW_INPUT))
+    response = parse_any(genai_span.output)
+    # A response of OpenAI's repeats the tools of its request.
+    if isinstance(response, dict) and response.get("tools"):
+        genai_span.fits = fits_of(tool_call_parts(response), json.dumps(response["tools"]))
+    return genai_span
 
 
 def _is_decorated_tool(span: Span) -> bool:

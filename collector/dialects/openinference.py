@@ -72,6 +72,7 @@ _CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', "[[ ## next_tool_name ## ]]")
 _HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
 """In the output of Haystack's agent: its instrumentation writes the conversation as reprs of its messages."""
 _HANDOFF: Final = "handoff_to_"
+_JS_AGENTS: Final = "@arizeai/openinference-instrumentation-openai-agents"
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 
 
@@ -128,8 +129,12 @@ def _read_tool(span: Span) -> GenAISpan:
     # Where a call failed and nothing says why: its arguments were refused if the tool could not have taken them.
     if genai_span.refusal is not None and genai_span.refusal.is_of_arguments and is_schema(parameters):
         fits = fits_parameters(genai_span.arguments, parameters)
-        genai_span.refusal = Refusal(is_sure=False) if fits is None else Refusal(is_ruled_out=fits)
+        if fits is not None:
+            genai_span.refusal = Refusal(is_ruled_out=fits)
     were_recorded = _INPUT in span.attributes or genai_span.arguments is not None
+    # OpenAI Agents for JavaScript records arguments if they fit.
+    if were_recorded and span.scope.name == _JS_AGENTS and genai_span.refusal is not None:
+        genai_span.refusal = genai_span.refusal._replace(is_ruled_out=genai_span.refusal.is_of_arguments)
     if genai_span.status == "error" and _OUTPUT in span.attributes and not were_recorded:
         doubt_start(genai_span)
     return genai_span

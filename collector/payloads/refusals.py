@@ -26,7 +26,7 @@ class Refusal(NamedTuple):
     is_of_arguments: bool = False
     """It is not sure, and the arguments tell: it is one if they do not fit the tool's parameters."""
     is_ruled_out: bool = False
-    """They did, or it says that the tool ran."""
+    """They did."""
 
 
 _UNNAMED: Final = re.compile(
@@ -36,6 +36,7 @@ _UNNAMED: Final = re.compile(
         r"Tool input validation failed",  # Mastra
         r"Received tool input did not match expected schema",  # LangChain JS
         r"Invalid input for tool ",  # Vercel AI SDK
+        r"^Input validation failed for tool ",  # AgentScope
         r"^Permission denied because no interactive user response was available",  # Copilot CLI
         r"Multiple handoffs detected, ignoring this one",  # OpenAI Agents: only the first is followed
         r"\b[Ii]nvalid (?:arguments|parameters) for tool\b",  # MCP SDKs, and hand-written agent loops
@@ -89,7 +90,7 @@ _OF_ARGUMENTS: Final = re.compile(
     r"\bmissing a required (?:keyword-only )?argument: '|\bmissing \d{1,3} required (?:positional|keyword-only) arguments?: '"
     r"|\bgot an unexpected keyword argument '|\btakes \d{1,3} positional arguments? but \d"
 )
-# OpenAI Agents 0.24 says that the tool ran, whatever went wrong.
+# OpenAI Agents 0.24 says so whatever went wrong.
 _OF_ANY_FAILURE: Final = re.compile(
     r"^An error occurred while running the tool\. Please try again\.$|Tool execution failed\. Error details are redacted"
 )
@@ -106,10 +107,8 @@ def find_refusal(message: str) -> Refusal | None:
         match = pattern.search(message, 0, MAX_CHARS)
         if match is not None:
             return Refusal(match[1].rstrip(".:!?"))
-    if _OF_ARGUMENTS.search(message, 0, MAX_CHARS) is not None:
+    if any(pattern.search(message, 0, MAX_CHARS) is not None for pattern in (_OF_ARGUMENTS, _OF_ANY_FAILURE)):
         return Refusal(None, is_sure=False, is_of_arguments=True)
-    if _OF_ANY_FAILURE.search(message, 0, MAX_CHARS) is not None:
-        return Refusal(None, is_sure=False, is_of_arguments=True, is_ruled_out=True)
     if len(message) > MAX_DENIAL:
         return None
     lookup = _LOOKUP.match(message)

@@ -51,6 +51,9 @@ _TYPES_OF: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
     "null": (type(None),),
 }  # fmt: skip
+_LIKE_A_SCALAR: Final = re.compile(
+    r"\d|^\s*[+-]?(?:nan|inf(?:inity)?|true|false|yes|no|on|off|t|f|y|n)?\s*$", re.IGNORECASE
+)
 _ROLES: Final = ("role", "type")
 """Keys, one of which every message of a conversation has."""
 
@@ -137,7 +140,19 @@ def fits_parameters(arguments: object, schema: object) -> bool | None:
     missing = [name for name in required if type(name) is str and name not in given]
     if missing:  # strict schemas require what has a default as well
         return None if all(_has_default(parameters.get(name)) for name in missing) else False
+    if any(_cannot_be(value, parameters.get(name)) for name, value in given.items()):
+        return False
     return True if all(_is_plainly(value, parameters.get(name)) for name, value in given.items()) else None
+
+
+def _cannot_be(value: object, schema: object) -> bool:
+    """Whether nobody takes the value for the number or the truth value that the schema asks for, however lenient."""
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    if kind not in ("integer", "number", "boolean"):
+        return False
+    if type(value) is str:
+        return _LIKE_A_SCALAR.search(value) is None
+    return isinstance(value, (Mapping, list))
 
 
 def _has_default(schema: object) -> bool:

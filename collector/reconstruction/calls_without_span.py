@@ -13,10 +13,24 @@ from collector.model.genai_span import AGENT, GenAISpan
 from collector.payloads.offered_tools import Fit
 from collector.payloads.refusals import Refusal, refuses
 from collector.payloads.tool_results import ResultStatus
+from collector.payloads.values import Arguments
 from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans, begin_ns
-from collector.reconstruction.requested_calls import CallHistory, RequestedCall
+from collector.reconstruction.requested_calls import MAX_CANDIDATES, CallHistory, RequestedCall
 
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
+
+
+def accept_repeated(calls: Sequence[DraftCall]) -> None:
+    """Rule out that a framework refused the arguments of a failed call with which the same tool succeeded."""
+    failed = [call for call in calls if call.refusal is not None and call.refusal.is_of_arguments and call.arguments]
+    taken: dict[str, list[Arguments]] = {}
+    for call in calls if failed else ():
+        known = taken.setdefault(call.name, [])
+        if call.executed and call.status != "error" and call.doubt is None and len(known) < MAX_CANDIDATES:
+            known.append(call.arguments)
+    for call in failed:
+        if call.arguments in taken[call.name]:
+            call.executed, call.doubt, call.evidence, call.refusal = True, None, "", Refusal(is_ruled_out=True)
 
 
 def calls_without_span(
@@ -95,10 +109,9 @@ def _apply_fit(call: DraftCall, fit: Fit) -> None:
         return
     elif fit == "unknown":
         call.doubt_execution("the model was offered no tool of that name")
-    elif call.status == "error" and fit == "misfit":
-        call.doubt_execution("it failed, and its arguments do not fit the tool, so it may not have run")
-    elif fit == "unclear" and call.refusal is not None and call.refusal.is_of_arguments:
-        call.doubt_execution("it failed, and nothing tells whether its arguments fit the tool")
+    # What messages call a result may be a refusal in words that are not known.
+    elif fit == "misfit" and (call.status == "error" or call.span_id is None):
+        call.doubt_execution("its arguments do not fit the tool, so it may not have run")
 
 
 def _latest_start(request: RequestedCall, models: Sequence[GenAISpan], following: int) -> int:

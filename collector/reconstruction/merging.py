@@ -18,7 +18,7 @@ from collector.payloads.messages import is_unreadable
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import parse_arguments
-from collector.reconstruction.calls_without_span import calls_without_span, requested_in_transcript
+from collector.reconstruction.calls_without_span import accept_repeated, calls_without_span, requested_in_transcript
 from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans, by_start, is_broken, latest_start
 from collector.reconstruction.duplicates import without_steps
 from collector.reconstruction.known_calls import KnownCalls
@@ -74,6 +74,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         run.has_unrecorded_calls = True
     if run.nameless:
         run.has_unrecorded_calls |= not _are_told(run, calls)
+    accept_repeated(calls)
     return calls
 
 
@@ -299,11 +300,13 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
         outer.start_ns, outer.end_ns, outer.span_id, resource=outer.resource,
     )  # fmt: skip
     if outer.refusal is not None or len(spans) > 1:
-        refusal = next((span.refusal for span in spans if span.refusal is not None), None)
+        refusals = [span.refusal for span in spans if span.refusal is not None]
+        # Of two instrumentations one may know what the tool takes.
+        refusal = next((one for one in refusals if not one.is_of_arguments), next(iter(refusals), None))
         refused = refuses(refusal, name)
         call.executed, call.refusal = refused != "yes", refusal
         if refused == "maybe":
-            call.doubt_execution("its error may be a denial")
+            call.doubt_execution("its error may be a refusal: of a human, or of arguments that do not fit the tool")
     if call.executed and call.status == "error" and is_broken(text):
         call.doubt_execution("its arguments are no JSON, which may be why it failed")
     if outer.tracing == "guessed" and all(span.tracing == "guessed" for span in spans):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.record.http import Answer as HttpAnswer
@@ -28,7 +28,7 @@ class ScriptedModel:
             return _error(404, f"no such endpoint: {path}")
         try:
             request = json.loads(body)
-            model, streamed = request["model"], bool(request.get("stream"))
+            _, streamed = request["model"], bool(request.get("stream"))
         except (ValueError, KeyError, TypeError) as error:
             return _error(400, f"not a request: {error}")
         self.requests.append(request)
@@ -36,7 +36,7 @@ class ScriptedModel:
         if number > len(self._script):
             return _error(409, f"the script has {len(self._script)} answers, this is request {number}")
         whole, events = shape
-        answer = whole(self._script[number - 1], number, model)
+        answer = whole(self._script[number - 1], number, request)
         if not streamed:
             return 200, JSON, json.dumps(answer).encode()
         return 200, EVENTS, "".join(events(answer)).encode()
@@ -49,7 +49,7 @@ def _error(status: int, message: str) -> HttpAnswer:
 # --- chat completions ------------------------------------------------------------------------------------------------
 
 
-def _completion(answer: Answer, number: int, model: str) -> dict[str, Any]:
+def _completion(answer: Answer, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
     calls = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.arguments)}}
         for call in answer.calls
@@ -60,7 +60,7 @@ def _completion(answer: Answer, number: int, model: str) -> dict[str, Any]:
         "id": f"chatcmpl-{number}",
         "object": "chat.completion",
         "created": _CREATED,
-        "model": model,
+        "model": request["model"],
         "choices": [choice],
         "usage": _USAGE,
     }
@@ -82,7 +82,7 @@ def _completion_events(answer: dict[str, Any]) -> Iterator[str]:
 # --- responses -------------------------------------------------------------------------------------------------------
 
 
-def _response(answer: Answer, number: int, model: str) -> dict[str, Any]:
+def _response(answer: Answer, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
     output: list[dict[str, Any]] = []
     if answer.text is not None:
         part = {"type": "output_text", "text": answer.text, "annotations": []}
@@ -95,7 +95,7 @@ def _response(answer: Answer, number: int, model: str) -> dict[str, Any]:
         "id": f"resp_{number}",
         "object": "response",
         "created_at": _CREATED,
-        "model": model,
+        "model": request["model"],
         "status": "completed",
         "output": output,
         "error": None,
@@ -105,7 +105,7 @@ def _response(answer: Answer, number: int, model: str) -> dict[str, Any]:
         "parallel_tool_calls": True,
         "temperature": 1.0,
         "tool_choice": "auto",
-        "tools": [],
+        "tools": request.get("tools", []),  # as the real one repeats them
         "top_p": 1.0,
         "usage": {
             "input_tokens": 20,

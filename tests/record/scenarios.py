@@ -46,6 +46,8 @@ class Scenario:
     tools: Sequence[Callable[..., str]] = field(repr=False)
     inner_tools: Sequence[Callable[..., str]] = field(default=(), repr=False)
     """The tools of the inner agent, which the outer one runs with its tool ``ask_policy_agent``."""
+    why_rejected: str = "a human denied it"
+    """Why a requested call does not run, if one does not."""
 
 
 def _work() -> None:
@@ -134,6 +136,20 @@ def scenarios(tool_prefix: str = "") -> dict[str, Scenario]:
     return found
 
 
+def _corrected(arguments: dict[str, Any], why: str, name: str = "book_flight") -> Scenario:
+    """A scenario in which the model requests a call that a framework may refuse, and then a proper one."""
+    return Scenario(
+        "Book flight AF123 for Ada Lovelace.",
+        (
+            Answer((RequestedCall("call_b1", name, arguments),)),
+            Answer((RequestedCall("call_b2", "book_flight", _FLIGHT),)),
+            Answer(text="Done, AF123 is booked."),
+        ),
+        (book_flight, get_weather),
+        why_rejected=why,
+    )
+
+
 def _scenarios() -> dict[str, Scenario]:
     return {
         "multi": Scenario(
@@ -189,4 +205,7 @@ def _scenarios() -> dict[str, Scenario]:
             ),
             (issue_refund, delete_account),
         ),
+        "missing": _corrected({key: value for key, value in _FLIGHT.items() if key != "price"}, "the tool requires a price"),
+        "mistyped": _corrected({**_FLIGHT, "price": "cheap"}, "its price is no number"),
+        "unknown": _corrected(_FLIGHT, "there is no such tool", "reserve_flight"),
     }  # fmt: skip

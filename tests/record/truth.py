@@ -64,7 +64,7 @@ class TruthLog:
         for seq, call in enumerate(calls):
             call |= {"seq": seq, **_request_of(call, requested)}
         rejected = [
-            {"name": call.name, "arguments": call.arguments, "call_id": call.id, "why": "a human denied it"}
+            {"name": call.name, "arguments": call.arguments, "call_id": call.id, "why": scenario.why_rejected}
             for call in requested
         ]
         groups = parallel_groups(calls, scenario.answers)

@@ -87,3 +87,24 @@ def test_a_span_that_the_application_opens_itself_is_read_by_its_shape(name: str
 
 def test_other_decorated_functions_are_unread() -> None:
     assert dialects.read_span(span("compute", 2, 1, scope="logfire", attributes={"logfire.msg": "compute"})) is None
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [('{"n": 1}', ["pay"]), ("{}", ["(pay)"])])
+def test_a_response_repeats_the_tools_that_tell_whether_a_failed_call_ran(arguments: str, expected: list[str]) -> None:
+    parameters = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    response = {
+        "output": [{"type": "function_call", "call_id": "c1", "name": "pay", "arguments": arguments}],
+        "tools": [{"type": "function", "name": "pay", "parameters": parameters}],
+    }
+    error = {"message": "Error running tool", "data": {"error": "Tool execution failed. Error details are redacted."}}
+    run = run_of(
+        agents("Agent run: {name!r}", 2, lasting=90, attributes={"name": "travel"}),
+        agents(
+            "Responses API", 4, 2, 1, 5, attributes={"gen_ai.operation.name": "chat", "response": json.dumps(response)}
+        ),
+        agents(
+            "Function: {name}", 5, 2, 10, attributes={"name": "pay", "input": arguments, "error": json.dumps(error)}
+        ),
+    )
+    assert called(run) == expected
+    assert not run.trajectory.doubts

@@ -18,7 +18,7 @@ from tests.strategies import json_values
 PAY = {"name": "pay", "parameters": {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}}
 CALLS = [
     ToolCallPart("1", "pay", '{"sum": 3}'),
-    ToolCallPart("2", "pay", {"sum": "three"}),
+    ToolCallPart("2", "pay", {"sum": "3"}),
     ToolCallPart("3", "pay", ""),
     ToolCallPart("4", "pay", None),
     ToolCallPart("5", "mail", {}),

@@ -125,9 +125,7 @@ def test_arguments_may_not_have_fitted_the_tool_or_what_it_called(message: str) 
         ("An error occurred while running the tool. Please try again. Error: card declined", None),
     ],
 )
-def test_words_for_any_failure_say_that_the_tool_ran_unless_its_parameters_say_otherwise(
-    message: str, *, expected: bool | None
-) -> None:
+def test_words_for_any_failure_leave_open_whether_the_arguments_fitted(message: str, *, expected: bool | None) -> None:
     refusal = find_refusal(message)
     assert (None if refusal is None else refusal.is_of_arguments) is expected
-    assert refuses(refusal, "drop_all") == "no"
+    assert refuses(refusal, "drop_all") == ("maybe" if expected else "no")

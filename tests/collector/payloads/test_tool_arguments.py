@@ -108,6 +108,13 @@ BOOKING = {
         ({"city": "Oslo"}, BOOKING, False),
         ({"city": "Oslo", "nights": "2"}, BOOKING, None),  # some take it for a number
         ({"city": "Oslo", "nights": True}, BOOKING, None),
+        ({"city": "Oslo", "nights": "two"}, BOOKING, False),
+        ({"city": "Oslo", "nights": [2]}, BOOKING, False),
+        ({"city": "Oslo", "nights": ""}, BOOKING, None),
+        ({"paid": "sure"}, {"properties": {"paid": {"type": "boolean"}}}, False),
+        ({"paid": "Yes"}, {"properties": {"paid": {"type": "boolean"}}}, None),
+        ({"price": "-inf"}, {"properties": {"price": {"type": "number"}}}, None),
+        ({"price": "two"}, {"properties": {"price": {"anyOf": [{"type": "number"}, {"type": "string"}]}}}, True),
         ({"city": "Oslo", "nights": 2, "tags": []}, BOOKING, True),
         ({"tags": ["a", "b"]}, {"properties": {"tags": {"type": "array", "items": {"type": "string"}}}}, True),
         ({"tags": ["a", 1]}, {"properties": {"tags": {"type": "array", "items": {"type": "string"}}}}, None),

@@ -49,7 +49,8 @@ def read(run: Run) -> tuple[list[str], list[str], list[str]]:
         (FITTING, (["book"], [], [])),
         ({"city": "Oslo"}, ([], ["book"], [])),
         ({**FITTING, "code": "A1"}, (["book"], [], ["uncertain_execution"])),
-        ({**FITTING, "nights": "two"}, (["book"], [], ["uncertain_execution"])),
+        ({**FITTING, "nights": "2"}, (["book"], [], ["uncertain_execution"])),
+        ({**FITTING, "nights": "two"}, ([], ["book"], [])),
     ],
 )
 def test_one_text_for_all_failures_is_read_by_what_the_tool_takes(arguments: Any, expected: Any) -> None:
@@ -84,6 +85,53 @@ def test_a_call_of_a_tool_that_was_not_offered_is_in_doubt(status: int) -> None:
 @pytest.mark.parametrize("definitions", [[], "", [f"tool {at}" for at in range(256)], {"a": {"b": 1}}])
 def test_without_a_whole_list_nothing_is_known_of_what_was_offered(definitions: Any) -> None:
     assert read(run_with(asked("fly", {}, definitions), failed("fly", {}))) == (["fly"], [], [])
+
+
+@pytest.mark.parametrize(
+    ("again", "status", "expected"),
+    [
+        ({"city": "Oslo"}, 1, []),
+        ({"city": "Oslo", "nights": 2}, 1, ["uncertain_execution"]),  # what the model corrected
+        ({"city": "Oslo"}, 2, ["uncertain_execution"]),
+    ],
+)
+def test_arguments_fit_with_which_the_same_tool_succeeded(again: Any, status: int, expected: list[str]) -> None:
+    first = failed("book", {"city": "Oslo"}, ANY_FAILURE)
+    second = tool_span("book", again, 8, at=60, call_id="c2", status=status)
+    run = run_of(agent_span(), model_span([("c1", "book", {"city": "Oslo"})]), first, second)
+    assert (called(run), doubts(run)) == (["book", "book"], expected)
+
+
+def test_of_two_instrumentations_one_may_know_what_the_tool_takes() -> None:
+    attributes = {"openinference.span.kind": "TOOL", "tool.name": "book", "input.value": '{"city": "Oslo"}'}
+    outer = span(
+        "book", 7, 1, 20, 20, attributes={**tool_attributes(), "tool_call.id": "c1"}, status=2, message=ANY_FAILURE
+    )
+    inner = span(
+        "book",
+        8,
+        7,
+        21,
+        10,
+        attributes={**attributes, "tool.parameters": json.dumps(BOOKING)},
+        status=2,
+        message=ANY_FAILURE,
+    )
+    assert read(run_of(agent_span(), outer, inner)) == ([], ["book"], [])
+
+
+def tool_attributes() -> dict[str, str]:
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "book",
+        "gen_ai.tool.call.arguments": '{"city": "Oslo"}',
+    }
+
+
+def test_a_result_of_a_call_without_a_span_is_no_proof_that_it_ran_if_its_arguments_do_not_fit() -> None:
+    told = model_span(number=9, at=50, input_messages=[result("c1", "price is missing, my friend")])
+    run = run_with(asked("book", {"city": "Oslo"}), told)
+    assert (called(run), doubts(run)) == (["book"], ["uncertain_execution"])
 
 
 @pytest.mark.parametrize(("name", "expected"), [("book", []), ("fly", ["uncertain_execution"])])
