@@ -63,7 +63,12 @@ _AGENTS, _AGENTS_OI, _AGENTS_TL, _LOGFIRE = (
     "logfire==5.2.0",
 )
 RECORDINGS: dict[str, Recording] = {
-    "py-agentscope-native": Recording("agentscope_native", "agentscope==2.0.10", others=("openai==3.52.0",)),
+    "py-agentscope-native": Recording(
+        "agentscope_native",
+        "agentscope==2.0.10",
+        others=("openai==3.52.0",),
+        scenarios=("multi", "fail", "missing"),
+    ),
     "py-agno-official+openinference": Recording(
         "agno_official_openinference",
         "agno==3.1.10",
@@ -124,7 +129,9 @@ RECORDINGS: dict[str, Recording] = {
     "py-openai-agents-apart-openinference+openllmetry": Recording(
         "openai_agents_openinference_openllmetry", _AGENTS, (_AGENTS_OI, _AGENTS_TL)
     ),
-    "py-openai-agents-logfire": Recording("openai_agents_logfire", _AGENTS, (_LOGFIRE,), scenarios=("approval",)),
+    "py-openai-agents-logfire": Recording(
+        "openai_agents_logfire", _AGENTS, (_LOGFIRE,), scenarios=("approval", "missing", "mistyped")
+    ),
     "py-openai-agents-mcp-openinference": Recording(
         "openai_agents_mcp_openinference",
         _AGENTS,
@@ -137,7 +144,7 @@ RECORDINGS: dict[str, Recording] = {
         _AGENTS,
         ("opentelemetry-instrumentation-genai-openai-agents==1.3b0",),
         ("opentelemetry-instrumentation-genai-openai==1.3b0",),
-        ("multi", "fail", "approval"),
+        ("multi", "fail", "approval", "missing", "mistyped"),
     ),
     "py-openai-agents-openinference": Recording(
         "openai_agents_openinference", _AGENTS, (_AGENTS_OI,), scenarios=("approval",)
@@ -153,7 +160,7 @@ RECORDINGS: dict[str, Recording] = {
         behind_route=True,
     ),
     "py-openai-agents-openllmetry": Recording(
-        "openai_agents_openllmetry", _AGENTS, (_AGENTS_TL,), scenarios=("approval",)
+        "openai_agents_openllmetry", _AGENTS, (_AGENTS_TL,), scenarios=("approval", "missing", "mistyped")
     ),
     "py-openai-agents-openllmetry+logfire": Recording(
         "openai_agents_openllmetry_logfire", _AGENTS, (_AGENTS_TL, _LOGFIRE), scenarios=(*_TWICE, "approval")
