@@ -11,7 +11,7 @@ from typing import Final
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import AGENT, GenAISpan
 from collector.payloads.offered_tools import Fit
-from collector.payloads.refusals import Refusal, refuses
+from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus
 from collector.payloads.values import Arguments
 from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans, begin_ns
@@ -30,7 +30,7 @@ def accept_repeated(calls: Sequence[DraftCall]) -> None:
             known.append(call.arguments)
     for call in failed:
         if call.arguments in taken[call.name]:
-            call.executed, call.doubt, call.evidence, call.refusal = True, None, "", Refusal(is_ruled_out=True)
+            call.settle_refusal(fits=True)
 
 
 def calls_without_span(
@@ -103,8 +103,7 @@ def _was_accepted(call: DraftCall) -> bool:
 def _apply_fit(call: DraftCall, fit: Fit) -> None:
     """Decide by what the model was offered whether a call ran whose failure does not tell, or which is of no offered tool."""
     if call.refusal is not None and call.refusal.is_of_arguments and fit in ("fits", "misfit"):
-        call.executed, call.doubt, call.evidence = fit == "fits", None, ""
-        call.refusal = Refusal(is_ruled_out=call.executed)
+        call.settle_refusal(fits=fit == "fits")
     elif not call.executed or call.doubt is not None:
         return
     elif fit == "unknown":

@@ -138,6 +138,12 @@ class DraftCall:
         """Doubt that it ran; ``evidence`` is a clause."""
         self.doubt, self.evidence = "uncertain_execution", evidence
 
+    def settle_refusal(self, *, fits: bool) -> None:
+        """Decide a refusal that its arguments decide: it ran if they ``fit`` the tool. Other doubts stay."""
+        self.executed, self.refusal = fits, Refusal(is_ruled_out=fits)
+        if self.doubt == "uncertain_execution":
+            self.doubt, self.evidence = None, ""
+
 
 by_start: Callable[[GenAISpan], tuple[int, bytes]] = attrgetter("start_ns", "span_id")
 """Sort key of spans. Arrival order is not used: exporters send spans as they end, and retries reorder them."""

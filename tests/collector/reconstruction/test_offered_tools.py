@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from collector.payloads.refusals import find_refusal
+from collector.reconstruction.calls_without_span import accept_repeated
+from collector.reconstruction.drafts import DraftCall
 from collector.reconstruction.reconstruct import Run
+from scorers.trajectory import DoubtName
 from tests.builders import agent_span, called, doubts, model_span, result, run_of, span, tool_span
 
 ANY_FAILURE = "An error occurred while running the tool. Please try again."
@@ -118,6 +122,17 @@ def test_of_two_instrumentations_one_may_know_what_the_tool_takes() -> None:
         message=ANY_FAILURE,
     )
     assert read(run_of(agent_span(), outer, inner)) == ([], ["book"], [])
+
+
+@pytest.mark.parametrize(
+    ("doubt", "left"), [("uncertain_execution", None), ("uncertain_duplicate", "uncertain_duplicate"), (None, None)]
+)
+def test_that_arguments_fit_settles_no_other_doubt(doubt: DoubtName | None, left: DoubtName | None) -> None:
+    refused = DraftCall("book", "c1", FITTING, None, "error", None, 20, 30, b"7")
+    refused.doubt, refused.refusal = doubt, find_refusal(ANY_FAILURE)
+    again = DraftCall("book", "c2", FITTING, None, "ok", None, 60, 70, b"8")
+    accept_repeated([refused, again])
+    assert (refused.executed, refused.doubt) == (True, left)
 
 
 def tool_attributes() -> dict[str, str]:
