@@ -37,7 +37,7 @@ T = TypeVar("T")
 Piece = tuple[Signal, Envelope, bytes]
 """One span or log record as it was recorded, with what was around it."""
 RULES = "intents: [{name: none, keywords: [nobody says this]}]"  # so that the user's words are read
-RECORDED = 338
+RECORDED = 345
 AT_ONCE = 12  # runs whose spans are mixed
 
 

@@ -46,6 +46,7 @@ from collector.model.genai_span import (
     fill_missing,
     genai_span_of,
     has_remote_parent,
+    set_fits,
 )
 from collector.model.span import LogRecord, Span
 from collector.payloads.flattened_attributes import first_attribute
@@ -171,7 +172,7 @@ def _compare_with_offered(model: GenAISpan, attributes: dict[str, Any]) -> None:
     """Note of each call in a model's output whether the tools that it was offered would take it."""
     definitions = first_attribute(attributes, TOOL_DEFINITIONS) if model.role is Role.MODEL else None
     if definitions is not None:
-        model.fits = fits_of(tool_call_parts(model.output), definitions)
+        set_fits(model, fits_of(tool_call_parts(model.output), definitions))
 
 
 def _has_other_keys(attributes: dict[str, Any]) -> bool:

@@ -10,7 +10,15 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.genai_span import (
+    IGNORED,
+    GenAISpan,
+    Role,
+    context_span_of,
+    genai_span_of,
+    model_span_of,
+    set_fits,
+)
 from collector.model.span import Span
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.offered_tools import fits_of
@@ -55,7 +63,7 @@ def _read_model(span: Span) -> GenAISpan:
     response = parse_any(genai_span.output)
     # A response of OpenAI's repeats the tools of its request.
     if isinstance(response, dict) and response.get("tools"):
-        genai_span.fits = fits_of(tool_call_parts(response), json.dumps(response["tools"]))
+        set_fits(genai_span, fits_of(tool_call_parts(response), json.dumps(response["tools"])))
     return genai_span
 
 

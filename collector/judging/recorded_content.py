@@ -54,7 +54,8 @@ def _with_content(genai_span: GenAISpan, output: object, definitions: object) ->
     output = _bounded_output(output)
     definitions = definitions if definitions is genai_span.user_input else _bounded_definitions(definitions)
     if output or definitions:
-        genai_span.content = Content(output, definitions)
+        known = genai_span.content
+        genai_span.content = Content(output, definitions, "" if known is None else known.fits)
     return genai_span
 
 

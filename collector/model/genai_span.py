@@ -69,12 +69,14 @@ EVENT: Final = Role.EVENT
 
 @dataclass(slots=True)
 class Content:
-    """What only a judge needs of a span, as received."""
+    """What few spans have, and what only a judge needs of a span, as received."""
 
     output: Any = None
     """The agent's or model's output, which may hold the final response."""
     tool_definitions: Any = None
     """Holds the definitions of the tools it was offered."""
+    fits: str = ""
+    """MODEL: of each call in its output, whether it fits the tools that the request offered: letters of ``offered_tools``."""
 
 
 @dataclass(slots=True, init=False)
@@ -123,8 +125,6 @@ class GenAISpan:
     OTHER: the transcripts of the runs inside."""
     has_output: bool
     """MODEL: its output was captured."""
-    fits: str
-    """MODEL: of each call in its output, whether it fits the tools that the request offered: letters of ``offered_tools``."""
     finish: Literal["", "tool_calls", "other"]
     """MODEL: whether its finish reason says that it requested tool calls; "" if none was recorded."""
     user_input: Any
@@ -132,7 +132,7 @@ class GenAISpan:
     attributes: Mapping[str, Any]
     """AGENT and OTHER: the attributes from which route and intent are taken, and that rules may match."""
     content: Content | None
-    """Set only if a judge may be asked about the run."""
+    """Set if a judge may be asked about the run, or if the request held the tools that it offered."""
     scope: str
     """The name of the instrumentation library that wrote the span."""
 
@@ -154,7 +154,7 @@ class GenAISpan:
         self.status, self.error_type, self.tracing, self.refusal, self.is_pending = "unset", None, "", None, False
         self.conversation_id, self.response_id, self.finish = None, None, ""
         self.output, self.has_output, self.tool_results, self.history, self.user_input = None, False, None, None, None
-        self.attributes, self.content, self.scope, self.fits = _NO_ATTRIBUTES, None, "", ""
+        self.attributes, self.content, self.scope = _NO_ATTRIBUTES, None, ""
 
     @property
     def instrumentation(self) -> tuple[str, str]:
@@ -247,6 +247,12 @@ def set_output(genai_span: GenAISpan, output: object) -> None:
     genai_span.has_output = genai_span.has_output or bool(output)
     if may_contain_tool_calls(output):
         genai_span.output = output
+
+
+def set_fits(genai_span: GenAISpan, fits: str) -> None:
+    """Keep whether the calls in a model's output fit the tools that the request offered, if that is known."""
+    if fits:
+        genai_span.content = Content(fits=fits)
 
 
 def set_input(genai_span: GenAISpan, messages: object) -> None:

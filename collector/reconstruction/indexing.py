@@ -59,7 +59,9 @@ def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:
         model.conversation_id = model.conversation_id or event.conversation_id
         if event.content is not None:
             known, new = model.content or Content(), event.content
-            model.content = Content(known.output or new.output, known.tool_definitions or new.tool_definitions)
+            model.content = Content(
+                known.output or new.output, known.tool_definitions or new.tool_definitions, known.fits
+            )
         model.tool_results = (*(model.tool_results or ()), *(event.tool_results or ())) or None
     return model
 

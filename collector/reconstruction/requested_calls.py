@@ -97,7 +97,8 @@ def _calls_in(model: GenAISpan, turn: int) -> list[RequestedCall]:
 def _requested_call(part: ToolCallPart, model: GenAISpan, turn: int, position: int) -> RequestedCall:
     # In a request an empty text means no arguments. On a tool's span it means that none were captured.
     arguments, text = ({}, None) if part.arguments == "" else parse_arguments(part.arguments)
-    fit = FITS[model.fits[position]] if position < len(model.fits) else ""
+    fits = "" if model.content is None else model.content.fits
+    fit = FITS[fits[position]] if position < len(fits) else ""
     return RequestedCall(part.id, part.name, arguments, text, turn, position, model, fit=fit)
 
 

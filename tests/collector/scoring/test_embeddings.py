@@ -73,6 +73,7 @@ INTENTS = {
     "What is the weather in Paris?": "weather",
     "Say hello.": None,
     "What is the weather in Paris and London? Then book flight AF123 for Ada Lovelace.": "travel",
+    "Book flight AF123 for Ada Lovelace.": "travel",
     "Ask the policy agent about refunds, then mail the answer to ada@example.com.": "refund",
     "Refund order 42, 10.50 EUR, and delete the account u-7.": "refund",
     "Roll two dice at once, then another.": None,
