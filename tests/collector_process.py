@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -23,11 +24,14 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from tests import otlp_data as data
 from tests.waiting import PATIENCE, wait_for
 
+# Each once before any comes again: who asks for several may not listen on them yet.
+_ports = itertools.cycle(random.sample(range(15_000, 30_000), 15_000))
+
 
 def free_port() -> int:
     """Returns an unused port below the ephemeral range, so that no client connection takes it in the meantime."""
     while True:
-        port = random.randrange(15_000, 30_000)
+        port = next(_ports)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
 
