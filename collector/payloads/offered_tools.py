@@ -15,9 +15,9 @@ from collector.payloads.messages import ToolCallPart
 from collector.payloads.tool_arguments import fits_parameters
 from collector.payloads.tool_definitions import MAX_TOOLS, tool_definitions
 
-Fit = Literal["", "fits", "unclear", "misfit", "unknown"]
-"""Of a requested call: the tool takes its arguments, may take them, does not; or it was not offered. "" if nothing tells."""
-FITS: Final[Mapping[str, Fit]] = {"-": "", "f": "fits", "c": "unclear", "m": "misfit", "u": "unknown"}
+Fit = Literal["", "fits", "misfit", "unknown"]
+"""Of a requested call: the tool takes its arguments, or does not; or it was not offered. "" if nothing tells."""
+FITS: Final[Mapping[str, Fit]] = {"-": "", "f": "fits", "m": "misfit", "u": "unknown"}
 """By the letter that stands for it in what ``fits_of`` returns."""
 MAX_DEFINITIONS: Final = 131_072
 """Longest definitions, in characters, that are read."""
@@ -44,7 +44,7 @@ def _letter(call: ToolCallPart, offered: _Offered) -> str:
     if parameters is None or call.arguments is None:
         return "-"
     fits = fits_parameters({} if call.arguments == "" else call.arguments, parameters)
-    return "c" if fits is None else "f" if fits else "m"
+    return "-" if fits is None else "f" if fits else "m"
 
 
 def _tools(definitions: object) -> _Offered:

@@ -26,7 +26,7 @@ class Refusal(NamedTuple):
     is_of_arguments: bool = False
     """It is not sure, and the arguments tell: it is one if they do not fit the tool's parameters."""
     is_ruled_out: bool = False
-    """They did."""
+    """They fit it, so the call ran."""
 
 
 _UNNAMED: Final = re.compile(

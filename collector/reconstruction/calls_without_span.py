@@ -22,14 +22,14 @@ _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 
 def accept_repeated(calls: Sequence[DraftCall]) -> None:
     """Rule out that a framework refused the arguments of a failed call with which the same tool succeeded."""
-    failed = [call for call in calls if call.refusal is not None and call.refusal.is_of_arguments and call.arguments]
+    failed = [call for call in calls if call.refusal is not None and call.refusal.is_of_arguments]
     taken: dict[str, list[Arguments]] = {}
     for call in calls if failed else ():
         known = taken.setdefault(call.name, [])
         if call.executed and call.status != "error" and call.doubt is None and len(known) < MAX_CANDIDATES:
             known.append(call.arguments)
     for call in failed:
-        if call.arguments in taken[call.name]:
+        if call.arguments is not None and call.arguments in taken[call.name]:
             call.settle_refusal(fits=True)
 
 
