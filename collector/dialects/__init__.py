@@ -110,6 +110,8 @@ TOOL_DEFINITIONS: Final[tuple[str, ...]] = tuple(
 )
 """Attributes that hold the definitions of the offered tools; those that end with a dot are prefixes."""
 
+_DEFINITION_PREFIXES: Final = tuple(name for name in TOOL_DEFINITIONS if name.endswith("."))
+
 ATTRIBUTES: Final[frozenset[str]] = frozenset(semconv.EVENT_ATTRIBUTES).union(
     _CONTEXT_ATTRIBUTES,
     semconv.FINISH_REASONS,
@@ -122,7 +124,7 @@ ATTRIBUTE_PREFIXES: Final[tuple[str, ...]] = tuple(
     dict.fromkeys(
         (
             *(prefix for dialect in DIALECTS for prefix in dialect.prefixes),
-            *(name for name in TOOL_DEFINITIONS if name.endswith(".")),
+            *_DEFINITION_PREFIXES,
         )
     )
 )
@@ -170,9 +172,18 @@ def _read_stand_in(call: GenAISpan) -> None:
 
 def _compare_with_offered(model: GenAISpan, attributes: dict[str, Any]) -> None:
     """Note of each call in a model's output whether the tools that it was offered would take it."""
-    definitions = first_attribute(attributes, TOOL_DEFINITIONS) if model.role is Role.MODEL else None
+    if model.role is not Role.MODEL or not _has_definitions(attributes):
+        return
+    definitions = first_attribute(attributes, TOOL_DEFINITIONS)
     if definitions is not None:
         set_fits(model, fits_of(tool_call_parts(model.output), definitions))
+
+
+def _has_definitions(attributes: dict[str, Any]) -> bool:
+    for key in attributes:  # noqa: SIM110 - one pass, where `first_attribute` takes one for each prefix; most spans have none
+        if key in TOOL_DEFINITIONS or key.startswith(_DEFINITION_PREFIXES):
+            return True
+    return False
 
 
 def _has_other_keys(attributes: dict[str, Any]) -> bool:
