@@ -75,7 +75,7 @@ _DENIAL: Final = re.compile(
     re.IGNORECASE,
 )
 # A loop that looks tools up by name and calls what it finds: nothing was there. A tool may fail with the same words.
-_LOOKUP: Final = re.compile(r"^(?:KeyError: ?)?'([^'\s]{1,256})'$")  # Python
+_LOOKUP: Final = re.compile(r"^(?:[\w ]{1,60}: ?){0,3}(?:KeyError\()?'([^'\s]{1,256})'\)?$")  # Python
 _CALL_OF_LOOKUP: Final = re.compile(r"^(?:TypeError: )?[\w$.]{1,100}\[[^\]\n]{1,200}\] is not a function$")  # JS
 _POSSIBLE_DENIAL: Final = re.compile(
     r"\b(?:not approved|(?:denied|rejected|declined|cancell?ed|interrupted) by (?:the |a )?(?:user|human|operator))\b"

@@ -59,8 +59,10 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         _doubt_pending(calls, run, models)
         run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or _has_unrecorded_calls(run, models, requested)
         run.is_continued |= _goes_on_elsewhere(run, requested)
-        if not calls and history.has_unasked_results:
-            if len(models) == 1 and models[0] is run.anchor and not models[0].parent_span_id:
+        # Where spans show all calls, the inputs need not be read.
+        shows_all = bool(calls) and all(call.span_id is not None for call in calls)
+        if not shows_all and history.has_unasked_results(calls):
+            if not calls and len(models) == 1 and models[0] is run.anchor and not models[0].parent_span_id:
                 run.is_continued = True  # each request is a trace of its own
             else:
                 run.has_unrecorded_calls = True

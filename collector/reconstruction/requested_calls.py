@@ -221,11 +221,12 @@ class CallHistory:
         self._read()
         return bool(self._unread)
 
-    @property
-    def has_unasked_results(self) -> bool:
-        """Whether an input holds results of calls that it does not hold."""
+    def has_unasked_results(self, calls: Sequence[DraftCall]) -> bool:
+        """Whether an input holds results of calls that it does not hold, and that are none of ``calls`` by their ids."""
         self._read()
-        return bool(self._unasked)
+        ids = {call.id for call in calls} - {None}
+        unknown = {result.call_id for result in self._unasked} - ids
+        return bool(unknown - {None} if ids else unknown and not calls)
 
     def unrequested(self) -> list[RequestedCall]:
         """Returns the calls with a result that no recorded output requested, and numbers the turns of all anew.

@@ -89,12 +89,20 @@ def test_an_mcp_tool_may_be_named_with_its_server() -> None:
     assert refuses(Refusal("search"), "research") == "no"
 
 
-@pytest.mark.parametrize("message", ["'drop_all'", "KeyError: 'drop_all'", "TOOLS[call.name] is not a function"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "'drop_all'", "KeyError: 'drop_all'", "TOOLS[call.name] is not a function", "Error: 'drop_all'",
+        "Error executing tool: KeyError: 'drop_all'", "Tool error: KeyError('drop_all')",
+    ],
+)  # fmt: skip
 def test_a_tool_that_was_looked_up_and_not_found_may_be_what_a_tool_says_too(message: str) -> None:
     assert refuses(find_refusal(message), "drop_all") == "maybe"
 
 
-@pytest.mark.parametrize("message", ["'order_7'", "rows.map is not a function"])
+@pytest.mark.parametrize(
+    "message", ["'order_7'", "Error: 'order_7'", "Error: no 'drop_all'", "rows.map is not a function"]
+)
 def test_a_tool_that_looks_up_something_else_ran(message: str) -> None:
     assert refuses(find_refusal(message), "drop_all") == "no"
 

@@ -536,6 +536,17 @@ def test_results_of_calls_that_nothing_records_leave_the_run_open(parent: int, e
     assert (called(run), doubts(run)) == ([], expected)
 
 
+@pytest.mark.parametrize(("told", "expected"), [("c1", []), ("c2", ["unrecorded_calls"])])
+def test_the_result_of_a_call_that_nothing_records_leaves_the_run_open_beside_others(
+    told: str, expected: list[str]
+) -> None:
+    # Langtrace records either the text of an answer or its calls, and no calls in inputs.
+    first = model_span([("c1", "pay", {})], 2, at=1)
+    last = model_span(number=3, at=9, input_messages=[user("Pay."), result("c1", "paid"), SAID, result(told, "paid")])
+    run = run_of(span("GET /", 1, lasting=100), first, last)
+    assert (called(run), doubts(run)) == (["pay"], expected)
+
+
 def test_results_before_the_users_last_message_are_of_another_turn() -> None:
     told = [user("The rate?"), SAID, RESULT_IN_WORDS, SAID, user("Thanks.")]
     finish = {"gen_ai.response.finish_reasons": ["stop"]}
