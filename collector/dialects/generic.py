@@ -34,6 +34,7 @@ from collector.payloads.attribute_shapes import (
     arguments_under_one_key,
     denial_in,
     first_line,
+    is_definition_of,
     is_plain,
     may_hold_arguments,
     meaning_of,
@@ -91,7 +92,7 @@ def read_span(span: Span) -> GenAISpan | None:
         values["tool_name"] = [action]
     kinds = values.get("kind", ())
     role = next((role for kind in kinds if (role := role_of_kind(parse_any(kind))) is not None), None)
-    if role == "agent":
+    if role == "agent" or (role is None and is_definition_of(span.name, values)):
         # One request of a run and the calls that it asked for; what is above covers all of them.
         is_turn = bool(span.parent_span_id) and is_turn_of_agent(span.name)
         return IGNORED if is_turn and transcript is None else _read_agent(span, values, transcript)
@@ -323,7 +324,8 @@ def _read_turn(span: Span, values: Values, transcript: Transcript) -> GenAISpan:
 
 
 def _read_agent(span: Span, values: Values, transcript: Transcript | None) -> GenAISpan:
-    user_input = next(iter(values.get("user_input", values.get("input", ()))), None)
+    inputs = () if is_definition_of(span.name, values) else values.get("user_input", values.get("input", ()))
+    user_input = next(iter(inputs), None)
     genai_span = context_span_of(span, Role.AGENT, BY_SHAPE, user_input, first_line(values.get("conversation", ())))
     genai_span.name = first_line(values.get("agent", ())) or first_line(values.get("name", ())) or name_of(span.name)
     genai_span.history = None if transcript is None else transcript.messages

@@ -141,6 +141,15 @@ def values_by_meaning(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]
     return {meaning: [item[3] for item in sorted(items, key=lambda item: item[:3])] for meaning, items in found.items()}
 
 
+def is_definition_of(name: str, values: Values) -> bool:
+    """Whether the input of a span is the agent of that name with its tools, as the OpenAI Agents SDK describes one."""
+    inputs = map(parse_any, values.get("input", ()))
+    return any(
+        isinstance(value, Mapping) and value.get("name") == name and isinstance(value.get("tools"), list)
+        for value in inputs
+    )
+
+
 # Objects that are about a call, and are not its input.
 _ABOUT: Final = re.compile(
     r"(?:^|_)(?:meta|metadata|results?|outputs?|response|schema|definitions?|config|configuration|settings|options|usage"

@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, doubts, other_doubts, read_tool, run_of, span
+from tests.builders import called, doubts, other_doubts, read_tool, run_of, runs_of, span
 
 
 @pytest.mark.parametrize(
@@ -328,3 +328,23 @@ def test_an_answer_of_a_model_may_have_an_attribute_for_each_part() -> None:
         ("c1", "pay", {"n": 1}, "request"),
         (None, "pay", {"n": 2}, "request"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("policies", {None: ["ask", "send"], "policies": ["look_up"]}),
+        ("other", {None: ["ask", "look_up", "send"]}),
+    ],
+)
+def test_the_description_of_an_agent_as_the_input_of_a_span_of_its_name_is_its_run(told: str, expected: Any) -> None:
+    described = json.dumps({"name": told, "tools": ["look_up"], "output_type": "str"})  # Laminar, OpenAI Agents
+    runs = runs_of(
+        span("Agent workflow", 1, lasting=100),
+        span("ask", 2, 1, 1, 50, attributes={"lmnr.span.type": "TOOL", "lmnr.span.input": '{"question": "?"}'}),
+        span("policies", 3, 2, 2, 40, attributes={"lmnr.span.type": "DEFAULT", "lmnr.span.input": described}),
+        span("look_up", 4, 3, 3, 30, attributes={"lmnr.span.type": "TOOL", "lmnr.span.input": "{}"}),
+        span("send", 5, 1, 60, attributes={"lmnr.span.type": "TOOL", "lmnr.span.input": "{}"}),
+    )
+    assert {run.agent: called(run) for run in runs} == expected
+    assert {run.user_input for run in runs} == {None}
