@@ -19,6 +19,8 @@ _OUTPUT: Final = "mlflow.spanOutputs"
 _FUNCTION: Final = "mlflow.spanFunctionName"
 _CALL_ID: Final = "tool_call_id"
 _METADATA: Final = "metadata"
+_OF_CLASS: Final = ".__call__"
+"""Ends the name of a span that names the class of its tool, `SimpleTool.__call__`, and not the tool: smolagents."""
 _LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 
@@ -42,7 +44,9 @@ def _text(span: Span, key: str) -> str | None:
 
 def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
-    genai_span.name = first_name(span.attributes, semconv.TOOL_NAMES) or _text(span, _FUNCTION) or name_of(span.name)
+    genai_span.name = first_name(span.attributes, semconv.TOOL_NAMES) or _text(span, _FUNCTION)
+    if genai_span.name is None and not span.name.endswith(_OF_CLASS):
+        genai_span.name = name_of(span.name)
     genai_span.call_id = _text(span, _CALL_ID)
     genai_span.arguments = span.attributes.get(_INPUT)
     genai_span.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))

@@ -14,7 +14,8 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any, parse_repr
+from collector.payloads.tool_arguments import arguments_of_callback
+from collector.payloads.values import MAX_TEXT, find_text, first_name, name_of, parse_any
 
 NAME: Final = "openllmetry"
 
@@ -128,12 +129,9 @@ def _unwrap(value: object) -> tuple[object, str | None]:
         return value, None
     if "tool_name" in record and "arguments" in record:  # an MCP request
         return record["arguments"], None
+    if "input_str" in record:
+        return arguments_of_callback(record)
     kwargs = record.get("kwargs")
-    if "input_str" in record:  # LangChain's callback
-        inputs = record.get("inputs")
-        if not isinstance(inputs, Mapping) and isinstance(record["input_str"], str):
-            inputs = parse_repr(record["input_str"])
-        return inputs, name_of(kwargs.get("tool_call_id")) if isinstance(kwargs, Mapping) else None
     if record.keys() <= {"args", "kwargs"}:  # a Python or JavaScript function
         if isinstance(kwargs, Mapping) and (kwargs or not record.get("args")):
             return kwargs, None

@@ -32,7 +32,7 @@ from collector.model.span import LogRecord, Span, SpanEvent
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.run_steps import START, STATUS, run_steps
 from collector.payloads.span_names import is_handoff
-from collector.payloads.tool_arguments import is_schema, tool_arguments
+from collector.payloads.tool_arguments import arguments_of_callback, is_schema, tool_arguments
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import first_name, first_value, name_of, parse_any, parse_json
 
@@ -109,6 +109,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.name = name
     genai_span.call_id = name_of(attributes.get(semconv.TOOL_CALL_ID))
     genai_span.arguments = attributes.get(semconv.TOOL_CALL_ARGUMENTS)
+    if type(genai_span.arguments) is str and genai_span.arguments.startswith('{"input_str"'):
+        _unwrap_callback(genai_span)
     if genai_span.arguments is None and span.events:
         genai_span.arguments = _arguments_in_message(
             _event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
@@ -129,6 +131,14 @@ def _read_tool(span: Span) -> GenAISpan:
         if genai_span.arguments is None or genai_span.arguments == "":
             doubt_start(genai_span)
     return genai_span
+
+
+def _unwrap_callback(genai_span: GenAISpan) -> None:
+    """Take the arguments from the record of a callback around them: OpenLLMetry's under names of others, such as Netra's."""
+    record = parse_any(genai_span.arguments)
+    if isinstance(record, Mapping):
+        genai_span.arguments, call_id = arguments_of_callback(record)
+        genai_span.call_id = genai_span.call_id or call_id
 
 
 def _arguments_in_message(content: object) -> object:

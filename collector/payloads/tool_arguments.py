@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from collector.payloads.values import first_name, name_of, parse_any
+from collector.payloads.values import first_name, name_of, parse_any, parse_repr
 
 MAX_WRAPPERS: Final = 4
 """How many wrappers are taken off, one inside the other."""
@@ -282,3 +282,11 @@ def _without_objects(arguments: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Leaves out what a framework injected: no model can send a Python object."""
     injected = [key for key, value in arguments.items() if type(value) is str and _OBJECT.fullmatch(value)]
     return {key: value for key, value in arguments.items() if key not in injected} if injected else arguments
+
+
+def arguments_of_callback(record: Mapping[Any, Any]) -> tuple[object, str | None]:
+    """Returns what LangChain's callback, recorded whole, tells of a call: the arguments, and the id if it has one."""
+    inputs, text, kwargs = record.get("inputs"), record.get("input_str"), record.get("kwargs")
+    if not isinstance(inputs, Mapping) and isinstance(text, str):
+        inputs = parse_repr(text)
+    return inputs, name_of(kwargs.get("tool_call_id")) if isinstance(kwargs, Mapping) else None

@@ -181,8 +181,11 @@ def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:
 
 def _weigh_without_result(call: DraftCall, shown: _Shown, request: RequestedCall, *, tools_have_spans: bool) -> None:
     """The model was asked again, and nothing readable says what it was told."""
+    anchor = shown.run.anchor
     if not tools_have_spans:
         call.status = "ok"
+        if anchor is not None and anchor.status == "error":
+            call.doubt_execution("the run failed, and nothing tells what the model was told of it")
     elif shown.is_lossy:
         call.executed = request.result_status == "error" or call.name in shown.names
         call.status = "error" if call.executed else "unset"  # that is why there is no span

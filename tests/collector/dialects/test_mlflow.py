@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, read_tool, run_of, span, span_of_kind
+from tests.builders import called, doubts, read_tool, run_of, span, span_of_kind
 
 
 def ml(kind: str, *place: Any, **more: Any) -> Span:
@@ -73,3 +73,8 @@ def test_steps_are_ignored() -> None:
 def test_an_attribute_names_the_tool_before_the_span_does(key: str) -> None:
     attributes = {"mlflow.spanType": "TOOL", key: "pay", "mlflow.spanInputs": '{"n": 1}'}
     assert read_tool(span("pay tool", 2, 1, attributes=attributes))[:3] == ("pay", None, {"n": 1})
+
+
+def test_a_span_named_after_the_class_of_its_tool_does_not_name_the_tool() -> None:
+    run = run_of(ml("AGENT", "travel", 1), ml("TOOL", "SimpleTool.__call__", 2, 1))  # smolagents
+    assert (called(run), doubts(run)) == ([], ["unrecorded_calls", "nothing_recorded"])

@@ -420,3 +420,10 @@ def test_a_failed_call_with_a_result_and_without_arguments_may_never_have_begun(
     # OpenLIT for OpenAI Agents in JavaScript, which parses the arguments inside the span.
     recorded = {"gen_ai.tool.call.arguments": arguments, "gen_ai.tool.call.result": "An error occurred."}
     assert doubts(run_of(agent_span(), tool_span("pay", status=status, attributes=recorded))) == expected
+
+
+@pytest.mark.parametrize("inputs", [{"inputs": {"city": "Oslo"}}, {}])
+def test_arguments_in_the_record_of_a_callback(inputs: dict[str, Any]) -> None:
+    # Netra writes OpenLLMetry's records of LangChain's callbacks under attributes of its own.
+    record = {"input_str": "{'city': 'Oslo'}", "tags": [], **inputs, "kwargs": {"tool_call_id": "c1"}}
+    assert read_tool(tool_span("get", record))[:3] == ("get", "c1", {"city": "Oslo"})

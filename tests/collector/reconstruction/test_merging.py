@@ -116,6 +116,15 @@ def test_a_client_inside_a_client_without_ids_counts_once_and_ids_are_kept() -> 
     assert [(call.name, call.id) for call in run.trajectory.calls] == [("a", "c1")]
 
 
+@pytest.mark.parametrize(("status", "expected"), [(1, []), (2, ["uncertain_execution"])])
+def test_a_request_that_nothing_answered_may_not_have_run_in_a_run_that_failed(
+    status: int, expected: list[str]
+) -> None:
+    asked = model_span([("c1", "pay", {})], 3, at=1, lasting=5, input_messages=[user("pay it")])
+    again = model_span(number=4, at=9, input_messages=[user("Answer in JSON: pay it")])  # DSPy: no field was found
+    assert doubts(run_of(agent_span(status=status), asked, again)) == expected
+
+
 def test_without_executions_every_answered_request_ran() -> None:
     run = run_of(
         span("POST /chat", 1, lasting=100),
