@@ -27,6 +27,9 @@ MAX_CONTEXT_TEXT: Final = 512
 """Longest attribute value, in characters, that is kept for rules to match."""
 _DENIALS: Final = ("denied", "rejected", "permission_denied")
 """Types of errors that mean a denial, by the framework or by the tool."""
+_AI_SDK: Final = ("ai", "gen_ai")
+"""The scopes of Vercel's AI SDK. Where it gives a failed span a message, it records the exception as well."""
+_OPENINFERENCE: Final = "openinference.span.kind"
 _COPILOT: Final = "github.copilot"  # it has no message where content is not captured, and means its own denial
 MAX_EVENTS: Final = 16
 """How many events of a span are looked at for what was raised."""
@@ -188,11 +191,20 @@ def genai_span_of(span: Span, role: Role, dialect: str) -> GenAISpan:
     )  # fmt: skip
     genai_span.scope = span.scope.name
     error_type = span.attributes.get(semconv.ERROR_TYPE)
-    if span.status == STATUS_ERROR or error_type is not None:
+    if error_type is not None or (span.status == STATUS_ERROR and not _is_failure_of_another(span)):
         set_error(genai_span, span, name_of(error_type))
     elif span.status == STATUS_OK:
         genai_span.status = "ok"
     return genai_span
+
+
+def _is_failure_of_another(span: Span) -> bool:
+    """Whether the span has its status from another: OpenInference's processor for Vercel's AI SDK copies that of the first failure
+    of a trace, with its message, to all spans that end later, though they succeeded.
+    """
+    if span.scope.name not in _AI_SDK or not span.status_message or _OPENINFERENCE not in span.attributes:
+        return False
+    return all(event.name != semconv.EVENT_EXCEPTION for event in span.events)
 
 
 def set_error(genai_span: GenAISpan, span: Span, error_type: str | None = None) -> None:

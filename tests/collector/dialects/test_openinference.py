@@ -491,3 +491,25 @@ def test_openai_agents_for_js_keeps_only_arguments_that_fit(attributes: dict[str
     raised = ("exception", {"exception.message": "Tool execution failed. Error details are redacted."})
     failed = oi("TOOL", "pay", 2, 1, attributes={**told, **attributes}, status=2, scope=scope, events=[raised])
     assert doubts(run_of(agent_span(), failed)) == expected
+
+
+@pytest.mark.parametrize("scope", ["ai", "gen_ai"])
+def test_its_processor_for_the_ai_sdk_copies_the_first_failure_of_a_trace_to_later_spans(scope: str) -> None:
+    raised = ("exception", {"exception.type": "Error", "exception.message": "card declined"})
+    tools = [
+        oi("TOOL", name, at, 1, at, attributes={"tool.name": name}, status=2, message=message, events=events, scope=scope)
+        for at, (name, message, events) in enumerate(
+            [
+                ("charge", "card declined", [raised]),
+                ("mail", "card declined", []),
+                ("pay", "", []),  # what it raised was no Error, and had no message
+            ],
+            start=2,
+        )
+    ]
+    run = run_of(oi("AGENT", "agent", 1, lasting=100, scope=scope), *tools)
+    assert [(call.name, call.status) for call in run.trajectory.calls] == [
+        ("charge", "error"),
+        ("mail", "unset"),
+        ("pay", "error"),
+    ]
