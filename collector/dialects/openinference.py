@@ -73,6 +73,8 @@ _HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
 """In the output of Haystack's agent: its instrumentation writes the conversation as reprs of its messages."""
 _HANDOFF: Final = "handoff_to_"
 _JS_AGENTS: Final = "@arizeai/openinference-instrumentation-openai-agents"
+_STEP: Final = "agent_step"
+"""The operation of Vercel's AI SDK for a turn of an agent, which the processor for it takes for a request to a model."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 
 
@@ -91,7 +93,7 @@ def read_span(span: Span) -> GenAISpan | None:
     if kind == "TOOL" or is_named_like_agent:
         return _read_tool(span)
     if kind == "LLM":
-        return _read_model(span)
+        return IGNORED if attributes.get(semconv.OPERATION_NAME) == _STEP else _read_model(span)
     if kind == "AGENT":
         return _read_agent(span)
     if kind == "CHAIN":

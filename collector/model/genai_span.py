@@ -199,8 +199,10 @@ def genai_span_of(span: Span, role: Role, dialect: str) -> GenAISpan:
 
 
 def _is_failure_of_another(span: Span) -> bool:
-    """Whether the span has its status from another: OpenInference's processor for Vercel's AI SDK copies that of the first failure
-    of a trace, with its message, to all spans that end later, though they succeeded.
+    """Whether the span has its status from another.
+
+    OpenInference's processor for Vercel's AI SDK copies that of the first failure of a trace, with its message, to all
+    spans that end later, though they succeeded.
     """
     if span.scope.name not in _AI_SDK or not span.status_message or _OPENINFERENCE not in span.attributes:
         return False

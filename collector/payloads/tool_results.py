@@ -25,6 +25,9 @@ _RESULT_MARKERS: Final = (
 )  # fmt: skip
 """Every message that holds results contains one of these."""
 _TOLD: Final = "tool_result"
+_APPROVAL: Final = "tool-approval-response"  # Vercel AI SDK
+_DENIAL: Final = frozenset({"denied", "reason"})
+"""All that Vercel AI SDK 7 tells of a denied call; a tool may answer so, too."""
 _RESULT_WRAPPERS: Final = (
     "toolResult", "functionResponse", "function_response", "toolResponse", "tool_call_result", _TOLD,
 )  # fmt: skip
@@ -92,6 +95,8 @@ def tool_result(call_id: str | None, result: object) -> ToolResult:
             failed = failed or value.get("type") in ("error-text", "error-json")  # Vercel AI SDK
             if value.get("type") == "execution-denied":  # Vercel AI SDK
                 return ToolResult(call_id, True, Refusal())
+            if value.get("denied") is True and value.keys() <= _DENIAL:
+                return ToolResult(call_id, True, Refusal(is_sure=False))
             value = parse_any(first_value(value, ("text", *_RESULT_VALUE_KEYS, "message", "error")))
         else:
             break
@@ -149,7 +154,7 @@ def result_in(node: Mapping[Any, Any]) -> ToolResult | None:
     inner = next((node[key] for key in _RESULT_WRAPPERS if isinstance(node.get(key), Mapping)), None)
     if inner is None:
         is_result = name_of(node.get("type")) in RESULT_TYPES or ("tool_call_id" in node and "content" in node)
-        if not is_result and (plain_role(node.get("role")) != "tool" or contains_results(node)):
+        if not is_result and (plain_role(node.get("role")) != "tool" or contains_results(node) or _is_approval(node)):
             return None
         inner = node
     # Where the id of the call is not beside the result: Haystack, LlamaIndex.
@@ -164,6 +169,14 @@ def contains_results(message: Mapping[Any, Any]) -> bool:
     parts = parse_any(first_value(message, ("parts", "content")))
     return isinstance(parts, list) and any(
         isinstance(part, Mapping) and (result_in(part) is not None or _tells_result(part)) for part in parts[:MAX_PARTS]
+    )
+
+
+def _is_approval(message: Mapping[Any, Any]) -> bool:
+    """Whether a tool's message says what a human decided about calls: none of them has run by then."""
+    parts = parse_any(first_value(message, ("parts", "content")))
+    return isinstance(parts, list) and any(
+        isinstance(part, Mapping) and part.get("type") == _APPROVAL for part in parts[:MAX_PARTS]
     )
 
 

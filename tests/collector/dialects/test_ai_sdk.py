@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, read_tool, run_of, runs_of, span
+from tests.builders import called, doubts, read_tool, run_of, runs_of, span
 
 CALLS = json.dumps(
     [
@@ -100,3 +100,26 @@ def test_runs_of_releases_that_name_the_operation_otherwise() -> None:
         old("ai.toolCall", 5, 4, 110, 5, **TOOL),
     )
     assert [(called(run), run.dialect) for run in runs] == [(["get"], "ai_sdk")] * 2
+
+
+def test_an_approved_call_that_leaves_no_span_is_one_of_the_run_that_made_it() -> None:
+    """LegacyOpenTelemetry of release 7: only the next request tells of it."""
+    call = {"type": "tool-call", "toolCallId": "c1", "toolName": "pay", "input": {"sum": 7}}
+    asked = {"role": "assistant", "content": [call, {"type": "tool-approval-request", "toolCallId": "c1"}]}
+    before = [{"role": "user", "content": "pay"}, asked]
+    approved = {"role": "tool", "content": [{"type": "tool-approval-response", "approved": True}]}
+    output = {"type": "text", "value": "paid"}
+    result = {"type": "tool-result", "toolCallId": "c1", "toolName": "pay", "output": output}
+    told = [*before, {"role": "tool", "content": [result]}]
+    run = run_of(
+        ai("ai.generateText", 1, lasting=50, attributes={"ai.prompt": json.dumps({"messages": [*before, approved]})}),
+        ai(
+            "ai.generateText.doGenerate",
+            2,
+            1,
+            20,
+            attributes={"ai.prompt.messages": json.dumps(told), "ai.response.text": "Paid."},
+        ),
+    )
+    assert called(run) == ["pay"]
+    assert doubts(run) == []

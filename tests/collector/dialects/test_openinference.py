@@ -497,7 +497,18 @@ def test_openai_agents_for_js_keeps_only_arguments_that_fit(attributes: dict[str
 def test_its_processor_for_the_ai_sdk_copies_the_first_failure_of_a_trace_to_later_spans(scope: str) -> None:
     raised = ("exception", {"exception.type": "Error", "exception.message": "card declined"})
     tools = [
-        oi("TOOL", name, at, 1, at, attributes={"tool.name": name}, status=2, message=message, events=events, scope=scope)
+        oi(
+            "TOOL",
+            name,
+            at,
+            1,
+            at,
+            attributes={"tool.name": name},
+            status=2,
+            message=message,
+            events=events,
+            scope=scope,
+        )
         for at, (name, message, events) in enumerate(
             [
                 ("charge", "card declined", [raised]),
@@ -513,3 +524,8 @@ def test_its_processor_for_the_ai_sdk_copies_the_first_failure_of_a_trace_to_lat
         ("mail", "unset"),
         ("pay", "error"),
     ]
+
+
+def test_its_processor_for_the_ai_sdk_takes_a_turn_for_a_request() -> None:
+    step = oi("LLM", "step 1", 2, 1, attributes={"gen_ai.operation.name": "agent_step"}, scope="gen_ai")
+    assert dialects.read_span(step) is IGNORED

@@ -31,3 +31,13 @@ def test_json_of_the_user_that_is_no_result_begins_a_turn() -> None:
     asked = {"role": "Assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": {}}]}
     for text in ('{"tool_result": 7}', '{"tool_result": {"result": "x"}}', '{"about": "tool_result"}', "{tool_result"):
         assert calls_in_history([asked, {"role": "User", "parts": [{"type": "text", "content": text}]}]) == []
+
+
+def test_what_a_human_decided_is_no_result_of_a_call() -> None:
+    asked = [
+        {"type": "tool-call", "toolCallId": "c1", "toolName": "pay", "input": {}},
+        {"type": "tool-approval-request", "approvalId": "a1", "toolCallId": "c1"},
+    ]
+    decided = {"type": "tool-approval-response", "approvalId": "a1", "approved": True}
+    messages = [{"role": "assistant", "content": asked}, {"role": "tool", "content": [decided]}]
+    assert [(call.id, call.status) for call in calls_in_history(messages)] == [("c1", None)]

@@ -42,6 +42,9 @@ from tests.strategies import json_values
         ({"status": ["FAILED"]}, "ok"),
         ("MCP error -32602: Tool delete_everything not found", "refused"),
         ({"error": True, "message": "Tool input validation failed for f"}, "refused"),
+        ({"denied": True}, "unclear"),
+        ({"response": {"denied": True, "reason": "too much"}}, "unclear"),
+        ({"denied": True, "rows": []}, "ok"),
     ],
 )
 def test_the_status_of_a_result(result: Any, status: str) -> None:
