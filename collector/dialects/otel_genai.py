@@ -44,6 +44,7 @@ _CALLS_ALONE: Final = ("gen_ai.response.tool_calls", "gen_ai.tool_calls")
 """Keys of the calls of an answer that has no messages: Sentry's, and the one of tracers of one's own."""
 _JOINT: Final = ", "
 _SENTRY_TEXT: Final = "gen_ai.response.text"
+_SENTRY_TOOLS: Final = "gen_ai.request.available_tools"
 _STRANDS_STATUS: Final = ("gen_ai.tool.status", "tool.status")
 """Keys of the outcome in Strands 1 and 0.x: the span's own status stays OK if the tool is unknown, and in 0.x if it failed."""
 _ARGUMENTS: Final = tuple(
@@ -356,5 +357,5 @@ DIALECT: Final = Dialect(
     read_log=read_log,
     log_markers=(b"gen_ai.",),
     output_attributes=(semconv.OUTPUT_MESSAGES, "gen_ai.workflow.output"),
-    tool_definition_attributes=(semconv.TOOL_DEFINITIONS, "gen_ai.agent.tools"),
+    tool_definition_attributes=(semconv.TOOL_DEFINITIONS, "gen_ai.agent.tools", _SENTRY_TOOLS),
 )  # fmt: skip

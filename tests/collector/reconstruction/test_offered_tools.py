@@ -167,3 +167,9 @@ def test_definitions_in_flattened_attributes() -> None:
     }
     model = span("chat", 3, 1, 0, attributes=attributes, lasting=10)
     assert doubts(run_with(model, failed("fly", {}))) == ["uncertain_execution"]
+
+
+def test_definitions_under_sentrys_name() -> None:
+    attributes = {"gen_ai.request.available_tools": json.dumps([BOOK])}
+    model = model_span([("c1", "fly", {})], attributes=attributes)
+    assert doubts(run_with(model, failed("fly", {}))) == ["uncertain_execution"]
