@@ -38,7 +38,7 @@ from collector.scoring.embeddings import installed
 from collector.scoring.rule_files import LoadedRules
 from collector.scoring.verdict import Verdict
 from collector.service.admission import Admission
-from collector.service.garbage import freeze_survivors
+from collector.service.garbage import freeze_survivors, kept
 from collector.service.health import AdminServer, Health, shown_config
 from collector.service.memory_limiter import MemoryLimiter
 from collector.service.rule_reload import RuleReload
@@ -238,11 +238,10 @@ class Service:
         if self._spool is None:
             _log.warning("spool: memory: acknowledged telemetry that is not delivered yet is lost if this process dies")
             return
-        with self._tracing.span("recover") as attributes:
+        with self._tracing.span("recover") as attributes, kept():
             await self._spool.check()
             paused = time.monotonic()
             for _ in self.pipeline.recover():
-                freeze_survivors()
                 if time.monotonic() - paused > _MAX_STEP:
                     await give_way()
                     paused = time.monotonic()

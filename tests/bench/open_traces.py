@@ -22,7 +22,7 @@ from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
 from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
-from collector.service.garbage import freeze_survivors, give_back, tune
+from collector.service.garbage import freeze_survivors, give_back, kept, tune
 from collector.service.memory_limiter import resident_bytes
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
@@ -89,8 +89,9 @@ def _recovery(folder: Path, count: int) -> float:
     spool._file.close()
     pipeline, spool = _pipeline(folder, SpoolFile(folder / "spool", fsync=False))
     began = time.process_time()
-    for _ in pipeline.recover():
-        freeze_survivors()
+    with kept():
+        for _ in pipeline.recover():
+            pass
     taken = time.process_time() - began
     assert spool is not None
     spool._file.close()

@@ -44,6 +44,16 @@ def test_what_is_kept_is_looked_at_once() -> None:
     assert gc.get_freeze_count() - frozen >= 300_000
 
 
+def test_nothing_is_looked_at_while_all_is_kept_nor_afterwards() -> None:
+    garbage.tune()
+    looked, frozen = gc.get_stats()[0]["collections"], gc.get_freeze_count()
+    with garbage.kept():
+        made = [[number] for number in range(50_000)]
+    assert gc.isenabled()
+    assert gc.get_stats()[0]["collections"] == looked
+    assert gc.get_freeze_count() - frozen >= len(made)
+
+
 def test_cycles_that_die_young_are_collected() -> None:
     garbage.tune()
     before = gc.get_stats()[0]["collected"]
