@@ -89,6 +89,7 @@ _POSSIBLE_DENIAL: Final = re.compile(
 _OF_ARGUMENTS: Final = re.compile(
     r"\bmissing a required (?:keyword-only )?argument: '|\bmissing \d{1,3} required (?:positional|keyword-only) arguments?: '"
     r"|\bgot an unexpected keyword argument '|\btakes \d{1,3} positional arguments? but \d"
+    r"|^Error invoking tool '[^'\s]{1,256}' with kwargs \{"  # LangGraph
 )
 # OpenAI Agents 0.24 says so whatever went wrong.
 _OF_ANY_FAILURE: Final = re.compile(

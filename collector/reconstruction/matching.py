@@ -43,6 +43,7 @@ def _is_wrapped(call: DraftCall, request: RequestedCall) -> bool:
 # Criteria by which an execution and a request are the same call, the most reliable first.
 _AGREEMENTS: Final[tuple[Callable[[DraftCall, RequestedCall], bool], ...]] = (
     lambda call, request: call.id is not None and call.id == request.id,
+    lambda call, request: call.arguments is not None and call.arguments == request.arguments,
     _covers,
     lambda call, request: call.arguments is None or request.arguments is None,
     lambda call, request: request.model.start_ns <= call.start_ns,  # the framework changed the arguments

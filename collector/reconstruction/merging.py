@@ -77,6 +77,8 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     if run.nameless:
         run.has_unrecorded_calls |= not _are_told(run, calls)
     accept_repeated(calls)
+    if run.anchor is not None and run.anchor.role is AGENT and run.anchor.name is None:
+        _doubt_owners(run, calls)
     return calls
 
 
@@ -114,6 +116,16 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
         for call in calls:
             call.enclosing_id = run.enclosing.get(call.span_id or b"")
     return calls
+
+
+def _doubt_owners(run: RunSpans, calls: Iterable[DraftCall]) -> None:
+    """Doubt the calls of a run without a name that name another agent than the first does: none has a span of its own."""
+    agents = {spans[0].span_id: spans[0].agent for spans in run.executions if spans[0].agent is not None}
+    first = next(iter(agents.values()), None)
+    for call in calls if len(agents) > 1 else ():
+        agent = agents.get(call.span_id or b"", first)
+        if agent != first and call.executed and call.doubt is None:
+            call.doubt, call.evidence = "uncertain_owner", f"it is a call of {agent}, which has no span of its own"
 
 
 def _is_usual(spans: Sequence[GenAISpan]) -> bool:

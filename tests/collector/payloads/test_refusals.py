@@ -111,6 +111,7 @@ def test_a_tool_that_looks_up_something_else_ran(message: str) -> None:
     "message",
     [
         "missing a required argument: 'all'",
+        "Error invoking tool 'drop_all' with kwargs {'now': 1} with error:\n all: Field required",
         "TypeError: drop_all() missing 1 required positional argument: 'all'",
         "TypeError: drop_all() missing 2 required keyword-only arguments: 'all' and 'now'",
         "drop_all() got an unexpected keyword argument 'every'",

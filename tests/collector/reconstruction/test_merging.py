@@ -560,3 +560,11 @@ def test_results_before_the_users_last_message_are_of_another_turn() -> None:
     told = [user("The rate?"), SAID, RESULT_IN_WORDS, SAID, user("Thanks.")]
     finish = {"gen_ai.response.finish_reasons": ["stop"]}
     assert doubts(run_of(model_span(number=2, parent=0, input_messages=told, attributes=finish))) == []
+
+
+def test_a_call_is_that_of_the_request_with_exactly_its_arguments() -> None:
+    # The first lacks what the tool requires, and was refused; a framework may add defaults to what was requested.
+    first = model_span([("c1", "pay", {"order": 7})], 2, at=1, lasting=2)
+    second = model_span([("c2", "pay", {"order": 7, "amount": 1})], 3, at=9, lasting=2)
+    run = run_of(agent_span(), first, second, tool_span("pay", {"order": 7, "amount": 1}, 4, at=20))
+    assert [(call.id, call.known_by) for call in run.trajectory.calls if call.executed] == [("c2", "span")]
