@@ -14,6 +14,7 @@ NAME: Final = "openlit"
 
 _FUNCTIONS_SCOPE: Final = "openlit"
 _NODES_SCOPE: Final = "openlit.instrumentation.langgraph"
+_FLOW_SCOPE: Final = "openlit.instrumentation.crewai"
 _ARGS: Final = "function.args"
 _KWARGS: Final = "function.kwargs"
 _NO_ARGS: Final = ("()", None)
@@ -24,6 +25,10 @@ def read_span(span: Span) -> GenAISpan | None:
     if span.scope.name == _NODES_SCOPE:
         # Its agents are only graph nodes; the LangChain instrumentation beside it records the real agents.
         return IGNORED if span.attributes.get(semconv.OPERATION_NAME) == "invoke_agent" else None
+    if span.scope.name == _FLOW_SCOPE:
+        # Without a name it is a method of the flow by which CrewAI runs an agent.
+        is_method = semconv.AGENT_NAME not in span.attributes
+        return IGNORED if is_method and span.attributes.get(semconv.OPERATION_NAME) == "invoke_agent" else None
     if semconv.OPERATION_NAME in span.attributes:
         return None
     if not span.parent_span_id:
@@ -38,8 +43,8 @@ def read_span(span: Span) -> GenAISpan | None:
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
-    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE),
+    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE),
     read_span=read_span,
-    attributes=frozenset({_ARGS, _KWARGS, semconv.OPERATION_NAME, semconv.ERROR_TYPE}),
+    attributes=frozenset({_ARGS, _KWARGS, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE}),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from tests.builders import called, model_span, read_tool, run_of, span, tool_span
@@ -54,3 +56,10 @@ def test_arguments_of_instrumented_tools_are_python_reprs_too() -> None:
     chat = model_span([("c1", "get", '{"city": "Oslo"}')], attributes={"gen_ai.tool.name": "get"})
     assert read_tool(tool)[2] == {"city": "Oslo"}
     assert called(run_of(span("POST", 1, lasting=100), chat, tool)) == ["get"]
+
+
+@pytest.mark.parametrize(("agent", "is_read"), [({"gen_ai.agent.name": "travel"}, True), ({}, False)])
+def test_a_method_of_the_flow_by_which_crewai_runs_an_agent_is_none(agent: dict[str, str], is_read: bool) -> None:
+    attributes = {"gen_ai.operation.name": "invoke_agent", **agent}
+    method = span("invoke_agent generate_plan", 2, 1, scope="openlit.instrumentation.crewai", attributes=attributes)
+    assert (dialects.read_span(method) is not IGNORED) is is_read
