@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +13,7 @@ import uvicorn
 from mcp.server.mcpserver import MCPServer
 
 from tests.record.session import Tools
+from tests.waiting import wait_for
 
 SERVER = "travel"
 
@@ -28,9 +28,8 @@ def mcp_server(tools: Tools) -> Iterator[str]:
     http = uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="warning"))
     thread = threading.Thread(target=http.run, kwargs={"sockets": [listening]})
     thread.start()
-    while not http.started:
-        time.sleep(0.01)
     try:
+        wait_for(lambda: http.started or not thread.is_alive(), 0.01)
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
     finally:
         http.should_exit = True
