@@ -26,8 +26,9 @@ from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
 from collector.service.garbage import give_back
 from collector.service.memory_limiter import resident_bytes
+from collector.storage.rows import Change
 from collector.storage.spool import Spool
-from collector.storage.spool_file import Change, SpoolFile
+from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from collector.transport.gunzip import gunzip
 from tests import recorded

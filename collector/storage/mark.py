@@ -45,7 +45,7 @@ class Attempts:
 
     def __init__(self, path: Path) -> None:
         """Open or create its file. Raises OSError."""
-        self._mark = Mark(path, "<QB")
+        self._mark = Mark(path, "<qB")  # a damaged row may have any number
         self._row, self._count = self._mark.read() or (0, 0)
 
     def begin(self, row: int) -> int:

@@ -11,14 +11,15 @@ import asyncio
 import contextlib
 import logging
 import sqlite3
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from typing import TypeVar
 
 from collector.errors import ConfigError, RefusedError, UnavailableError
-from collector.storage.spool_file import Change, Row, SpoolFile
+from collector.storage.large_requests import LargeRequests
+from collector.storage.rows import Change
+from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 
 _log = logging.getLogger(__name__)
@@ -27,12 +28,8 @@ _NOT_WRITABLE = "the spool cannot be written"
 _RETRY = 1.0  # seconds between attempts to write what could not be written
 _WATCH = 1.0  # seconds until an idle spool is looked after
 _MAX_PENDING = 2 << 20  # bytes; a transaction of more would keep small requests waiting that come meanwhile
-_PART_BYTES = 1 << 20  # of a large request in one row
 _AHEAD = "ahead"
 """In place of a signal: the request in the row that ``items`` of this one name was sent ahead, and not confirmed yet."""
-_PART = "part"
-"""In place of a signal: part of the next row with one, whose signal is followed by `_OF` and the number of its parts."""
-_OF = "*"
 
 
 class Spool:
@@ -50,13 +47,9 @@ class Spool:
         self._pending_bytes = 0
         self._callbacks: list[Callable[[], None]] = []
         self._ahead: list[tuple[int, Callable[[], None]]] = []  # rows that say so, and who is told once they are gone
-        self._large: deque[tuple[Row, Callable[[], None] | None]] = (
-            deque()
-        )  # rows to write, and who is told of the last
+        self._large_requests = LargeRequests(self.next_id)
         self._large_waiting: list[asyncio.Future[None]] = []
         self._large_written = 0
-        self._parts: dict[int, int] = {}  # how many rows before that of a request have parts of it
-        self._of_no_use: deque[int] = deque()  # rows with parts of requests that are gone, still to be deleted
         self.large = 0
         """How many parts of large requests were recorded since the start."""
         self._waiting: list[asyncio.Future[None]] = []  # for what is pending to be durable
@@ -134,7 +127,7 @@ class Spool:
         """
         self._wake.set()
         if len(payload) > _MAX_PENDING and not ahead:
-            self._send_large(signal, items, payload, on_durable)
+            self.large += self._large_requests.add(signal, items, payload, on_durable)
             return
         # The lower id, so that it is read first.
         note = self.next_id() if ahead else 0
@@ -148,19 +141,6 @@ class Spool:
         rows.append((row, signal, items, payload))
         self._pending_bytes += len(payload)
 
-    def _send_large(self, signal: str, items: int, payload: bytes, on_durable: Callable[[int], None]) -> None:
-        """Store a request in parts, a few in each transaction: what comes after it is durable before it is."""
-        count = (len(payload) - 1) // _PART_BYTES
-        content = memoryview(payload)  # not copied here: that would take long, too
-        for at in range(count):
-            part = content[at * _PART_BYTES : (at + 1) * _PART_BYTES]
-            self._large.append(((self.next_id(), _PART, 0, part), None))
-        row = self.next_id()
-        last = row, f"{signal}{_OF}{count}", items, content[count * _PART_BYTES :]
-        self._large.append((last, lambda: on_durable(row)))
-        self._parts[row] = count
-        self.large += count + 1
-
     def confirm(self) -> None:
         """Let all requests count that were sent ahead: with what else is recorded in this step."""
         if self._ahead:
@@ -171,9 +151,8 @@ class Spool:
     def delete(self, table: str, rows: Iterable[int]) -> None:
         """Delete rows."""
         rows = list(rows)
-        # Parts without the row behind them are none that count. To delete them all at once would take as long as to write them.
-        if table == "outbox" and self._parts:
-            self._of_no_use.extend(part for row in rows for part in range(row - self._parts.pop(row, 0), row))
+        if table == "outbox":
+            self._large_requests.delete(rows)
         self._pending.deletes[table] += rows
         self._wake.set()
 
@@ -220,14 +199,14 @@ class Spool:
 
     async def payload(self, row: int) -> bytes | None:
         """Returns the request in an outbox row, None if it cannot be read."""
-        loop, first, payload = asyncio.get_running_loop(), row - self._parts.get(row, 0), BytesIO()
+        loop, rows, payload = asyncio.get_running_loop(), self._large_requests.rows_of(row), BytesIO()
         try:
             # One call for each part, so that transactions go in between.
-            for at in range(first, row + 1):
+            for at in rows:
                 part = await loop.run_in_executor(self._worker, self._file.payload, at)
                 if part is None:
                     return None
-                if first == row:
+                if len(rows) == 1:
                     return part
                 payload.write(part)  # to join them all at once would hold the loop
             return payload.getvalue()
@@ -247,25 +226,19 @@ class Spool:
 
     def outbox(self) -> Iterator[tuple[int, str, int, int | None]]:
         """Yield id, signal, items and bytes of each request not delivered yet, oldest first."""
+        yield from self._large_requests.read(self._confirmed())
+        if self._large_requests:
+            self._wake.set()
+
+    def _confirmed(self) -> Iterator[tuple[int, str, int, int | None]]:
+        """Yield the rows but for those of requests that were sent ahead and not confirmed, which are deleted."""
         unconfirmed = set()
-        parts: dict[int, int] = {}  # sizes, by row
         for row, mark, items, size in _reading(self._file.outbox()):
             if mark == _AHEAD and size is not None:
                 unconfirmed.add(items)
                 self.delete("outbox", [row, items])
-            elif mark == _PART and size is not None:
-                parts[row] = size
             elif row not in unconfirmed:
-                signal, _, count = mark.partition(_OF)
-                found = [parts.pop(at, None) for at in range(row - int(count or 0), row)] if count.isdigit() else []
-                if found:
-                    self._parts[row] = len(found)
-                whole = None if size is None or None in found else size + sum(part or 0 for part in found)
-                yield row, signal, items, whole
-        # Of requests that were not acknowledged, or were delivered: the row behind their parts is missing.
-        if parts:
-            self._of_no_use.extend(parts)
-            self._wake.set()
+                yield row, mark, items, size
 
     def begin(self, row: int) -> int:
         """Note that a row is being restored. Returns how many starts in a row ended at it."""
@@ -309,29 +282,18 @@ class Spool:
     @property
     def unwritten(self) -> bool:
         """Whether there is something to write or to delete."""
-        return bool(self._pending or self._large or self._of_no_use)
+        return bool(self._pending or self._large_requests)
 
     def _take(self) -> tuple[Change, list[Callable[[], None]]]:
         """Take over what was recorded, for one transaction, and who is to be told once it is written."""
         change, callbacks = self._pending, self._callbacks
-        callbacks += self._take_parts(change)
-        for _ in range(min(len(self._of_no_use), _MAX_PENDING // _PART_BYTES)):
-            change.deletes["outbox"].append(self._of_no_use.popleft())
+        taken, tell = self._large_requests.take(change, _MAX_PENDING - self._pending_bytes)
+        callbacks += tell
+        if taken:
+            callbacks.append(lambda: self._parts_written(taken))
+        self._large_requests.take_deleted(change, _MAX_PENDING)
         self._pending, self._pending_bytes, self._callbacks = Change(), 0, []
         return change, callbacks
-
-    def _take_parts(self, change: Change) -> list[Callable[[], None]]:
-        """Add parts of large requests to a change, at least one. Returns who is to be told once it is written."""
-        size, tell, before = self._pending_bytes, list[Callable[[], None]](), len(self._large)
-        while self._large and (len(self._large) == before or size + _PART_BYTES <= _MAX_PENDING):
-            row, on_durable = self._large.popleft()
-            change.inserts["outbox"].append(row)
-            size += len(row[-1])
-            if on_durable is not None:
-                tell.append(on_durable)
-        if taken := before - len(self._large):
-            tell.append(lambda: self._parts_written(taken))
-        return tell
 
     def _parts_written(self, count: int) -> None:
         self._large_written += count

@@ -25,15 +25,14 @@ import logging
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 from collector.errors import ConfigError
 from collector.storage.mark import Attempts, Mark
 from collector.storage.quarantine import Quarantine, aside
+from collector.storage.rows import MAX_ROWS, SELECTS, TABLES, VALUES, Change, checksum, in_statements, is_sound
 from scorers.quoting import shorten
 
 _log = logging.getLogger(__name__)
@@ -43,39 +42,8 @@ NAME = "spool.db"
 APPLICATION_ID = 0x72676874  # "rght": tells our files from other programs' SQLite files
 _PAGE = 16 << 10  # measured against 4 and 64 KiB: the cheapest for rows of one to a hundred kilobytes
 _WAL_BYTES = 4 << 20  # at which the log is copied to the main file: by one transaction, which others wait for
-_TABLES = (
-    "CREATE TABLE inbox (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
-    "CREATE TABLE finished (id INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
-    """CREATE TABLE outbox (id INTEGER PRIMARY KEY, signal TEXT NOT NULL, items INTEGER NOT NULL,
-                            payload BLOB NOT NULL, checksum INTEGER NOT NULL)""",
-    "CREATE TABLE commits (number INTEGER NOT NULL)",
-)
-_ROW = {"inbox": "(?, ?, ?, ?)", "finished": "(?, ?, ?)", "outbox": "(?, ?, ?, ?, ?)"}
-# Rows, and their bytes, of one statement. Each statement gives the interpreter lock away and has to get it back from a busy
-# event loop, for which it waits longer than the statement takes: so not one for each row.
-_MAX_ROWS, _MAX_BYTES = 200, 1 << 20
-_SELECTS = {
-    "inbox": "SELECT id, kind, record, checksum FROM inbox",
-    "finished": "SELECT id, record, checksum FROM finished",
-    "outbox": "SELECT id, signal, items, payload, checksum FROM outbox",
-}
 _MAX_ID = 1 << 62  # far beyond any number that was given: a higher one is damaged
 _NOT_A_DATABASE, _CORRUPT = 26, 11  # SQLITE_NOTADB, SQLITE_CORRUPT
-
-
-Row = tuple[int, bytes] | tuple[int, int, bytes] | tuple[int, str, int, bytes | memoryview]
-"""Of one of the tables, without its checksum: the id first, the content last."""
-
-
-@dataclass(slots=True)
-class Change:
-    """What one transaction does: rows to insert, then ids to delete, by table."""
-
-    inserts: dict[str, list[Row]] = field(default_factory=lambda: {t: [] for t in _ROW})
-    deletes: dict[str, list[int]] = field(default_factory=lambda: {t: [] for t in _ROW})
-
-    def __bool__(self) -> bool:
-        return any(self.inserts.values()) or any(self.deletes.values())
 
 
 class SpoolFile:
@@ -156,7 +124,7 @@ class SpoolFile:
             self._commits = found[0][0]
             self._last = max(
                 execute(f"SELECT max(id) FROM {table} WHERE id < {_MAX_ID}").fetchone()[0] or 0  # noqa: S608 - our own names
-                for table in _ROW
+                for table in VALUES
             )
         except BaseException:
             connection.close()
@@ -171,7 +139,7 @@ class SpoolFile:
             if connection.execute(f"PRAGMA {name}").fetchone() != (0,):
                 return
         connection.execute("BEGIN IMMEDIATE")
-        for statement in (*_TABLES, "INSERT INTO commits VALUES (0)"):
+        for statement in (*TABLES, "INSERT INTO commits VALUES (0)"):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -190,7 +158,7 @@ class SpoolFile:
                 f"spool: {self._path} was written by {age} version (format {version}, this one reads {FORMAT}): let that "
                 "version run until its queue is empty, or move the file away and lose what it holds"
             )
-        if tables != set(_TABLES):
+        if tables != set(TABLES):
             raise _damaged(
                 "its tables, views, indexes and triggers are not those that were created: somebody changed them"
             )
@@ -225,34 +193,33 @@ class SpoolFile:
 
     def finished(self) -> Iterator[tuple[int, bytes | None]]:
         """Yield id and tombstone of finished traces, oldest first; None for a damaged one."""
-        for row, is_sound in self._rows("finished"):
-            yield row[0], row[1] if is_sound else None
+        for row, sound in self._rows("finished"):
+            yield row[0], row[1] if sound else None
 
     def inbox(self) -> Iterator[tuple[int, int, bytes | None]]:
         """Yield id, kind and record of open traces and conversations, in the order in which they were stored.
 
         The record is None if it is damaged.
         """
-        for row, is_sound in self._rows("inbox"):
-            yield row[0], row[1], row[2] if is_sound else None
+        for row, sound in self._rows("inbox"):
+            yield row[0], row[1], row[2] if sound else None
 
     def outbox(self) -> Iterator[tuple[int, str, int, int | None]]:
         """Yield id, signal, items and bytes of each request not delivered yet, oldest first; bytes are None if damaged."""
         # Payloads are read to be checked, and not kept: together they may be larger than memory.
-        for row, is_sound in self._rows("outbox"):
+        for row, sound in self._rows("outbox"):
             # Of a damaged row the columns may be of any type.
-            yield (row[0], row[1], row[2], len(row[3])) if is_sound else (row[0], "", 0, None)
+            yield (row[0], row[1], row[2], len(row[3])) if sound else (row[0], "", 0, None)
 
     def _rows(self, table: str) -> Iterator[tuple[tuple[Any, ...], bool]]:
         """Yield each row and whether it is what was written."""
-        for row in self._connection.execute(f"{_SELECTS[table]} ORDER BY id"):
+        for row in self._connection.execute(f"{SELECTS[table]} ORDER BY id"):
             yield row, self._is_sound(table, row)
 
     def _is_sound(self, table: str, row: tuple[Any, ...]) -> bool:
-        *columns, checksum = row
-        if isinstance(columns[-1], bytes) and checksum == _checksum(table, columns):
+        if is_sound(table, row):
             return True
-        self.quarantine.add(table, row[0], columns[-1])
+        self.quarantine.add(table, row[0], row[-2])
         return False
 
     def last_id(self) -> int:
@@ -272,13 +239,13 @@ class SpoolFile:
             connection.execute("BEGIN IMMEDIATE")
             # Inserts first: a row may be stored and deleted within one group of changes, and must then be gone.
             for table, rows in change.inserts.items():
-                for part in _in_parts(rows):
-                    values = ", ".join([_ROW[table]] * len(part))
-                    columns = [column for row in part for column in (*row, _checksum(table, row))]
+                for part in in_statements(rows):
+                    values = ", ".join([VALUES[table]] * len(part))
+                    columns = [column for row in part for column in (*row, checksum(table, row))]
                     connection.execute(f"INSERT INTO {table} VALUES {values}", columns)  # noqa: S608 - our own names
             for table, ids in change.deletes.items():
-                for at in range(0, len(ids), _MAX_ROWS):
-                    some = ids[at : at + _MAX_ROWS]
+                for at in range(0, len(ids), MAX_ROWS):
+                    some = ids[at : at + MAX_ROWS]
                     connection.execute(f"DELETE FROM {table} WHERE id IN ({', '.join('?' * len(some))})", some)  # noqa: S608
             # In the same transaction, so that the number is lost where the rows are.
             connection.execute("UPDATE commits SET number = ?", (self._commits + 1,))
@@ -331,7 +298,7 @@ class SpoolFile:
 
     def payload(self, row: int) -> bytes | None:
         """Returns the request of an outbox row, None if it is gone or damaged. Raises sqlite3.Error."""
-        found = self._connection.execute(f"{_SELECTS['outbox']} WHERE id = ?", (row,)).fetchone()
+        found = self._connection.execute(f"{SELECTS['outbox']} WHERE id = ?", (row,)).fetchone()
         return found[3] if found and self._is_sound("outbox", found) else None
 
     def close(self) -> None:
@@ -344,25 +311,6 @@ class SpoolFile:
     def _close_marks(self) -> None:
         self._mark.close()
         self.attempts.close()
-
-
-def _in_parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Yield the rows in parts of one statement each."""
-    start = size = 0
-    for at, row in enumerate(rows):
-        size += len(row[-1])
-        if at - start == _MAX_ROWS or (size > _MAX_BYTES and at > start):
-            yield rows[start:at]
-            start, size = at, len(row[-1])
-    if start < len(rows):
-        yield rows[start:]
-
-
-def _checksum(table: str, columns: Sequence[Any]) -> int:
-    """Of a row with all its columns, the last of which is bytes."""
-    # With the keys: a row that turns up under another id or signal is as wrong as one with other content.
-    *keys, content = columns
-    return crc32(content, crc32(f"{table}|{'|'.join(map(str, keys))}".encode()))
 
 
 def _identity(path: Path | str) -> tuple[int, int] | None:

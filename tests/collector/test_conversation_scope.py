@@ -15,7 +15,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from collector.scoring import conversations as gathered
 from collector.scoring import embeddings
 from collector.scoring.rule_files import check_rules, load_rules
-from collector.storage.spool_file import Change
+from collector.storage.rows import Change
 from tests import otlp_data as data
 from tests.harness import Bench, Life, folder_in, send_to_both
 

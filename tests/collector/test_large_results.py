@@ -74,7 +74,7 @@ def test_one_request_of_results_is_written_with_the_end_of_its_trace_however_lar
     life = Life(tmp_path)
     life.send(data.agent(1, name="helper", gen_ai__output__messages="x" * ((4 << 20) - 300)))
     life.write()
-    while not any(life.spool._pending.inserts["outbox"]) and not life.spool._large:
+    while not any(life.spool._pending.inserts["outbox"]) and not life.spool._large_requests:
         life.wait(0.25)
     change, _ = life.spool._take()
     assert life.file is not None

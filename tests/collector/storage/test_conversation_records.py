@@ -16,8 +16,9 @@ from collector.scoring.conversations import restore, write
 from collector.storage.journal import Journal
 from collector.storage.records import RecordKind, read_conversation
 from collector.storage.recovery import Recovery
+from collector.storage.rows import Change
 from collector.storage.spool import Spool
-from collector.storage.spool_file import Change, SpoolFile
+from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests.collector.verdicts import run_of
 from tests.otlp_data import span_id

@@ -15,7 +15,8 @@ import pytest
 
 from collector.errors import ConfigError
 from collector.storage import spool_file
-from collector.storage.spool_file import NAME, Change, SpoolFile
+from collector.storage.rows import Change
+from collector.storage.spool_file import NAME, SpoolFile
 
 MASKS = [1 << bit for bit in range(8)] if os.environ.get("RIGHTCALL_EVERY_BIT") else [0xFF]  # a long run tries each bit
 Contents = tuple[list[Any], ...]

@@ -15,8 +15,9 @@ from collector.assembly.trace import Trace
 from collector.otlp.structure import Envelope
 from collector.storage import records
 from collector.storage.journal import Journal
+from collector.storage.rows import Change
 from collector.storage.spool import Spool
-from collector.storage.spool_file import Change, SpoolFile
+from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.harness import Life, folder_in, send_to_both

@@ -13,9 +13,11 @@ from collector.component import ExportRequest
 from collector.config.exporters import SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import UnavailableError
+from collector.storage import large_requests
 from collector.storage import spool as spool_module
+from collector.storage.rows import Change
 from collector.storage.spool import Spool
-from collector.storage.spool_file import Change, SpoolFile
+from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests.waiting import until
 
@@ -40,7 +42,7 @@ class Recorded(SpoolFile):
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool_module, "_PART_BYTES", _PART)
+    monkeypatch.setattr(large_requests, "PART_BYTES", _PART)
     monkeypatch.setattr(spool_module, "_MAX_PENDING", 2 * _PART)
 
 
@@ -154,6 +156,26 @@ def test_one_with_a_damaged_part_is_lost_and_said_to_be(tmp_path: Path, change: 
     file.close()
     run(tmp_path, after)
     assert rows(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("count", "found", "left"),
+    [("2", [3, None], [2]), ("999999999", [3, None], [2]), ("9" * 5_000, [3, 3], [2, 4]), ("\u00b2", [3, 3], [2, 4])],
+    ids=["one more", "very many", "endless", "no digit"],
+)
+def test_a_row_that_tells_of_parts_that_are_not_there_costs_no_other(
+    tmp_path: Path, count: str, found: list[int | None], left: list[int]
+) -> None:
+    async def after(queue: SendingQueue, spool: Spool, _: Recorded) -> None:
+        assert list(queue.recover()) == found
+        await until(lambda: not spool.unwritten)
+
+    file, change = SpoolFile(tmp_path), Change()
+    change.inserts["outbox"] = [(1, "part", 0, b"1"), (2, "traces", 3, b"2"), (4, f"traces*{count}", 3, b"3")]
+    file.apply(change)
+    file.close()
+    run(tmp_path, after)
+    assert rows(tmp_path) == left
 
 
 def test_who_waits_for_it_is_told_when_it_cannot_be_written(tmp_path: Path) -> None:

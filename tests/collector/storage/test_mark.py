@@ -117,3 +117,7 @@ def test_a_damaged_count_begins_anew(tmp_path: Path) -> None:
 
 def test_more_starts_than_a_byte_counts_stay_many(tmp_path: Path) -> None:
     assert starts(tmp_path / "a", *[9] * 300)[-1] == 255
+
+
+def test_a_damaged_row_may_have_any_number(tmp_path: Path) -> None:
+    assert starts(tmp_path / "a", -(2**63), -1, -1, 2**63 - 1) == [0, 0, 1, 0]

@@ -17,8 +17,9 @@ from collector.storage.journal import Journal
 from collector.storage.mark import Attempts
 from collector.storage.records import RecordKind, SpoolRecord, pack
 from collector.storage.recovery import Recovery
+from collector.storage.rows import Change
 from collector.storage.spool import Spool
-from collector.storage.spool_file import NAME, Change, SpoolFile
+from collector.storage.spool_file import NAME, SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.harness import Life

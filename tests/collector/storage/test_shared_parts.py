@@ -16,8 +16,9 @@ from collector.component import Signal
 from collector.otlp.structure import Envelope
 from collector.storage.journal import Journal
 from collector.storage.records import RecordKind, read_record
+from collector.storage.rows import Change
 from collector.storage.spool import Spool
-from collector.storage.spool_file import Change, SpoolFile
+from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.harness import Life

@@ -16,8 +16,9 @@ from collector.config.exporters import SendingQueueConfig
 from collector.delivery.sending_queue import SendingQueue
 from collector.errors import ConfigError, RefusedError, UnavailableError
 from collector.storage import spool as spool_module
+from collector.storage.rows import Change
 from collector.storage.spool import Spool
-from collector.storage.spool_file import NAME, Change, SpoolFile
+from collector.storage.spool_file import NAME, SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests.waiting import let_others_run, until
 

@@ -14,8 +14,9 @@ import pytest
 from collector.errors import ConfigError
 from collector.storage import quarantine
 from collector.storage.quarantine import Quarantine
+from collector.storage.rows import Change, checksum
 from collector.storage.spool import Spool
-from collector.storage.spool_file import FORMAT, NAME, Change, SpoolFile
+from collector.storage.spool_file import FORMAT, NAME, SpoolFile
 from collector.telemetry.metrics import Telemetry
 
 
@@ -312,6 +313,20 @@ def test_a_row_that_is_not_what_was_written_is_left_out_wherever_it_is_read(
     assert (file.payload(row), file.payload(5)) == (None, b"event")
     assert f"row {row} of outbox in the spool" in caplog.text
     assert (tmp_path / "quarantine" / f"outbox-{row}").exists()
+    file.close()
+
+
+@pytest.mark.parametrize(
+    "columns", [(-4, "traces", 7, b"request"), (4, "traces", -7, b"request"), (4, "traces", "text", b"request")]
+)
+def test_a_row_that_nobody_can_have_written_is_left_out_whatever_its_checksum_says(
+    tmp_path: Path, columns: tuple[int, str, int, bytes]
+) -> None:
+    file = SpoolFile(tmp_path)
+    row = (*columns, checksum("outbox", columns))
+    file._connection.execute("INSERT INTO outbox VALUES (?, ?, ?, ?, ?)", row)
+    assert [(found[0], found[3]) for found in file.outbox()] == [(columns[0], None)]
+    assert file.payload(columns[0]) is None
     file.close()
 
 

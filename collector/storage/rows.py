@@ -1,0 +1,75 @@
+"""The rows of the spool: its tables, what a transaction does to them, and the checksum that tells damaged ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from zlib import crc32
+
+TABLES: Final = (
+    "CREATE TABLE inbox (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    "CREATE TABLE finished (id INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    """CREATE TABLE outbox (id INTEGER PRIMARY KEY, signal TEXT NOT NULL, items INTEGER NOT NULL,
+                            payload BLOB NOT NULL, checksum INTEGER NOT NULL)""",
+    "CREATE TABLE commits (number INTEGER NOT NULL)",
+)
+VALUES: Final = {"inbox": "(?, ?, ?, ?)", "finished": "(?, ?, ?)", "outbox": "(?, ?, ?, ?, ?)"}
+"""Of one row, for INSERT."""
+SELECTS: Final = {
+    "inbox": "SELECT id, kind, record, checksum FROM inbox",
+    "finished": "SELECT id, record, checksum FROM finished",
+    "outbox": "SELECT id, signal, items, payload, checksum FROM outbox",
+}
+_TYPES: Final[dict[str, list[type]]] = {
+    "inbox": [int, int, bytes],
+    "finished": [int, bytes],
+    "outbox": [int, str, int, bytes],
+}
+MAX_ROWS: Final = 200
+"""Of one statement. Each statement gives the interpreter lock away and has to get it back from a busy event loop, for which it
+waits longer than the statement takes: so not one for each row."""
+_MAX_BYTES: Final = 1 << 20  # of the rows of one statement
+
+Row = tuple[int, bytes] | tuple[int, int, bytes] | tuple[int, str, int, bytes | memoryview]
+"""Of one of the tables, without its checksum: the id first, the content last."""
+
+
+@dataclass(slots=True)
+class Change:
+    """What one transaction does: rows to insert, then ids to delete, by table."""
+
+    inserts: dict[str, list[Row]] = field(default_factory=lambda: {t: [] for t in VALUES})
+    deletes: dict[str, list[int]] = field(default_factory=lambda: {t: [] for t in VALUES})
+
+    def __bool__(self) -> bool:
+        return any(self.inserts.values()) or any(self.deletes.values())
+
+
+def in_statements(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Yield the rows in parts of one statement each."""
+    start = size = 0
+    for at, row in enumerate(rows):
+        size += len(row[-1])
+        if at - start == MAX_ROWS or (size > _MAX_BYTES and at > start):
+            yield rows[start:at]
+            start, size = at, len(row[-1])
+    if start < len(rows):
+        yield rows[start:]
+
+
+def checksum(table: str, columns: Sequence[Any]) -> int:
+    """Of a row with all its columns, the last of which is bytes."""
+    # With the keys: a row that turns up under another id or signal is as wrong as one with other content.
+    *keys, content = columns
+    return crc32(content, crc32(f"{table}|{'|'.join(map(str, keys))}".encode()))
+
+
+def is_sound(table: str, row: Sequence[Any]) -> bool:
+    """Whether a row that was read, with its checksum, is one that was written."""
+    # Columns of SQLite take values of any type. A checksum shows damage, not who wrote a row: it must be a possible one, too.
+    *columns, written = row
+    is_possible = [type(value) for value in columns] == _TYPES[table] and not any(
+        type(value) is int and value < 0 for value in columns
+    )
+    return is_possible and written == checksum(table, columns)
