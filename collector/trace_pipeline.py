@@ -33,7 +33,7 @@ from collector.scoring.select_and_score import Scored, Scoring, arguments_to_emb
 from collector.scoring.verdict import Verdict
 from collector.storage.journal import Journal
 from collector.verdict_output import VerdictOutput
-from scorers import RuleSet
+from scorers import RuleSet, ToolCall
 
 _log = logging.getLogger(__name__)
 
@@ -116,6 +116,8 @@ class TracePipeline:
         self._queue: deque[tuple[Trace, Due | str]] = deque()
         self._in_slices: _InSlices | None = None
         self._uncounted: deque[tuple[Verdict, EnvelopedItems]] = deque()
+        # To free the arguments of all calls at once would take up to 50 ms: a trace may have a million values.
+        self._let_go: deque[ToolCall] = deque()
 
     # ---- called by the pipeline
 
@@ -167,14 +169,16 @@ class TracePipeline:
     @property
     def busy(self) -> bool:
         """Whether ``resume`` has something to do."""
-        return bool(self._queue or self._in_slices or self._uncounted)
+        return bool(self._queue or self._in_slices or self._uncounted or self._let_go)
 
     def resume(self, until: float) -> None:
         """Go on with the large traces, one after the other, until then."""
-        # One count, one start or one slice each time, so that the clock is looked at between any two.
+        # One count, one call, one start or one slice each time, so that the clock is looked at between any two.
         while self.busy and self._clock.now() < until:
             if self._uncounted:
                 self._count_one()
+            elif self._let_go:
+                self._let_go.popleft()
             elif self._in_slices is None:
                 self._begin(*self._queue.popleft())
             elif self._in_slices.work.resume(until):
@@ -184,6 +188,7 @@ class TracePipeline:
         """Forget the evaluations of large traces, which stay open, but for those that gave a verdict."""
         self._queue.clear()
         self._in_slices = None
+        self._let_go.clear()
         self.count_all()
 
     def count_all(self) -> None:
@@ -210,6 +215,7 @@ class TracePipeline:
     def _end(self, done: _InSlices) -> None:
         self._in_slices = None
         trace, evaluation = done.trace, done.work.result
+        self._let_go.extend(call for run in evaluation.runs for call in run.trajectory.calls)
         snapshot = evaluation.trace
         waits = evaluation.wait or evaluation.embedded_in
         if waits and trace.leaving:  # it was not yet when that began
@@ -271,6 +277,7 @@ class TracePipeline:
             if due is Due.CONFIRMED and trace.unconfirmed is not None and trace.unconfirmed[0] is rules:
                 return self._with_results(evaluation, *trace.unconfirmed)
             runs, past = turn or self._rebuild(evaluation, rules)
+            evaluation.runs = runs
             # Looked at before scoring: what is incomplete would be scored in vain, and again when it is complete.
             if due is Due.SETTLED and any(doubt.name in AWAITED for run in runs for doubt in run.trajectory.doubts):
                 evaluation.wait = "incomplete"
