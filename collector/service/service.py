@@ -269,6 +269,8 @@ class Service:
                 self.pipeline.evict()
                 self.judge_queue.shed()
             pause = max(pause, pause_after(time.thread_time() - begun))
+            if self._spool is not None and self.pipeline.busy:
+                await self._spool.give_way()
             with contextlib.suppress(TimeoutError):
                 # One step and not more: senders would be heard faster than what they sent becomes due can be scored.
                 await asyncio.wait_for(self._stopping.wait(), pause) if pause else await asyncio.sleep(0)

@@ -59,8 +59,6 @@ class Turns:
         place = self._queue_up(cost)
         try:
             while True:
-                if self._room is not None:
-                    await self._room()
                 await self._next_turn(place)
                 if (rejected := self._turn(steps, _TURN)) is not None:
                     return rejected
@@ -76,6 +74,9 @@ class Turns:
 
     async def _next_turn(self, place: _Place) -> None:
         await give_way(self._worked)
+        # Now, when what came meanwhile is being written.
+        if self._room is not None:
+            await self._room()
         while (head := self._queue[0]) is not place:
             place.is_next.clear()
             head.is_next.set()

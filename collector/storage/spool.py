@@ -193,9 +193,22 @@ class Spool:
         return self._pending_bytes >= _MAX_PENDING
 
     async def room(self) -> None:
-        """Wait while it is behind. Raises UnavailableError when what is recorded cannot be written."""
+        """Wait while it is behind, then as ``give_way`` does. Raises UnavailableError when it cannot be written."""
         while self.behind:
             await self.stored()
+        await self.give_way()
+
+    async def give_way(self) -> None:
+        """Wait for the transaction in progress, if there is one and anybody waits for the spool: for long work to call.
+
+        A transaction asks for the interpreter lock a dozen times. Beside long work it waits as often for a step of that to end,
+        which takes ten times as long as to write.
+        """
+        if self._writing is not None and (self._writing or self._waiting):
+            done = asyncio.get_running_loop().create_future()
+            self._writing.append(done)
+            with contextlib.suppress(UnavailableError):  # whoever waits for what was to be written is told
+                await done
 
     async def payload(self, row: int) -> bytes | None:
         """Returns the request in an outbox row, None if it cannot be read."""

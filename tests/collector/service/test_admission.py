@@ -22,8 +22,9 @@ from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
 from collector.service.admission import LIMITS, Admission
 from collector.service.memory_limiter import MemoryLimiter
+from collector.storage.rows import Change
 from collector.storage.spool import Spool
-from collector.storage.spool_file import Change, SpoolFile
+from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
 from tests.waiting import let_others_run, until
@@ -138,6 +139,32 @@ def test_a_small_request_does_not_wait_for_a_large_one_that_comes_while_it_is_wr
         await small
         await spool.shutdown()
         assert acknowledged
+
+    asyncio.run(run())
+
+
+def test_no_step_of_a_large_request_is_taken_while_a_small_one_is_written(tmp_path: Path) -> None:
+    bench = Admitting(tmp_path, file=HaltingFile)
+    assert bench.spool is not None
+    spool, file = bench.spool, bench.spool._file
+    assert isinstance(file, HaltingFile)
+    agents = (data.agent(1, trace_id=number.to_bytes(16)) for number in range(1, 5_000))
+    request = data.traces(*agents).SerializeToString()
+
+    async def run() -> None:
+        await spool.start()
+        small = asyncio.create_task(bench.admission.take("traces", RUN, "grpc"))
+        await until(lambda: file.begun == 1)
+        large = asyncio.create_task(bench.admission.take("traces", request, "grpc"))
+        await until(lambda: bench.taken > 1)
+        await let_others_run(10)
+        taken = bench.taken
+        await let_others_run(100)
+        meanwhile = bench.taken - taken
+        file.permits.release(1_000)
+        await asyncio.gather(small, large)
+        await spool.shutdown()
+        assert (meanwhile, bench.taken) == (0, 5_000)
 
     asyncio.run(run())
 

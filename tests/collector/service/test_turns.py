@@ -11,7 +11,7 @@ from collector.component import Rejected
 from collector.errors import DecodeError, RefusedError
 from collector.service import turns
 from collector.service.turns import Turns, pause_after
-from tests.waiting import let_others_run
+from tests.waiting import let_others_run, until
 
 
 class Work:
@@ -56,7 +56,7 @@ def test_a_request_of_several_turns_waits_for_room_before_each_further_one() -> 
         may_go_on = asyncio.Event()
         work.turns = Turns(room, lambda: work.cpu)
         large = work.take("a", 3, 100)
-        await let_others_run()
+        await until(lambda: waits)
         assert (await work.turns.take(work.steps("b", 1, turns._FIRST / 2), 1)).count == 1
         assert (waits, work.taken) == (["a"], ["a", "b"])
         may_go_on.set()

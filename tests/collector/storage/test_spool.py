@@ -102,6 +102,48 @@ def test_a_repeated_request_is_not_acknowledged_before_the_first_is_durable(tmp_
     run(tmp_path, scenario)
 
 
+def test_long_work_gives_way_to_a_transaction_while_anybody_waits_for_the_spool(tmp_path: Path) -> None:
+    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
+        await spool.give_way()
+        file.may_write.clear()
+        spool.store(0, b"verdicts")
+        await until(lambda: file.transactions == 1)
+        await spool.give_way()  # nobody waits for these
+        spool.store(0, b"a request")
+        sender = asyncio.create_task(spool.stored())
+        await let_others_run()
+        work = [asyncio.create_task(spool.give_way()), asyncio.create_task(spool.room())]
+        await let_others_run(10)
+        assert not any(task.done() for task in work)
+        file.may_write.set()
+        await asyncio.gather(*work)
+        assert file.transactions <= 2, "not the one after it"
+        await sender
+
+    run(tmp_path, scenario)
+
+
+def test_long_work_goes_on_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool_module, "_RETRY", 0.001)
+
+    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
+        file.may_write.clear()
+        file.broken = True
+        spool.store(0, b"a request")
+        sender = asyncio.create_task(spool.stored())
+        await until(lambda: file.transactions == 1)
+        work = asyncio.create_task(spool.give_way())
+        await let_others_run()
+        file.may_write.set()
+        await work
+        await spool.give_way()
+        with pytest.raises(UnavailableError):
+            await sender
+        file.broken = False
+
+    run(tmp_path, scenario)
+
+
 def test_while_the_disk_is_full_senders_are_told_to_wait_and_nothing_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

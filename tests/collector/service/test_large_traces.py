@@ -1,0 +1,117 @@
+"""A service with a large trace in it: clients are served, and what they wait for goes first."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+from collector.config.model import Config
+from collector.service import service as service_module
+from collector.service.service import Service
+from collector.storage.rows import Change
+from collector.storage.spool_file import SpoolFile
+from tests import otlp_data as data
+from tests.harness import WEATHER_RULES
+from tests.waiting import let_others_run, until
+
+INNOCENT = data.traces(data.tool(2, 1, "get_weather", trace_id=bytes(range(2, 18)))).SerializeToString()
+
+
+class HaltingFile(SpoolFile):
+    """A spool file that begins no transaction before it may; ``begun`` counts them."""
+
+    begun = 0
+
+    def __init__(self, folder: Path, *, fsync: bool = True) -> None:
+        super().__init__(folder, fsync=fsync)
+        self.may_write = threading.Event()
+        self.may_write.set()
+
+    def apply(self, change: Change) -> int:
+        self.begun += 1
+        self.may_write.wait()
+        return super().apply(change)
+
+
+def service_with(folder: Path, spool: object) -> Service:
+    anywhere = {"endpoint": "127.0.0.1:0"}
+    (folder / "rules.yaml").write_text(WEATHER_RULES)
+    return Service(Config.model_validate({
+        "receivers": {"otlp": {"protocols": {"grpc": anywhere, "http": anywhere}}}, "admin": anywhere,
+        "rules": [str(folder / "rules.yaml")], "spool": spool, "exporters": {"prometheus": anywhere},
+        "traces": {"settle": "10ms", "confirm": "10ms"},
+    }))  # fmt: skip
+
+
+def many_agents() -> bytes:
+    agents = [data.agent(number, 1, f"agent {number}") for number in range(2, 2000)]
+    tools = [data.tool(5000 + number, number, "get_weather") for number in range(2, 2000)]
+    return data.traces(data.agent(1), *agents, *tools).SerializeToString()
+
+
+def test_no_slice_of_a_large_trace_is_evaluated_while_a_request_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_module, "SpoolFile", HaltingFile)
+
+    async def main() -> None:
+        service = service_with(tmp_path, {"path": str(tmp_path / "spool")})
+        await service.start()
+        running = asyncio.create_task(service.run())
+        spool, traces = service._spool, service.pipeline._traces
+        assert spool is not None
+        file = spool._file
+        assert isinstance(file, HaltingFile)
+        try:
+            await service._intake.take("traces", many_agents(), "http")
+            await until(lambda: traces._in_slices is not None)
+            file.may_write.clear()
+            begun = file.begun
+            request = asyncio.create_task(service._intake.take("traces", INNOCENT, "http"))
+            await until(lambda: file.begun > begun)
+            writing = spool._writing
+            assert writing is not None
+            await until(lambda: len(writing) == 2 or not traces.busy)  # the request, and who gives way to it
+            assert traces._in_slices is not None
+            slices = traces._in_slices.work.slices
+            await let_others_run(100)
+            assert traces._in_slices.work.slices == slices
+            file.may_write.set()
+            await request
+            await until(lambda: not traces.busy)
+        finally:
+            file.may_write.set()
+            service.stop()
+            await running
+            await service.shutdown()
+
+    asyncio.run(main())
+
+
+def test_clients_are_served_while_a_large_trace_is_evaluated(tmp_path: Path) -> None:
+    attack = many_agents()
+
+    async def main() -> int:
+        service = service_with(tmp_path, "memory")
+        await service.start()
+        running = asyncio.create_task(service.run())
+        answered = 0
+        try:
+            async with httpx.AsyncClient(trust_env=False) as client:
+                url = f"http://127.0.0.1:{service.http.port}/v1/traces"  # type: ignore[union-attr]  # configured
+                headers = {"content-type": "application/x-protobuf"}
+                assert (await client.post(url, content=attack, headers=headers)).status_code == 200
+                await until(lambda: service.pipeline._traces.busy)
+                while service.pipeline._traces.busy:
+                    answered += (await client.post(url, content=INNOCENT, headers=headers)).status_code == 200
+        finally:
+            service.stop()
+            await running
+            await service.shutdown()
+        return answered
+
+    assert asyncio.run(main()) >= 3
