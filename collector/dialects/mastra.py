@@ -1,11 +1,12 @@
-"""Mastra's exporters, 0.24 (`@mastra/otel`) to 1.x (`@mastra/otel-exporter`, `@mastra/otel-bridge`).
+"""Mastra's exporters, 0.24 (`@mastra/otel`) to 1.x (`@mastra/otel-exporter`, `@mastra/otel-bridge`, `@mastra/laminar`).
 
 1.x follows the GenAI conventions for agents and tools; the tool calls, which its chat spans omit, are on the spans of its
-steps. 0.24 has its own names for everything.
+steps. 0.24 has its own names for everything. The exporter for Laminar writes the type of a span only in its name.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from collector.model import semconv
@@ -29,13 +30,26 @@ _AGENT_ID: Final = "gen_ai.agent.id"
 _TOOL_INPUT: Final = "gen_ai.tool.input"
 _STEP_OUTPUT: Final = "mastra.model_step.output"
 _CHUNK_OUTPUT: Final = "mastra.model_chunk.output"
-_RESULTS: Final = (semconv.TOOL_CALL_RESULT, _OUTPUT, "output.value")
-_CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, "mastra.metadata.threadId", "threadId")
+_LAMINAR: Final = "@mastra/laminar"
+_LAMINAR_INPUT: Final = "lmnr.span.input"
+_LAMINAR_OUTPUT: Final = "lmnr.span.output"
+_LAMINAR_SESSION: Final = "lmnr.association.properties.session_id"
+_NAMED: Final = re.compile(r"^(agent run|mcp_tool|tool|step|chunk): (?:'([^']+)')?")
+"""Begins the names of spans: `tool: 'get_weather'`, `step: 0`."""
+_TYPES: Final = {
+    "agent run": "agent_run", "mcp_tool": "mcp_tool_call", "tool": "tool_call", "step": "model_step", "chunk": "model_chunk",
+}  # fmt: skip
+_AGENT_INPUTS: Final = (_AGENT_INPUT, _INPUT, _LAMINAR_INPUT, "langfuse.observation.input")
+_ARGUMENTS: Final = (semconv.TOOL_CALL_ARGUMENTS, _TOOL_INPUT, _INPUT, _LAMINAR_INPUT)
+_RESULTS: Final = (semconv.TOOL_CALL_RESULT, _OUTPUT, "output.value", _LAMINAR_OUTPUT)
+_CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, "mastra.metadata.threadId", "threadId", _LAMINAR_SESSION)
 
 
 def read_span(span: Span) -> GenAISpan | None:
     """Classifies the span by its ``mastra.span.type``. A generation repeats its steps, so only steps are read."""
     kind = span.attributes.get(_TYPE)
+    if kind is None and (named := _NAMED.match(span.name)) is not None:
+        kind = _TYPES[named[1]]
     if kind in ("tool_call", "mcp_tool_call"):
         return _read_tool(span)
     if kind == "agent_run":
@@ -48,9 +62,9 @@ def read_span(span: Span) -> GenAISpan | None:
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = genai_span_of(span, Role.TOOL, NAME)
-    genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(" ")[2])
+    genai_span.name = name_of(get(semconv.TOOL_NAME)) or _quoted(span) or name_of(span.name.rpartition(" ")[2])
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
-    genai_span.arguments = first_value(span.attributes, (semconv.TOOL_CALL_ARGUMENTS, _TOOL_INPUT, _INPUT))
+    genai_span.arguments = first_value(span.attributes, _ARGUMENTS)
     result = first_value(span.attributes, _RESULTS)
     if type(result) is str and is_refusal(result, genai_span.name):  # such a span has status OK
         genai_span.status, genai_span.refusal = "error", Refusal()
@@ -60,16 +74,22 @@ def _read_tool(span: Span) -> GenAISpan:
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
-    genai_span = context_span_of(span, Role.AGENT, NAME, get(_AGENT_INPUT, get(_INPUT)), conversation_id)
+    genai_span = context_span_of(span, Role.AGENT, NAME, first_value(span.attributes, _AGENT_INPUTS), conversation_id)
     genai_span.tracing = "complete"
-    genai_span.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_ID))
+    genai_span.name = name_of(get(semconv.AGENT_NAME)) or name_of(get(_AGENT_ID)) or _quoted(span)
     return genai_span
+
+
+def _quoted(span: Span) -> str | None:
+    """Returns the tool or agent that the span's name quotes."""
+    named = _NAMED.match(span.name)
+    return None if named is None else name_of(named[2])
 
 
 def _read_model(span: Span, output_key: str) -> GenAISpan:
     """Reads a step with the calls its model requested, or the streamed chunk that is one: all that is left of a run that
     crashed before the step ended."""
-    output = span.attributes.get(output_key, span.attributes.get(_OUTPUT))
+    output = first_value(span.attributes, (output_key, _OUTPUT, _LAMINAR_OUTPUT))
     if not may_contain_tool_calls(output):
         return IGNORED
     genai_span = genai_span_of(span, Role.MODEL, NAME)
@@ -86,8 +106,10 @@ DIALECT: Final = Dialect(
     name=NAME,
     keys=(_TYPE,),
     read_span=read_span,
+    scopes=(_LAMINAR,),
+    whole_scopes=(_LAMINAR,),
     attributes=frozenset({
-        _INPUT, _RESPONSE_ID, *_RESULTS, _AGENT_INPUT, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT, *_CONVERSATION_IDS,
+        *_AGENT_INPUTS, _RESPONSE_ID, *_RESULTS, _AGENT_ID, _TOOL_INPUT, _STEP_OUTPUT, _CHUNK_OUTPUT, *_CONVERSATION_IDS,
         semconv.AGENT_NAME, semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS,
         semconv.ERROR_TYPE,
     }),

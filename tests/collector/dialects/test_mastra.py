@@ -10,7 +10,8 @@ import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
-from tests.builders import called, read_tool, run_of, span_of_kind
+from collector.model.span import Span
+from tests.builders import called, doubts, read_tool, run_of, span, span_of_kind
 
 CALL = {"toolCallId": "c1", "toolName": "get", "args": {"city": "Oslo"}}
 STEP = json.dumps({"text": "", "toolCalls": [CALL, {"toolCallId": "c2", "toolName": "gone", "args": {}}]})
@@ -142,3 +143,30 @@ def test_a_step_of_another_answer_requests_another_call_though_its_id_is_used_ag
         for number, response in enumerate(responses, 2)
     ]
     assert len(run_of(mastra("agent_run", "agent", 1, lasting=100), *steps).trajectory.calls) == count
+
+
+def test_the_exporter_for_laminar_writes_types_in_names_alone() -> None:
+    def laminar(name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **values: Any) -> Span:
+        attributes = {f"lmnr.span.{key}": value for key, value in values.items()}
+        return span(name, number, parent, at, lasting, attributes=attributes, scope="@mastra/laminar", status=1)
+
+    chunk = json.dumps({"toolName": "get", "toolCallId": "c1", "toolInput": {"city": "Oslo"}})
+    asked = json.dumps({"toolCalls": [CALL]}, separators=(",", ":"))
+    user = json.dumps([{"role": "user", "content": "hi"}])
+    run = run_of(
+        laminar("agent run: 'travel'", 1, lasting=100, input=user, type="DEFAULT"),
+        laminar("llm: 'gpt-4o'", 2, 1, 1, 90, output=asked, type="LLM"),
+        laminar("step: 0", 3, 2, 2, 30, output=asked, type="LLM"),
+        laminar("chunk: 'tool-call'", 4, 3, 5, 1, output=chunk, type="LLM"),
+        laminar("tool: 'get'", 5, 3, 10, input='{"city": "Oslo"}', output='{"degrees": 7}', type="TOOL"),
+        laminar("step: 1", 6, 2, 50, output='{"text": "Cold.", "toolCalls": []}', type="LLM"),
+    )
+    assert (run.agent, run.user_input, run.dialect, doubts(run)) == ("travel", "hi", "mastra", [])
+    assert [(call.name, call.arguments, call.status) for call in run.trajectory.calls] == [
+        ("get", {"city": "Oslo"}, "ok")
+    ]
+
+
+def test_the_exporter_for_langfuse_keeps_the_input_of_a_run_with_its_own() -> None:
+    attributes = {"langfuse.observation.input": json.dumps([{"role": "user", "content": "hi"}])}
+    assert run_of(mastra("agent_run", "invoke_agent travel", 1, attributes=attributes)).user_input == "hi"
