@@ -39,6 +39,7 @@ from collector.payloads.attribute_shapes import (
     may_hold_arguments,
     meaning_of,
     says_failure,
+    tells_handoff,
     typed_tool_name,
     values_by_meaning,
     words_of,
@@ -103,7 +104,7 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_model(span, values, transcript) if is_request else _read_turn(span, values, transcript)
     if role == "model":
         return _read_model(span, values)
-    if is_handoff(span.name) and "tool_name" not in values:
+    if "tool_name" not in values and (is_handoff(span.name) or tells_handoff(span.attributes)):
         return IGNORED  # some tracers give it the kind of a call
     is_tool, named = tool_in_span_name(span.name)
     if role == "tool" or is_tool:

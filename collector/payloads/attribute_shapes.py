@@ -150,6 +150,11 @@ def is_definition_of(name: str, values: Values) -> bool:
     )
 
 
+def tells_handoff(attributes: Iterable[str]) -> bool:
+    """Whether one of these keys is that of the agent that a run was handed over to, as ``openai.agents.handoff.to`` is."""
+    return any(words_of(key).endswith("handoff_to") for key in islice(attributes, MAX_LOOKED_AT))
+
+
 # Objects that are about a call, and are not its input.
 _ABOUT: Final = re.compile(
     r"(?:^|_)(?:meta|metadata|results?|outputs?|response|schema|definitions?|config|configuration|settings|options|usage"

@@ -348,3 +348,9 @@ def test_the_description_of_an_agent_as_the_input_of_a_span_of_its_name_is_its_r
     )
     assert {run.agent: called(run) for run in runs} == expected
     assert {run.user_input for run in runs} == {None}
+
+
+def test_a_handoff_of_the_kind_of_a_tool_is_no_call() -> None:
+    attributes = {"lmnr.span.type": "TOOL", "openai.agents.handoff.from": "a", "openai.agents.handoff.to": "b"}
+    assert dialects.read_span(span("agents.handoff", 2, 1, attributes=attributes)) is IGNORED
+    assert read_tool(span("handoff", 2, 1, attributes={"lmnr.span.type": "TOOL"}))[0] == "handoff"
