@@ -212,8 +212,8 @@ def _is_failure_of_another(span: Span) -> bool:
 def set_error(genai_span: GenAISpan, span: Span, error_type: str | None = None) -> None:
     """Mark the span as failed, with the reason: ``error_type``, else the class of the recorded exception."""
     genai_span.status = "error"
-    # Either the status or the exception may hold the words of a refusal.
-    messages: list[object] = [span.status_message]
+    # The status, the exception, or what should be a type may hold the words of a refusal.
+    messages: list[object] = [span.status_message, error_type]
     for event in span.events:
         if event.name == semconv.EVENT_EXCEPTION:
             error_type = error_type or name_of(event.attributes.get(semconv.EXCEPTION_TYPE))

@@ -41,7 +41,7 @@ _CALL: Final = r"(?:tool|function|tool_call|function_call|tool_use|mcp_tool)"
 # The first pattern that matches decides, so the more specific ones come first.
 _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (r"span_kind|span_type|span_attributes|observation_type|run_type|step_type|node_type|opik_type", "kind", 0),
-    (r"operation_name|operation|(?<!mime_)(?<!entity_)kind|event_type|log_type|mcp_method", "kind", 1),
+    (r"operation_name|operation|(?<!mime_)(?<!entity_)(?<!usage_)kind|event_type|log_type|mcp_method", "kind", 1),
     # The convention `code.function.name` is a place in the source code, and no tool.
     (rf"(?<!code_){_CALL}_(?:call_|definition_|function_|call_function_)?name", "tool_name", 0),
     # Keys such as `use_tool` and `is_tool` hold no name.

@@ -354,3 +354,8 @@ def test_a_handoff_of_the_kind_of_a_tool_is_no_call() -> None:
     attributes = {"lmnr.span.type": "TOOL", "openai.agents.handoff.from": "a", "openai.agents.handoff.to": "b"}
     assert dialects.read_span(span("agents.handoff", 2, 1, attributes=attributes)) is IGNORED
     assert read_tool(span("handoff", 2, 1, attributes={"lmnr.span.type": "TOOL"}))[0] == "handoff"
+
+
+def test_what_tells_of_usage_is_no_request_to_a_model() -> None:
+    attributes = {"ag2.span.type": "usage", "ag2.usage.kind": "model_call", "gen_ai.usage.input_tokens": 20}  # AG2
+    assert dialects.read_span(span("record_usage model_call", 2, 1, attributes=attributes)) is None

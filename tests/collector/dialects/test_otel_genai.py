@@ -427,3 +427,10 @@ def test_arguments_in_the_record_of_a_callback(inputs: dict[str, Any]) -> None:
     # Netra writes OpenLLMetry's records of LangChain's callbacks under attributes of its own.
     record = {"input_str": "{'city': 'Oslo'}", "tags": [], **inputs, "kwargs": {"tool_call_id": "c1"}}
     assert read_tool(tool_span("get", record))[:3] == ("get", "c1", {"city": "Oslo"})
+
+
+def test_the_words_of_a_refusal_may_be_in_place_of_the_type_of_an_error() -> None:
+    # OpenLIT where it may not record content: Agno
+    words = "1 validation error for pay\nprice\n  Missing required argument [type=missing_argument]"
+    failed = tool_span("pay", status=2, message="Tool execution failed", attributes={"error.type": words})
+    assert [call.executed for call in run_of(agent_span(), failed).trajectory.calls] == [False]
