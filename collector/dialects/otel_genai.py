@@ -39,6 +39,7 @@ from collector.payloads.values import first_name, first_value, name_of, parse_an
 NAME: Final = "otel_genai"
 
 _TOOL_NAME: Final = "tool.name"  # OpenCode
+_LIVEKIT: Final = "livekit-agents"
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _CALLS_ALONE: Final = ("gen_ai.response.tool_calls", "gen_ai.tool_calls")
 """Keys of the calls of an answer that has no messages: Sentry's, and the one of tracers of one's own."""
@@ -126,12 +127,17 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.status = "error"
         result = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
         genai_span.refusal = genai_span.refusal or tool_result(None, result).refusal
-    elif genai_span.status == "error" and attributes.get(semconv.TOOL_CALL_RESULT):
-        if genai_span.refusal is None:
-            genai_span.refusal = tool_result(None, attributes[semconv.TOOL_CALL_RESULT]).refusal  # Google ADK
-        if genai_span.arguments is None or genai_span.arguments == "":
-            doubt_start(genai_span)
+    elif genai_span.status == "error":
+        _read_failure(genai_span, attributes.get(semconv.TOOL_CALL_RESULT))
     return genai_span
+
+
+def _read_failure(genai_span: GenAISpan, result: object) -> None:
+    if result and genai_span.refusal is None:
+        genai_span.refusal = tool_result(None, result).refusal  # Google ADK
+    # LiveKit has one type for any failure, and neither words nor arguments where it may not record content.
+    if genai_span.arguments in (None, "") and (result or genai_span.scope == _LIVEKIT):
+        doubt_start(genai_span)
 
 
 def _unwrap_callback(genai_span: GenAISpan) -> None:

@@ -91,9 +91,10 @@ _OF_ARGUMENTS: Final = re.compile(
     r"|\bgot an unexpected keyword argument '|\btakes \d{1,3} positional arguments? but \d"
     r"|^Error invoking tool '[^'\s]{1,256}' with kwargs \{"  # LangGraph
 )
-# OpenAI Agents 0.24 says so whatever went wrong.
+# OpenAI Agents 0.24 says so whatever went wrong, also where no content may be recorded.
 _OF_ANY_FAILURE: Final = re.compile(
-    r"^An error occurred while running the tool\. Please try again\.$|Tool execution failed\. Error details are redacted"
+    r"^Error running tool \(non-fatal\)$|^An error occurred while running the tool\. Please try again\.$"
+    r"|Tool execution failed\. Error details are redacted"
 )
 
 

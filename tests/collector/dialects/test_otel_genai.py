@@ -434,3 +434,18 @@ def test_the_words_of_a_refusal_may_be_in_place_of_the_type_of_an_error() -> Non
     words = "1 validation error for pay\nprice\n  Missing required argument [type=missing_argument]"
     failed = tool_span("pay", status=2, message="Tool execution failed", attributes={"error.type": words})
     assert [call.executed for call in run_of(agent_span(), failed).trajectory.calls] == [False]
+
+
+@pytest.mark.parametrize(
+    ("scope", "arguments", "expected"),
+    [
+        ("livekit-agents", None, ["uncertain_execution"]),
+        ("livekit-agents", {"n": 1}, []),
+        ("mcp", None, []),
+    ],
+)
+def test_a_failed_call_of_livekit_without_content_may_never_have_begun(
+    scope: str, arguments: dict[str, Any] | None, expected: list[str]
+) -> None:
+    failed = tool_span("pay", arguments, scope=scope, attributes={"error.type": "tool_error"})
+    assert doubts(run_of(agent_span(), failed)) == expected

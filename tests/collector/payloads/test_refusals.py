@@ -131,6 +131,7 @@ def test_arguments_may_not_have_fitted_the_tool_or_what_it_called(message: str) 
     [
         ("An error occurred while running the tool. Please try again.", True),
         ("Error running tool (non-fatal): {'error': 'Tool execution failed. Error details are redacted.'}", True),
+        ("Error running tool (non-fatal)", True),
         ("An error occurred while running the tool. Please try again. Error: card declined", None),
     ],
 )
