@@ -27,6 +27,7 @@ _Row = TypeVar("_Row")
 _NOT_WRITABLE = "the spool cannot be written"
 _RETRY = 1.0  # seconds between attempts to write what could not be written
 _WATCH = 1.0  # seconds until an idle spool is looked after
+_GIVE_WAY = 0.005  # seconds: enough to prepare a transaction; on a slow disk, long work must go on while it is synced
 _MAX_PENDING = 2 << 20  # bytes; a transaction of more would keep small requests waiting that come meanwhile
 _AHEAD = "ahead"
 """In place of a signal: the request in the row that ``items`` of this one name was sent ahead, and not confirmed yet."""
@@ -204,11 +205,17 @@ class Spool:
         A transaction asks for the interpreter lock a dozen times. Beside long work it waits as often for a step of that to end,
         which takes ten times as long as to write.
         """
-        if self._writing is not None and (self._writing or self._waiting):
-            done = asyncio.get_running_loop().create_future()
-            self._writing.append(done)
-            with contextlib.suppress(UnavailableError):  # whoever waits for what was to be written is told
+        writing = self._writing
+        if writing is None or not (writing or self._waiting):
+            return
+        done = asyncio.get_running_loop().create_future()
+        writing.append(done)
+        try:
+            async with asyncio.timeout(_GIVE_WAY):
                 await done
+        except (UnavailableError, TimeoutError):  # whoever waits for what was to be written is told
+            with contextlib.suppress(ValueError):
+                writing.remove(done)
 
     async def payload(self, row: int) -> bytes | None:
         """Returns the request in an outbox row, None if it cannot be read."""

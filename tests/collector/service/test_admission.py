@@ -22,12 +22,13 @@ from collector.pipeline import Pipeline
 from collector.scoring.rule_files import load_rules
 from collector.service.admission import LIMITS, Admission
 from collector.service.memory_limiter import MemoryLimiter
+from collector.storage import spool as spool_module
 from collector.storage.rows import Change
 from collector.storage.spool import Spool
 from collector.storage.spool_file import SpoolFile
 from collector.telemetry.metrics import Telemetry
 from tests import otlp_data as data
-from tests.waiting import let_others_run, until
+from tests.waiting import PATIENCE, let_others_run, until
 
 RUN = data.traces(data.tool(2, 1, "x"), data.agent(1), data.span(3, parent=1)).SerializeToString()
 
@@ -143,7 +144,10 @@ def test_a_small_request_does_not_wait_for_a_large_one_that_comes_while_it_is_wr
     asyncio.run(run())
 
 
-def test_no_step_of_a_large_request_is_taken_while_a_small_one_is_written(tmp_path: Path) -> None:
+def test_no_step_of_a_large_request_is_taken_while_a_small_one_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool_module, "_GIVE_WAY", PATIENCE)
     bench = Admitting(tmp_path, file=HaltingFile)
     assert bench.spool is not None
     spool, file = bench.spool, bench.spool._file

@@ -12,11 +12,12 @@ import pytest
 from collector.config.model import Config
 from collector.service import service as service_module
 from collector.service.service import Service
+from collector.storage import spool as spool_module
 from collector.storage.rows import Change
 from collector.storage.spool_file import SpoolFile
 from tests import otlp_data as data
 from tests.harness import WEATHER_RULES
-from tests.waiting import let_others_run, until
+from tests.waiting import PATIENCE, let_others_run, until
 
 INNOCENT = data.traces(data.tool(2, 1, "get_weather", trace_id=bytes(range(2, 18)))).SerializeToString()
 
@@ -57,6 +58,7 @@ def test_no_slice_of_a_large_trace_is_evaluated_while_a_request_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service_module, "SpoolFile", HaltingFile)
+    monkeypatch.setattr(spool_module, "_GIVE_WAY", PATIENCE)
 
     async def main() -> None:
         service = service_with(tmp_path, {"path": str(tmp_path / "spool")})

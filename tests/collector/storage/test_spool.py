@@ -20,7 +20,7 @@ from collector.storage.rows import Change
 from collector.storage.spool import Spool
 from collector.storage.spool_file import NAME, SpoolFile
 from collector.telemetry.metrics import Telemetry
-from tests.waiting import let_others_run, until
+from tests.waiting import PATIENCE, let_others_run, until
 
 
 class CountingFile(SpoolFile):
@@ -102,7 +102,11 @@ def test_a_repeated_request_is_not_acknowledged_before_the_first_is_durable(tmp_
     run(tmp_path, scenario)
 
 
-def test_long_work_gives_way_to_a_transaction_while_anybody_waits_for_the_spool(tmp_path: Path) -> None:
+def test_long_work_gives_way_to_a_transaction_while_anybody_waits_for_the_spool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool_module, "_GIVE_WAY", PATIENCE)
+
     async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
         await spool.give_way()
         file.may_write.clear()
@@ -118,6 +122,22 @@ def test_long_work_gives_way_to_a_transaction_while_anybody_waits_for_the_spool(
         file.may_write.set()
         await asyncio.gather(*work)
         assert file.transactions <= 2, "not the one after it"
+        await sender
+
+    run(tmp_path, scenario)
+
+
+def test_long_work_goes_on_beside_a_disk_that_hangs(tmp_path: Path) -> None:
+    async def scenario(spool: Spool, file: CountingFile, _: Telemetry) -> None:
+        file.may_write.clear()
+        spool.store(0, b"a request")
+        sender = asyncio.create_task(spool.stored())
+        await until(lambda: file.transactions == 1)
+        for _attempt in range(3):
+            await spool.give_way()
+        assert spool._writing is not None
+        assert len(spool._writing) == 1, "only the sender still waits"
+        file.may_write.set()
         await sender
 
     run(tmp_path, scenario)
