@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from collector.dialects import (
+    agentops,
     agentscope,
     ai_sdk,
     autogen,
@@ -77,6 +78,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     gemini_cli.DIALECT,
     spring_ai.DIALECT,
     voltagent.DIALECT,
+    agentops.DIALECT,
     agentscope.DIALECT,
     autogen.DIALECT,
     mcp.DIALECT,

@@ -1,0 +1,37 @@
+"""AgentOps: a tool's span, and the span of what a model asked for."""
+
+from __future__ import annotations
+
+from tests.builders import called, doubts, run_of, span
+
+SCOPE = "agentops.instrumentation.providers.openai.wrappers.chat"
+
+
+def test_a_call_that_a_model_asked_for_is_not_one_that_ran() -> None:
+    asked = {
+        "agentops.span.kind": "AgentOpsSpanKindValues.TOOL",
+        "tool.name": "get",
+        "tool.parameters": '{"city": "Oslo"}',
+    }
+    answered = {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.finish_reason": "tool_calls"}
+    told = {
+        "gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "hi", "gen_ai.prompt.1.role": "assistant",
+        "gen_ai.prompt.1.tool_calls.0.id": "c1", "gen_ai.prompt.1.tool_calls.0.name": "get",
+        "gen_ai.prompt.1.tool_calls.0.arguments": '{"city": "Oslo"}', "gen_ai.prompt.2.role": "tool",
+        "gen_ai.prompt.2.content": "rain", "gen_ai.prompt.2.tool_call_id": "c1",
+        "gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": "Rain.",
+        "gen_ai.completion.0.finish_reason": "stop",
+    }  # fmt: skip
+    ran = {"agentops.span.kind": "tool", "agentops.tool.input": '{"args": [], "kwargs": {"city": "Oslo"}}'}
+    spans = (
+        span("travel.agent", 1, attributes={"agentops.span.kind": "agent", "operation.name": "travel"}, lasting=90),
+        span("openai.chat.completion", 2, 1, 1, 5, attributes=answered, scope="openai"),
+        span("tool_call.get", 3, 2, 5, 1, attributes=asked, scope=SCOPE),
+        span("openai.chat.completion", 5, 1, 20, 5, attributes=told, scope="openai"),
+    )
+    assert (called(run_of(*spans)), doubts(run_of(*spans))) == (["get"], [])
+    tool = span("get.tool", 4, 1, 10, 5, attributes={**ran, "operation.name": "get"}, scope="agentops")
+    run = run_of(*spans[:3], tool, spans[3])
+    assert [(call.name, call.arguments, call.known_by) for call in run.trajectory.calls] == [
+        ("get", {"city": "Oslo"}, "span")
+    ]
