@@ -34,10 +34,12 @@ _LAMINAR: Final = "@mastra/laminar"
 _LAMINAR_INPUT: Final = "lmnr.span.input"
 _LAMINAR_OUTPUT: Final = "lmnr.span.output"
 _LAMINAR_SESSION: Final = "lmnr.association.properties.session_id"
-_NAMED: Final = re.compile(r"^(agent run|mcp_tool|tool|step|chunk): (?:'([^']+)')?")
+_NAMED: Final = re.compile(r"^(agent run|mcp_tool|provider_tool|tool|step|chunk): (?:'([^']+)')?")
 """Begins the names of spans: `tool: 'get_weather'`, `step: 0`."""
+_TOOLS: Final = ("tool_call", "mcp_tool_call", "provider_tool_call")
 _TYPES: Final = {
-    "agent run": "agent_run", "mcp_tool": "mcp_tool_call", "tool": "tool_call", "step": "model_step", "chunk": "model_chunk",
+    "agent run": "agent_run", "mcp_tool": "mcp_tool_call", "provider_tool": "provider_tool_call", "tool": "tool_call",
+    "step": "model_step", "chunk": "model_chunk",
 }  # fmt: skip
 _AGENT_INPUTS: Final = (_AGENT_INPUT, _INPUT, _LAMINAR_INPUT, "langfuse.observation.input")
 _ARGUMENTS: Final = (semconv.TOOL_CALL_ARGUMENTS, _TOOL_INPUT, _INPUT, _LAMINAR_INPUT)
@@ -50,7 +52,7 @@ def read_span(span: Span) -> GenAISpan | None:
     kind = span.attributes.get(_TYPE)
     if kind is None and (named := _NAMED.match(span.name)) is not None:
         kind = _TYPES[named[1]]
-    if kind in ("tool_call", "mcp_tool_call"):
+    if kind in _TOOLS:
         return _read_tool(span)
     if kind == "agent_run":
         return _read_agent(span)

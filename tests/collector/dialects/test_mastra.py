@@ -145,7 +145,8 @@ def test_a_step_of_another_answer_requests_another_call_though_its_id_is_used_ag
     assert len(run_of(mastra("agent_run", "agent", 1, lasting=100), *steps).trajectory.calls) == count
 
 
-def test_the_exporter_for_laminar_writes_types_in_names_alone() -> None:
+@pytest.mark.parametrize("kind", ["tool", "mcp_tool", "provider_tool"])
+def test_the_exporter_for_laminar_writes_types_in_names_alone(kind: str) -> None:
     def laminar(name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **values: Any) -> Span:
         attributes = {f"lmnr.span.{key}": value for key, value in values.items()}
         return span(name, number, parent, at, lasting, attributes=attributes, scope="@mastra/laminar", status=1)
@@ -158,7 +159,7 @@ def test_the_exporter_for_laminar_writes_types_in_names_alone() -> None:
         laminar("llm: 'gpt-4o'", 2, 1, 1, 90, output=asked, type="LLM"),
         laminar("step: 0", 3, 2, 2, 30, output=asked, type="LLM"),
         laminar("chunk: 'tool-call'", 4, 3, 5, 1, output=chunk, type="LLM"),
-        laminar("tool: 'get'", 5, 3, 10, input='{"city": "Oslo"}', output='{"degrees": 7}', type="TOOL"),
+        laminar(f"{kind}: 'get'", 5, 3, 10, input='{"city": "Oslo"}', output='{"degrees": 7}', type="TOOL"),
         laminar("step: 1", 6, 2, 50, output='{"text": "Cold.", "toolCalls": []}', type="LLM"),
     )
     assert (run.agent, run.user_input, run.dialect, doubts(run)) == ("travel", "hi", "mastra", [])
