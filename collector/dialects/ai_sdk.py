@@ -25,7 +25,8 @@ _TOOL_ARGUMENTS: Final = "ai.toolCall.args"
 _PROMPT: Final = "ai.prompt"
 _PROMPT_MESSAGES: Final = "ai.prompt.messages"
 _RESPONSE_ID: Final = "ai.response.id"
-_RESPONSE_CALLS: Final = ("ai.response.toolCalls", "ai.result.toolCalls")  # the second until version 3.4
+# The second until version 3.4. OpenLLMetry moves what the SDK wrote to the conventions' names.
+_RESPONSE_CALLS: Final = ("ai.response.toolCalls", "ai.result.toolCalls", semconv.OUTPUT_MESSAGES)
 
 _AGENTS: Final = frozenset({"ai.generateText", "ai.streamText"})
 _MODELS: Final = (".doGenerate", ".doStream")
@@ -59,7 +60,7 @@ def _read_tool(span: Span) -> GenAISpan:
 def _read_agent(span: Span) -> GenAISpan:
     get = span.attributes.get
     conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
-    genai_span = context_span_of(span, Role.AGENT, NAME, get(_PROMPT), conversation_id)
+    genai_span = context_span_of(span, Role.AGENT, NAME, get(_PROMPT, get(semconv.INPUT_MESSAGES)), conversation_id)
     genai_span.tracing = "complete"
     genai_span.name = name_of(get(_FUNCTION))
     return genai_span
@@ -68,7 +69,7 @@ def _read_agent(span: Span) -> GenAISpan:
 def _read_model(span: Span) -> GenAISpan:
     get = span.attributes.get
     output = first_value(span.attributes, _RESPONSE_CALLS)
-    genai_span = model_span_of(span, NAME, output, get(_PROMPT_MESSAGES))
+    genai_span = model_span_of(span, NAME, output, get(_PROMPT_MESSAGES, get(semconv.INPUT_MESSAGES)))
     genai_span.response_id = name_of(get(_RESPONSE_ID))
     genai_span.agent = name_of(get(_FUNCTION))
     return genai_span
@@ -81,7 +82,7 @@ DIALECT: Final = Dialect(
     markers=(b"ai.operationId", b"ai.result."),
     attributes=frozenset({
         _FUNCTION, _TOOL_NAME, _TOOL_ID, _TOOL_ARGUMENTS, _PROMPT, _PROMPT_MESSAGES, _RESPONSE_ID, *_RESPONSE_CALLS,
-        semconv.ERROR_TYPE,
+        semconv.INPUT_MESSAGES, semconv.ERROR_TYPE,
     }),
     prefixes=(_METADATA_PREFIX,),
     output_attributes=("ai.response.text", "ai.result.text"),

@@ -134,3 +134,15 @@ def test_a_call_in_an_answer_that_ended_may_be_one_that_the_provider_ran(reason:
         ai("ai.generateText.doGenerate", 2, 1, 20, attributes=answer),
     )
     assert doubts(run) == expected
+
+
+def test_openllmetry_moves_messages_to_the_names_of_the_conventions() -> None:
+    asked = [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]
+    call = {"type": "tool_call", "name": "gone", "id": "c1", "arguments": {}}
+    answer = [{"role": "assistant", "finish_reason": "tool_call", "parts": [call]}]
+    messages = {"gen_ai.input.messages": json.dumps(asked)}
+    run = run_of(
+        ai("ai.generateText", 1, lasting=50, attributes=messages),
+        ai("ai.generateText.doGenerate", 2, 1, attributes={**messages, "gen_ai.output.messages": json.dumps(answer)}),
+    )
+    assert (run.user_input, called(run)) == ("hi", ["(gone)"])
