@@ -1,0 +1,66 @@
+"""Eino (CloudWeGo, Go) through its APMPlus callbacks: a span for each component of a graph, named in ``runinfo.component``.
+
+What a component was given is `gen_ai.prompt.0`, what came of it `gen_ai.completion.0`. An answer of a model is its text or,
+only where it has none, the whole message with the calls that it asks for.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from collector.model import semconv
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.span import Span
+from collector.payloads.values import name_of
+
+NAME: Final = "eino"
+
+_SCOPE: Final = "github.com/cloudwego/eino-ext/callbacks/apmplus"
+_COMPONENT: Final = "runinfo.component"
+_COMPONENT_NAME: Final = "runinfo.name"
+_KIND: Final = "gen_ai.span.kind"
+_GIVEN: Final = "gen_ai.prompt.0.content"
+_ANSWER: Final = "gen_ai.completion.0.content"
+_USER_INPUT: Final = "gen_ai.input"
+_OUTPUT: Final = "gen_ai.output"
+_SESSION: Final = "gen_ai.session.id"
+
+
+def read_span(span: Span) -> GenAISpan | None:
+    """Classifies the span by its component; the outermost of any other kind is the agent's run."""
+    component = span.attributes.get(_COMPONENT)
+    if component == "Tool":
+        return _read_tool(span)
+    if component == "ChatModel":
+        return model_span_of(span, NAME, span.attributes.get(_ANSWER), None)
+    return _read_agent(span) if span.attributes.get(_KIND) == "workflow" else IGNORED
+
+
+def _read_tool(span: Span) -> GenAISpan:
+    get = span.attributes.get
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(get(_COMPONENT_NAME)) or name_of(span.name)
+    genai_span.arguments = get(_GIVEN)
+    genai_span.conversation_id = name_of(get(_SESSION))
+    return genai_span
+
+
+def _read_agent(span: Span) -> GenAISpan:
+    get = span.attributes.get
+    genai_span = context_span_of(span, Role.AGENT, NAME, get(_USER_INPUT), name_of(get(_SESSION)))
+    genai_span.name, genai_span.tracing = name_of(get(_COMPONENT_NAME)), "complete"
+    return genai_span
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(),
+    scopes=(_SCOPE,),
+    read_span=read_span,
+    markers=(_COMPONENT.encode(),),
+    attributes=frozenset({
+        _COMPONENT, _COMPONENT_NAME, _KIND, _GIVEN, _ANSWER, _USER_INPUT, _SESSION, semconv.ERROR_TYPE,
+    }),
+    output_attributes=(_OUTPUT,),
+)  # fmt: skip

@@ -1,0 +1,75 @@
+"""Eino's spans, as its APMPlus callbacks write them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from collector import dialects
+from collector.model.genai_span import IGNORED
+from collector.model.span import Span
+from tests.builders import called, doubts, read_tool, run_of, span
+
+SCOPE = "github.com/cloudwego/eino-ext/callbacks/apmplus"
+PAY = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"order": 7}'}}
+
+
+def eino(component: str, name: str, number: int, parent: int, at: float = 0, **more: Any) -> Span:
+    kind = component.lower() if parent else "workflow"
+    attributes = {
+        "gen_ai.span.kind": kind,
+        "gen_ai.system": "eino",
+        "runinfo.name": name,
+        "runinfo.type": "",
+        "runinfo.component": component,
+        **{f"gen_ai.{key}": value for key, value in more.pop("gen_ai", {}).items()},
+    }
+    return span(name, number, parent, at, attributes=attributes, scope=SCOPE, **more)
+
+
+def graph(**more: Any) -> Span:
+    return eino("Graph", "ReActAgent", 1, 0, lasting=100, gen_ai={"input": "pay order 7"}, **more)
+
+
+def asking(number: int, at: float, *calls: Any) -> Span:
+    message = {"role": "assistant", "content": "", "tool_calls": calls}
+    return eino("ChatModel", "ChatModel", number, 1, at, gen_ai={"completion.0.content": json.dumps([message])})
+
+
+def answering(number: int, at: float) -> Span:
+    answer = {
+        "prompt.0.role": "user",
+        "prompt.0.content": "pay order 7",
+        "prompt.2.role": "tool",
+        "prompt.2.content": "paid",
+        "completion.0.role": "assistant",
+        "completion.0.content": "Done.",
+    }
+    return eino("ChatModel", "ChatModel", number, 1, at, gen_ai=answer)
+
+
+def tool(number: int = 4, at: float = 20, **more: Any) -> Span:
+    return eino("Tool", "pay", number, 3, at, gen_ai={"prompt.0.content": json.dumps('{"order": 7}')}, **more)
+
+
+def test_a_tool() -> None:
+    assert read_tool(tool())[::2] == ("pay", {"order": 7})
+
+
+def test_a_run() -> None:
+    tools = eino("ToolsNode", "Tools", 3, 1, 20)
+    run = run_of(graph(), asking(2, 5, PAY), tools, tool(), answering(5, 40))
+    assert (run.agent, run.dialect, run.user_input) == ("ReActAgent", "eino", "pay order 7")
+    assert (called(run), run.trajectory.calls[0].id, doubts(run)) == (["pay"], "c1", [])
+
+
+def test_steps_of_a_graph_are_none_of_its_runs() -> None:
+    assert dialects.read_span(eino("Lambda", "Lambda", 2, 1)) is IGNORED
+    assert dialects.read_span(eino("Graph", "ReAct", 2, 1)) is IGNORED
+
+
+def test_arguments_that_its_function_cannot_take() -> None:
+    why = "[LocalFunc] failed to unmarshal arguments in json, toolName=pay, err=mismatch type float64 with value string"
+    tools = eino("ToolsNode", "Tools", 3, 1, 20, status=2, message=why)
+    run = run_of(graph(status=2, message=why), asking(2, 5, PAY), tools, tool(status=2, message=why))
+    assert called(run) == ["(pay)"]
