@@ -15,7 +15,7 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of
 from collector.model.span import Span
 from collector.payloads.refusals import Refusal
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import name_of
+from collector.payloads.values import known_name_of, name_of
 
 NAME: Final = "google_adk"
 
@@ -26,6 +26,7 @@ _RESULT: Final = _PREFIX + "tool_response"
 _REQUEST: Final = _PREFIX + "llm_request"
 _RESPONSE: Final = _PREFIX + "llm_response"
 _SESSION: Final = _PREFIX + "session_id"
+_CALL_ID: Final = "gen_ai.tool_call.id"  # Java
 
 _TOOL_SPAN: Final = "execute_tool "
 _MERGED: Final = "(merged"  # a turn with parallel calls adds a span for all of their results
@@ -48,7 +49,7 @@ def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.removeprefix(_TOOL_SPAN))
-    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
+    genai_span.call_id = known_name_of(get(semconv.TOOL_CALL_ID)) or known_name_of(get(_CALL_ID))
     arguments, result = get(_ARGUMENTS), get(_RESULT)
     if arguments is not None and not (arguments in _EMPTY and result in _EMPTY):  # both empty: not recorded
         genai_span.arguments = None if arguments == "N/A" else arguments
@@ -85,8 +86,8 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     whole_scopes=(_SCOPE,),
     attributes=frozenset({
-        _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE, _SESSION, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.TOOL_NAME,
-        semconv.TOOL_CALL_ID, semconv.TOOL_DESCRIPTION, semconv.ERROR_TYPE,
+        _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE, _SESSION, _CALL_ID, semconv.AGENT_NAME, semconv.OPERATION_NAME,
+        semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_DESCRIPTION, semconv.ERROR_TYPE,
     }),
     output_attributes=(_RESPONSE,),
     request_attributes=(_REQUEST,),

@@ -23,10 +23,10 @@ from collector.model.genai_span import (
 )
 from collector.model.span import Span
 from collector.payloads.flattened_attributes import flattened_calls
-from collector.payloads.refusals import MAX_CHARS, Refusal, find_refusal, refuses
+from collector.payloads.refusals import MAX_CHARS, find_refusal, refuses, settled_by_parameters
 from collector.payloads.span_names import is_handoff
 from collector.payloads.text_calls import requests_action
-from collector.payloads.tool_arguments import fits_parameters, is_positional, is_schema, tool_arguments
+from collector.payloads.tool_arguments import is_positional, is_schema, tool_arguments
 from collector.payloads.values import MAX_TEXT, UNREADABLE, find_text, first_name, name_of, parse_any
 
 NAME: Final = "openinference"
@@ -129,10 +129,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
     _read_refusal(genai_span, get(_OUTPUT))
     # Where a call failed and nothing says why: its arguments were refused if the tool could not have taken them.
-    if genai_span.refusal is not None and genai_span.refusal.is_of_arguments and is_schema(parameters):
-        fits = fits_parameters(genai_span.arguments, parameters)
-        if fits is not None:
-            genai_span.refusal = Refusal(is_ruled_out=fits)
+    genai_span.refusal = settled_by_parameters(genai_span.refusal, genai_span.arguments, parameters)
     were_recorded = _INPUT in span.attributes or genai_span.arguments is not None
     # OpenAI Agents for JavaScript records arguments if they fit.
     if were_recorded and span.scope.name == _JS_AGENTS and genai_span.refusal is not None:

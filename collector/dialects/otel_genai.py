@@ -34,7 +34,7 @@ from collector.payloads.run_steps import START, STATUS, run_steps
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import arguments_of_callback, is_schema, tool_arguments
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import first_name, first_value, name_of, parse_any, parse_json
+from collector.payloads.values import first_name, first_value, known_name_of, name_of, parse_any, parse_json
 
 NAME: Final = "otel_genai"
 
@@ -59,9 +59,9 @@ _THREAD: Final = "gen_ai.thread.id"
 _OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
 _DOTTED: Final = (".chat", ".completion")  # of its spans without an operation: `bedrock.completion`
 _STEPS: Final = frozenset({
-    "create_agent", "embeddings", "execute_task", "handoff", "plan", "rerank", "retrieval", "speech", "task", "transcription",
-    "image_generation", "create_memory", "create_memory_store", "delete_memory", "delete_memory_store", "read_memory",
-    "search_memory", "update_memory", "upsert_memory",
+    "create_agent", "embeddings", "execute_task", "handoff", "invoke_node", "plan", "rerank", "retrieval", "speech", "task",
+    "transcription", "image_generation", "create_memory", "create_memory_store", "delete_memory", "delete_memory_store",
+    "read_memory", "search_memory", "update_memory", "upsert_memory",
 })  # fmt: skip
 """Operations that are neither a call nor a request to a model."""
 _ROLE_OF_EVENT: Final = {
@@ -99,7 +99,7 @@ def _operation_in_name(span: Span) -> str | None:
 
 def _read_tool(span: Span) -> GenAISpan:
     attributes = span.attributes
-    name = name_of(attributes.get(semconv.TOOL_NAME)) or name_of(attributes.get(_TOOL_NAME))
+    name = known_name_of(attributes.get(semconv.TOOL_NAME)) or name_of(attributes.get(_TOOL_NAME))
     if name is None and is_handoff(span.name):
         return IGNORED  # some tracers give it the operation of a call
     # A span that is named after the operation alone does not name its tool.
@@ -109,7 +109,7 @@ def _read_tool(span: Span) -> GenAISpan:
         return IGNORED
     genai_span = genai_span_of(span, TOOL, NAME)
     genai_span.name = name
-    genai_span.call_id = name_of(attributes.get(semconv.TOOL_CALL_ID))
+    genai_span.call_id = known_name_of(attributes.get(semconv.TOOL_CALL_ID))
     genai_span.arguments = attributes.get(semconv.TOOL_CALL_ARGUMENTS)
     if type(genai_span.arguments) is str and genai_span.arguments.startswith('{"input_str"'):
         _unwrap_callback(genai_span)
@@ -363,5 +363,7 @@ DIALECT: Final = Dialect(
     read_log=read_log,
     log_markers=(b"gen_ai.",),
     output_attributes=(semconv.OUTPUT_MESSAGES, "gen_ai.workflow.output"),
-    tool_definition_attributes=(semconv.TOOL_DEFINITIONS, "gen_ai.agent.tools", _SENTRY_TOOLS),
+    tool_definition_attributes=(
+        semconv.TOOL_DEFINITIONS, "gen_ai.request.tool.definitions", "gen_ai.agent.tools", _SENTRY_TOOLS,
+    ),
 )  # fmt: skip

@@ -1,18 +1,19 @@
-"""Spring AI (1.0, 1.1) through Micrometer: observations named ``framework`` around requests in the GenAI conventions.
+"""Spring AI (1.0 to 2.0) through Micrometer: observations named ``framework`` around requests in the GenAI conventions.
 
 The span of a tool that threw is a success. Its result is the exception's text, while the results of tools that returned are
-JSON, which is all that tells them apart; without content, nothing does.
+JSON, which is all that tells them apart; without content, nothing does. Since 2.0 a text that begins with JSON counts as such.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
 from collector.model.span import Span
-from collector.payloads.refusals import find_refusal
+from collector.payloads.refusals import find_refusal, settled_by_parameters
 from collector.payloads.values import name_of, parse_json
 
 NAME: Final = "spring_ai"
@@ -20,8 +21,11 @@ NAME: Final = "spring_ai"
 _KIND: Final = "spring.ai.kind"
 _TOOL_NAME: Final = "spring.ai.tool.definition.name"
 _ARGUMENTS: Final = "spring.ai.tool.call.arguments"
+_CALL_ID: Final = "spring.ai.tool.call.id"  # since 2.0
+_PARAMETERS: Final = "spring.ai.tool.definition.schema"
 _RESULT: Final = "spring.ai.tool.call.result"
 _CONVERSATION: Final = "spring.ai.chat.client.conversation.id"
+_BEGINS_WITH_JSON: Final = re.compile(r"\s*(?:[{\[\"]|(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)\s)")
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -39,13 +43,20 @@ def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(_TOOL_NAME)) or name_of(span.name.removeprefix("tool_call "))
-    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
+    genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID)) or name_of(get(_CALL_ID))
     genai_span.arguments = get(_ARGUMENTS)
     result = get(_RESULT)
-    # `parse_json` returns None for JSON's null as well, which is a result and not the text of an exception.
-    if type(result) is str and result and parse_json(result) is None and result != "null":
+    if type(result) is str and result and not _is_json(result, _CALL_ID in span.attributes):
         genai_span.status, genai_span.refusal = "error", find_refusal(result)
+    genai_span.refusal = settled_by_parameters(genai_span.refusal, genai_span.arguments, get(_PARAMETERS))
     return genai_span
+
+
+def _is_json(result: str, may_go_on: bool) -> bool:
+    """Whether a result is JSON or, if it ``may_go_on``, a text that begins so."""
+    # `parse_json` returns None for JSON's null as well.
+    is_whole = parse_json(result) is not None or result == "null"
+    return is_whole or (may_go_on and _BEGINS_WITH_JSON.match(result) is not None)
 
 
 DIALECT: Final = Dialect(
@@ -53,5 +64,16 @@ DIALECT: Final = Dialect(
     keys=(_KIND,),
     read_span=read_span,
     markers=(b"spring.ai.kind",),
-    attributes=frozenset({_TOOL_NAME, _ARGUMENTS, _RESULT, _CONVERSATION, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE}),
+    attributes=frozenset(
+        {
+            _TOOL_NAME,
+            _ARGUMENTS,
+            _CALL_ID,
+            _PARAMETERS,
+            _RESULT,
+            _CONVERSATION,
+            semconv.TOOL_CALL_ID,
+            semconv.ERROR_TYPE,
+        }
+    ),
 )

@@ -37,7 +37,9 @@ ARGUMENTS = (
     "arguments", "function.args", "function.kwargs", "gcp.vertex.agent.tool_call_args", "mlflow.spanInputs",
     "langfuse.observation.input", "lmnr.span.input", "genkit:input", "haystack.agent.step.tool.input", "raw_input",
 )  # fmt: skip
-_TOOLS = ("gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools", "gen_ai.request.tools")
+_TOOLS = (
+    "gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools", "gen_ai.request.tools", "gen_ai.request.tool.definitions",
+)  # fmt: skip
 
 
 class JudgeRedaction:

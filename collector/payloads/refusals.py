@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, NamedTuple
 
+from collector.payloads.tool_arguments import fits_parameters, is_schema
+
 MAX_CHARS: Final = 2_000
 """How much of a message is searched."""
 MAX_DENIAL: Final = 400
@@ -40,6 +42,8 @@ _UNNAMED: Final = re.compile(
         r"^Permission denied because no interactive user response was available",  # Copilot CLI
         r"Multiple handoffs detected, ignoring this one",  # OpenAI Agents: only the first is followed
         r"\b[Ii]nvalid (?:arguments|parameters) for tool\b",  # MCP SDKs, and hand-written agent loops
+        r"^validating \"arguments\": ",  # MCP's Go SDK
+        r"^\[LocalFunc\] failed to unmarshal arguments in json",  # Eino
         # Strands and Google ADK for JS: Zod's issues
         r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",
     ))
@@ -59,6 +63,8 @@ _NAMED: Final = tuple(
         rf"\binvoking {_NAME}\(\)[`'\"]? failed as (?:no tool with that name is available|the following mandatory)",
         rf"\bfind an? (?:tool|function) (?:named|called) {_NAME}",
         rf"\berror parsing arguments for {_NAME}",  # LiveKit
+        # Google ADK for Go
+        rf"^error tool {_NAME}[`'\"]? (?:requires confirmation, please approve or reject|call is rejected)$",
         rf"^permission to (?:use|call|run) {_NAME}[`'\"]? (?:has been|was|is) denied",  # Claude Code
         rf"\b(?:rejected|denied|declined) the (?:tool|function) call for {_NAME}",  # LangChain's human in the loop
         # Pydantic: the model that a framework derives from the tool's parameters is named after the tool
@@ -90,11 +96,23 @@ _OF_ARGUMENTS: Final = re.compile(
     r"\bmissing a required (?:keyword-only )?argument: '|\bmissing \d{1,3} required (?:positional|keyword-only) arguments?: '"
     r"|\bgot an unexpected keyword argument '|\btakes \d{1,3} positional arguments? but \d"
     r"|^Error invoking tool '[^'\s]{1,256}' with kwargs \{"  # LangGraph
+    # .NET: Microsoft.Extensions.AI, Semantic Kernel and the parser of JSON
+    r"|^The arguments dictionary is missing a value for the required parameter '|^Missing argument for function parameter '"
+    r"|^The JSON value could not be converted to "
+    # Rust: serde
+    r"|\bmissing field `\w{1,100}`|\binvalid type: [^\n]{1,200}?, expected "
+    # Java: Jackson and the parsers of numbers
+    r"|^Cannot (?:deserialize value|coerce \w{1,20} value|construct instance) |^For input string: \""
+    # Kotlin: its reflection and its parser of JSON
+    r"|^No argument provided for a required parameter: |^Failed to parse literal '|\brequired for type with serial name '"
+    # Go: a schema, which in Google ADK a result may not fit either, and the parser of JSON
+    r"|^validating root: |\bjson: cannot unmarshal \w{1,20} into Go (?:struct field|value) "
 )
-# OpenAI Agents 0.24 says so whatever went wrong, also where no content may be recorded.
+# OpenAI Agents 0.24 says so whatever went wrong, also where no content may be recorded, and so does Google ADK for Java.
 _OF_ANY_FAILURE: Final = re.compile(
     r"^Error running tool \(non-fatal\)$|^An error occurred while running the tool\. Please try again\.$"
     r"|Tool execution failed\. Error details are redacted"
+    r"|^An internal error occurred\.$"
 )
 
 
@@ -119,6 +137,14 @@ def find_refusal(message: str) -> Refusal | None:
     if any(pattern.search(message) is not None for pattern in (_CALL_OF_LOOKUP, _POSSIBLE_DENIAL)):
         return Refusal(None, is_sure=False)
     return None
+
+
+def settled_by_parameters(refusal: Refusal | None, arguments: object, parameters: object) -> Refusal | None:
+    """Returns the refusal; one of arguments settled, where the tool's parameters, a JSON Schema, tell whether they fit."""
+    if refusal is None or not refusal.is_of_arguments or not is_schema(parameters):
+        return refusal
+    fits = fits_parameters(arguments, parameters)
+    return refusal if fits is None else Refusal(is_ruled_out=fits)
 
 
 def refuses(refusal: Refusal | None, tool_name: str | None) -> Literal["yes", "no", "maybe"]:

@@ -68,7 +68,9 @@ _HINTS: Final = (
     "is unregistered", "is unknown", " tool named", " tool called", " function named", " function called", "not a valid tool",
     "enied", "eclined", "not approved", "anceled", "ancelled", "nterrupted", "not executed", "to proceed", "did not match",
     "nrecognized", "too_", "gnoring this", "is not a function", "ositional argument", "required argument", "keyword argument",
-    "keyword-only argument",
+    "keyword-only argument", "alidating root: ", 'alidating "arguments": ', "annot unmarshal", "requires confirmation",
+    "required for type", "required parameter", "issing argument for", "issing field `", "could not be converted to",
+    "o argument provided", "annot deserialize", "annot coerce", "annot construct", "For input string",
 )  # fmt: skip
 """Every failure and refusal contains one of these."""
 

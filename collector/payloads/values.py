@@ -61,6 +61,11 @@ def name_of(value: object) -> str | None:
     return value[:MAX_NAME] if type(value) is str and value else None
 
 
+def known_name_of(value: object) -> str | None:
+    """Returns a name or an id as ``name_of`` does; None if it says that there was none: ``<not found>``."""
+    return None if type(value) is str and value[:1] == "<" and value[-1:] == ">" else name_of(value)
+
+
 def first_value(values: Mapping[str, Any], keys: Iterable[str]) -> Any:
     """Returns the value of the first of ``keys`` that is present and not None."""
     for key in keys:

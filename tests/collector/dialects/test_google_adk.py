@@ -112,3 +112,17 @@ def test_what_follows_the_conventions_is_left_to_them() -> None:
         )
     )
     assert (run.agent, run.dialect) == ("travel", "otel_genai")
+
+
+def test_the_id_of_a_call_in_java_and_the_one_that_says_that_there_is_none() -> None:
+    java = {name: value for name, value in TOOL.items() if name != "gen_ai.tool.call.id"}
+    assert read_tool(adk("execute_tool pay", 2, 1, attributes={**java, "gen_ai.tool_call.id": "c1"}))[1] == "c1"
+    nothing = {"gen_ai.tool.call.id": "<not specified>"}
+    assert read_tool(adk("execute_tool pay", 2, 1, attributes={**TOOL, **nothing}))[1] is None
+
+
+def test_a_node_of_a_workflow_is_a_step() -> None:
+    node = adk(
+        "invoke_node review", 2, 1, attributes={"gen_ai.operation.name": "invoke_node", "gen_ai.node.name": "review"}
+    )
+    assert dialects.read_span(node) is IGNORED

@@ -449,3 +449,22 @@ def test_a_failed_call_of_livekit_without_content_may_never_have_begun(
 ) -> None:
     failed = tool_span("pay", arguments, scope=scope, attributes={"error.type": "tool_error"})
     assert doubts(run_of(agent_span(), failed)) == expected
+
+
+def test_the_name_of_a_tool_that_was_not_found_is_in_the_spans_name() -> None:
+    # tRPC-Agent-Go
+    missing = span("execute_tool pay", 2, 1, status=2, message="executeToolCall: Error: tool not found: pay", attributes={
+        "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "<not found>",
+    })  # fmt: skip
+    assert called(run_of(agent_span(), missing)) == ["(pay)"]
+
+
+def test_the_definitions_of_a_request_under_another_name() -> None:
+    # tRPC-Agent-Go
+    pay = {"name": "pay", "inputSchema": {"type": "object", "properties": {"order": {"type": "integer"}}}}
+    asking = model_span(
+        [("c1", "pay", {"order": "soon"})], 3, attributes={"gen_ai.request.tool.definitions": json.dumps([pay])}
+    )
+    why = "Error: callable tool execution failed: json: cannot unmarshal string into Go struct field Pay.order of type int"
+    failed = tool_span("pay", {"order": "soon"}, call_id="c1", number=4, parent=1, at=20, status=2, message=why)
+    assert called(run_of(agent_span(), asking, failed)) == ["(pay)"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import called, model_span, read_tool, run_of, span
+from tests.builders import called, doubts, model_span, read_tool, run_of, span
 
 SCOPE = "org.springframework.boot"
 
@@ -17,11 +17,12 @@ def framework(kind: str, name: str, number: int, parent: int, **attributes: Any)
     return span(name, number, parent, attributes={**common, **attributes}, scope=SCOPE, lasting=100, status=1)
 
 
-def tool(result: str | None) -> Span:
+def tool(result: str | None, **more: str) -> Span:
     attributes = {
         "spring.ai.tool.definition.name": "pay",
         "spring.ai.tool.call.arguments": '{"order": 7}',
         "spring.ai.tool.definition.schema": '{"type": "object", "properties": {"order": {"type": "integer"}}}',
+        **more,
     }
     if result is not None:
         attributes["spring.ai.tool.call.result"] = result
@@ -33,6 +34,30 @@ def tool(result: str | None) -> Span:
 )
 def test_a_tools_exception_is_text_where_results_are_json(result: str | None, status: str) -> None:
     assert read_tool(tool(result)) == ("pay", None, {"order": 7}, status)
+
+
+@pytest.mark.parametrize(
+    ("result", "status"),
+    [
+        ("30 days", "ok"),
+        ("null was paid", "ok"),
+        ('{"order": 7} is paid', "ok"),
+        ("30th is full", "error"),
+        ("no card", "error"),
+    ],
+)
+def test_since_2_0_a_result_may_be_a_text_that_begins_with_json(result: str, status: str) -> None:
+    assert read_tool(tool(result, **{"spring.ai.tool.call.id": "c1"})) == ("pay", "c1", {"order": 7}, status)
+    assert read_tool(tool(result))[3] == "error"
+
+
+@pytest.mark.parametrize(("order", "expected"), [('"soon"', ["(pay)"]), ("7", ["pay"])])
+def test_the_tools_parameters_tell_whether_jackson_refused_the_arguments(order: str, expected: list[str]) -> None:
+    failed = tool("Cannot deserialize value of type `java.lang.Integer` from String", **{
+        "spring.ai.tool.call.arguments": f'{{"order": {order}}}',
+    })  # fmt: skip
+    run = run_of(framework("chat_client", "spring_ai chat_client", 2, 0), failed)
+    assert (called(run), doubts(run)) == (expected, [])
 
 
 def test_a_run_with_its_advisor_and_requests() -> None:

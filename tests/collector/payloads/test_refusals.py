@@ -46,6 +46,10 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Error parsing arguments for `drop_all`: all is no number",
         "Invoking `drop_all()` failed as the following mandatory input parameters are not present:\nall",
         "Error: Validation failed for input parameters: 1 validation error for Drop_allTool\nall\n  Field required",
+        'error tool "drop_all" requires confirmation, please approve or reject',
+        'error tool "drop_all" call is rejected',
+        'validating "arguments": validating root: required: missing properties: ["all"]',
+        "[LocalFunc] failed to unmarshal arguments in json, toolName=drop_all, err=unexpected end",
     ],
 )
 def test_refusals(message: str) -> None:
@@ -116,6 +120,18 @@ def test_a_tool_that_looks_up_something_else_ran(message: str) -> None:
         "TypeError: drop_all() missing 2 required keyword-only arguments: 'all' and 'now'",
         "drop_all() got an unexpected keyword argument 'every'",
         "TypeError: drop_all() takes 1 positional argument but 2 were given",
+        'validating root: required: missing properties: ["all"]',
+        "Error: callable tool execution failed: json: cannot unmarshal string into Go struct field Drop.all of type bool",
+        'Cannot deserialize value of type `java.lang.Double` from String "cheap": not a valid `Double` value',
+        'For input string: "cheap"',
+        "The arguments dictionary is missing a value for the required parameter 'all'. (Parameter 'arguments')",
+        "Missing argument for function parameter 'all'",
+        "The JSON value could not be converted to System.Double. Path: $ | LineNumber: 0 | BytePositionInLine: 7.",
+        "ToolCallError: JsonError: missing field `all` at line 1 column 13",
+        'invalid type: string "cheap", expected f64 at line 1 column 30',
+        "No argument provided for a required parameter: parameter #1 all of fun Tools.drop(kotlin.Boolean): kotlin.String!",
+        "Failed to parse literal '\"cheap\"' as a double value at element: $.primitive",
+        "Fields [all, now] are required for type with serial name 'DropAll', but they were missing",
         "Error: " + "x" * MAX_DENIAL + ": drop_all() got an unexpected keyword argument 'every'",
     ],
 )
@@ -132,6 +148,7 @@ def test_arguments_may_not_have_fitted_the_tool_or_what_it_called(message: str) 
         ("An error occurred while running the tool. Please try again.", True),
         ("Error running tool (non-fatal): {'error': 'Tool execution failed. Error details are redacted.'}", True),
         ("Error running tool (non-fatal)", True),
+        ("An internal error occurred.", True),
         ("An error occurred while running the tool. Please try again. Error: card declined", None),
     ],
 )
