@@ -35,6 +35,8 @@ class RunSpans:
     """Runs started by this one."""
     enclosing: dict[bytes, bytes]
     """Span id of an execution -> span id of the execution of another tool that encloses it."""
+    asked_inside: dict[bytes, bytes]
+    """Span id of a model request -> span id of the execution around it: a tool asked, perhaps an agent without a span."""
     incomplete: tuple[Literal["missing_parent", "missing_anchor"], ...]
     """What was not received and should be."""
     missing_ancestor: bytes
@@ -60,7 +62,8 @@ class RunSpans:
     def __init__(self, anchor: GenAISpan | None, anchor_id: bytes, parent: RunSpans | None = None) -> None:
         self.anchor, self.anchor_id, self.parent, self.started_by = anchor, anchor_id, parent, None
         self.wrappers, self.executions, self.models, self.children = [], [], [], []
-        self.enclosing, self.incomplete, self.missing_ancestor, self.has_unseen_caller = {}, (), b"", False
+        self.enclosing, self.asked_inside = {}, {}
+        self.incomplete, self.missing_ancestor, self.has_unseen_caller = (), b"", False
         self.adopted, self.disputed, self.turns_are_ordered, self.repeated = set(), [], True, ()
         self.nameless = []
         self.has_unrecorded_calls = self.is_continued = False

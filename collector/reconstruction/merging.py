@@ -66,6 +66,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
                 run.is_continued = True  # each request is a trace of its own
             else:
                 run.has_unrecorded_calls = True
+        _doubt_asked_inside(run, calls, requested)
         if any(model.tracing == "memory" for model in models):
             run.has_unrecorded_calls |= history.is_partly_unread
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
@@ -126,6 +127,26 @@ def _doubt_owners(run: RunSpans, calls: Iterable[DraftCall]) -> None:
         agent = agents.get(call.span_id or b"", first)
         if agent != first and call.executed and call.doubt is None:
             call.doubt, call.evidence = "uncertain_owner", f"it is a call of {agent}, which has no span of its own"
+
+
+def _doubt_asked_inside(run: RunSpans, calls: Iterable[DraftCall], requested: Iterable[RequestedCall]) -> None:
+    """Doubt the calls that a tool asked a model for: an agent inside it, without a span of its own, may have made them."""
+    if not run.asked_inside:
+        return
+    asked = {id(request.execution) for request in requested if request.model.span_id in run.asked_inside}
+    # A model there asked for tools, or may have: which is not recorded.
+    unknown = {
+        run.asked_inside.get(model.span_id)
+        for model in run.models
+        if model.finish == "tool_calls" or (model.output is None and not model.has_output)
+    }
+    for call in calls:
+        is_inside = id(call) in asked or (call.enclosing_id is not None and call.enclosing_id in unknown)
+        if is_inside and call.executed and call.doubt is None:
+            call.doubt, call.evidence = (
+                "uncertain_owner",
+                "a model was asked inside a call of another tool, and asked for it",
+            )
 
 
 def _is_usual(spans: Sequence[GenAISpan]) -> bool:

@@ -175,6 +175,7 @@ def join(run: RunSpans, spans: RunSpans) -> None:
     run.executions += spans.executions
     run.models += spans.models
     run.enclosing.update(spans.enclosing)
+    run.asked_inside.update(spans.asked_inside)
 
 
 def _is_under_way(run: RunSpans, spans: RunSpans) -> bool:

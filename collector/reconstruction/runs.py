@@ -10,7 +10,7 @@ span. What two instrumentations recorded counts once (`duplicates`).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -62,7 +62,7 @@ def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[Run
     checkpoint()
     # In a loop of its own: the call that started a run is another run's, whose spans were merged only just now.
     for run in runs:
-        if run.started_by is not None or run.enclosing:
+        if run.started_by is not None or run.enclosing or run.asked_inside:
             _use_outermost_ids(run, calls)
     if len(found) > 1 or (found and agentless is not None and agentless.executions):
         # Last: both are told by having done nothing, and what was adopted or reclaimed above counts as done.
@@ -105,6 +105,8 @@ def _assign(
                 run = agentless[ancestors.missing] = RunSpans(None, b"") if known is None else known
             if role is MODEL:
                 run.models.append(span)
+                if ancestors.tool is not None and _asks_during(span, ancestors.tool):
+                    run.asked_inside[span.span_id] = ancestors.tool.span_id
             elif span.span_id in calls:
                 continue  # by the clock, one inside it started first
             elif ancestors.tool is None:
@@ -113,6 +115,11 @@ def _assign(
             else:
                 _open_nested_call(span, ancestry, calls, run)
     return agentless
+
+
+def _asks_during(model: GenAISpan, tool: GenAISpan) -> bool:
+    """Whether the request was made by the tool: below its span, and before it ended. Some tracers never leave a span."""
+    return tool.role is TOOL and 0 < model.start_ns < tool.end_ns
 
 
 def _is_run(agentless: RunSpans, has_agents: bool) -> bool:
@@ -289,11 +296,17 @@ def _use_outermost_ids(run: RunSpans, calls: Mapping[bytes, list[GenAISpan]]) ->
     if run.started_by is not None and run.started_by in calls:
         run.started_by = calls[run.started_by][0].span_id
     if run.enclosing:
-        pairs = [
-            tuple(calls[span_id][0].span_id if span_id in calls else span_id for span_id in pair)
-            for pair in run.enclosing.items()
-        ]
-        run.enclosing = {execution: outer for execution, outer in pairs if execution != outer}
+        run.enclosing = {inner: outer for inner, outer in _outermost(run.enclosing, calls) if inner != outer}
+    if run.asked_inside:
+        run.asked_inside = dict(_outermost(run.asked_inside, calls))
+
+
+def _outermost(inside: Mapping[bytes, bytes], calls: Mapping[bytes, list[GenAISpan]]) -> Iterator[tuple[bytes, bytes]]:
+    for inner, outer in inside.items():
+        yield (
+            calls[inner][0].span_id if inner in calls else inner,
+            calls[outer][0].span_id if outer in calls else outer,
+        )
 
 
 def _without_workflows(found: list[RunSpans]) -> list[RunSpans]:
