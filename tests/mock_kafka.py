@@ -31,7 +31,9 @@ class Cluster:
     def write_batch(self, *values: bytes, key: str, topic: str = TOPIC) -> None:
         """Write messages as one compressed batch."""
         settings = {"bootstrap.servers": self.address, "message.max.bytes": 64 << 20, "batch.size": 64 << 20}
-        producer = Producer({**settings, "compression.type": "zstd", "linger.ms": 200})
+        producer = Producer({**settings, "compression.type": "zstd", "linger.ms": 60_000})
+        # Known before the first message: those that wait for the partitions to be known may leave one by one.
+        producer.list_topics(topic, 30)
         for value in values:
             producer.produce(topic, value, key)
         producer.flush(30)
