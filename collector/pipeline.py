@@ -334,11 +334,6 @@ class Pipeline:
         return self._time.now()
 
     @property
-    def busy(self) -> bool:
-        """Whether large traces are evaluated, in slices: what waits meanwhile should not wait for that."""
-        return self._traces.busy
-
-    @property
     def open_traces(self) -> int:
         """How many traces wait for their verdict."""
         return len(self._assembler)

@@ -269,7 +269,8 @@ class Service:
                 self.pipeline.evict()
                 self.judge_queue.shed()
             pause = max(pause, pause_after(time.thread_time() - begun))
-            if self._spool is not None and self.pipeline.busy:
+            # Without a pause, every statement of a transaction in progress would wait for a call of `advance` to end.
+            if self._spool is not None and not pause:
                 await self._spool.give_way()
             with contextlib.suppress(TimeoutError):
                 # One step and not more: senders would be heard faster than what they sent becomes due can be scored.

@@ -1,9 +1,11 @@
-"""A service with a large trace in it: clients are served, and what they wait for goes first."""
+"""A service with much to score, one large trace or many small ones: clients are served, and what they wait for goes first."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -54,42 +56,77 @@ def many_agents() -> bytes:
     return data.traces(data.agent(1), *agents, *tools).SerializeToString()
 
 
-def test_no_slice_of_a_large_trace_is_evaluated_while_a_request_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def agents_of_their_own() -> bytes:
+    return data.traces(*(data.agent(1, trace_id=number.to_bytes(16)) for number in range(1, 2000))).SerializeToString()
+
+
+@asynccontextmanager
+async def running(folder: Path) -> AsyncIterator[tuple[Service, HaltingFile]]:
+    service = service_with(folder, {"path": str(folder / "spool")})
+    await service.start()
+    task = asyncio.create_task(service.run())
+    assert service._spool is not None
+    file = service._spool._file
+    assert isinstance(file, HaltingFile)
+    try:
+        yield service, file
+    finally:
+        file.may_write.set()
+        service.stop()
+        await task
+        await service.shutdown()
+
+
+@asynccontextmanager
+async def request_being_written(service: Service, file: HaltingFile) -> AsyncIterator[None]:
+    """From when the service gives way to it."""
+    file.may_write.clear()
+    begun = file.begun
+    request = asyncio.create_task(service._intake.take("traces", INNOCENT, "http"))
+    await until(lambda: file.begun > begun)
+    assert service._spool is not None
+    writing = service._spool._writing
+    assert writing is not None
+    await until(lambda: len(writing) == 2 or not service.pipeline.open_traces)  # the request, and who gives way to it
+    yield
+    file.may_write.set()
+    await request
+
+
+@pytest.fixture(autouse=True)
+def halting_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_module, "SpoolFile", HaltingFile)
     monkeypatch.setattr(spool_module, "_GIVE_WAY", PATIENCE)
 
+
+def test_no_slice_of_a_large_trace_is_evaluated_while_a_request_is_written(tmp_path: Path) -> None:
     async def main() -> None:
-        service = service_with(tmp_path, {"path": str(tmp_path / "spool")})
-        await service.start()
-        running = asyncio.create_task(service.run())
-        spool, traces = service._spool, service.pipeline._traces
-        assert spool is not None
-        file = spool._file
-        assert isinstance(file, HaltingFile)
-        try:
+        async with running(tmp_path) as (service, file):
+            traces = service.pipeline._traces
             await service._intake.take("traces", many_agents(), "http")
             await until(lambda: traces._in_slices is not None)
-            file.may_write.clear()
-            begun = file.begun
-            request = asyncio.create_task(service._intake.take("traces", INNOCENT, "http"))
-            await until(lambda: file.begun > begun)
-            writing = spool._writing
-            assert writing is not None
-            await until(lambda: len(writing) == 2 or not traces.busy)  # the request, and who gives way to it
-            assert traces._in_slices is not None
-            slices = traces._in_slices.work.slices
-            await let_others_run(100)
-            assert traces._in_slices.work.slices == slices
-            file.may_write.set()
-            await request
+            async with request_being_written(service, file):
+                assert traces._in_slices is not None
+                slices = traces._in_slices.work.slices
+                await let_others_run(100)
+                assert traces._in_slices.work.slices == slices
             await until(lambda: not traces.busy)
-        finally:
-            file.may_write.set()
-            service.stop()
-            await running
-            await service.shutdown()
+
+    asyncio.run(main())
+
+
+def test_no_small_trace_is_released_while_a_request_is_written(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with running(tmp_path) as (service, file):
+            await service._intake.take("traces", agents_of_their_own(), "http")
+            received = service.pipeline.open_traces
+            await until(lambda: service.pipeline.open_traces < received)
+            async with request_being_written(service, file):
+                still_open = service.pipeline.open_traces
+                assert still_open > 1
+                await let_others_run(100)
+                assert service.pipeline.open_traces == still_open
+            await until(lambda: service.pipeline.open_traces < still_open)
 
     asyncio.run(main())
 
