@@ -21,6 +21,7 @@ from collector.model.genai_span import (
     GenAISpan,
     Role,
     context_span_of,
+    doubt_failure,
     genai_span_of,
     model_span_of,
     set_raised,
@@ -288,6 +289,8 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
     result = tool_result(None, next(iter(values.get("output", ())), None))
     denial = denial_in(values)
     genai_span.refusal = genai_span.refusal or result.refusal or denial
+    if "output" not in values:  # a loop may look the tool up, and check its arguments, inside the span
+        doubt_failure(genai_span)
     if result.failed or says_failure(values) or (denial is not None and denial.is_sure):
         genai_span.status = "error"
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, genai_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role, doubt_failure, genai_span_of
 from collector.model.span import Span
 from collector.payloads.values import name_of
 
@@ -28,6 +28,8 @@ def read_span(span: Span) -> GenAISpan | None:
     genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(_CALL)[2].strip())
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = next((get(key) for key in _ARGUMENTS if key in span.attributes), None)
+    if not span.status_message and not span.events:  # a server refuses with the flag of a result that is an error
+        doubt_failure(genai_span)
     return genai_span
 
 

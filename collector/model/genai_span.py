@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from collector.model import semconv
 from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, Resource, Span
 from collector.payloads.messages import may_contain_tool_calls
-from collector.payloads.refusals import Refusal, find_refusal
+from collector.payloads.refusals import UNTOLD, Refusal, find_refusal
 from collector.payloads.response import is_blank
 from collector.payloads.text_calls import requests_action
 from collector.payloads.tool_results import ToolResult, newest_tool_results
@@ -241,6 +241,12 @@ def doubt_start(genai_span: GenAISpan) -> None:
     """
     if genai_span.refusal is None or genai_span.refusal.is_ruled_out:
         genai_span.refusal = Refusal(is_sure=False)
+
+
+def doubt_failure(genai_span: GenAISpan) -> None:
+    """Note of a call that failed that nothing which is understood says why: it may have been refused."""
+    if genai_span.status == "error" and genai_span.refusal is None:
+        genai_span.refusal = UNTOLD
 
 
 def model_span_of(span: Span, dialect: str, output: object, messages: object) -> GenAISpan:

@@ -29,6 +29,12 @@ class Refusal(NamedTuple):
     """It is not sure, and the arguments tell: it is one if they do not fit the tool's parameters."""
     is_ruled_out: bool = False
     """They fit it, so the call ran."""
+    is_untold: bool = False
+    """No words were read: the call failed, and why is not known."""
+
+
+UNTOLD: Final = Refusal(is_sure=False, is_untold=True)
+"""Of a failed call whose record holds no words, or those of a tracer that nobody has seen."""
 
 
 _UNNAMED: Final = re.compile(
@@ -49,7 +55,9 @@ _UNNAMED: Final = re.compile(
     ))
 )  # fmt: skip
 _NAME: Final = r"[`'\"]?([^\s`'\",;()]{1,256})"
-_ABSENT: Final = r"(?:not found|does(?: not|n't) exist|is (?:not |un)(?:available|registered|known|defined|supported))"
+_ABSENT: Final = (
+    r"(?:not found|(?:not |un)registered|does(?: not|n't) exist|is (?:not |un)(?:available|known|defined|supported))"
+)
 _NAMED: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -74,9 +82,9 @@ _NAMED: Final = tuple(
     )
 )
 _DENIAL: Final = re.compile(
-    # OpenAI Agents, Vercel AI SDK, LangChain; Claude Code
+    # OpenAI Agents, Vercel AI SDK, LangChain; Claude Code. Google ADK for JavaScript: a call that waits for an answer.
     r"^\W*(?:error: )?(?:the |this |your )?(?:tool|function) (?:call|execution|use|invocation)s? [^.:\n]{0,20}?"
-    r"(?:not approved|denied|rejected|declined|cancell?ed|not executed|interrupted)"
+    r"(?:not approved|denied|rejected|declined|cancell?ed|not executed|interrupted|requires (?:confirmation|approval))"
     r"|^the user does(?:n't| not) want to proceed",
     re.IGNORECASE,
 )
@@ -86,7 +94,8 @@ _CALL_OF_LOOKUP: Final = re.compile(r"^(?:TypeError: )?[\w$.]{1,100}\[[^\]\n]{1,
 _POSSIBLE_DENIAL: Final = re.compile(
     r"\b(?:not approved|(?:denied|rejected|declined|cancell?ed|interrupted) by (?:the |a )?(?:user|human|operator))\b"
     r"|\b(?:user|human) (?:has )?(?:denied|rejected|declined|cancell?ed)\b"
-    r"|^(?:tool|function) not found\W*$",  # CrewAI; or the answer of a tool that looks for tools
+    r"|^(?:tool|function) not found\W*$"  # CrewAI; or the answer of a tool that looks for tools
+    r"|^abandoned$",  # OpenInference for Claude's Agent SDK: it was asked for, and then nothing was heard of it
     re.IGNORECASE,
 )
 
@@ -105,6 +114,10 @@ _OF_ARGUMENTS: Final = re.compile(
     r"|^Cannot (?:deserialize value|coerce \w{1,20} value|construct instance) |^For input string: \""
     # Kotlin: its reflection and its parser of JSON
     r"|^No argument provided for a required parameter: |^Failed to parse literal '|\brequired for type with serial name '"
+    # JavaScript: Zod and Ajv
+    r"|\b[Ee]xpected \w{1,20}, received \w{1,20}\b|\bmust have required property '"
+    # Hand-written agent loops
+    r"|^(?i:(?:[\w ]{1,40}: ?){0,2}(?:invalid|malformed|missing) (?:required )?(?:arguments?|args|parameters?|params|input)\b)"
     # Go: a schema, which in Google ADK a result may not fit either, and the parser of JSON
     r"|^validating root: |\bjson: cannot unmarshal \w{1,20} into Go (?:struct field|value) "
 )

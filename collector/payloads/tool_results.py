@@ -70,7 +70,8 @@ _HINTS: Final = (
     "nrecognized", "too_", "gnoring this", "is not a function", "ositional argument", "required argument", "keyword argument",
     "keyword-only argument", "alidating root: ", 'alidating "arguments": ', "annot unmarshal", "requires confirmation",
     "required for type", "required parameter", "issing argument for", "issing field `", "could not be converted to",
-    "o argument provided", "annot deserialize", "annot coerce", "annot construct", "For input string",
+    "o argument provided", "required propert", "requires approval", ", received ", "alformed", "issing arg", "issing param",
+    "issing input", "not registered", "bandoned", "annot deserialize", "annot coerce", "annot construct", "For input string",
 )  # fmt: skip
 """Every failure and refusal contains one of these."""
 

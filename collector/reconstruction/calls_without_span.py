@@ -21,8 +21,10 @@ _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 
 
 def accept_repeated(calls: Sequence[DraftCall]) -> None:
-    """Rule out that a framework refused the arguments of a failed call with which the same tool succeeded."""
-    failed = [call for call in calls if call.refusal is not None and call.refusal.is_of_arguments]
+    """Rule out that a failed call was refused, of the arguments with which the same tool succeeded."""
+    failed = [
+        call for call in calls if call.refusal is not None and (call.refusal.is_of_arguments or call.refusal.is_untold)
+    ]
     taken: dict[str, list[Arguments]] = {}
     for call in calls if failed else ():
         known = taken.setdefault(call.name, [])
@@ -31,6 +33,37 @@ def accept_repeated(calls: Sequence[DraftCall]) -> None:
     for call in failed:
         if call.arguments is not None and call.arguments in taken[call.name]:
             call.settle_refusal(fits=True)
+
+
+def doubt_corrected(calls: Sequence[DraftCall]) -> None:
+    """Doubt calls to which a model added arguments when it asked for their tool again: they may have lacked required ones.
+
+    What says so may be in words that nobody knows.
+    """
+    open_calls = [call for call in calls if _may_be_refused(call)]
+    complete: dict[str, list[DraftCall]] = {}
+    for call in calls if open_calls else ():
+        if call.executed and call.status != "error" and call.arguments:
+            known = complete.setdefault(call.name, [])
+            if len(known) < MAX_CANDIDATES:
+                known.append(call)
+    for call in open_calls:
+        if any(_completes(later, call) for later in complete.get(call.name, ())):
+            call.doubt_execution("the model asked for it again with more arguments, so it may have lacked one")
+
+
+def _may_be_refused(call: DraftCall) -> bool:
+    """Whether it failed, or only messages tell of it; and nothing yet whether its tool takes its arguments."""
+    is_open = call.status == "error" or call.span_id is None
+    return is_open and call.executed and call.doubt is None and not call.fits and call.arguments is not None
+
+
+def _completes(later: DraftCall, call: DraftCall) -> bool:
+    """Whether ``later`` has the arguments of ``call`` and further ones."""
+    if call.arguments is None or later.arguments is None or len(later.arguments) <= len(call.arguments):
+        return False
+    is_later = later.turn > call.turn if later.turn >= 0 and call.turn >= 0 else later.start_ns > call.start_ns
+    return is_later and call.arguments.items() <= later.arguments.items()
 
 
 def calls_without_span(
@@ -87,6 +120,8 @@ def requested_in_transcript(request: RequestedCall) -> DraftCall:
 
 def _apply_result(call: DraftCall, result: ResultStatus | None) -> None:
     """Decide by what the model was told of a call that a span shows whether it ran."""
+    if result == "error" and call.refusal is not None and call.refusal.is_untold:
+        call.settle_refusal(fits=True)
     if result == "refused" and call.status != "ok":
         call.executed = False
     elif call.executed and (result == "refused" or (result == "unclear" and not _was_accepted(call))):
@@ -102,6 +137,7 @@ def _was_accepted(call: DraftCall) -> bool:
 
 def _apply_fit(call: DraftCall, fit: Fit) -> None:
     """Decide by what the model was offered whether a call ran whose failure does not tell, or which is of no offered tool."""
+    call.fits = fit == "fits"
     if call.refusal is not None and call.refusal.is_of_arguments and fit in ("fits", "misfit"):
         call.settle_refusal(fits=fit == "fits")
     elif not call.executed or call.doubt is not None:

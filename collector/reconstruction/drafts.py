@@ -108,6 +108,8 @@ class DraftCall:
     """Which of several joined runs it belongs to. Turns of one run order nothing in another."""
     refusal: Refusal | None
     """What its spans say of a call that did not run."""
+    fits: bool
+    """The tool, as it was offered to the model, takes its arguments."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - what is known of a call
         self,
@@ -135,7 +137,7 @@ class DraftCall:
         self.span_id, self.executed, self.turn, self.position = span_id, executed, turn, position
         self.step, self.enclosing_id, self.resource, self.response = step, enclosing_id, resource, response
         self.known_by, self.run = known_by, run
-        self.doubt, self.evidence, self.refusal = None, "", None
+        self.doubt, self.evidence, self.refusal, self.fits = None, "", None, False
 
     def doubt_execution(self, evidence: str) -> None:
         """Doubt that it ran; ``evidence`` is a clause."""

@@ -18,7 +18,12 @@ from collector.payloads.messages import is_unreadable
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.values import parse_arguments
-from collector.reconstruction.calls_without_span import accept_repeated, calls_without_span, requested_in_transcript
+from collector.reconstruction.calls_without_span import (
+    accept_repeated,
+    calls_without_span,
+    doubt_corrected,
+    requested_in_transcript,
+)
 from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans, by_start, is_broken, latest_start
 from collector.reconstruction.duplicates import without_steps
 from collector.reconstruction.known_calls import KnownCalls
@@ -78,6 +83,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
     if run.nameless:
         run.has_unrecorded_calls |= not _are_told(run, calls)
     accept_repeated(calls)
+    doubt_corrected(calls)
     if run.anchor is not None and run.anchor.role is AGENT and run.anchor.name is None:
         _doubt_owners(run, calls)
     return calls
@@ -336,6 +342,8 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     )  # fmt: skip
     if outer.refusal is not None or len(spans) > 1:
         refusals = [span.refusal for span in spans if span.refusal is not None]
+        if len(refusals) < sum(span.status == "error" for span in spans):  # another says why it failed
+            refusals = [one for one in refusals if not one.is_untold]
         # Of two instrumentations one may know what the tool takes.
         refusal = next((one for one in refusals if not one.is_of_arguments), next(iter(refusals), None))
         refused = refuses(refusal, name)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from collector.model.span import Span
 from tests.builders import agent_span, called, other_doubts, read_tool, run_of, runs_of, span, tool_span
 
 ROOT = span("travel", 1, attributes={"span_type": "agent"}, lasting=100)
@@ -266,7 +267,7 @@ def test_a_span_of_its_own_for_the_failure_of_a_call_is_no_call() -> None:
     failed = span("shop.pay", 2, 1, 5, attributes={**kind, "acme_inputs.n": 1}, status=2, message="declined")
     report = span("pay_error", 3, 1, 6, attributes={**kind, "acme_error": "declined"}, status=2, message="declined")
     run = run_of(ROOT, failed, report)
-    assert (called(run), other_doubts(run)) == (["pay"], [])
+    assert (called(run), other_doubts(run)) == (["pay"], ["uncertain_execution"])
     run = run_of(ROOT, report)
     assert (called(run), other_doubts(run)) == (["pay_error"], ["uncertain_execution"])
 
@@ -281,3 +282,26 @@ def test_a_turn_of_an_agent_is_no_run() -> None:
         span("call", 5, 4, 35, 5, attributes={**tool, "tool.name": "book"}),
     ]
     assert [called(run) for run in runs_of(*spans)] == [["look_up", "book"]]
+
+
+FAILED: dict[str, Any] = {"status": 2, "message": 'refused: missing required parameter "price"'}
+PARTIAL, WHOLE = '{"flight": "AF1"}', '{"flight": "AF1", "price": 9.5}'
+
+
+def dispatched(number: int, at: float, arguments: str, **more: Any) -> Span:
+    """A call as a loop dispatches it, which checks it inside the span."""
+    attributes = {"tool.name": "book", "tool.input": arguments, **more.pop("attributes", {})}
+    return span("tool.call", number, 1, at, 5, attributes=attributes, **more)
+
+
+def test_a_failure_in_words_of_its_own_may_be_a_refusal() -> None:
+    failed = dispatched(2, 5, WHOLE, status=2, message="operator said no")
+    answered = dispatched(2, 5, WHOLE, status=2, attributes={"tool.output": "sold out"})
+    assert other_doubts(run_of(ROOT, failed)) == ["uncertain_execution"]
+    assert other_doubts(run_of(ROOT, answered)) == []
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [(WHOLE, []), (PARTIAL, ["uncertain_execution"])])
+def test_what_succeeded_the_next_time_ran(arguments: str, expected: list[str]) -> None:
+    run = run_of(ROOT, dispatched(2, 5, arguments, **FAILED), dispatched(3, 20, WHOLE))
+    assert (called(run), other_doubts(run)) == (["book", "book"], expected)

@@ -8,7 +8,7 @@ import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
-from tests.builders import called, read_tool, run_of, span
+from tests.builders import agent_span, called, doubts, read_tool, run_of, span
 
 CALL = {"mcp.method.name": "tools/call"}
 
@@ -53,3 +53,30 @@ def test_client_and_server_in_two_processes_are_one_call() -> None:
         ),
     )
     assert (called(run), run.trajectory.calls[0].status) == (["pay"], "error")
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, ["uncertain_execution"]),
+        ({"message": "card declined"}, []),
+        ({"attributes": {"gen_ai.tool.name": "pay", "gen_ai.tool.call.arguments": '{"n": 1}'}}, []),
+    ],
+)
+def test_a_server_refuses_a_call_with_the_flag_of_a_failure(more: dict[str, Any], expected: list[str]) -> None:
+    """Neither its words are recorded nor whether a tool ran; one that takes the same arguments next time did run."""
+    failed = {**CALL, "error.type": "tool_error", **more.pop("attributes", {})}
+    first = span("tools/call pay", 2, 1, 5, 5, kind=3, status=2, attributes=failed, **more)
+    again = span(
+        "tools/call pay", 3, 1, 20, 5, kind=3, attributes={k: v for k, v in failed.items() if k != "error.type"}
+    )
+    run = run_of(agent_span(lasting=100), first, again)
+    assert (called(run), doubts(run)) == (["pay", "pay"], expected)
+
+
+def test_the_framework_around_a_client_says_why_a_call_failed() -> None:
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay"}
+    outer = span("execute_tool pay", 2, 1, 5, 20, status=2, message="card declined", attributes=attributes)
+    inner = span("tools/call pay", 3, 2, 6, 10, status=2, attributes={**CALL, "error.type": "tool_error"})
+    run = run_of(agent_span(lasting=100), outer, inner)
+    assert (called(run), doubts(run)) == (["pay"], [])

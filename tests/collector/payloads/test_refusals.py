@@ -32,6 +32,8 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         '[\n  {\n    "expected": "string",\n    "code": "invalid_type",\n    "path": ["city"]\n  }\n]',
         'Error in tool \'drop_all\': [\n {\n "code": "invalid_type" }]',
         "Tool execution was not approved.",
+        "This tool call requires confirmation, please approve or reject.",
+        'refused: tool "drop_all" not registered',
         "Tool call denied by user",
         "Tool call not executed: interrupted",
         "The user doesn't want to proceed with this tool use.",
@@ -81,7 +83,7 @@ def test_failures_of_a_tool_that_ran(message: str) -> None:
 
 @pytest.mark.parametrize(
     "message",
-    ["The transfer was rejected by the user", "Not approved by the board: not approved", "Tool not found"],
+    ["The transfer was rejected by the user", "Not approved by the board: not approved", "Tool not found", "Abandoned"],
 )
 def test_an_answer_that_may_be_a_persons_denial_or_the_tools_own(message: str) -> None:
     assert refuses(find_refusal(message), "transfer") == "maybe"
@@ -115,6 +117,9 @@ def test_a_tool_that_looks_up_something_else_ran(message: str) -> None:
     "message",
     [
         "missing a required argument: 'all'",
+        "Invalid arguments: all Invalid input: expected boolean, received undefined",
+        'refused: missing required parameter "all"',
+        "data must have required property 'all'",
         "Error invoking tool 'drop_all' with kwargs {'now': 1} with error:\n all: Field required",
         "TypeError: drop_all() missing 1 required positional argument: 'all'",
         "TypeError: drop_all() missing 2 required keyword-only arguments: 'all' and 'now'",

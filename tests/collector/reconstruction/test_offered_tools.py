@@ -173,3 +173,14 @@ def test_definitions_under_sentrys_name() -> None:
     attributes = {"gen_ai.request.available_tools": json.dumps([BOOK])}
     model = model_span([("c1", "fly", {})], attributes=attributes)
     assert doubts(run_with(model, failed("fly", {}))) == ["uncertain_execution"]
+
+
+@pytest.mark.parametrize("later", [FITTING, {"city": "Rome", "nights": 2}, {"city": "Oslo"}])
+def test_a_call_that_the_model_completed_may_have_lacked_an_argument(later: dict[str, Any]) -> None:
+    """What it was told is in words that nobody knows, and what it was offered was not recorded."""
+    first, second = (model_span([(id_, "book", asked_)], number, at=at) for id_, asked_, number, at in (
+        ("c1", {"city": "Oslo"}, 3, 0), ("c2", later, 4, 50),
+    ))  # fmt: skip
+    told = model_span(number=9, at=100, input_messages=[result("c1", "how many nights?"), result("c2", "done")])
+    run = run_with(first, second, told)
+    assert doubts(run) == (["uncertain_execution"] if later == FITTING else [])
