@@ -252,7 +252,7 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
     name = first_line(values.get("tool_name", ()))
     if name is None or _ONE_NAME.fullmatch(name) is None:  # a request lists the tools that it offers
         return None
-    if "kind" in values and not any("tool" in words_of(key) for key in islice(span.attributes, MAX_LOOKED_AT)):
+    if "kind" in values and not any(map(_is_of_call, islice(span.attributes, MAX_LOOKED_AT))):
         return None  # a function of the framework's, at work for an operation of another name
     genai_span = genai_span_of(span, Role.TOOL, BY_SHAPE)
     genai_span.name = name
@@ -273,6 +273,11 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
     is_call = has_returned or is_named_after(span.name, name) or is_execution(span.name)
     genai_span.tracing = "" if is_call else "guessed"
     return genai_span
+
+
+def _is_of_call(key: str) -> bool:
+    words = words_of(key)
+    return "tool" in words or _ACTION.search(words) is not None
 
 
 def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
@@ -360,6 +365,9 @@ def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -
     """Add to a tool call what ``attributes`` hold of it, which its own dialect does not know, and the span's events."""
     values = values_by_meaning(attributes)
     genai_span.name = first_line(values.get("tool_name", ())) or genai_span.name
+    genai_span.call_id = genai_span.call_id or first_line(values.get("call_id", ()))
+    if genai_span.arguments is not None:
+        return
     if span.events:
         attributes = _before(attributes, _inputs_in_events(span))
         values = values_by_meaning(attributes)

@@ -171,8 +171,8 @@ class GenAISpan:
 
     @property
     def lacks_arguments(self) -> bool:
-        """Whether it is a tool's execution, and its arguments may be in an attribute that its dialect does not know."""
-        return self.role == TOOL and self.arguments is None
+        """Whether it is a tool's execution, and arguments or name may be in an attribute that its dialect does not know."""
+        return self.role == TOOL and (self.arguments is None or self.name is None)
 
 
 IGNORED: Final = GenAISpan(b"", b"", 0, 0, OTHER, "", Resource({}))

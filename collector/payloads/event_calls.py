@@ -15,13 +15,16 @@ MAX_ATTRIBUTES: Final = 5_000
 _NOUN: Final = r"(?:call|use|invocation|execution|invoke|execute|run)"
 # `tool.call`, `gen_ai.tool.call`, `tool_use`, `tool.execution_start`, `execute_tool`
 _CALL: Final = re.compile(
-    rf"(?:^|_)(?:(?:tool|function)_{_NOUN}(?:_(?:start|started|begin|requested))?|(?:tool|function)_(?:start|started|called)"
+    rf"(?:^|_)(?:(?:tool|function)_{_NOUN}(?:_(?:start|started|begin|requested))?|(?:tool|function)_(?:start|started|called|requested)"
     r"|(?:call|execute|run|invoke)_tool)$"
 )
-# `tool.result`, `tool.call.end`, `tool_error`
+# `tool.result`, `tool.call.end`, `tool_error`, `tool.rejected`
 _RESULT: Final = re.compile(
-    rf"(?:^|_)(?:tool|function)_(?:{_NOUN}_)?(?:results?|outputs?|response|end|ended|completed?|finish|finished|error|failed)$"
+    rf"(?:^|_)(?:tool|function)_(?:{_NOUN}_)?(?:results?|outputs?|response|end|ended|completed?|finish|finished|error|failed"
+    r"|rejected|denied|refused)$"
 )
+_REFUSED: Final = re.compile(r"_(rejected|denied|refused)$")
+_FAILED: Final = re.compile(r"_(?:error|failed)$")
 _STARTED: Final = re.compile(r"_(?:start|started|begin)$")
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
 
@@ -71,13 +74,16 @@ def transcript_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> Tra
             break
         values = values_by_meaning(attributes)
         tool = first_line((*values.get("tool_name", ()), attributes.get("function")))
-        call_id = first_line(values.get("call_id", ()))
+        call_id = first_line((*values.get("call_id", ()), attributes.get("id")))
         if call is None:
             same = (one for one in open_calls if tool in (None, one.tool) and call_id in (None, one.call_id))
             found = next(same, None)
             if found is not None:
                 open_calls.remove(found)
                 found.result.update(_result(found.call_id, values))
+                found.result["is_error"] = found.result["is_error"] or _FAILED.search(words) is not None
+                if (refused := _REFUSED.search(words)) is not None:
+                    found.result.update(content=f"Tool call {refused[1]}", is_error=True)
                 messages[found.at] = None
                 messages.append(found.result)
                 has_results = True

@@ -84,7 +84,7 @@ _NAMED: Final = tuple(
 _DENIAL: Final = re.compile(
     # OpenAI Agents, Vercel AI SDK, LangChain; Claude Code. Google ADK for JavaScript: a call that waits for an answer.
     r"^\W*(?:error: )?(?:the |this |your )?(?:tool|function) (?:call|execution|use|invocation)s? [^.:\n]{0,20}?"
-    r"(?:not approved|denied|rejected|declined|cancell?ed|not executed|interrupted|requires (?:confirmation|approval))"
+    r"(?:not approved|denied|rejected|refused|declined|cancell?ed|not executed|interrupted|requires (?:confirmation|approval))"
     r"|^the user does(?:n't| not) want to proceed",
     re.IGNORECASE,
 )

@@ -96,3 +96,15 @@ def test_a_request_of_the_model_tells_what_the_span_leaves_open() -> None:
     chat: Span = span("chat", 2, 1, attributes={"gen_ai.operation.name": "chat", "gen_ai.output.messages": output})
     run = run_of(agent_span(), chat, span("execute_tool pay", 3, 1, 20, attributes={**PAY, "x.payload": '{"a": 1}'}))
     assert ([call.arguments for call in run.trajectory.calls], other_doubts(run)) == ([{"sum": 5}], [])
+
+
+def test_the_name_and_the_id_may_be_elsewhere_too() -> None:
+    """A loop that follows the conventions but for their keys."""
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool": "pay",
+        "gen_ai.tool.input": '{"sum": 5}',
+        "gen_ai.tool_call_id": "c1",
+    }
+    (call,) = run_of(agent_span(), span("execute_tool", 3, 1, 20, attributes=attributes)).trajectory.calls
+    assert (call.name, call.id, call.arguments) == ("pay", "c1", {"sum": 5})

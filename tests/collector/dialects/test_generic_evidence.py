@@ -305,3 +305,10 @@ def test_a_failure_in_words_of_its_own_may_be_a_refusal() -> None:
 def test_what_succeeded_the_next_time_ran(arguments: str, expected: list[str]) -> None:
     run = run_of(ROOT, dispatched(2, 5, arguments, **FAILED), dispatched(3, 20, WHOLE))
     assert (called(run), other_doubts(run)) == (["book", "book"], expected)
+
+
+def test_a_step_whose_kind_is_an_action_is_a_call() -> None:
+    action = {"step.type": "action", "step.action": "book", "step.action_input": WHOLE, "step.observation": "done"}
+    answer = {"step.type": "final", "step.answer": "It is booked."}
+    run = run_of(ROOT, span("step", 2, 1, 5, attributes=action), span("step", 3, 1, 30, attributes=answer))
+    assert (called(run), other_doubts(run)) == (["book"], [])
