@@ -109,7 +109,7 @@ class Service:
         self.health = Health(
             lambda: self.prometheus.failing or (self._spool is not None and self._spool.failing),
         )
-        self._stopping = asyncio.Event()
+        self._stopping = False
         protocols = config.receivers.otlp.protocols
         self.grpc = OtlpGrpcReceiver(protocols.grpc, intake) if protocols.grpc else None
         self.http = OtlpHttpReceiver(protocols.http, intake) if protocols.http else None
@@ -252,7 +252,7 @@ class Service:
     async def run(self) -> None:
         """Release traces as they fall due, until ``stop``."""
         watcher = asyncio.create_task(self._rules.watch(self._use))
-        while not self._stopping.is_set():
+        while not self._stopping:
             begun = time.thread_time()
             # Not longer: what arrives during the pause may be due before `advance` could know of it.
             pause = min(self.pipeline.advance(), _MAX_PAUSE)
@@ -272,9 +272,8 @@ class Service:
             # Without a pause, every statement of a transaction in progress would wait for a call of `advance` to end.
             if self._spool is not None and not pause:
                 await self._spool.give_way()
-            with contextlib.suppress(TimeoutError):
-                # One step and not more: senders would be heard faster than what they sent becomes due can be scored.
-                await asyncio.wait_for(self._stopping.wait(), pause) if pause else await asyncio.sleep(0)
+            # Without a pause one step and not more: else what was sent would come in faster than it can be scored when due.
+            await asyncio.sleep(pause)
         watcher.cancel()
 
     def _use(self, rules: LoadedRules) -> None:
@@ -285,7 +284,7 @@ class Service:
 
     def stop(self) -> None:
         """Make ``run`` return."""
-        self._stopping.set()
+        self._stopping = True
 
     def reload(self) -> None:
         """Load the rules again; if they are invalid, keep the old ones."""

@@ -84,10 +84,12 @@ async def request_being_written(service: Service, file: HaltingFile) -> AsyncIte
     begun = file.begun
     request = asyncio.create_task(service._intake.take("traces", INNOCENT, "http"))
     await until(lambda: file.begun > begun)
-    assert service._spool is not None
-    writing = service._spool._writing
+    spool = service._spool
+    assert spool is not None
+    writing = spool._writing  # or results before it, which nobody waits for
     assert writing is not None
-    await until(lambda: len(writing) == 2 or not service.pipeline.open_traces)  # the request, and who gives way to it
+    # The request, and who gives way to it.
+    await until(lambda: len(writing) + len(spool._waiting) == 2 or not service.pipeline.open_traces)
     yield
     file.may_write.set()
     await request

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 from pydantic import ValidationError
 
@@ -77,3 +79,14 @@ def test_limits_that_make_no_sense_are_mistakes(config: dict[str, int]) -> None:
 def test_this_process_has_memory() -> None:
     give_back()
     assert 10 << 20 < resident_bytes() < 64 << 30
+
+
+def test_resident_memory_is_read_where_no_descriptor_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = resident_bytes()
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr("os.open", refuse)
+    monkeypatch.setattr("builtins.open", refuse)
+    assert resident_bytes() > before // 2
