@@ -8,6 +8,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
+from collector.payloads.refusals import Refusal
 from collector.payloads.values import name_of
 
 NAME: Final = "genkit"
@@ -18,6 +19,7 @@ _NAME: Final = "genkit:name"
 _INPUT: Final = "genkit:input"
 _OUTPUT: Final = "genkit:output"
 _STATE: Final = "genkit:state"
+_INTERRUPT: Final = "genkit:metadata:interrupt"
 _SESSION: Final = "genkit:sessionId"
 
 _AGENTS: Final = ("flow", "agent", "executablePrompt")
@@ -40,6 +42,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = get(_INPUT)
     if get(_STATE) == "error":
         genai_span.status = "error"
+    if _INTERRUPT in span.attributes:  # it waits for an answer, and is restarted in a span of its own or answered for
+        genai_span.refusal = Refusal()
     return genai_span
 
 
@@ -56,7 +60,7 @@ DIALECT: Final = Dialect(
     keys=(_TYPE,),
     read_span=read_span,
     markers=(b"genkit:metadata:subtype",),
-    attributes=frozenset({_SUBTYPE, _NAME, _INPUT, _OUTPUT, _STATE, _SESSION, semconv.ERROR_TYPE}),
+    attributes=frozenset({_SUBTYPE, _NAME, _INPUT, _OUTPUT, _STATE, _INTERRUPT, _SESSION, semconv.ERROR_TYPE}),
     output_attributes=(_OUTPUT,),
     request_attributes=(_INPUT,),
 )

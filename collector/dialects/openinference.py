@@ -176,7 +176,9 @@ def _read_chain(span: Span) -> GenAISpan:
     """Reads a chain: the agent's run if LangChain's metadata names an agent like the span, else a step."""
     agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
     if agent is not None and agent == span.name:
-        return _read_agent(span)
+        genai_span = _read_agent(span)
+        genai_span.tracing = genai_span.tracing or "complete"
+        return genai_span
     if _AGENT_CHAIN.search(span.name):
         genai_span = _read_context(span)
         genai_span.role = Role.AGENT

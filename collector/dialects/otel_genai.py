@@ -21,6 +21,7 @@ from collector.model.genai_span import (
     GenAISpan,
     Role,
     context_span_of,
+    doubt_failure,
     doubt_start,
     genai_span_of,
     model_span_of,
@@ -40,6 +41,9 @@ NAME: Final = "otel_genai"
 
 _TOOL_NAME: Final = "tool.name"  # OpenCode
 _LIVEKIT: Final = "livekit-agents"
+_STRANDS: Final = "strands"
+_GENERAL: Final = ("tool_error", "_OTHER")
+"""Types of errors that say no more than that there was one."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _CALLS_ALONE: Final = ("gen_ai.response.tool_calls", "gen_ai.tool_calls")
 """Keys of the calls of an answer that has no messages: Sentry's, and the one of tracers of one's own."""
@@ -123,13 +127,28 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     if span.events and genai_span.status == "unset" and semconv.TOOL_CALL_RESULT not in attributes:
         set_raised(genai_span, span)  # Quarkus LangChain4j
-    if first_value(attributes, _STRANDS_STATUS) == "error":
+    strands_status = first_value(attributes, _STRANDS_STATUS)
+    # A tool that waits for a human's answer has neither status nor result.
+    genai_span.is_pending = (
+        strands_status is None and span.scope.name.startswith(_STRANDS) and semconv.TOOL_CALL_RESULT not in attributes
+    )
+    if strands_status == "error":
         genai_span.status = "error"
         result = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
         genai_span.refusal = genai_span.refusal or tool_result(None, result).refusal
     elif genai_span.status == "error":
         _read_failure(genai_span, attributes.get(semconv.TOOL_CALL_RESULT))
+        if genai_span.scope != _LIVEKIT and _has_no_words(span):
+            doubt_failure(genai_span)
     return genai_span
+
+
+def _has_no_words(span: Span) -> bool:
+    """Whether nothing but the general type of an error says that a call failed: Anthropic's SDK for JavaScript."""
+    is_general = span.attributes.get(semconv.ERROR_TYPE) in _GENERAL
+    return (
+        is_general and not span.status_message and not span.events and semconv.TOOL_CALL_RESULT not in span.attributes
+    )
 
 
 def _read_failure(genai_span: GenAISpan, result: object) -> None:

@@ -66,7 +66,7 @@ _NAMED: Final = tuple(
         rf"\b(?:tool|function) not found: {_NAME}",  # Ax
         rf"{_NAME}[`'\"]? is not a valid tool\b",  # LangGraph
         # Pydantic AI, Vercel AI SDK, smolagents, and hand-written agent loops
-        rf"\b(?:unknown|invalid|unavailable|no such|unrecognized) (?:tool|function)(?: name| call)?:? {_NAME}",
+        rf"\b(?:unknown|invalid|unavailable|no such|unrecognized) (?:tool|function)(?:[ _](?:name|call))?:? {_NAME}",
         # Google ADK
         rf"\binvoking {_NAME}\(\)[`'\"]? failed as (?:no tool with that name is available|the following mandatory)",
         rf"\bfind an? (?:tool|function) (?:named|called) {_NAME}",

@@ -8,7 +8,7 @@ from typing import Any
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, read_tool, run_of, span
+from tests.builders import called, doubts, read_tool, run_of, span
 
 
 def genkit(
@@ -59,3 +59,14 @@ def test_a_flow_is_a_run() -> None:
 
 def test_helpers_are_ignored() -> None:
     assert dialects.read_span(span("generate", 2, 1, attributes={"genkit:type": "util"})) is IGNORED
+
+
+def test_a_tool_that_interrupts_waits_for_an_answer() -> None:
+    """Its span has failed; approved, it is restarted in a span of its own."""
+    waits = {"genkit:input": '{"city": "Oslo"}', "genkit:state": "error", "genkit:metadata:interrupt": '{"ask": "get"}'}
+    run = run_of(
+        genkit("flow", "travelFlow", 1, lasting=100),
+        genkit("tool", "get", 2, 1, 10, attributes=waits, status=2),
+        genkit("tool", "get", 3, 1, 50, attributes={"genkit:input": '{"city": "Oslo"}', "genkit:state": "success"}),
+    )
+    assert (called(run), doubts(run)) == (["(get)", "get"], [])

@@ -529,3 +529,14 @@ def test_its_processor_for_the_ai_sdk_copies_the_first_failure_of_a_trace_to_lat
 def test_its_processor_for_the_ai_sdk_takes_a_turn_for_a_request() -> None:
     step = oi("LLM", "step 1", 2, 1, attributes={"gen_ai.operation.name": "agent_step"}, scope="gen_ai")
     assert dialects.read_span(step) is IGNORED
+
+
+def test_every_call_that_runs_leaves_a_span_in_langchain() -> None:
+    """A human's denial in words of their own is a failed result, and the denied call has no span."""
+    metadata = {"metadata": json.dumps({"lc_agent_name": "travel"})}
+    told = json.dumps(
+        {"messages": [{"role": "tool", "tool_call_id": "c1", "content": "not allowed", "status": "error"}]}
+    )
+    again = oi("LLM", "ChatOpenAI", 4, 2, 30, 5, attributes={"input.value": told, "output.value": "{}"})
+    run = run_of(oi("CHAIN", "travel", 2, lasting=100, attributes=metadata), asked(3, 2, 5, "c1"), again)
+    assert doubts(run) == ["uncertain_execution"]

@@ -161,6 +161,26 @@ def test_strands_tells_in_an_event_that_arguments_did_not_fit() -> None:
     assert called(run_of(agent_span(), call)) == ["(pay)"]
 
 
+def test_strands_records_no_status_of_a_call_that_waits_for_an_answer() -> None:
+    call = tool_span("pay", {"order": 7}, 4, at=20, status=1, call_id="c1", scope="strands")
+    run = run_of(agent_span(), model_span([("c1", "pay", {"order": 7})], 3, at=0), call)
+    assert (called(run), doubts(run)) == (["(pay)"], ["uncertain_execution"])
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"attributes": {"error.type": "tool_error"}}, ["uncertain_execution"]),
+        ({"attributes": {"error.type": "tool_error"}, "scope": "mcp"}, ["uncertain_execution"]),
+        ({"attributes": {"error.type": "tool_error"}, "message": "declined"}, []),
+        ({"attributes": {"error.type": "CardDeclined"}}, []),
+    ],
+)
+def test_a_failure_of_which_nothing_is_told_may_be_a_refusal(more: dict[str, Any], expected: list[str]) -> None:
+    """Anthropic's SDK for JavaScript gives what it refuses the type of what fails."""
+    assert doubts(run_of(agent_span(), tool_span("pay", {"order": 7}, status=2, **more))) == expected
+
+
 def test_google_adk_tells_in_the_result_that_arguments_did_not_fit() -> None:
     result = {"error": "Invoking `pay()` failed as the following mandatory input parameters are not present:\ncents"}
     call = tool_span("pay", status=2, attributes={"gen_ai.tool.call.result": json.dumps(result)})
@@ -441,7 +461,6 @@ def test_the_words_of_a_refusal_may_be_in_place_of_the_type_of_an_error() -> Non
     [
         ("livekit-agents", None, ["uncertain_execution"]),
         ("livekit-agents", {"n": 1}, []),
-        ("mcp", None, []),
     ],
 )
 def test_a_failed_call_of_livekit_without_content_may_never_have_begun(

@@ -24,6 +24,7 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Tool with name 'drop_all' not found in the tool registry. Use one of the available tools.",
         "The tool named drop_all is not available",
         "No such tool: drop_all",
+        'Invalid tool_call: "drop_all". Available options are: "get_weather". Please try again',
         "There is no tool named `drop_all` here",
         "Error: no tool drop_all",
         "Invoking `drop_all()` failed as no tool with that name is available. The tools you can call are: get_weather.",
