@@ -185,8 +185,7 @@ def _weigh(
         call.doubt_execution("the messages tell of a failure or of a denial")
     elif result is not None:
         call.status = result
-        if result == "error" and tools_have_spans and not shown.is_lossy:
-            call.doubt_execution("the messages tell of a failure, and no span shows whether the tool ran")
+        _doubt_told(call, shown, tools_have_spans=tools_have_spans)
     elif answered:
         _weigh_without_result(call, shown, request, tools_have_spans=tools_have_spans)
     elif tools_have_spans:
@@ -202,6 +201,14 @@ def _weigh(
         call.doubt_execution("the run was interrupted after the model asked for it")
     elif request.turn > 0 or run.anchor.role is AGENT:
         call.doubt_execution("the model asked for it last, and was told no result")
+
+
+def _doubt_told(call: DraftCall, shown: _Shown, *, tools_have_spans: bool) -> None:
+    """Doubt a call of which the model was told a result, where a span would show it if it ran."""
+    if call.status == "ok" and shown.is_lossy:
+        call.doubt_execution("only calls that fail, or never run, leave no span")
+    elif call.status == "error" and tools_have_spans and not shown.is_lossy:
+        call.doubt_execution("the messages tell of a failure, and no span shows whether the tool ran")
 
 
 def _weigh_handoff(call: DraftCall, result: ResultStatus | None, *, tools_have_spans: bool) -> None:

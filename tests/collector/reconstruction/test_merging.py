@@ -281,6 +281,18 @@ def test_a_lossy_instrumentation_loses_the_span_of_a_call_that_failed(result_tex
     assert run.trajectory.calls[0].status == ("error" if expected[0] == "pay" else "unset")
 
 
+def test_a_lossy_instrumentation_leaves_a_span_of_what_succeeds() -> None:
+    """Of two calls one was denied, in words that do not say so."""
+    kept = {"traceloop.span.kind": "tool", "traceloop.entity.name": "refund"}
+    run = run_of(
+        span("travel.agent", 1, attributes={"traceloop.span.kind": "agent"}, lasting=200, scope=LOSSY),
+        model_span([("c1", "refund", {}), ("c2", "delete", {})], 3, at=1, lasting=5),
+        span("refund.tool", 4, 1, 10, attributes=kept, scope=LOSSY),
+        model_span(number=5, at=60, input_messages=[result("c1", "done"), result("c2", "needs a supervisor")]),
+    )
+    assert doubts(run) == ["uncertain_execution"]
+
+
 def test_if_every_tool_leaves_a_span_a_failure_without_one_may_be_of_a_call_that_never_ran() -> None:
     traced = span("ai.generateText", 1, attributes={"ai.operationId": "ai.generateText"}, lasting=200)
     requested = [
