@@ -31,10 +31,12 @@ from collector.dialects import (
     mcp,
     mlflow,
     monocle,
+    nat,
     openinference,
     openlit,
     openllmetry,
     otel_genai,
+    pipecat,
     pydantic_ai,
     spring_ai,
     voltagent,
@@ -85,6 +87,8 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     embabel.DIALECT,
     agentscope.DIALECT,
     autogen.DIALECT,
+    nat.DIALECT,
+    pipecat.DIALECT,
     mcp.DIALECT,
     otel_genai.DIALECT,  # the others leave to it whatever follows the conventions
     generic.DIALECT,  # only if no other reads the span

@@ -69,6 +69,8 @@ _AUTOMATIC_CALLS: Final = '"automatic_function_calling_history":['
 """In the output of google-genai, which calls tools and its model again until none is requested."""
 _CALLS_IN_OUTPUT: Final = ('"toolCalls":[{', "[[ ## next_tool_name ## ]]")
 """In outputs that hold calls in the framework's own form alone: Mastra 0.x, DSPy."""
+_CALLS_IN_TEXT: Final = re.compile(r"(?:\A|\n)Tool calls: (?=\[\{)")
+"""NeMo Agent Toolkit, before the repr of an answer's calls. It loses later requests, so what came of them is not known."""
 _HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
 """In the output of Haystack's agent: its instrumentation writes the conversation as reprs of its messages."""
 _HANDOFF: Final = "handoff_to_"
@@ -209,7 +211,8 @@ def _read_model(span: Span) -> GenAISpan:
     genai_span = model_span_of(span, NAME, calls, get(_INPUT))
     # An answer without calls is in `output.value` alone. It was captured all the same.
     genai_span.has_output = genai_span.has_output or bool(output)
-    if calls is None and requests_action(output):
+    is_asking = requests_action(output) or (type(output) is str and _CALLS_IN_TEXT.search(output) is not None)
+    if calls is None and is_asking:
         genai_span.finish = "tool_calls"
     genai_span.agent = find_text(_LANGCHAIN_AGENT, get(_METADATA))
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))

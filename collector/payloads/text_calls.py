@@ -2,7 +2,8 @@
 
 DSPy (2.6 to 3) frames each field of an answer (``[[ ## next_tool_name ## ]]``) and repeats the calls so far as a trajectory;
 smolagents (1.2x) tells its model of earlier calls as ``Calling tools:`` with a Python repr. ReAct (CrewAI, LangChain's oldest
-agents) asks for an ``Action:`` with its ``Action Input:``. Bounded, and never raises.
+agents) asks for an ``Action:`` with its ``Action Input:``, prompts for Hermes and Qwen for JSON between
+tags. Bounded, and never raises.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _FINISH: Final = "finish"
 """The tool by which DSPy's model ends the run: it does nothing."""
 _ACTION: Final = re.compile(r"Action: .{1,300}?(?:\n|\\n)\s*Action Input:")  # the line break perhaps escaped, in JSON
 _FINAL_ANSWER: Final = "Final Answer:"
+_TAGS: Final = ("<tool_call>", "FUNCTION\u273f: ", "FUNCTION\\u273f: ")
+_TAGGED: Final = re.compile(r"<tool_call>(?:\s|\\n){0,8}\{|(?:\u273f|\\u273f)FUNCTION(?:\u273f|\\u273f): ")
+"""How models are told to ask for a call in text that Hermes and Qwen were trained on, in JSON perhaps escaped."""
 _CALLING: Final = "Calling tools:\n"
 _OBSERVATION: Final = "Observation:\n"
 _FAILURE: Final = re.compile(r"\bError executing tool '([^']{1,256})' with arguments (\{.{0,4096}?\}): ", re.DOTALL)
@@ -32,12 +36,14 @@ MAX_TRAJECTORY: Final = 1_000
 
 
 def requests_action(output: object) -> bool:
-    """Whether a model's output requests a call as ReAct's prompts have it, and does not end with the answer all the same."""
+    """Whether a model's output requests a call in words: between tags, or as ReAct's prompts have it and without the answer."""
     try:
         text = output if type(output) is str else repr(output)
     except RecursionError:
         return False
-    return "Action Input:" in text and _FINAL_ANSWER not in text and _ACTION.search(text) is not None
+    if "Action Input:" in text and _FINAL_ANSWER not in text and _ACTION.search(text) is not None:
+        return True
+    return any(tag in text for tag in _TAGS) and _TAGGED.search(text) is not None
 
 
 def may_hold_calls(text: str) -> bool:

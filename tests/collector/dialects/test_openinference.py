@@ -462,9 +462,16 @@ def test_what_an_agent_of_crewai_was_told_is_no_call_before_it() -> None:
 
 def test_an_action_in_words_requested_a_call() -> None:
     acting = "Thought: pay\nAction: pay\nAction Input: {}\n"
-    answers = ({"output.value": acting}, {"output.value": json.dumps({"text": acting}), "llm.finish_reason": "stop"})
+    tagged = '<tool_call>\n{"name": "pay", "arguments": {}}\n</tool_call>'
+    answers = (
+        {"output.value": acting},
+        {"output.value": json.dumps({"text": acting}), "llm.finish_reason": "stop"},
+        {"output.value": tagged},
+        {"output.value": json.dumps({"text": tagged}), "llm.finish_reason": "stop"},
+        {"output.value": json.dumps({"text": "\u273fFUNCTION\u273f: pay\n\u273fARGS\u273f: {}"})},
+    )
     runs = [run_of(oi("LLM", "completion", 1, attributes=answer)) for answer in answers]
-    assert [doubts(run) for run in runs] == [["unrecorded_calls"]] * 2
+    assert [doubts(run) for run in runs] == [["unrecorded_calls"]] * 5
 
 
 @pytest.mark.parametrize(
