@@ -22,7 +22,7 @@ MAX_LOOKED_AT: Final = 500
 
 Meaning = Literal[
     "kind", "tool_name", "name", "call_id", "input", "output", "success", "failure", "status", "agent", "user_input",
-    "conversation", "returned", "model",
+    "conversation", "returned", "model", "denied", "allowed",
 ]  # fmt: skip
 Tells = Literal["never", "object", "always"]
 Values = Mapping[Meaning, Sequence[Any]]
@@ -38,12 +38,13 @@ class Shape(NamedTuple):
 
 _MEASURES: Final = "duration|latency|elapsed|bytes|size|length|chars|exit_code"
 _CALL: Final = r"(?:tool|function|tool_call|function_call|tool_use|mcp_tool)"
+_OF_ONE: Final = r"(?:tool|call|tool_use|execution|action)"
 # The first pattern that matches decides, so the more specific ones come first.
 _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (r"span_kind|span_type|span_attributes|observation_type|run_type|step_type|node_type|opik_type", "kind", 0),
     (r"operation_name|operation|(?<!mime_)(?<!entity_)(?<!usage_)kind|event_type|log_type|mcp_method", "kind", 1),
-    # The convention `code.function.name` is a place in the source code, and no tool.
-    (rf"(?<!code_){_CALL}_(?:call_|definition_|function_|call_function_)?name", "tool_name", 0),
+    # The convention `code.function.name` is a place in the source code, and NeMo's `nat.function.name` what made the call.
+    (rf"(?<!code_)(?<!nat_)(?<!aiq_){_CALL}_(?:call_|definition_|function_|call_function_)?name", "tool_name", 0),
     # Keys such as `use_tool` and `is_tool` hold no name.
     (r"(?<!use_)(?<!has_)(?<!is_)(?<!select_)tool", "tool_name", 1),
     (r"(?:tool|function)_(?:call_|use_|invocation_|execution_)id|call_id", "call_id", 0),
@@ -69,6 +70,10 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (r"is_error|has_error|failed|tool_error|error|error_message|tool_error_type", "failure", 0),
     (r"(?:tool|call|result|execution)_(?:status|outcome)|outcome", "status", 0),
     (r"(?:tool_|call_)?permission|(?:permission|approval|policy)_decision", "status", 0),
+    (r"(?:tool|call|execution|decision|policy|permission|approval|guardrail)_verdict", "status", 0),
+    (rf"{_OF_ONE}_(?:blocked|denied|rejected|refused|declined|vetoed|skipped)", "denied", 0),
+    (rf"{_OF_ONE}_(?:approved|allowed|permitted|authorized|executed)|approval_granted", "allowed", 0),
+    (r"subspan_name", "name", 0),
     (r"agent_name", "agent", 0),
     (r"user_(?:input|prompt|message|query|text)|prompt|question|query", "user_input", 0),
     (r"(?:conversation|session|thread|chat)_id", "conversation", 0),
@@ -316,8 +321,12 @@ def says_failure(values: Values) -> bool:
 
 
 def denial_in(values: Values) -> Refusal | None:
-    """Returns what a status among the values says of a call that did not run."""
+    """Returns what a status or a flag among the values says of a call that did not run."""
     words = {words_of(value) for value in values.get("status", ()) if type(value) is str}
-    if words.isdisjoint(_DENIED | _PERHAPS_DENIED):
-        return None
-    return Refusal(is_sure=not words.isdisjoint(_DENIED))
+    if not words.isdisjoint(_DENIED | _PERHAPS_DENIED):
+        return Refusal(is_sure=not words.isdisjoint(_DENIED))
+    # What was denied may be what it returned.
+    is_flagged = any(value in _TRUE for value in values.get("denied", ())) or any(
+        value in _FALSE for value in values.get("allowed", ())
+    )
+    return Refusal(is_sure=False) if is_flagged else None

@@ -99,7 +99,7 @@ _NOT_NAMES: Final = frozenset({
     "validation", "parse", "approval", "queue", "queued", "batch", "stream", "agent", "agents", "mcp", "llm",
 })  # fmt: skip
 _NAMELESS: Final = re.compile(
-    rf"^{_PATH}(?:tools/call|mcp[ _.-]call|(?:execute|call|run|invoke)[ _.-]?tool"
+    rf"^{_PATH}(?:tools/call|mcp[ _.-]call|(?:execute|call|run|invoke)[ _.-]?tool|dispatch[ _.-]tool[ _.-]call"
     r"|tool[ _.-]?(?:call|execution|invocation|invoke|execute|use)|tool)$",
     re.IGNORECASE,
 )

@@ -330,6 +330,8 @@ def _is_followed(model: GenAISpan, later: GenAISpan) -> bool:
 def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     """Returns one call from the spans that record it, outermost first: an inner one supplies what the outer one lacks."""
     outer = spans[0]
+    if len(spans) > 2 and outer.status != "error":
+        spans = _without_repeated(spans)
     arguments, text = parse_arguments(outer.arguments)
     name = outer.name
     if name is None:
@@ -372,6 +374,19 @@ def _fill_in(call: DraftCall, inner_spans: Iterable[GenAISpan]) -> None:
     if inner_status != "unset":
         # A framework that passes the failure to the model reports success; the last attempt inside has the real status.
         call.status = inner_status
+
+
+def _without_repeated(spans: Sequence[GenAISpan]) -> Sequence[GenAISpan]:
+    """Returns the spans of a call but for attempts that failed before another under the same span did not."""
+    if all(span.status != "error" for span in spans):
+        return spans
+    last = {span.parent_span_id: span.start_ns for span in sorted(spans, key=by_start) if span.status != "error"}
+    repeated: set[bytes] = set()
+    for span in spans:  # outermost first
+        has_failed = span.status == "error" and 0 < span.end_ns <= last.get(span.parent_span_id, 0)
+        if has_failed or span.parent_span_id in repeated:
+            repeated.add(span.span_id)
+    return [span for span in spans if span.span_id not in repeated]
 
 
 def _assign_responses(calls: Iterable[DraftCall], models: Iterable[GenAISpan]) -> None:

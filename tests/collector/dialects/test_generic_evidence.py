@@ -148,7 +148,8 @@ def test_a_step_between_dots(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("status", "denied"), ("tool.outcome", "BLOCKED"), ("permission.decision", "deny")]
+    ("key", "value"),
+    [("status", "denied"), ("tool.outcome", "BLOCKED"), ("permission.decision", "deny"), ("policy.verdict", "DENY")],
 )
 def test_a_call_that_was_denied_did_not_run(key: str, value: str) -> None:
     """A rule that forbids the tool passes: the guard did its work."""
@@ -159,6 +160,22 @@ def test_a_call_that_was_denied_did_not_run(key: str, value: str) -> None:
 def test_a_rejection_may_be_the_answer_of_the_tool() -> None:
     run = run_of(ROOT, span("tool.call", 2, 1, 5, attributes={"tool": "book", "status": "rejected"}))
     assert other_doubts(run) == ["uncertain_execution"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("tool.blocked", True), ("call.skipped", "true"), ("toolApproved", False), ("tool.executed", False)],
+)
+def test_a_flag_leaves_open_whether_a_call_ran(key: str, value: object) -> None:
+    """What a guard held back may be what the tool returned."""
+    run = run_of(ROOT, span("tool.call", 2, 1, 5, attributes={"tool": "book", key: value}))
+    assert other_doubts(run) == ["uncertain_execution"]
+
+
+@pytest.mark.parametrize(("key", "value"), [("tool.blocked", False), ("tool.approved", True), ("tool.skipped", "no")])
+def test_a_flag_that_lets_a_call_pass(key: str, value: object) -> None:
+    run = run_of(ROOT, span("tool.call", 2, 1, 5, attributes={"tool": "book", key: value}))
+    assert (called(run), other_doubts(run)) == (["book"], [])
 
 
 @pytest.mark.parametrize("outcome", ["error", "timeout", "Cancelled", "tool_error"])
@@ -312,3 +329,21 @@ def test_a_step_whose_kind_is_an_action_is_a_call() -> None:
     answer = {"step.type": "final", "step.answer": "It is booked."}
     run = run_of(ROOT, span("step", 2, 1, 5, attributes=action), span("step", 3, 1, 30, attributes=answer))
     assert (called(run), other_doubts(run)) == (["book"], [])
+
+
+def test_a_call_that_was_dispatched() -> None:
+    """As goose writes it: its status is nowhere else, for what the tool said is told to the model as text."""
+    attributes = {"input": '{"name": "book", "arguments": {"city": "Oslo"}}', "output": "no rooms"}
+    call = read_tool(span("dispatch_tool_call", 2, 1, attributes=attributes, status=2))
+    assert call == ("book", None, {"city": "Oslo"}, "error")
+
+
+def test_the_function_that_made_a_call_is_not_its_tool() -> None:
+    """NeMo's agent toolkit names the function around a call, and the tool elsewhere."""
+    attributes = {
+        "nat.span.kind": "TOOL",
+        "nat.function.name": "planner",
+        "nat.subspan.name": "book",
+        "input.value": "{}",
+    }
+    assert read_tool(span("book", 2, 1, attributes=attributes))[0] == "book"

@@ -210,6 +210,15 @@ def test_the_last_attempt_inside_a_framework_span_decides() -> None:
     assert calls(agent_span(), tool_span("pay", {}, 2, at=1, lasting=30, status=2), attempts[1])[0][3] == "error"
 
 
+def test_an_attempt_without_a_status_ends_those_that_failed_before_it() -> None:
+    outer = tool_span("pay", {}, 2, at=1, lasting=40)
+    failed, inside = tool_span("pay", {}, 3, 2, at=2, lasting=5, status=2), tool_span("pay", {}, 4, 3, at=3, status=2)
+    again, beside = tool_span("pay", {}, 5, 2, at=12, lasting=5), tool_span("pay", {}, 5, 2, at=4, lasting=5)
+    assert calls(agent_span(), outer, failed, inside, again)[0][3] == "unset"
+    assert calls(agent_span(), outer, failed, inside)[0][3] == "error"
+    assert calls(agent_span(), outer, failed, beside)[0][3] == "error"
+
+
 def test_an_agent_used_as_a_tool_without_a_span_ran() -> None:
     outer, _ = runs_of(
         agent_span("boss", 1),
