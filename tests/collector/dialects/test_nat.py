@@ -28,7 +28,7 @@ def test_functions_of_the_workflow_may_be_its_tools() -> None:
     charged = nat("charge_card", 4, 2, 20, "FUNCTION", "<workflow>", **INPUT, **{"output.value": "charged"})
     run = run_of(*WORKFLOW, failed, charged)
     found = [(one.name, one.arguments, one.status) for one in run.trajectory.calls]
-    assert found == [("charge_card", {"order_id": 42}, "error"), ("charge_card", {"order_id": 42}, "ok")]
+    assert found == [("charge_card", {"order_id": 42}, "unset"), ("charge_card", {"order_id": 42}, "ok")]
     assert doubts(run) == ["uncertain_execution"] * 2
 
 
