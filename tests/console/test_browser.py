@@ -15,7 +15,7 @@ from tests.collector_process import CollectorProcess, send
 from tests.console import seed
 from tests.console.browser import CHROMIUM, chromium, collector
 
-pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect  # waits, as a click does not
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 AXE = Path(__file__).parent / "node" / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = ("/console?range=24h", "/console/runs", "/console/rules", "/console/compare?range=24h", "/console/config")
@@ -58,13 +58,14 @@ def test_which_agent_got_worse_since_the_release_in_which_step_show_me_one(page:
     page.goto("/console")
     page.get_by_role("link", name="Compare").click()
     page.get_by_role("link", name="24h").click()
+    page.wait_for_url("**range=24h**")
     worst = page.locator("table").first.locator("tbody tr").nth(1)
     assert "support" in worst.inner_text()
     assert "▼" in worst.inner_text()
     step = page.locator("table").nth(1).locator("tbody tr").first
     assert "wrong arguments lookup_order.order_id" in step.inner_text()
     step.locator("a").last.click()
-    assert "does not match ^ord_" in page.locator("article").inner_text()
+    expect(page.locator("article")).to_contain_text("does not match ^ord_")
     assert seed.WORSE in page.locator("article").inner_text()
     assert time.monotonic() - began < 60
 
@@ -119,12 +120,13 @@ def test_every_filter_is_in_the_url_and_can_be_removed(page: Any) -> None:
     for field, value in (("tool", "lookup_order"), ("outcome", "wrong_arguments"), ("service.version", seed.WORSE)):
         page.fill(f"input[name='{field}']", value)
     page.get_by_role("button", name="Filter").click()
+    chips = page.locator(".chips li")
+    expect(chips).to_have_count(10)
     assert "rule=refund" in page.url
-    assert page.locator(".chips li").count() == 10
     assert page.locator("tbody tr").count() > 3
     assert {" ".join(text.split()) for text in page.locator("tbody .mark").all_inner_texts()} == {"✕ fail"}
     page.locator(".chips a").first.click()
-    assert page.locator(".chips li").count() == 9
+    expect(chips).to_have_count(9)
     page.goto("/console/runs?agent=nobody")
     assert "No stored run fits" in page.inner_text("main")
 
@@ -188,5 +190,5 @@ def test_all_but_the_live_part_works_without_scripts(process: CollectorProcess, 
     page.get_by_role("link", name="Rules").click()
     page.fill("textarea", 'rules: [{name: lenient, match: {}, expect: {allow_extra: ["*"]}}]')
     page.get_by_role("button", name="Try on stored runs").click()
-    assert "stored runs change verdict" in page.inner_text("main")
+    expect(page.locator("main")).to_contain_text("stored runs change verdict")
     context.close()
