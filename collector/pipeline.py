@@ -153,7 +153,9 @@ class Pipeline:
         if self._dimensions:
             read_span = _with_attributes(self._dimensions, read_span)
         self._requests.reader = Reader(
-            Decoder(attributes, prefixes, dialects.SCOPES, dialects.SHAPE_MARKERS), read_span, read_log
+            Decoder(attributes, prefixes, dialects.SCOPES, dialects.SHAPE_MARKERS, dialects.READING),
+            read_span,
+            read_log,
         )
 
     # ---- in: called by receivers

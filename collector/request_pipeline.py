@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from collector import dialects
 from collector.assembly.assembler import Assembler, Disposition, Occupied
@@ -18,7 +18,7 @@ from collector.clock import Clock
 from collector.component import ExportRequest, Rejected, Signal
 from collector.delivery.hold import HoldQueue
 from collector.errors import DecodeError
-from collector.model.genai_span import AGENT, BY_SHAPE, IGNORED, OTHER, GenAISpan
+from collector.model.genai_span import AGENT, BY_SHAPE, IGNORED, OTHER, UNREAD, GenAISpan
 from collector.model.span import LogRecord, Span
 from collector.otlp import lazy
 from collector.otlp.decode import Decoder
@@ -161,23 +161,22 @@ class RequestPipeline:
                 if both is None:
                     undecodable.append(index)
                     continue
-                decoded, span = both
-                if span is None:
-                    scope_name = self._telemetry.label("scope", decoded.scope.name)
-                    self._telemetry.child(self._telemetry.unread_spans, scope_name).inc()
+                trace_id, span = both
+                if span is UNREAD:
+                    self._count(self._telemetry.unread_spans, reader, scope)
                     continue
                 if span.dialect == BY_SHAPE:
-                    scope_name = self._telemetry.label("scope", decoded.scope.name)
-                    self._telemetry.child(self._telemetry.shape_spans, scope_name).inc()
-                if (
-                    span is not IGNORED
-                    and len(decoded.trace_id) == _TRACE_ID_SIZE
-                    and len(decoded.span_id) == _SPAN_ID_SIZE
-                ):
-                    read.found.append((index, decoded.trace_id, span))
+                    self._count(self._telemetry.shape_spans, reader, scope)
+                if span is not IGNORED and len(trace_id) == _TRACE_ID_SIZE and len(span.span_id) == _SPAN_ID_SIZE:
+                    read.found.append((index, trace_id, span))
             yield
         read.found.sort(key=_context_last)
         return read
+
+    def _count(self, metric: Any, reader: Reader, scope: lazy.ScopeSpans) -> None:
+        """Count a span by the name of its scope."""
+        name = self._telemetry.label("scope", reader.decoder.scope_name(scope.envelope))
+        self._telemetry.child(metric, name).inc()
 
     def _take_slice_of(
         self, origin: Origin, received: lazy.Split, scopes: list[_ReadScope], whole: bytes, now: float

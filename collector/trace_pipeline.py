@@ -279,7 +279,7 @@ class TracePipeline:
             runs, past = turn or self._rebuild(evaluation, rules)
             evaluation.runs = runs
             # Looked at before scoring: what is incomplete would be scored in vain, and again when it is complete.
-            if due is Due.SETTLED and any(doubt.name in AWAITED for run in runs for doubt in run.trajectory.doubts):
+            if due is Due.SETTLED and _is_awaited(runs):
                 evaluation.wait = "incomplete"
                 return evaluation
             # A forced release does not wait: what is not embedded by then is embedded while it is scored.
@@ -380,6 +380,15 @@ def _is_known_by_results(evaluation: _Evaluation) -> bool:
     if evaluation.past is not None:
         return evaluation.past.has_told_calls
     return any(call.known_by == "result" for run in evaluation.runs for call in run.trajectory.calls)
+
+
+def _is_awaited(runs: Sequence[Run]) -> bool:
+    """Whether a span is still to come that would settle a doubt."""
+    for run in runs:  # without a generator for each trace: nearly all have no doubts
+        for doubt in run.trajectory.doubts:
+            if doubt.name in AWAITED:
+                return True
+    return False
 
 
 def _is_large(trace: Trace) -> bool:

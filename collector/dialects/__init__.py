@@ -42,10 +42,11 @@ from collector.dialects import (
     voltagent,
 )
 from collector.model import semconv
-from collector.model.dialect import Dialect
+from collector.model.dialect import Dialect, Reading
 from collector.model.genai_span import (
     BY_SHAPE,
     IGNORED,
+    CopiedField,
     GenAISpan,
     Role,
     context_attributes,
@@ -149,11 +150,7 @@ def read_span(span: Span) -> GenAISpan | None:
     not needed. A root, the first span of a process, or a server span with a route, is at least context.
     """
     attributes = span.attributes
-    # Most spans follow the conventions alone.
-    if span.scope.name not in _BY_SCOPE and not _has_other_keys(attributes):
-        genai_span = otel_genai.read_span(span)
-    else:
-        genai_span = _read_mixed(span)
+    genai_span = otel_genai.read_span(span) if _is_conventional(span) else _read_mixed(span)
     # The fallback looks at keys beyond the selected ones, so it waits until the span is decoded with all of them.
     if genai_span is None and span.is_whole:
         genai_span = generic.read_span(span)
@@ -173,6 +170,23 @@ def read_span(span: Span) -> GenAISpan | None:
         if not genai_span.attributes:
             genai_span.attributes = context_attributes(span)
     return genai_span
+
+
+def _is_conventional(span: Span) -> bool:
+    """Whether the span follows the conventions alone."""
+    return span.scope.name not in _BY_SCOPE and not _has_other_keys(span.attributes)
+
+
+def _is_plain(span: Span, genai_span: GenAISpan) -> bool:
+    return genai_span.dialect == otel_genai.NAME and _is_conventional(span)
+
+
+def _is_copied(field: CopiedField, text: str) -> bool:
+    return otel_genai.is_copied(field, text) and (field != "arguments" or refused_tool(text) is None)
+
+
+READING: Final = Reading(_is_plain, otel_genai.FIELDS_OF, _is_copied)
+"""What of a span in the conventions alone is the same for all spans of its form."""
 
 
 def _read_stand_in(call: GenAISpan) -> None:

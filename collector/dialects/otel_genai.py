@@ -16,8 +16,10 @@ from collector.model.genai_span import (
     AGENT,
     EVENT,
     IGNORED,
+    MODEL,
     OTHER,
     TOOL,
+    CopiedField,
     GenAISpan,
     Role,
     context_span_of,
@@ -35,7 +37,7 @@ from collector.payloads.run_steps import START, STATUS, run_steps
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import arguments_of_callback, is_schema, tool_arguments
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import first_name, first_value, known_name_of, name_of, parse_any, parse_json
+from collector.payloads.values import MAX_NAME, first_name, first_value, known_name_of, name_of, parse_any, parse_json
 
 NAME: Final = "otel_genai"
 
@@ -56,6 +58,7 @@ _ARGUMENTS: Final = tuple(
     f"gen_ai.tool.{key}"
     for key in ("args", "arguments", "input", "parameters", "call.args", "call.input", "call.parameters")
 )  # of tracers that follow the conventions but for this name
+_CALLBACK: Final = '{"input_str"'  # how the record of a callback around arguments begins
 _PARAMETER: Final = "code.function.parameters."
 _VALUE: Final = ".value"
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
@@ -115,7 +118,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.name = name
     genai_span.call_id = known_name_of(attributes.get(semconv.TOOL_CALL_ID))
     genai_span.arguments = attributes.get(semconv.TOOL_CALL_ARGUMENTS)
-    if type(genai_span.arguments) is str and genai_span.arguments.startswith('{"input_str"'):
+    if type(genai_span.arguments) is str and genai_span.arguments.startswith(_CALLBACK):
         _unwrap_callback(genai_span)
     if genai_span.arguments is None and span.events:
         genai_span.arguments = _arguments_in_message(
@@ -320,6 +323,25 @@ _EVIDENCE: Final[Mapping[str, tuple[str, ...]]] = {
     "text_completion": _OF_MODEL,
 }
 """The attributes of each operation that tell it from another of that name."""
+
+
+FIELDS_OF: Final[Mapping[Role, Mapping[str, CopiedField]]] = {
+    TOOL: {
+        semconv.TOOL_CALL_ID: "call_id",
+        semconv.TOOL_CALL_ARGUMENTS: "arguments",
+        semconv.CONVERSATION_ID: "conversation_id",
+    },
+    AGENT: {semconv.CONVERSATION_ID: "conversation_id", semconv.RESPONSE_ID: "response_id"},
+    MODEL: {semconv.CONVERSATION_ID: "conversation_id", semconv.RESPONSE_ID: "response_id"},
+}
+"""The fields that are the very text of an attribute, where that `is_copied`: nothing else that is read depends on it."""
+
+
+def is_copied(field: CopiedField, text: str) -> bool:
+    """Whether the field is the text as it is, and the text tells nothing else."""
+    if field == "arguments":
+        return bool(text) and not text.startswith(_CALLBACK)
+    return 0 < len(text) <= MAX_NAME and text[0] != "<"
 
 
 # --- log events ------------------------------------------------------------------------------------------------------

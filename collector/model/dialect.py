@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from collector.model.genai_span import GenAISpan
+from collector.model.genai_span import CopiedField, GenAISpan, Role
 from collector.model.span import LogRecord, Span
 
 
@@ -41,3 +42,14 @@ class Dialect:
     """Attributes that hold the definitions of the tools offered to the agent or model, likewise."""
     request_attributes: tuple[str, ...] = ()
     """Attributes that hold a complete request to a model, tool definitions included."""
+
+
+class Reading(NamedTuple):
+    """What is the same in what is read of spans that differ in ids, times and a few values alone."""
+
+    is_plain: Callable[[Span, GenAISpan], bool]
+    """Whether what was read of a span depends on the values under ``fields_of`` only by being a copy of them."""
+    fields_of: Mapping[Role, Mapping[str, CopiedField]]
+    """By the role of a span: the keys of these values, and the fields that copy them."""
+    is_copied: Callable[[CopiedField, str], bool]
+    """Whether a text is copied, and tells nothing else."""

@@ -37,6 +37,9 @@ _NO_ATTRIBUTES: Final[Mapping[str, Any]] = MappingProxyType({})  # shared: most 
 _REMOTE_KINDS: Final = (SPAN_KIND_SERVER, SPAN_KIND_CONSUMER)  # called from elsewhere; used if the flags do not say
 
 
+CopiedField = Literal["call_id", "arguments", "conversation_id", "response_id"]
+"""A field of a GenAI span that is, where all goes well, the very text of an attribute."""
+
 BY_SHAPE: Final = "generic"
 """The dialect of a span that was read by its shape alone."""
 
@@ -174,9 +177,22 @@ class GenAISpan:
         """Whether it is a tool's execution, and arguments or name may be in an attribute that its dialect does not know."""
         return self.role == TOOL and (self.arguments is None or self.name is None)
 
+    def set_copied(self, field: CopiedField, text: str) -> None:
+        """Set one of the fields that are the text of an attribute."""
+        if field == "arguments":
+            self.arguments = text
+        elif field == "call_id":
+            self.call_id = text
+        elif field == "conversation_id":
+            self.conversation_id = text
+        else:
+            self.response_id = text
+
 
 IGNORED: Final = GenAISpan(b"", b"", 0, 0, OTHER, "", Resource({}))
 """A span that the dialect understands and no run needs (a step, an embedding): forwarded, not kept, not counted as unread."""
+UNREAD: Final = GenAISpan(b"", b"", 0, 0, OTHER, "", Resource({}))
+"""A span that looks like an agent's and that no dialect can read."""
 
 
 def has_remote_parent(span: Span) -> bool:
@@ -335,11 +351,21 @@ def fill_missing(genai_span: GenAISpan, other: GenAISpan) -> None:
             setattr(genai_span, name, getattr(other, name))
 
 
+def like(
+    span: GenAISpan, span_id: bytes, parent_span_id: bytes, start_ns: int, end_ns: int, resource: Resource
+) -> GenAISpan:
+    """Returns a span that tells the same as ``span`` under other ids, at another time, from another resource."""
+    copied = GenAISpan(span_id, parent_span_id, start_ns, end_ns, span.role, span.dialect, resource, span.remote_parent)
+    copied.name, copied.call_id, copied.arguments, copied.agent = span.name, span.call_id, span.arguments, span.agent
+    copied.status, copied.error_type, copied.tracing = span.status, span.error_type, span.tracing
+    copied.refusal, copied.is_pending, copied.finish = span.refusal, span.is_pending, span.finish
+    copied.conversation_id, copied.response_id = span.conversation_id, span.response_id
+    copied.output, copied.has_output, copied.tool_results = span.output, span.has_output, span.tool_results
+    copied.history, copied.user_input = span.history, span.user_input
+    copied.attributes, copied.content, copied.scope = span.attributes, span.content, span.scope
+    return copied
+
+
 def copy_of(span: GenAISpan) -> GenAISpan:
     """Returns a span with the same values, to change one of the two."""
-    copied = GenAISpan(
-        span.span_id, span.parent_span_id, span.start_ns, span.end_ns, span.role, span.dialect, span.resource
-    )
-    for name in _FILLABLE:
-        setattr(copied, name, getattr(span, name))
-    return copied
+    return like(span, span.span_id, span.parent_span_id, span.start_ns, span.end_ns, span.resource)

@@ -15,10 +15,12 @@ from google.protobuf.message import DecodeError as ProtobufError
 
 from collector.byte_cache import ByteCache
 from collector.errors import DecodeError
-from collector.model.genai_span import IGNORED, GenAISpan
+from collector.model.dialect import Reading
+from collector.model.genai_span import IGNORED, UNREAD, GenAISpan
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.otlp import schema
 from collector.otlp.span_fields import SpanFields, attribute_fields, span_fields
+from collector.otlp.span_forms import SpanForms
 from collector.otlp.structure import Envelope
 from collector.otlp.trim import MAX_ATTRIBUTES
 from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Tells, may_tell_of_call
@@ -79,6 +81,15 @@ class _Keys:
             if is_selected:
                 known.cached = []
         return known
+
+    def is_selected(self, key: bytes) -> bool:
+        """Whether values under this key are decoded."""
+        return (self.by_bytes.get(key) or self.look_up(key)).is_selected
+
+    @staticmethod
+    def is_any(key: bytes) -> bool:
+        """True: all values were decoded, or looked at."""
+        return True
 
     def text(self, key: _Key, attribute: bytes, start: int) -> str:
         """Returns the string that begins there and ends an attribute. Raises UnicodeDecodeError."""
@@ -144,7 +155,7 @@ class Decoder:
     Selects the keys in ``attributes``, keys that start with one of ``prefixes``, and every attribute of the scopes in
     ``whole_scopes``. A span that contains one of ``markers``, and that is not understood by what was selected, or is a tool
     call without arguments and has an attribute that may be of them, is decoded once more, with every attribute. The first
-    of the markers is the most common one.
+    of the markers is the most common one. With a ``reading``, spans of one form are decoded once.
     """
 
     def __init__(
@@ -153,7 +164,9 @@ class Decoder:
         prefixes: Iterable[str] = (),
         whole_scopes: Iterable[str] = (),
         markers: Sequence[bytes] = (),
+        reading: Reading | None = None,
     ) -> None:
+        self._forms = None if reading is None else SpanForms(reading)
         self._common = markers[0] if markers else b""
         self._markers = re2.compile(b"|".join(map(re2.escape, markers))) if markers else None
         self._selected, self._all = _Keys(attributes, prefixes), _Keys(None)
@@ -163,38 +176,48 @@ class Decoder:
 
     def spans(self, raws: Iterable[bytes], envelope: Envelope) -> list[Span | None]:
         """Decode the spans of one scope; None for each that is not protobuf. Raises DecodeError if the scope is not."""
-        try:
-            resource, scope = self._resource_and_scope(envelope)
-        except ProtobufError as error:
-            raise DecodeError(f"a resource or scope is not protobuf: {error}") from None
+        resource, scope = self._envelope(envelope)
         keys = self._keys_of(scope)
-        spans: list[Span | None] = []
-        for raw in raws:
-            try:
-                spans.append(self._span(raw, resource, scope, keys))
-            except ProtobufError:
-                # It costs only itself: the other spans of the scope are read.
-                spans.append(None)
-        return spans
+        return [self._span_if_any(raw, resource, scope, keys) for raw in raws]
+
+    def scope_name(self, envelope: Envelope) -> str:
+        """Returns the name of a scope. Raises DecodeError if it is not protobuf."""
+        return self._envelope(envelope)[1].name
 
     def read(
         self, raws: Sequence[bytes], envelope: Envelope, read_span: ReadSpan
-    ) -> list[tuple[Span, GenAISpan | None] | None]:
-        """Returns each span with what ``read_span`` makes of it; None for each that is not protobuf. Raises DecodeError."""
-        read: list[tuple[Span, GenAISpan | None] | None] = []
-        for at, span in enumerate(self.spans(raws, envelope)):
-            if span is None:
-                read.append(None)
+    ) -> list[tuple[bytes, GenAISpan] | None]:
+        """Returns the trace id of each span with what ``read_span`` makes of it, ``UNREAD`` for nothing.
+
+        None for a span that is not protobuf. Raises DecodeError if the scope is not.
+        """
+        resource, scope = self._envelope(envelope)
+        keys, forms = self._keys_of(scope), self._forms
+        read: list[tuple[bytes, GenAISpan] | None] = []
+        for raw in raws:
+            genai_span = None if forms is None else forms.read(raw, resource, scope)
+            if genai_span is not None:
+                genai_span.parent_span_id = self._shared(genai_span.parent_span_id)
+                read.append((raw[2:18], genai_span))
                 continue
-            # Twice only where the selection was too small: most spans need few of their attributes.
-            genai_span = read_span(span)
-            if _is_missing_something(genai_span) and self._is_marked(raws[at]):
-                try:  # noqa: SIM105 - `suppress` takes as long as all else here
-                    genai_span = read_span(self._whole(raws[at], span, genai_span))
-                except ProtobufError:  # in an attribute that nobody selected
-                    pass
-            read.append((span, genai_span))
+            span = self._span_if_any(raw, resource, scope, keys)
+            read.append(None if span is None else (span.trace_id, self._read(raw, span, keys, read_span)))
         return read
+
+    def _read(self, raw: bytes, span: Span, keys: _Keys, read_span: ReadSpan) -> GenAISpan:
+        genai_span, is_whole = read_span(span), False
+        # Twice only where the selection was too small: most spans need few of their attributes.
+        if _is_missing_something(genai_span) and self._is_marked(raw):
+            is_whole = True
+            try:  # noqa: SIM105 - `suppress` takes as long as all else here
+                genai_span = read_span(self._whole(raw, span, genai_span))
+            except ProtobufError:  # in an attribute that nobody selected
+                pass
+        if genai_span is None:
+            return UNREAD
+        if genai_span is not IGNORED and self._forms is not None:
+            self._forms.learn(raw, span, genai_span, keys.is_any if is_whole else keys.is_selected)
+        return genai_span
 
     def _whole(self, raw: bytes, span: Span, genai_span: GenAISpan | None) -> Span:
         """Returns the span with all attributes that matter. Raises ProtobufError."""
@@ -213,22 +236,38 @@ class Decoder:
     def _keys_of(self, scope: Scope) -> _Keys:
         return self._all if scope.name in self._whole_scopes else self._selected
 
+    def _envelope(self, envelope: Envelope) -> tuple[Resource, Scope]:
+        try:
+            return self._resource_and_scope(envelope)
+        except ProtobufError as error:
+            raise DecodeError(f"a resource or scope is not protobuf: {error}") from None
+
+    def _shared(self, parent: bytes) -> bytes:
+        """Returns an id of a parent: siblings arrive together, and share the id that an open trace keeps of each."""
+        if parent != self._parent:
+            self._parent = parent
+        return self._parent
+
+    def _span_if_any(self, raw: bytes, resource: Resource, scope: Scope, keys: _Keys) -> Span | None:
+        try:
+            return self._span(raw, resource, scope, keys)
+        except ProtobufError:
+            # It costs only itself: the other spans of the scope are read.
+            return None
+
     def _span(self, raw: bytes, resource: Resource, scope: Scope, keys: _Keys) -> Span:
         parsed: list[bytes] = []
         fields = span_fields(raw)
         if fields is None:
             parsed, fields = _parsed_fields(raw)
         trace_id, span_id, parent, name, kind, start_ns, end_ns, first, last, events, status, flags = fields
-        attributes = _attributes(parsed, keys)
+        attributes = _attributes(parsed, keys) if parsed else {}
         _read_attributes(raw, first, last, keys, attributes)
         code, message = _status(status) if status else (0, "")
-        if parent == self._parent:  # siblings arrive together: share the id that an open trace keeps of each
-            parent = self._parent
-        self._parent = parent
         return Span(
             trace_id,
             span_id,
-            parent,
+            self._shared(parent),
             name.decode("utf-8", "replace"),
             kind,
             start_ns,

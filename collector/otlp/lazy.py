@@ -7,7 +7,6 @@ known ones do: the tags are checked, and a span with other tags is parsed instea
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -33,8 +32,9 @@ _SPAN: Final = 18  # offsets of the span id's tag, the parent id's, and the name
 _PARENT: Final = 28
 _NAME: Final = 38
 _MAX_SHORT: Final = 127  # lengths up to this take one byte
-_LINK: Final = struct.Struct("8s8s")  # span id, parent id
-_NO_PARENT: Final = bytes(8)
+_ID: Final = 8  # bytes of a span id
+_LINK: Final = 16  # bytes: span id, parent id
+_NO_PARENT: Final = bytes(_ID)
 _TRACE_ID_SIZE: Final = 16  # bytes
 # The end of one with flags: 85 01 <four bytes, little-endian>. If bit 0x100 is set, bit 0x200 tells whether the parent is
 # remote; otherwise the kind decides.
@@ -241,7 +241,14 @@ def span_id_of(span: bytes) -> bytes:
 
 def parent_links(packed: bytes) -> dict[bytes, bytes]:
     """Returns parent span id by span id, b"" for a root, from concatenated links of 16 bytes each."""
-    return {span: b"" if parent == _NO_PARENT else parent for span, parent in _LINK.iter_unpack(packed)}
+    links, parent = dict[bytes, bytes](), b""
+    for at in range(0, len(packed), _LINK):
+        # Siblings share the id of their parent: compared by identity from here on, and hashed once.
+        above = packed[at + _ID : at + _LINK]
+        if above != parent:
+            parent = b"" if above == _NO_PARENT else above
+        links[packed[at : at + _ID]] = parent
+    return links
 
 
 def join(groups: Iterable[tuple[Envelope, Sequence[bytes]]]) -> bytes:

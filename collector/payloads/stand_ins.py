@@ -21,7 +21,7 @@ _MAX_TEXT: Final = 4 * MAX_CHARS
 def refused_tool(arguments: object) -> str | None:
     """Returns the tool that was asked for and did not run, if these are the arguments of a stand-in; else None."""
     if type(arguments) is str:
-        if f'"{_ERROR}"' not in arguments or f'"{_TOOL}"' not in arguments or len(arguments) > _MAX_TEXT:
+        if '"error"' not in arguments or '"tool"' not in arguments or len(arguments) > _MAX_TEXT:  # nearly always
             return None
         arguments = parse_any(arguments)
     if not isinstance(arguments, Mapping) or arguments.keys() != _KEYS:

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from collector.checkpoints import checkpoint
@@ -50,7 +49,7 @@ def _integer_of(digits: str) -> int | str:
 
 # NaN and Infinity are not JSON; as text they can be displayed and compared, as floats they break JSON encoders downstream.
 _decoder = JSONDecoder(parse_constant=str)
-_scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once  # type: ignore[attr-defined]  # stubs lack it
+_scan: Final[Callable[[str, int], tuple[Any, int]]] = _decoder.scan_once  # type: ignore[attr-defined]  # stubs lack it
 _decoder_of_long_numbers = JSONDecoder(parse_constant=str, parse_int=_integer_of)
 
 Arguments = Mapping[str, Any] | None
@@ -147,12 +146,11 @@ def parse_arguments(value: object) -> tuple[Arguments, str | None]:
         return None, UNREADABLE
 
 
-@dataclass(slots=True)
 class _Left:
     """How much of one trace may still be parsed."""
 
-    reprs: int = MAX_REPRS
-    values: int = MAX_VALUES
+    def __init__(self) -> None:
+        self.reprs, self.values = MAX_REPRS, MAX_VALUES
 
 
 # A context variable, since parsing happens deep inside functions that know of no trace. An evaluation in slices has

@@ -57,7 +57,7 @@ class Ancestry:
         # By parent, not by span: siblings have the same ancestors.
         self._of_children: dict[bytes, Ancestors] = {}
         # The parents that no span has: b"", which is that of roots, and spans that were not received.
-        self._unseen_parents = {parent for parent in parents.values() if parent not in parents}
+        self._unseen_parents = {parent for parent in set(parents.values()) if parent not in parents}
 
     def ancestors_of(self, span_id: bytes) -> Ancestors:
         """Returns the ancestors of ``span_id``, cached for its siblings and for every span on the way to the root."""

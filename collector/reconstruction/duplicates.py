@@ -67,7 +67,7 @@ def without_steps(executions: list[list[GenAISpan]]) -> list[list[GenAISpan]]:
     """Returns the executions without those that only look like a call, where another span shows their tool's call: each is a
     step on the way to it.
     """
-    if not any(span.tracing in _UNSURE for spans in executions for span in spans):
+    if not _has_unsure(executions):
         return executions
     executions = _with_results(executions)
     shown = {spans[0].name for spans in executions if any(map(_is_evident, spans))}
@@ -77,6 +77,14 @@ def without_steps(executions: list[list[GenAISpan]]) -> list[list[GenAISpan]]:
         if any(map(_is_evident, spans))
         or not (spans[0].name in shown or (spans[0].name or "").removesuffix(ERROR_SUFFIX) in shown)
     ]
+
+
+def _has_unsure(executions: Sequence[Sequence[GenAISpan]]) -> bool:
+    for spans in executions:
+        for span in spans:
+            if span.tracing and span.tracing in _UNSURE:  # nearly all have none
+                return True
+    return False
 
 
 def _with_results(executions: Iterable[list[GenAISpan]]) -> list[list[GenAISpan]]:

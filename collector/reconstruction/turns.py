@@ -82,7 +82,7 @@ def awaited_span(rebuilt: Rebuilt) -> bytes:
     """Returns a span whose absence alone keeps a run incomplete, whatever else arrives; b"" if there is none."""
     # The route of this run may be on the span. What comes in between is received already.
     for group, run in zip(rebuilt.groups, rebuilt.runs, strict=True):
-        if any(doubt.name == "unknown_route" for doubt in run.trajectory.doubts):
+        if run.trajectory.doubts and any(doubt.name == "unknown_route" for doubt in run.trajectory.doubts):
             return group.missing_ancestor
     return b""
 

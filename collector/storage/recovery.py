@@ -14,7 +14,7 @@ from functools import partial
 from collector.assembly.assembler import Assembler
 from collector.assembly.conversations import Conversations
 from collector.errors import DecodeError
-from collector.model.genai_span import IGNORED, GenAISpan, Role
+from collector.model.genai_span import IGNORED, UNREAD, GenAISpan, Role
 from collector.otlp.decode import Decoder, ReadSpan
 from collector.otlp.structure import Envelope
 from collector.scoring.conversations import restore
@@ -147,8 +147,8 @@ class Recovery:
         for at in range(0, len(record.raws), _SLICE):
             raws = record.raws[at : at + _SLICE]
             for raw, both in zip(raws, self._decoder.read(raws, record.envelope, self._read_span), strict=True):
-                if both is not None and both[1] is not None and both[1] is not IGNORED:
-                    self._add(record, both[0].trace_id, both[1], raw, now)
+                if both is not None and both[1] is not UNREAD and both[1] is not IGNORED:
+                    self._add(record, *both, raw, now)
             yield
 
     def _add(self, record: SpoolRecord, trace_id: bytes, span: GenAISpan, raw: bytes, now: float) -> None:
