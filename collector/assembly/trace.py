@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, fields
-from enum import Enum, auto
+from enum import IntEnum, auto
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, Literal, cast
@@ -21,7 +21,7 @@ from collector.model.span import Resource
 from collector.otlp.lazy import Envelope, parent_links
 
 
-class TraceState(Enum):
+class TraceState(IntEnum):
     """Where a trace is in its life."""
 
     OPEN = auto()
@@ -31,13 +31,14 @@ class TraceState(Enum):
     """Spans arrived after the verdict."""
 
 
-class TraceEvent(Enum):
+class TraceEvent(IntEnum):
     """What can happen to a trace."""
 
     ARRIVED = auto()
     RELEASED = auto()
 
 
+# Of integers: other members of an Enum are hashed by a function of their own, which is interpreted.
 TRANSITIONS: dict[TraceState, dict[TraceEvent, TraceState]] = {
     TraceState.OPEN: {TraceEvent.ARRIVED: TraceState.OPEN, TraceEvent.RELEASED: TraceState.CLOSED},
     TraceState.CLOSED: {TraceEvent.ARRIVED: TraceState.REOPENED},

@@ -51,7 +51,7 @@ def without_nodes(spans: dict[bytes, GenAISpan], parents: Mapping[bytes, bytes])
 class Ancestry:
     """The parent links of one trace, and the GenAI spans among its spans."""
 
-    def __init__(self, spans: Mapping[bytes, GenAISpan], parents: Mapping[bytes, bytes]) -> None:
+    def __init__(self, spans: dict[bytes, GenAISpan], parents: dict[bytes, bytes]) -> None:
         self._spans = spans
         self._parents = parents
         # By parent, not by span: siblings have the same ancestors.

@@ -74,19 +74,21 @@ def context_of(run: RunSpans, ancestry: Ancestry, settings: ContextSettings) -> 
     anchor = run.anchor
     own = run.wrappers if anchor is None else [anchor, *run.wrappers]
     above = list(ancestry.iter_ancestors(run.anchor_id))
+    around = own + above if above else own
     is_agent = anchor is not None and anchor.role is AGENT
-    members = [*[spans[0] for spans in run.executions], *run.models]
+    members = [spans[0] for spans in run.executions]
+    members += run.models
     # A root that stands in for the agent is often in no dialect, and may be a span of another service.
     source = anchor if anchor is not None and is_agent else (members or own)[0]
-    attributes = [span.attributes for span in own + above]
+    attributes = [span.attributes for span in around]
     attributes.append(source.resource.attributes)
     return RunContext(
         _first_text(attributes, settings.route),
         _first_text(attributes, settings.intent),
         (_first_known("name", own) if is_agent else None) or _first_known("agent", own + members),
-        _first_known("conversation_id", own + above) or _common_conversation(members),
+        _first_known("conversation_id", around) or _common_conversation(members),
         # From the last request backwards: its response is the one that the run ended with.
-        _first_known("response_id", own + run.models[::-1]),
+        _first_known("response_id", own + run.models[::-1] if run.models else own),
         _user_input(own, run, above) if settings.user_input else None,
         source.resource.service,
         source.dialect or _first_known("dialect", members) or "",

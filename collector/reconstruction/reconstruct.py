@@ -111,7 +111,7 @@ def reconstruct(
     ``parents`` maps every received span of the trace, GenAI or not, to its parent (b"" for a root). The result does not
     depend on the order or repetition of spans, which are not modified. Never raises on malformed input.
     """
-    return rebuild(trace_id, genai_spans, parents, settings).runs
+    return rebuild(trace_id, genai_spans, dict(parents), settings).runs
 
 
 class Rebuilt(NamedTuple):
@@ -125,7 +125,7 @@ class Rebuilt(NamedTuple):
 
 
 def rebuild(
-    trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings
+    trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: dict[bytes, bytes], settings: ContextSettings
 ) -> Rebuilt:
     """As ``reconstruct``, for who has to know what the runs were made of."""
     # One budget for a trace: texts that are each within their limit may still take too long together.
@@ -133,7 +133,7 @@ def rebuild(
 
 
 def _rebuild(
-    trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], settings: ContextSettings
+    trace_id: bytes, genai_spans: Sequence[GenAISpan], parents: dict[bytes, bytes], settings: ContextSettings
 ) -> Rebuilt:
     # A large trace is evaluated in slices. It can only be interrupted at a checkpoint, so there is one between steps.
     spans = without_nodes(index_spans(genai_spans), parents)

@@ -35,7 +35,7 @@ HANDOFF_NS: Final = 5_000_000
 """How long before or after the start of an agent's run the span of the handoff to it may end."""
 
 
-def group_runs(spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpans]:
+def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpans]:
     """Returns the runs of one trace, sorted by the start of their anchors; ``spans`` are sorted by start."""
     found: list[RunSpans] = []
     run_of: dict[bytes, RunSpans] = {}
@@ -82,9 +82,9 @@ def _adopt(
 
 
 def _assign(
-    spans: Mapping[bytes, GenAISpan],
+    spans: dict[bytes, GenAISpan],
     ancestry: Ancestry,
-    run_of: Mapping[bytes, RunSpans],
+    run_of: dict[bytes, RunSpans],
     calls: dict[bytes, list[GenAISpan]],
 ) -> dict[bytes, RunSpans]:
     """Assign each tool execution and model request to its agent's run. Returns those without one, by missing ancestor.

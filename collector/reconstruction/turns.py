@@ -49,7 +49,7 @@ def past_of(genai_spans: Sequence[GenAISpan], parents: Mapping[bytes, bytes], re
 def next_turn(
     trace_id: bytes,
     genai_spans: Sequence[GenAISpan],
-    parents: Mapping[bytes, bytes],
+    parents: dict[bytes, bytes],
     was_received: Callable[[bytes], bool],
     settings: ContextSettings,
     past: Past,
