@@ -23,6 +23,8 @@ _CALL_ID: Final = "langfuse.observation.metadata.tool_call_id"
 _TOOL_NAME: Final = "langfuse.observation.metadata.tool_name"
 _UNTYPED: Final = ("span", None)  # Langfuse's own default
 _LANGCHAIN_AGENT: Final = "langfuse.observation.metadata.lc_agent_name"
+_NODE: Final = "langfuse.observation.metadata.langgraph_node"
+_HOOKS: Final = (".before_agent", ".after_agent")
 _CONVERSATION_IDS: Final = (
     semconv.SESSION_ID, "langfuse.session.id", "langfuse.trace.metadata.thread_id", "langfuse.trace.metadata.session_id",
 )  # fmt: skip
@@ -35,10 +37,15 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_tool(span)
     if kind == "generation":
         return _read_model(span)
-    is_agent = kind == "agent" or _text(span, _LANGCHAIN_AGENT) == span.name
+    is_agent = (kind == "agent" and not _is_hook(span)) or _text(span, _LANGCHAIN_AGENT) == span.name
     if is_agent or not span.parent_span_id:
         return _read_context(span, Role.AGENT if is_agent else Role.OTHER)
     return IGNORED
+
+
+def _is_hook(span: Span) -> bool:
+    """Whether the observation is a hook of LangChain's middleware, a node which is typed by the last word of its name."""
+    return span.name.endswith(_HOOKS) and _text(span, _NODE) == span.name
 
 
 def _is_tool(span: Span) -> bool:
@@ -92,7 +99,7 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"langfuse.observation.type",),
     attributes=frozenset({
-        _INPUT, _OUTPUT, _LEVEL, _CALL_ID, _TOOL_NAME, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, *semconv.TOOL_NAMES,
+        _INPUT, _OUTPUT, _LEVEL, _CALL_ID, _TOOL_NAME, _LANGCHAIN_AGENT, _NODE, *_CONVERSATION_IDS, *semconv.TOOL_NAMES,
         semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),

@@ -74,6 +74,7 @@ _CALLS_IN_TEXT: Final = re.compile(r"(?:\A|\n)Tool calls: (?=\[\{)")
 _HAYSTACK_MESSAGE: Final = '"ChatMessage(_role='
 """In the output of Haystack's agent: its instrumentation writes the conversation as reprs of its messages."""
 _HANDOFF: Final = "handoff_to_"
+_LANGCHAIN: Final = "openinference.instrumentation.langchain"
 _JS_AGENTS: Final = "@arizeai/openinference-instrumentation-openai-agents"
 _STEP: Final = "agent_step"
 """The operation of Vercel's AI SDK for a turn of an agent, which the processor for it takes for a request to a model."""
@@ -208,6 +209,9 @@ def _read_model(span: Span) -> GenAISpan:
     calls: object = flattened_calls(span.attributes)
     if calls is None and type(output) is str and any(marker in output for marker in _CALLS_IN_OUTPUT):
         calls = output
+    if isinstance(calls, list) and span.scope.name == _LANGCHAIN and output:
+        for call in calls:
+            call.setdefault("arguments", "")  # it leaves out what is empty, here and on the tool's span
     genai_span = model_span_of(span, NAME, calls, get(_INPUT))
     # An answer without calls is in `output.value` alone. It was captured all the same.
     genai_span.has_output = genai_span.has_output or bool(output)

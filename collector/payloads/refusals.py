@@ -73,6 +73,7 @@ _NAMED: Final = tuple(
         rf"\berror parsing arguments for {_NAME}",  # LiveKit
         # Google ADK for Go
         rf"^error tool {_NAME}[`'\"]? (?:requires confirmation, please approve or reject|call is rejected)$",
+        rf"^missing required argument '[^']{{1,256}}' for agent {_NAME}$",
         rf"^permission to (?:use|call|run) {_NAME}[`'\"]? (?:has been|was|is) denied",  # Claude Code
         rf"\b(?:rejected|denied|declined) the (?:tool|function) call for {_NAME}",  # LangChain's human in the loop
         # Pydantic: the model that a framework derives from the tool's parameters is named after the tool

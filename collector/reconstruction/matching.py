@@ -103,8 +103,13 @@ def _renamed(call: DraftCall, span: GenAISpan | None, requested: Sequence[Reques
     fitting = next((one for agree in _AGREEMENTS for one in names if agree(call, one)), None)
     if fitting is not None:
         return fitting
-    # A tracer's own prefix (`eino.get_weather`), if the arguments agree as well.
-    return next((one for one in requested if call.name.endswith(f".{one.name}") and _covers(call, one)), None)
+    # A prefix of the tracer (`eino.get_weather`) or of a plugin that the model left out, if the arguments agree as well.
+    return next((one for one in requested if _is_prefixed(call, one) and _covers(call, one)), None)
+
+
+def _is_prefixed(call: DraftCall, request: RequestedCall) -> bool:
+    same_id = call.id is not None and call.id == request.id
+    return call.name.endswith(f".{request.name}") or (same_id and is_prefixed(call.name, request.name))
 
 
 def _under_other_names(name: str, requested: Sequence[RequestedCall], *, of_server: bool) -> list[RequestedCall]:

@@ -97,3 +97,12 @@ def test_a_tool_may_be_an_observation_without_a_type(metadata: dict[str, Any]) -
 def test_the_names_of_arguments_are_not_the_arguments() -> None:
     run = run_of(lf("agent", "travel", 1), lf("tool", "pay", 2, 1, 1, attributes={INPUT: '{"argument_keys": ["n"]}'}))
     assert (called(run), doubts(run)) == (["pay"], ["unreadable_arguments"])
+
+
+def test_a_hook_of_langchains_middleware_is_no_run() -> None:
+    node = {"langfuse.observation.metadata.langgraph_node": '"PatchToolCallsMiddleware.before_agent"'}
+    hook = lf("agent", "PatchToolCallsMiddleware.before_agent", 2, 1, attributes=node)
+    assert dialects.read_span(hook) is IGNORED
+    run = run_of(lf("chain", "LangGraph", 1, lasting=100), hook, lf("tool", "get", 3, 1, 20, attributes={INPUT: "{}"}))
+    assert (called(run), "nothing_recorded" in doubts(run)) == (["get"], False)
+    assert dialects.read_span(lf("agent", "get.before_agent", 2, 1)) is not IGNORED

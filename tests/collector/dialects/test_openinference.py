@@ -547,3 +547,28 @@ def test_every_call_that_runs_leaves_a_span_in_langchain() -> None:
     again = oi("LLM", "ChatOpenAI", 4, 2, 30, 5, attributes={"input.value": told, "output.value": "{}"})
     run = run_of(oi("CHAIN", "travel", 2, lasting=100, attributes=metadata), asked(3, 2, 5, "c1"), again)
     assert doubts(run) == ["uncertain_execution"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "output", "expected"),
+    [
+        ("openinference.instrumentation.langchain", '{"generations": []}', {}),
+        ("openinference.instrumentation.langchain", None, None),  # nothing of the answer but its calls was kept
+        ("openinference.instrumentation.openai", '{"choices": []}', None),
+    ],
+)
+def test_langchains_instrumentor_leaves_out_arguments_that_are_empty(
+    scope: str, output: str | None, expected: Any
+) -> None:
+    asked = {
+        "llm.output_messages.0.message.tool_calls.0.tool_call.id": "call_2lo",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "list_orders",
+        **({} if output is None else {"output.value": output}),
+    }
+    told = {"tool.name": "list_orders", "output.value": '{"type": "tool", "data": {"tool_call_id": "call_2lo"}}'}
+    run = run_of(
+        agent_span(),
+        oi("LLM", "ChatOpenAI", 2, 1, scope=scope, attributes=asked),
+        oi("TOOL", "list_orders", 3, 1, 20, scope=scope, attributes=told),
+    )
+    assert [(call.name, call.arguments) for call in run.trajectory.calls] == [("list_orders", expected)]

@@ -51,6 +51,7 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Error: Validation failed for input parameters: 1 validation error for Drop_allTool\nall\n  Field required",
         'error tool "drop_all" requires confirmation, please approve or reject',
         'error tool "drop_all" call is rejected',
+        "missing required argument 'request' for agent drop_all",
         'validating "arguments": validating root: required: missing properties: ["all"]',
         "[LocalFunc] failed to unmarshal arguments in json, toolName=drop_all, err=unexpected end",
     ],

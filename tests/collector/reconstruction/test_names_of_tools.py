@@ -94,3 +94,20 @@ def test_a_tracers_prefix_is_no_part_of_a_name_where_the_arguments_agree(argumen
     request = model_span([("c1", "search", {"q": 1})], 2, at=0)
     run = run_of(agent_span(), request, tool_span("acme.search", arguments, 3, at=20, call_id=""))
     assert sorted(call.name for call in run.trajectory.calls) == expected
+
+
+@pytest.mark.parametrize(
+    ("call_id", "arguments", "expected"),
+    [
+        ("c1", {"n": 1}, ["pay"]),
+        ("c1", {"n": 2}, ["(pay)", "Shop-pay"]),
+        ("c2", {"n": 1}, ["(pay)", "Shop-pay"]),
+    ],
+)
+def test_a_prefix_that_the_model_leaves_out_is_one_where_id_and_arguments_agree(
+    call_id: str, arguments: Any, expected: list[str]
+) -> None:
+    run = run_of(
+        agent_span(), model_span([("c1", "pay", {"n": 1})], 3), tool_span("Shop-pay", arguments, call_id=call_id, at=20)
+    )
+    assert called(run) == expected
