@@ -11,7 +11,15 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.genai_span import (
+    IGNORED,
+    GenAISpan,
+    Role,
+    context_span_of,
+    doubt_failure,
+    genai_span_of,
+    model_span_of,
+)
 from collector.model.span import Span
 from collector.payloads.refusals import Refusal
 from collector.payloads.tool_results import tool_result
@@ -33,6 +41,8 @@ _MERGED: Final = "(merged"  # a turn with parallel calls adds a span for all of 
 _UNKNOWN_TOOL: Final = "Tool not found"  # describes what 2.x records in place of a tool that does not exist
 _AGENT_SPAN: Final = re.compile(r"agent_run \[(.+)\]$")  # 1.x; the name is recorded nowhere else
 _EMPTY: Final = ("{}", '""', "")
+_TOLD_FAILURE: Final = "TOOL_ERROR"
+"""The type of an error that the result tells: the tool's answer, or ADK's own refusal of arguments."""
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -58,6 +68,12 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.status, genai_span.refusal = "error", genai_span.refusal or told.refusal
     if get(semconv.TOOL_DESCRIPTION) == _UNKNOWN_TOOL:
         genai_span.status, genai_span.refusal = "error", Refusal()
+    if (
+        genai_span.error_type == _TOLD_FAILURE
+        and result in (None, *_EMPTY)
+        and semconv.TOOL_CALL_RESULT not in span.attributes
+    ):
+        doubt_failure(genai_span)
     return genai_span
 
 
@@ -87,7 +103,7 @@ DIALECT: Final = Dialect(
     whole_scopes=(_SCOPE,),
     attributes=frozenset({
         _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE, _SESSION, _CALL_ID, semconv.AGENT_NAME, semconv.OPERATION_NAME,
-        semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_DESCRIPTION, semconv.ERROR_TYPE,
+        semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_RESULT, semconv.TOOL_DESCRIPTION, semconv.ERROR_TYPE,
     }),
     output_attributes=(_RESPONSE,),
     request_attributes=(_REQUEST,),

@@ -48,6 +48,10 @@ _UNNAMED: Final = re.compile(
         r"^Permission denied because no interactive user response was available",  # Copilot CLI
         r"Multiple handoffs detected, ignoring this one",  # OpenAI Agents: only the first is followed
         r"\b[Ii]nvalid (?:arguments|parameters) for tool\b",  # MCP SDKs, and hand-written agent loops
+        r"^Error: Argument parsing failed\.",  # Microsoft's Agent Framework
+        r"argument\(s\): [^\n]{1,400} Please revise the arguments to match the function signature\.$",  # Semantic Kernel
+        r"^The tool call arguments are malformed\. Arguments must be in JSON format\.",  # Semantic Kernel
+        r"^(?:Error: )?The requested tool does not exist or is not available\b",  # Agno
         r"^validating \"arguments\": ",  # MCP's Go SDK
         r"^\[LocalFunc\] failed to unmarshal arguments in json",  # Eino
         # Strands and Google ADK for JS: Zod's issues
@@ -64,6 +68,7 @@ _NAMED: Final = tuple(
         # Strands, OpenAI Agents, Mastra 0.x, Haystack, Agno, Google ADK, Koog
         rf"\b(?:tool|function) (?:(?:with (?:the )?name|named|called) )?{_NAME}[`'\"]? {_ABSENT}",
         rf"\b(?:tool|function) not found: {_NAME}",  # Ax
+        rf"^The tool call with name {_NAME}[`'\"]? is not part of the provided tools\b",  # Semantic Kernel
         rf"{_NAME}[`'\"]? is not a valid tool\b",  # LangGraph
         # Pydantic AI, Vercel AI SDK, smolagents, and hand-written agent loops
         rf"\b(?:unknown|invalid|unavailable|no such|unrecognized) (?:tool|function)(?:[ _](?:name|call))?:? {_NAME}",

@@ -29,6 +29,8 @@ _CALLING: Final = "Calling tools:\n"
 _OBSERVATION: Final = "Observation:\n"
 _FAILURE: Final = re.compile(r"\bError executing tool '([^']{1,256})' with arguments (\{.{0,4096}?\}): ", re.DOTALL)
 """What smolagents' model is told instead of a call that failed."""
+_UNKNOWN: Final = re.compile(r"^Error:\nUnknown tool ([^,\s]{1,256}), should be one of: ")
+"""What it is told instead of a call of a tool that it does not have."""
 REPEATED: Final = "is_repeated"
 """Key of a call that is told with its failure, whether or not it was told before."""
 MAX_TRAJECTORY: Final = 1_000
@@ -55,7 +57,7 @@ def may_hold_calls(text: str) -> bool:
 
 def tells_failure(text: str) -> bool:
     """Whether ``text`` tells a model that a call failed, in smolagents' words."""
-    return _FAILURE.search(text) is not None
+    return _FAILURE.search(text) is not None or _UNKNOWN.match(text) is not None
 
 
 def is_observation(message: Mapping[Any, Any]) -> bool:
@@ -89,6 +91,9 @@ def parse_exchange(text: str) -> list[Mapping[str, Any]]:
         return [{"role": "tool", "content": text[len(_OBSERVATION) :]}]
     if _TRAJECTORY in text:
         return _exchange(_fields(text))
+    unknown = _UNKNOWN.match(text)
+    if unknown is not None:
+        return _failed(unknown[1], None, unknown[0])
     return [message for match in _FAILURE.finditer(text) for message in _failed(match[1], match[2])]
 
 
@@ -107,10 +112,10 @@ def _exchange(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return messages
 
 
-def _failed(name: str, arguments: str) -> list[Mapping[str, Any]]:
+def _failed(name: str, arguments: str | None, why: str = "") -> list[Mapping[str, Any]]:
     return [
         {"role": "assistant", "content": [{**_call(name, arguments), REPEATED: True}]},
-        {"role": "tool", "name": name, "content": "", "is_error": True},
+        {"role": "tool", "name": name, "content": why, "is_error": True},
     ]
 
 

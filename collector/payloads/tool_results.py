@@ -72,6 +72,7 @@ _HINTS: Final = (
     "required for type", "required parameter", "issing argument for", "issing field `", "could not be converted to",
     "o argument provided", "required propert", "requires approval", ", received ", "alformed", "issing arg", "issing param",
     "issing input", "not registered", "bandoned", "annot deserialize", "annot coerce", "annot construct", "For input string",
+    "rgument parsing", "match the function signature", "re malformed", "part of the provided",
 )  # fmt: skip
 """Every failure and refusal contains one of these."""
 

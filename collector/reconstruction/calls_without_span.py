@@ -82,7 +82,7 @@ def calls_without_span(
             # A call that succeeded needs no look into the inputs, which would have to be parsed.
             is_open = request.execution.status == "error" or request.execution.evidence == ONLY_ATTRIBUTES
             _apply_fit(request.execution, request.fit)
-            _apply_result(request.execution, history.status(request) if is_open else request.result_status)
+            _apply_result(request.execution, history.status(request) if is_open else request.result_status, request.fit)
             continue
         following = bisect_right(starts, request.model.start_ns)
         answered = not request.is_recorded or following < len(starts)
@@ -118,8 +118,11 @@ def requested_in_transcript(request: RequestedCall) -> DraftCall:
     return call
 
 
-def _apply_result(call: DraftCall, result: ResultStatus | None) -> None:
+def _apply_result(call: DraftCall, result: ResultStatus | None, fit: Fit) -> None:
     """Decide by what the model was told of a call that a span shows whether it ran."""
+    if result == "unclear" and fit in _NOT_TAKEN and call.status == "error":
+        call.settle_refusal(fits=False)
+        return
     if result == "error" and call.refusal is not None and call.refusal.is_untold:
         call.settle_refusal(fits=True)
     if result == "refused" and call.status != "ok":
@@ -157,6 +160,10 @@ def _latest_start(request: RequestedCall, models: Sequence[GenAISpan], following
     return min(end_ns, models[following].start_ns) if following < len(models) else end_ns
 
 
+_NOT_TAKEN: Final = ("misfit", "unknown")
+"""Of a call that the tools do not take which the model was offered."""
+
+
 class _Shown:
     """What the spans of the run's calls tell of those that have none: worked out once, for a run may have thousands of both."""
 
@@ -175,6 +182,8 @@ def _weigh(
     all_have_spans = run.anchor is not None and run.anchor.tracing == "complete"
     tools_have_spans = all_have_spans or bool(run.executions)
     is_handoff = _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
+    if request.fit in _NOT_TAKEN and _agrees_with_refusal(result, answered and tools_have_spans and not shown.is_lossy):
+        result = "refused"
     call.known_by = "request" if result is None or result == "refused" else "result"
     # The surest evidence first: what messages say of this call, then whether tools leave spans, then how the run ended.
     if result == "refused":
@@ -201,6 +210,13 @@ def _weigh(
         call.doubt_execution("the run was interrupted after the model asked for it")
     elif request.turn > 0 or run.anchor.role is AGENT:
         call.doubt_execution("the model asked for it last, and was told no result")
+
+
+def _agrees_with_refusal(result: ResultStatus | None, has_no_span: bool) -> bool:
+    """Whether what is known of a call that the offered tools do not take agrees that it was refused: the words that the
+    model was told, or that a call which ran would have left a span.
+    """
+    return result == "unclear" or (has_no_span and result in (None, "error"))
 
 
 def _doubt_told(call: DraftCall, shown: _Shown, *, tools_have_spans: bool) -> None:

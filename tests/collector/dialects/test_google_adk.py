@@ -10,7 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
-from tests.builders import called, read_tool, run_of, span
+from tests.builders import called, doubts, read_tool, run_of, span
 
 ADK = "gcp.vertex.agent"
 TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay", "gen_ai.tool.call.id": "adk-1"}
@@ -126,3 +126,28 @@ def test_a_node_of_a_workflow_is_a_step() -> None:
         "invoke_node review", 2, 1, attributes={"gen_ai.operation.name": "invoke_node", "gen_ai.node.name": "review"}
     )
     assert dialects.read_span(node) is IGNORED
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({}, ["uncertain_execution"]),
+        ({f"{ADK}.tool_response": "{}"}, ["uncertain_execution"]),
+        ({f"{ADK}.tool_response": '{"error": "card declined"}'}, []),
+        ({"gen_ai.tool.call.arguments": '{"n": 1}', "gen_ai.tool.call.result": '{"error": "card declined"}'}, []),
+    ],
+)
+def test_an_error_that_only_the_result_told_may_be_a_refusal(told: dict[str, str], expected: list[str]) -> None:
+    # ADK 2.13 without content: a tool that answers with an error, and arguments that ADK refused, have the same type.
+    failed = adk(
+        "execute_tool pay",
+        2,
+        1,
+        attributes={**TOOL, "error.type": "TOOL_ERROR", **told},
+        status=2,
+        message="TOOL_ERROR",
+    )
+    run = run_of(
+        adk("invoke_agent helper", 1, attributes={"gen_ai.operation.name": "invoke_agent"}, lasting=50), failed
+    )
+    assert (called(run), run.trajectory.calls[0].status, doubts(run)) == (["pay"], "error", expected)

@@ -93,3 +93,9 @@ def test_a_failure_is_that_of_the_call_that_was_told_before_it() -> None:
     calling = "Calling tools:\n[{'id': 'c1', 'type': 'function', 'function': {'name': 'pay', 'arguments': {'sum': 5}}}]"
     failure = "Error:\nError executing tool 'pay' with arguments {'sum': 5}: Declined"
     assert told(("assistant", calling), ("assistant", failure)) == [("pay", {"sum": 5}, "error")]
+
+
+def test_smolagents_tells_of_a_tool_that_it_does_not_have_without_the_call() -> None:
+    unknown = "Error:\nUnknown tool reserve_flight, should be one of: book_flight, final_answer.\nNow let's retry"
+    assert told(("MessageRole.TOOL_RESPONSE", unknown)) == [("reserve_flight", None, "refused")]
+    assert told(("MessageRole.USER", f"What does this mean? {unknown}")) == []

@@ -184,3 +184,43 @@ def test_a_call_that_the_model_completed_may_have_lacked_an_argument(later: dict
     told = model_span(number=9, at=100, input_messages=[result("c1", "how many nights?"), result("c2", "done")])
     run = run_with(first, second, told)
     assert doubts(run) == (["uncertain_execution"] if later == FITTING else [])
+
+
+MISSING = "missing a required argument: 'nights'"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "text", "expected"),
+    [
+        ("book", {"city": "Oslo"}, MISSING, ([], ["book"], [])),
+        ("fly", FITTING, "KeyError: 'fly'", ([], ["fly"], [])),  # a loop that looks tools up by name
+        ("book", FITTING, MISSING, (["book"], [], ["uncertain_execution"])),
+        ("book", {"city": "Oslo"}, "booked", (["book"], [], ["uncertain_execution"])),
+    ],
+)
+def test_words_that_may_be_a_refusal_are_one_where_the_tools_do_not_take_the_call(
+    name: str, arguments: Any, text: str, expected: Any
+) -> None:
+    told = model_span(number=9, at=50, input_messages=[result("c1", text)])
+    assert read(run_with(asked(name, arguments), told)) == expected
+
+
+def test_nor_did_a_call_run_whose_span_failed_with_such_words() -> None:
+    told = model_span(number=9, at=50, input_messages=[result("c1", MISSING)])
+    assert read(run_with(asked("book", {"city": "Oslo"}), failed("book", {"city": "Oslo"}), told)) == ([], ["book"], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("fly", {}, (["pay"], ["fly"], [])),
+        ("book", {"city": "Oslo"}, (["pay"], ["book"], [])),
+        ("book", FITTING, (["book", "pay"], [], ["uncertain_execution"])),
+    ],
+)
+def test_a_call_without_a_span_that_failed_is_refused_where_another_tool_has_one(
+    name: str, arguments: Any, expected: Any
+) -> None:
+    pay = tool_span("pay", {}, 7, at=20, call_id="c2", status=1)
+    told = model_span(number=9, at=50, input_messages=[result("c1", "Error: no")])
+    assert read(run_with(asked(name, arguments), pay, told)) == expected
