@@ -16,8 +16,8 @@ MAX_NODES: Final = 10_000
 
 # Keys of objects that contain definitions, and of objects that contain the fields of one definition.
 _LISTS: Final = (
-    "tools", "function_tools", "functionDeclarations", "function_declarations", "functions", "config", "toolConfig", "llm",
-    "request",
+    "tools", "function_tools", "output_tools", "functionDeclarations", "function_declarations", "functions", "config",
+    "toolConfig", "llm", "request",
 )  # fmt: skip
 _WRAPPERS: Final = ("function", "toolSpec", "tool", "json_schema", "data", "definition")
 _NAME_KEYS: Final = ("name", "tool_name", "toolName", "id")

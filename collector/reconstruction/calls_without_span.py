@@ -201,9 +201,8 @@ def _weigh(
         call.executed = "missing_anchor" in run.incomplete
         if call.executed or is_handoff or call.name in shown.names or _may_have_failed_the_run(call, run):
             call.doubt_execution("the model asked for it last, and neither its span nor its result was seen")
-        elif (
-            request.model.finish == "other"
-        ):  # the provider may run tools of its own, and answers when they have returned
+        # The provider may run tools of its own, of which it alone knows the parameters, and answers when they have returned.
+        elif request.model.finish == "other" and request.fit not in ("fits", "misfit"):
             call.doubt_execution("the model's answer holds it, and ended all the same")
     elif run.anchor is None or run.anchor.status == "error":
         call.executed = False

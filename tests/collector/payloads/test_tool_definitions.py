@@ -28,6 +28,9 @@ SHAPES: dict[str, Any] = {
     "Pydantic AI": {"function_tools": [
         {"name": "weather", "description": DESCRIPTION, "parameters_json_schema": SCHEMA}
     ], "output_tools": []},
+    "Pydantic AI's output": {"function_tools": [], "output_tools": [
+        {"name": "weather", "description": DESCRIPTION, "parameters_json_schema": SCHEMA}
+    ]},
     "Haystack": [{"type": "haystack.tools.tool.Tool", "data": {
         "name": "weather", "description": DESCRIPTION, "parameters": SCHEMA,
     }}],

@@ -224,3 +224,14 @@ def test_a_call_without_a_span_that_failed_is_refused_where_another_tool_has_one
     pay = tool_span("pay", {}, 7, at=20, call_id="c2", status=1)
     told = model_span(number=9, at=50, input_messages=[result("c1", "Error: no")])
     assert read(run_with(asked(name, arguments), pay, told)) == expected
+
+
+@pytest.mark.parametrize(("definitions", "expected"), [((BOOK,), []), ((), ["uncertain_execution"])])
+def test_a_provider_does_not_run_what_the_client_offered(definitions: Any, expected: list[str]) -> None:
+    # Pydantic AI ends a run with a call of its output tool; an answer of OpenAI's Responses API has "stopped" all the same.
+    attributes = {
+        "gen_ai.tool.definitions": json.dumps(definitions),
+        "gen_ai.response.finish_reasons": ["stop"],
+    }
+    last = model_span([("c1", "book", FITTING)], 9, at=50, attributes=attributes)
+    assert read(run_with(tool_span("pay", {}, 7, at=20, call_id="c2"), last)) == (["pay"], ["book"], expected)
