@@ -39,6 +39,7 @@ from collector.payloads.attribute_shapes import (
     is_plain,
     may_hold_arguments,
     meaning_of,
+    named_function,
     says_failure,
     tells_handoff,
     typed_tool_name,
@@ -209,7 +210,7 @@ def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
     genai_span.name = (
         first_line(values.get("tool_name", ()))
         or name_of(named)
-        or name_of(typed_tool_name(span.attributes))
+        or name_of(typed_tool_name(span.attributes) or named_function(span.attributes))
         or first_line(values.get("name", ()))
         or tool_among(values.get("input", ()))
     )

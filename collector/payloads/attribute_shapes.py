@@ -54,9 +54,10 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (rf"(?:{_CALL}_)?(?:call_)?(?:parameters|params)", "input", 2),
     # The beginning of it: read only if nothing was cut off.
     (rf"(?:{_CALL}_)?(?:arguments|args|inputs?|parameters|params)_preview", "input", 3),
-    (r"input_messages|request_body", "input", 3),
+    (r"(?:input|llm|chat|model|prompt|request)_messages|request_body", "input", 3),
     (rf"{_CALL}_(?:call_)?(?:results?|outputs?|response)", "output", 0),
     (r"results?|outputs?|output_value|output_json|return|return_value|observation", "output", 1),
+    (r"(?:llm|model|chat|assistant)_(?:reply|answer)", "output", 2),
     (r"output_messages|completions?|response|response_(?:body|text|message)|output_text|choices", "output", 2),
     (r"success|succeeded|is_success|(?:tool|call|result)_ok", "success", 0),
     # What is measured of a call when it has returned, and of a request to a model.
@@ -133,6 +134,18 @@ def typed_tool_name(attributes: Mapping[str, Any]) -> object:
             name = attributes.get(f"{key[:-5]}.name")
             if name is not None:
                 return name
+    return None
+
+
+_FUNCTION_KEYS: Final = frozenset({"function", "function_name", "fn", "fn_name", "func", "func_name"})
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][\w-]{0,255}")
+
+
+def named_function(attributes: Mapping[str, Any]) -> object:
+    """Returns the name under a key that says no more than that it is a function: in the span of a call, that of the tool."""
+    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
+        if type(value) is str and words_of(key) in _FUNCTION_KEYS and _IDENTIFIER.fullmatch(value) is not None:
+            return value
     return None
 
 

@@ -117,6 +117,13 @@ def test_a_span_about_something_else_is_ignored(attributes: dict[str, Any]) -> N
         ),
         ("pay", {"type": "tool", "input": '{"input": {"n": 1}}'}, ("pay", None, {"n": 1}, "unset")),
         ("pay", {"type": "tool", "input": '{"n": 1}', "result": '{"isError": true}'}, ("pay", None, {"n": 1}, "error")),
+        ("run_tool", {"function": "pay", "params": '{"n": 1}', "ok": True}, ("pay", None, {"n": 1}, "unset")),
+        ("run_tool", {"fn_name": "pay", "params": '{"n": 1}', "ok": False}, ("pay", None, {"n": 1}, "error")),
+        (
+            "run_tool",
+            {"tool": "pay", "function": "shop.pay_all", "params": '{"n": 1}'},
+            ("pay", None, {"n": 1}, "unset"),
+        ),
     ],
 )
 def test_the_words_of_unknown_tracers(name: str, attributes: dict[str, Any], expected: Any) -> None:
@@ -359,3 +366,21 @@ def test_a_handoff_of_the_kind_of_a_tool_is_no_call() -> None:
 def test_what_tells_of_usage_is_no_request_to_a_model() -> None:
     attributes = {"ag2.span.type": "usage", "ag2.usage.kind": "model_call", "gen_ai.usage.input_tokens": 20}  # AG2
     assert dialects.read_span(span("record_usage model_call", 2, 1, attributes=attributes)) is None
+
+
+def test_a_request_to_a_model_in_words_of_ones_own() -> None:
+    calls = [{"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"n": 1}'}}]
+    asked = {"role": "assistant", "content": None, "tool_calls": calls}
+    exchange = [{"role": "user", "content": "Pay!"}]
+    told = [*exchange, asked, {"role": "tool", "tool_call_id": "c1", "content": "paid"}]
+    requests = (
+        span("llm_call", number, 1, at, attributes={
+            "llm.model": "gpt-4o", "llm.messages": json.dumps(messages), "llm.reply": json.dumps(reply),
+        })
+        for number, at, messages, reply in (
+            (2, 5, exchange, asked), (4, 40, told, {"role": "assistant", "content": "Paid."}),
+        )
+    )  # fmt: skip
+    run = run_of(span("handle", 1, lasting=100), *requests, span("action", 3, 1, 20, attributes={"action.name": "pay"}))
+    calls_read = [(call.name, call.arguments, call.known_by) for call in run.trajectory.calls]
+    assert (calls_read, doubts(run)) == ([("pay", {"n": 1}, "result")], [])
