@@ -5,6 +5,7 @@ Errors are reported as ``file:line: path: what is wrong and how to fix it``, all
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import re
@@ -21,12 +22,14 @@ from yaml.resolver import Resolver
 
 from collector.errors import ConfigError
 from collector.files import read_file, read_regular_file
+from scorers.quoting import shorten
 
 Where = tuple[str | int, ...]
 
 MAX_BYTES = 4 << 20
 """The largest YAML file that is read."""
 _MAX_NODES = 200_000  # values of a YAML file, aliases expanded
+_MAX_BITS = 1_000  # of a whole number: of more no float can be made, nor in the end a text
 _ENVIRONMENT = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
@@ -182,8 +185,7 @@ class _Reader:
             return self._mapping(node, where)
         if isinstance(node, yaml.SequenceNode):
             return [self.read(item, (*where, index)) for index, item in enumerate(node.value)]
-        # Scalars alone: the constructors of lists and mappings would lose the lines.
-        value = self._scalars.construct_object(node)
+        value = self._scalar(node, line)
         if isinstance(value, bool) and node.value.lower() not in ("true", "false"):
             self.booleans[where] = node.value, value
         if isinstance(value, str):
@@ -192,6 +194,16 @@ class _Reader:
                 value = _ENVIRONMENT.sub(lambda found: self._variable(found, line), value)
             return self._text(value, line)
         return value
+
+    def _scalar(self, node: yaml.Node, line: int) -> Any:
+        """Returns the text, number, date or nothing. PyYAML's constructors of lists and mappings would lose the lines."""
+        # They raise whatever befalls them: at `0000-00-00`, `0x_`, `!!bool foo`.
+        with contextlib.suppress(ValueError, LookupError, AttributeError, OverflowError):
+            value = self._scalars.construct_object(node)
+            if not isinstance(value, int) or value.bit_length() <= _MAX_BITS:
+                return value
+        message = f"{shorten(str(node.value))!r} is no number or date that can be read; put a text in quotes"
+        raise ConfigError(f"{self._path}:{line}: {message}")
 
     def _text(self, value: str, line: int) -> str:
         """Returns the text with pairs of surrogates, as JSON writes an emoji, as one character."""
@@ -228,15 +240,22 @@ def rule_paths(paths: Iterable[Path]) -> list[Path]:
     """Returns each YAML file among ``paths`` or below them, once, in a stable order. Raises ConfigError for a missing path."""
     found: dict[Path, Path] = {}
     for path in paths:
-        if path.is_dir():
-            for item in sorted(item for item in path.rglob("*") if _is_rule_file(item.relative_to(path), item)):
+        try:
+            for item in _rule_files(path):
                 # By the file itself, so that a file which is named and lies in a named folder is read once.
                 found.setdefault(item.resolve(), item)
-        elif path.exists():
-            found.setdefault(path.resolve(), path)
-        else:
-            raise ConfigError(f"{path}: no such file or folder; see `rules:` in the configuration")
+        except (OSError, RecursionError) as error:
+            reason = getattr(error, "strerror", None) or "its folders are nested too deeply"
+            raise ConfigError(f"{path}: cannot be read: {reason}") from None
     return list(found.values())
+
+
+def _rule_files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(item for item in path.rglob("*") if _is_rule_file(item.relative_to(path), item))
+    if path.exists():
+        return [path]
+    raise ConfigError(f"{path}: no such file or folder; see `rules:` in the configuration")
 
 
 def rule_versions(paths: Iterable[Path]) -> list[tuple[str, int, int]]:

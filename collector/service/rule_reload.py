@@ -69,6 +69,9 @@ class RuleReload:
         except ConfigError as error:
             self._telemetry.rules_reload_failures.inc()
             _log.error("the new rules are invalid, keeping the old ones:\n%s", error)
+        except Exception:  # noqa: BLE001 - a bug, or a file nobody expected, must not end the watch without a word
+            self._telemetry.rules_reload_failures.inc()
+            _log.exception("the new rules cannot be loaded, keeping the old ones")
         else:
             _log.info("rules reloaded")
 

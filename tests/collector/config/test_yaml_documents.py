@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -60,6 +61,19 @@ def test_invalid_files_are_refused_with_the_line(tmp_path: Path, text: str, mess
         load_yaml(write(tmp_path, text))
 
 
+@pytest.mark.parametrize(
+    "scalar",
+    ["0000-00-00", "2001-99-99", "2001-01-01T99:00:00Z", "0x_", "!!int ''", "!!bool foo", "!!float x", "!!timestamp x",
+     "9" * 5000, "0x" + "f" * 5000, "0b" + "1" * 9000, "1:" * 3000 + "1", "1:" * 500 + "1.5"],
+    ids=lambda scalar: scalar[:20],
+)  # fmt: skip
+def test_what_looks_like_a_number_or_a_date_and_is_none_is_refused_with_the_line(tmp_path: Path, scalar: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"file.yaml:2: .{1,70} is no number or date that can be read; put a text in quotes"
+    ):
+        load_yaml(write(tmp_path, f"a:\n- {scalar}\n"))
+
+
 def test_a_missing_or_unreadable_file_is_a_config_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         load_yaml(tmp_path / "none.yaml")
@@ -92,6 +106,26 @@ def test_rule_paths_are_files_and_those_in_folders(tmp_path: Path) -> None:
     ]
     with pytest.raises(ConfigError, match="no such file or folder"):
         rule_paths([tmp_path / "none"])
+
+
+@pytest.mark.parametrize(
+    ("name", "levels", "reason"),
+    [("a", 1500, "its folders are nested too deeply"), ("a" * 200, 30, "File name too long")],
+    ids=["many", "long"],
+)
+def test_folders_that_are_nested_too_deeply_are_refused(tmp_path: Path, name: str, levels: int, reason: str) -> None:
+    at = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir(name, dir_fd=at)
+        below = os.open(name, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+    try:
+        with pytest.raises(ConfigError, match=f"cannot be read: {reason}"):
+            rule_paths([tmp_path])
+    finally:
+        subprocess.run(["rm", "-rf", tmp_path / name], check=True)  # pytest could not
 
 
 def test_a_mounted_config_map_and_a_file_named_twice_are_read_once(tmp_path: Path) -> None:

@@ -59,6 +59,28 @@ def test_rules_are_loaded_when_asked(watching: Watching) -> None:
     watching.run(scenario)
 
 
+class _Failing(Watching):
+    """Rules named ``bad`` meet a bug."""
+
+    def use(self, rules: LoadedRules) -> None:
+        super().use(rules)
+        if self.names[-1] == "bad":
+            raise RuntimeError("a bug")
+
+
+def test_a_bug_does_not_end_the_watch(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    watching = _Failing(tmp_path / "rules.yaml")
+
+    async def scenario() -> None:
+        for name in ("bad", "good"):
+            watching.file.write_text(RULES.format(name=name))
+            watching.rules.ask()
+            await until(lambda name=name: watching.names[-1:] == [name] and watching.failures() == 1)
+
+    watching.run(scenario)
+    assert "the new rules cannot be loaded, keeping the old ones" in caplog.text
+
+
 def test_rules_stay_in_force_when_the_last_file_is_gone(watching: Watching) -> None:
     watching.rules.load()
 
