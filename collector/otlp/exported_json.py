@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from math import isfinite
@@ -34,6 +35,8 @@ _KINDS: Final = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUM
 _STATUS: Final = {"OK": 1, "ERROR": 2}
 _NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}  # as protobuf's JSON has them
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# A byte order mark, which some tools put at the beginning, is skipped like white space.
+_NO_BLANK: Final = re.compile(r"[^ \t\r\n\ufeff]")
 _LONGEST_WORD: Final = 12  # characters: half a pair of escapes
 MAX_DOCUMENT: Final = 256 << 20
 """Characters of one JSON value in a file, which is in memory as a whole."""
@@ -63,10 +66,8 @@ def documents(texts: Iterable[str]) -> Iterator[tuple[int, Any]]:
     pieces = iter(texts)
     text, at, line, is_end = "", 0, 1, False
     while True:
-        begin = at
-        # A byte order mark, which some tools put at the beginning, is skipped like white space.
-        while begin < len(text) and text[begin] in " \t\r\n\ufeff":
-            begin += 1
+        found = _NO_BLANK.search(text, at)
+        begin = found.start() if found else len(text)
         line += text.count("\n", at, begin)
         at = begin
         if at == len(text):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import time
 from typing import Any
 
 import pytest
@@ -41,6 +42,12 @@ def only_span(document: Any) -> Span:
 def test_documents_are_told_with_the_line_they_begin_at() -> None:
     assert list(documents('\ufeff{"a":\n1}\n\n [2]3\r\n"x"\n')) == [(1, {"a": 1}), (4, [2]), (4, 3), (5, "x")]
     assert list(documents(" \n\t\ufeff")) == []
+
+
+def test_blank_text_is_skipped_fast() -> None:
+    began = time.process_time()
+    assert list(documents([" \n" * (1 << 20)] * 32)) == []
+    assert time.process_time() - began < 2.0  # seconds; it takes 0.2
 
 
 @pytest.mark.parametrize(
