@@ -214,6 +214,8 @@ def counted_by(
 
     Shadow rules count only where ``shadow`` is one of the keys.
     """
+    if "reason" in wanted.properties:
+        return {}  # of that no counts are kept, nor of what is in the tags of a run
     shadows = "" if "shadow" in keys else " AND shadow = 0"
     (series, of_series), (times, of_times) = wanted.of_properties("dimensions"), wanted.of_time()
     # Series are few: they are looked up last, once it is known how often each was counted.

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from collector.console.live import MAX_STREAMS
+from collector.runs.queries import FILTERS
 from scorers import parse_rules
 from tests import otlp_data as data
 from tests.collector_process import CollectorProcess, send
@@ -104,6 +105,11 @@ def test_the_overview_counts_what_happened(collector: CollectorProcess) -> None:
     assert "33.3 %" in page, "of three that were decided one passed"
     assert "forbidden delete_all" in page
     assert 'href="/console/runs?rule=weather&amp;range=24h"' in page
+
+
+@pytest.mark.parametrize("path", ["/console", "/console/compare", "/console/runs", "/runs"])
+def test_every_page_takes_every_filter(collector: CollectorProcess, path: str) -> None:
+    assert {name: get(collector, f"{path}?{name}=x").status_code for name in FILTERS} == dict.fromkeys(FILTERS, 200)
 
 
 def test_a_run_says_why(collector: CollectorProcess) -> None:
