@@ -32,11 +32,37 @@ _KEEP_ALIVE = 75  # seconds an idle connection stays; longer than the 60 s batch
 _GRACE = 5  # seconds running requests get at shutdown
 
 
+_MAX_HEAD = 64 << 10  # bytes of the head of a request
+_MAX_CHUNKS = 500  # of a body, beside one for each KiB: each takes 40 µs, and much of a body may be read at once
+_CHUNK = 1 << 10  # bytes
+
+
+class _Parser(h11.Connection):
+    """Refuses bodies in a great many small chunks: to read them takes long, and nothing else is done meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, _MAX_HEAD)
+        self._chunks = self._bytes = 0
+
+    def next_event(self) -> type[h11.NEED_DATA | h11.PAUSED] | h11.Event:
+        """Returns what the client did next. Raises RemoteProtocolError."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._chunks += event.chunk_start
+            self._bytes += len(event.data)
+            if self._chunks > _MAX_CHUNKS + self._bytes // _CHUNK:
+                raise h11.RemoteProtocolError("too many small chunks")
+        return event
+
+
 class _Connection(H11Protocol):
-    """Adds what uvicorn lacks: a limit on the time until the head of a request has arrived."""
+    """Adds what uvicorn lacks: limits on the time until the head of a request has arrived, and on the work for its body."""
 
     def __init__(self, *arguments: Any, head_timeout: float, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.conn = _Parser()
         self._head_timeout = head_timeout
         self._waiting_for_head: asyncio.TimerHandle | None = None
 
@@ -47,6 +73,13 @@ class _Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._watch_head()
+
+    def send_400_response(self, msg: str) -> None:
+        # Where the request is answered already, and then goes on with nonsense, there is no more to say.
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_arrived()

@@ -263,6 +263,10 @@ CONSTANTS = {
     "collector.payloads.values.MAX_VALUES":
         "collector/payloads/test_values.py::test_the_values_parsed_for_one_trace_are_limited",
     "collector.payloads.values.MAX_TEXT": "collector/payloads/test_values.py::test_a_long_text_is_not_parsed",
+    "collector.transport.http_server._MAX_HEAD":
+        "collector/transport/test_http_server.py::test_nonsense_is_refused_and_harms_nobody",
+    "collector.transport.http_server._MAX_CHUNKS":
+        "collector/transport/test_http_server.py::test_a_body_in_a_great_many_small_chunks_is_refused",
     "collector.transport.gunzip._MAX_MEMBERS":
         "collector/transport/test_gunzip.py::test_members_are_limited_in_size_and_number",
     "scorers.conformance.pattern.MAX_RESIDUALS":

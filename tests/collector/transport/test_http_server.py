@@ -15,7 +15,11 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class OkServer(HttpServer):
+    """Answers at once; at ``/read``, when the body is there."""
+
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        while scope["path"] == "/read" and (await receive()).get("more_body"):
+            pass
         await respond(send, 200, b"ok", "text/plain")
 
 
@@ -135,5 +139,45 @@ def test_nonsense_is_refused_and_harms_nobody(nonsense: bytes) -> None:
         answer = await said(reader)
         assert answer == b"" or b"HTTP/1.1 400 " in answer
         assert await good(await connect())
+
+    talk(scenario)
+
+
+def test_nonsense_after_the_answer_ends_the_connection_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(connect: Callable[[], Awaitable[Streams]]) -> None:
+        reader, writer = await connect()
+        writer.write(CHUNKED % b"/")
+        await reader.readuntil(b"ok")
+        writer.write(b"no chunk\r\n")
+        assert await said(reader) == b""
+
+    talk(scenario)
+    assert [record.message for record in caplog.records if record.name == "asyncio"] == []
+
+
+CHUNKED = b"POST %s HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+SMALL, KIB = b"1\r\nx\r\n", b"400\r\n" + b"x" * 1024 + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    ("chunks", "is_taken"),
+    [
+        (SMALL * 500, True),
+        (KIB * 2000, True),
+        (KIB * 100 + SMALL * 500, True),
+        (SMALL * 600, False),
+        (SMALL * 400_000, False),
+    ],
+    ids=["500", "of a KiB", "mixed", "600", "400,000"],
+)
+def test_a_body_in_a_great_many_small_chunks_is_refused(chunks: bytes, is_taken: bool) -> None:
+    async def scenario(connect: Callable[[], Awaitable[Streams]]) -> None:
+        reader, writer = await connect()
+        writer.write(CHUNKED % b"/read" + chunks + b"0\r\n\r\n")
+        if is_taken:
+            assert b"200 OK" in await reader.readuntil(b"ok")
+            assert await good((reader, writer))  # the next request begins to count anew
+        else:
+            assert b"200 OK" not in await said(reader)
 
     talk(scenario)
