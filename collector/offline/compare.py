@@ -27,6 +27,7 @@ from collector.telemetry.metrics import dimension_text
 from scorers.quoting import printable, shorten
 
 Decision = Literal["worse", "no worse", "wait"]
+_MOST = 1 << 53  # evaluations: a float holds no more exactly, and statistics multiply them
 _HEADING = ("rule", "scorer", "passed of A", "passed of B", "difference", "interval", "decision")
 
 
@@ -186,8 +187,8 @@ def query_counts(url: str, attribute: str, value: str, window: str) -> Counts:
 
 def _count(number: str) -> int:
     count = round(float(number))
-    if count < 0:
-        raise ValueError("a count is not negative")
+    if not 0 <= count <= _MOST:
+        raise ValueError("no number of runs")
     return count
 
 

@@ -113,7 +113,8 @@ def test_json_that_is_none_of_theirs_is_said(
 
 
 @pytest.mark.parametrize("body", [
-    counted("NaN"), counted("+Inf"), counted("-5"), counted("1e400"), counted({}), counted(None),
+    counted("NaN"), counted("+Inf"), counted("-5"), counted("1e400"), counted("1e308"), counted("1e160"),
+    counted({}), counted(None),
     b'{"status":"success","data":{"result":[{}]}}', b'{"status":"success","data":{"result":{"a":1}}}',
     b'{"status":"error","error":"\\u001b[2J\\ud800' + b"x" * 5_000 + b'"}',
 ])  # fmt: skip
