@@ -16,6 +16,7 @@ from collector.assembly.conversations import Conversation
 from collector.component import Signal
 from collector.config.model import RedactionConfig
 from collector.errors import CollectorError, DecodeError
+from collector.model.dialect import Reading
 from collector.otlp import json as otlp_json
 from collector.otlp import lazy
 from collector.otlp.annotate import annotate
@@ -51,17 +52,28 @@ _RUN = Trajectory(
 )
 
 
+def _decoder(reading: Reading | None = None) -> Decoder:
+    return Decoder(dialects.ATTRIBUTES, dialects.ATTRIBUTE_PREFIXES, dialects.SCOPES, dialects.SHAPE_MARKERS, reading)
+
+
 def wire(data: bytes) -> None:
-    """A protobuf request: split, decoded, read by the dialects, annotated and redacted, joined."""
-    decoder = Decoder(dialects.ATTRIBUTES, dialects.ATTRIBUTE_PREFIXES, dialects.SCOPES)
+    """A protobuf request: split, decoded, read by the dialects, annotated and redacted, joined.
+
+    What is read of a span whose form is known is what is read of it without.
+    """
+    decoder, knowing = _decoder(), _decoder(dialects.READING)
     try:
         scopes = list(lazy.iter_scopes(data))
         split = lazy.split(scopes, _FILTER)
         for scope in split.scopes:
             for raw, span in zip(scope.spans, decoder.spans(scope.spans, scope.envelope), strict=True):
                 if span is not None:
-                    dialects.read_span(span)
                     annotate(raw, (("rightcall.score", 0.5),))
+            read = decoder.read(scope.spans, scope.envelope, dialects.read_span)
+            # The second time forms are known of the whole scope, and the changed bytes may be of one of them.
+            for raws in (scope.spans, scope.spans, [_shifted(raw) for raw in scope.spans]):
+                expected = read if raws is scope.spans else decoder.read(raws, scope.envelope, dialects.read_span)
+                assert repr(knowing.read(raws, scope.envelope, dialects.read_span)) == repr(expected)
     except DecodeError:
         return
     assert split.span_count == sum(len(items) for _, items in scopes)
@@ -74,6 +86,12 @@ def wire(data: bytes) -> None:
                 dialects.read_log(decoder.log_record(raw, lazy.Envelope(b"", b"")))
             except DecodeError:
                 continue
+
+
+def _shifted(raw: bytes) -> bytes:
+    """Returns bytes that differ where the last length of something, a text or a number is."""
+    at = len(raw) * 3 // 4
+    return raw[:at] + bytes([(raw[at] + 1) % 256]) + raw[at + 1 :] if raw else raw
 
 
 def json_request(data: bytes) -> None:
