@@ -18,6 +18,7 @@ from collector.config.model import Config
 from collector.delivery.sending_queue import SendingQueue
 from collector.otlp import lazy
 from collector.otlp.annotate import Annotation
+from collector.otlp.span_forms import SpanForms
 from collector.pipeline import Pipeline
 from collector.results import results
 from collector.results.verdict_counter import VerdictCounter
@@ -33,6 +34,7 @@ _REQUESTS = 60
 _STAGES: tuple[tuple[str, Any, str], ...] = (
     ("split", lazy, "split"),
     ("join", lazy, "join"),
+    ("known forms", SpanForms, "read"),
     ("dialects", dialects, "read_span"),
     ("reconstruct", trace_pipeline, "rebuild"),
     ("score", Scoring, "verdicts_of"),
