@@ -32,7 +32,7 @@ from scorers.rules.matchers import (
     Semantic,
     Subset,
 )
-from scorers.rules.regexes import compile_regex, compile_test, search_cost
+from scorers.rules.regexes import compile_regex, compile_test, search_cost, steps_of
 from scorers.work import Work
 
 Embed = Callable[[str], Sequence[float]]
@@ -214,14 +214,14 @@ def _number(value: Any) -> bool:
 
 
 def _regex(pattern: Regex, _: Embed | None) -> Predicate:
-    expression, test = compile_regex(pattern.regex), compile_test(pattern.regex)
+    steps, test = steps_of(compile_regex(pattern.regex)), compile_test(pattern.regex)
 
     def matches(value: Any, work: Work) -> bool:
         text = text_of(value)
         if text is None:
             return False
         # Spent before the search, so that work beyond the limit is refused and not done.
-        work.spend(search_cost(expression, len(text)), "regex")
+        work.spend(search_cost(steps, len(text)), "regex")
         return test(text)
 
     return matches

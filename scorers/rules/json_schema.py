@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
-from scorers.rules.regexes import MAX_REGEX_MEMORY, compile_regex, is_match, search_cost
+from scorers.rules.regexes import MAX_REGEX_MEMORY, compile_regex, is_match, search_cost, steps_of
 from scorers.work import Work, hash_key
 
 _KEYWORD_COST: Final = 100
@@ -47,7 +47,7 @@ def compile_schema(schema: Mapping[str, Any], regex_memory: int = MAX_REGEX_MEMO
 
     def pattern(_: Any, text: str, value: Any, __: Any) -> Iterator[Any]:
         if isinstance(value, str):
-            _spend(search_cost(expressions[text], len(value)))
+            _spend(search_cost(steps_of(expressions[text]), len(value)))
             if not is_match(expressions[text], value):
                 yield SchemaError(f"does not match {text}")
 

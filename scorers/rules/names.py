@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from scorers.rules.matchers import Name
-from scorers.rules.regexes import common_beginning, common_part, compile_regex, compile_test, escape, search_cost
+from scorers.rules.regexes import (
+    common_beginning,
+    common_part,
+    compile_regex,
+    compile_test,
+    escape,
+    search_cost,
+    steps_of,
+)
 
 _ANY_CHARACTER: Final = "(?s)"
 GLOB_CHARACTERS = frozenset("*?[")
@@ -84,7 +92,7 @@ def _is_prefix(glob: str) -> bool:
 
 
 def _cost(name: Name) -> int:
-    return 2 if isinstance(name, str) and _is_prefix(name) else search_cost(_expression(name), MAX_LENGTH)
+    return 2 if isinstance(name, str) and _is_prefix(name) else search_cost(steps_of(_expression(name)), MAX_LENGTH)
 
 
 def _expression(name: Name) -> Any:

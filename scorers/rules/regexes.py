@@ -118,11 +118,16 @@ def compile_cost(text: str) -> int:
     return len(text) + _COUNTED_COST * text.count("{") + _CLASS_COST * (text.count(r"\p") + text.count(r"\P"))
 
 
-def search_cost(expression: Any, length: int) -> int:
-    """Returns the units of work of one search in a text of this length."""
+def steps_of(expression: Any) -> int:
+    """Returns how many steps a search may take for each character."""
     # RE2 turns an expression into an automaton while it reads the text, and then takes constant time for a character. Only
     # counted repetitions make automata that outgrow its memory: then each character takes time for each instruction.
     steps: int = expression.programsize if "{" in expression.pattern else 1
+    return steps
+
+
+def search_cost(steps: int, length: int) -> int:
+    """Returns the units of work of one search in a text of this length, by an expression that takes so many ``steps``."""
     return _SEARCH_COST + length * steps // _CHARS_PER_UNIT
 
 
