@@ -1,8 +1,8 @@
 """The OpenTelemetry GenAI semantic conventions, current names and those deprecated since 1.36.
 
 Messages are read wherever one of the releases puts them: attributes (JSON text or structured), span events, log events.
-Strands (strands-agents 1.62, @strands-agents/sdk) follows these conventions except for its own status attribute, Sentry
-(@sentry/node 10.78) except for the names of a model's answer.
+Strands (strands-agents 1.62, @strands-agents/sdk) and rig (0.44) follow these conventions except for their own attributes of what came
+of a call, Sentry (@sentry/node 10.78) except for the names of a model's answer.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from collector.model.genai_span import (
 )
 from collector.model.span import LogRecord, Span, SpanEvent
 from collector.payloads.messages import tool_call_parts
+from collector.payloads.refusals import Refusal
 from collector.payloads.run_steps import START, STATUS, run_steps
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import arguments_of_callback, is_schema, tool_arguments
@@ -46,6 +47,12 @@ _LIVEKIT: Final = "livekit-agents"
 _STRANDS: Final = "strands"
 _GENERAL: Final = ("tool_error", "_OTHER")
 """Types of errors that say no more than that there was one."""
+_OUTCOME: Final = "gen_ai.tool.call.outcome"
+"""The key of the outcome in rig: its spans have no status."""
+_OUTCOME_ERROR: Final = "gen_ai.tool.error.type"
+_NOT_RUN: Final = ("skipped", "denied")
+_PERHAPS_NOT_RUN: Final = ("not_found", "permission_denied", "cancelled")
+"""Errors in rig that a tool may have had, or rig before it ran the tool."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _CALLS_ALONE: Final = ("gen_ai.response.tool_calls", "gen_ai.tool_calls")
 """Keys of the calls of an answer that has no messages: Sentry's, and the one of tracers of one's own."""
@@ -130,6 +137,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     if span.events and genai_span.status == "unset" and semconv.TOOL_CALL_RESULT not in attributes:
         set_raised(genai_span, span)  # Quarkus LangChain4j
+    if _OUTCOME in attributes:
+        _read_outcome(genai_span, attributes)
     strands_status = first_value(attributes, _STRANDS_STATUS)
     # A tool that waits for a human's answer has neither status nor result.
     genai_span.is_pending = (
@@ -144,6 +153,20 @@ def _read_tool(span: Span) -> GenAISpan:
         if genai_span.scope != _LIVEKIT and _has_no_words(span):
             doubt_failure(genai_span)
     return genai_span
+
+
+def _read_outcome(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
+    outcome = attributes[_OUTCOME]
+    if outcome in _NOT_RUN:
+        genai_span.refusal = Refusal()
+    elif outcome == "success":
+        genai_span.status = "ok"
+    elif outcome == "error":
+        kind = attributes.get(_OUTCOME_ERROR)
+        genai_span.status, genai_span.error_type = "error", name_of(kind)
+        genai_span.refusal = tool_result(None, attributes.get(semconv.TOOL_CALL_RESULT)).refusal
+        if genai_span.refusal is None and (kind == "invalid_args" or kind in _PERHAPS_NOT_RUN):
+            genai_span.refusal = Refusal(is_sure=False, is_of_arguments=kind == "invalid_args")
 
 
 def _has_no_words(span: Span) -> bool:
@@ -396,7 +419,7 @@ DIALECT: Final = Dialect(
     attributes=frozenset({
         semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID,
         semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.WORKFLOW_NAME,
-        semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, *_STRANDS_STATUS, _TOOL_NAME,
+        semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, *_STRANDS_STATUS, _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME,
         *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
         *_ARGUMENTS,
     }),

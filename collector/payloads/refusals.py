@@ -53,6 +53,7 @@ _UNNAMED: Final = re.compile(
         r"^The tool call arguments are malformed\. Arguments must be in JSON format\.",  # Semantic Kernel
         r"^(?:Error: )?The requested tool does not exist or is not available\b",  # Agno
         r"^validating \"arguments\": ",  # MCP's Go SDK
+        r"^failed to parse tool arguments: ",  # rig
         r"^\[LocalFunc\] failed to unmarshal arguments in json",  # Eino
         # Strands and Google ADK for JS: Zod's issues
         r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",
