@@ -7,6 +7,7 @@ of a call, Sentry (@sentry/node 10.78) except for the names of a model's answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -53,6 +54,9 @@ _OUTCOME_ERROR: Final = "gen_ai.tool.error.type"
 _NOT_RUN: Final = ("skipped", "denied")
 _PERHAPS_NOT_RUN: Final = ("not_found", "permission_denied", "cancelled")
 """Errors in rig that a tool may have had, or rig before it ran the tool."""
+_KOOG: Final = "ai.koog"
+_UNREFLECTED: Final = re.compile(r"No argument provided for a required parameter: parameter #\d+ \S+ of fun (?:[\w.]+\.)?(\w+)\(")
+"""Kotlin's reflection, which names the function that it did not call."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _CALLS_ALONE: Final = ("gen_ai.response.tool_calls", "gen_ai.tool_calls")
 """Keys of the calls of an answer that has no messages: Sentry's, and the one of tracers of one's own."""
@@ -137,6 +141,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     if span.events and genai_span.status == "unset" and semconv.TOOL_CALL_RESULT not in attributes:
         set_raised(genai_span, span)  # Quarkus LangChain4j
+    if genai_span.scope == _KOOG and _is_refused_by_koog(span, name):
+        genai_span.refusal = Refusal()
     if _OUTCOME in attributes:
         _read_outcome(genai_span, attributes)
     strands_status = first_value(attributes, _STRANDS_STATUS)
@@ -153,6 +159,14 @@ def _read_tool(span: Span) -> GenAISpan:
         if genai_span.scope != _LIVEKIT and _has_no_words(span):
             doubt_failure(genai_span)
     return genai_span
+
+
+def _is_refused_by_koog(span: Span, tool: str | None) -> bool:
+    """Whether Koog's span is of a call that its tool did not take: one that it does not know is a success without a description."""
+    if semconv.TOOL_DESCRIPTION not in span.attributes:
+        return True
+    missing = _UNREFLECTED.match(span.status_message)
+    return missing is not None and missing[1] == tool
 
 
 def _read_outcome(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
@@ -418,7 +432,8 @@ DIALECT: Final = Dialect(
     markers=(b"gen_ai",),
     attributes=frozenset({
         semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID,
-        semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.WORKFLOW_NAME,
+        semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION,
+        semconv.WORKFLOW_NAME,
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, *_STRANDS_STATUS, _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME,
         *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
         *_ARGUMENTS,

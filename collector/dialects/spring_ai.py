@@ -2,6 +2,7 @@
 
 The span of a tool that threw is a success. Its result is the exception's text, while the results of tools that returned are
 JSON, which is all that tells them apart; without content, nothing does. Since 2.0 a text that begins with JSON counts as such.
+A span that failed without a result is of a call that Java's reflection may have refused, unless a tool's exception is passed on.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
 from collector.model.span import Span
-from collector.payloads.refusals import find_refusal, settled_by_parameters
+from collector.payloads.refusals import Refusal, find_refusal, settled_by_parameters
 from collector.payloads.values import name_of, parse_json
 
 NAME: Final = "spring_ai"
@@ -25,6 +26,7 @@ _CALL_ID: Final = "spring.ai.tool.call.id"  # since 2.0
 _PARAMETERS: Final = "spring.ai.tool.definition.schema"
 _RESULT: Final = "spring.ai.tool.call.result"
 _CONVERSATION: Final = "spring.ai.chat.client.conversation.id"
+_OF_TOOL: Final = ".ToolExecutionException"
 _BEGINS_WITH_JSON: Final = re.compile(r"\s*(?:[{\[\"]|(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)\s)")
 
 
@@ -48,6 +50,8 @@ def _read_tool(span: Span) -> GenAISpan:
     result = get(_RESULT)
     if type(result) is str and result and not _is_json(result, _CALL_ID in span.attributes):
         genai_span.status, genai_span.refusal = "error", find_refusal(result)
+    elif genai_span.status == "error" and result is None and not (genai_span.error_type or "").endswith(_OF_TOOL):
+        genai_span.refusal = genai_span.refusal or Refusal(is_sure=False, is_of_arguments=True)
     genai_span.refusal = settled_by_parameters(genai_span.refusal, genai_span.arguments, get(_PARAMETERS))
     return genai_span
 

@@ -60,6 +60,31 @@ def test_the_tools_parameters_tell_whether_jackson_refused_the_arguments(order: 
     assert (called(run), doubts(run)) == (expected, [])
 
 
+@pytest.mark.parametrize(
+    ("raised", "arguments", "expected"),
+    [
+        ("java.lang.IllegalArgumentException", "{}", (["(pay)"], [])),
+        ("java.lang.IllegalArgumentException", '{"order": 7}', (["pay"], [])),
+        ("org.springframework.ai.tool.execution.ToolExecutionException", "{}", (["pay"], [])),
+        ("java.lang.IllegalArgumentException", None, (["pay"], ["uncertain_execution"])),
+    ],
+)
+def test_javas_reflection_refuses_arguments_that_are_missing(raised: str, arguments: str | None, expected: Any) -> None:
+    schema = '{"type": "object", "properties": {"order": {"type": "integer"}}, "required": ["order"]}'
+    attributes = {
+        "spring.ai.tool.definition.name": "pay",
+        "spring.ai.tool.definition.schema": schema,
+        "spring.ai.tool.call.id": "c1",
+        **({} if arguments is None else {"spring.ai.tool.call.arguments": arguments}),
+    }
+    failed = span(
+        "execute_tool pay", 3, 2, attributes={"spring.ai.kind": "tool_call", **attributes}, scope=SCOPE, status=2,
+        events=[("exception", {"exception.type": raised})],
+    )  # fmt: skip
+    run = run_of(framework("chat_client", "spring_ai chat_client", 2, 0), failed)
+    assert (called(run), doubts(run)) == expected
+
+
 def test_a_run_with_its_advisor_and_requests() -> None:
     client = framework("chat_client", "spring_ai chat_client", 1, 0, **{"spring.ai.chat.client.conversation.id": "c"})
     advisor = framework("advisor", "call", 2, 1)

@@ -1,0 +1,42 @@
+"""Koog's spans of calls that their tool did not take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import agent_span, called, doubts, run_of, tool_span
+
+MISSING = (
+    "No argument provided for a required parameter: parameter #3 price of fun Tools.book_flight(kotlin.String, "
+    "kotlin.String, kotlin.Double): kotlin.String"
+)
+
+
+def tool(name: str, description: str | None, **more: Any) -> Span:
+    described = {} if description is None else {"gen_ai.tool.description": description}
+    attributes = {"gen_ai.provider.name": "koog", "gen_ai.tool.call.result": "{}", **described}
+    return tool_span(name, {"flight_id": "AF123"}, attributes=attributes, scope="ai.koog", **{"status": 1, **more})
+
+
+@pytest.mark.parametrize(
+    ("description", "expected"), [("Book a flight", ["book_flight"]), ("", ["book_flight"]), (None, ["(book_flight)"])]
+)
+def test_a_tool_that_koog_does_not_know_has_no_description(description: str | None, expected: list[str]) -> None:
+    run = run_of(agent_span(), tool("book_flight", description))
+    assert (called(run), doubts(run)) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("book_flight", (["(book_flight)"], [])), ("book", (["book"], ["uncertain_execution"]))]
+)
+def test_kotlins_reflection_names_the_function_that_it_did_not_call(
+    name: str, expected: tuple[list[str], list[str]]
+) -> None:
+    failed = tool(
+        name, "Book a flight", status=2, message=MISSING, events=[("exception", {"exception.message": MISSING})]
+    )
+    run = run_of(agent_span(), failed)
+    assert (called(run), doubts(run)) == expected
