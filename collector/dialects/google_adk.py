@@ -6,6 +6,7 @@ a name. Everything else it writes is OpenTelemetry GenAI.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
 
@@ -19,8 +20,11 @@ from collector.model.genai_span import (
     doubt_failure,
     genai_span_of,
     model_span_of,
+    set_fits,
 )
 from collector.model.span import Span
+from collector.payloads.messages import tool_call_parts
+from collector.payloads.offered_tools import MAX_DEFINITIONS, fits_of
 from collector.payloads.refusals import Refusal
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import known_name_of, name_of
@@ -40,6 +44,8 @@ _TOOL_SPAN: Final = "execute_tool "
 _MERGED: Final = "(merged"  # a turn with parallel calls adds a span for all of their results
 _UNKNOWN_TOOL: Final = "Tool not found"  # describes what 2.x records in place of a tool that does not exist
 _AGENT_SPAN: Final = re.compile(r"agent_run \[(.+)\]$")  # 1.x; the name is recorded nowhere else
+_TOOLS: Final = re.compile(r'"tools": ?(?=\[\{"function(?:_d|D)eclarations": ?\[)')
+_DECODER: Final = json.JSONDecoder()
 _EMPTY: Final = ("{}", '""', "")
 _TOLD_FAILURE: Final = "TOOL_ERROR"
 """The type of an error that the result tells: the tool's answer, or ADK's own refusal of arguments."""
@@ -90,9 +96,24 @@ def _read_model(span: Span) -> GenAISpan:
     genai_span = model_span_of(
         span, NAME, None if response in _EMPTY else response, None if request in _EMPTY else request
     )
+    if genai_span.output is not None and type(request) is str:
+        set_fits(genai_span, fits_of(tool_call_parts(genai_span.output), _offered(request)))
     genai_span.agent = name_of(get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(get(_SESSION))
     return genai_span
+
+
+def _offered(request: str) -> str | None:
+    """Returns the part of a request that defines the tools. The rest grows with the conversation and need not be parsed."""
+    found = _TOOLS.search(request)
+    if found is None:
+        return None
+    tools = request[found.end() : found.end() + MAX_DEFINITIONS]
+    try:
+        _, end = _DECODER.raw_decode(tools)
+    except (ValueError, RecursionError):
+        return None
+    return tools[:end]
 
 
 DIALECT: Final = Dialect(

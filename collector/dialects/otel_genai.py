@@ -1,8 +1,8 @@
 """The OpenTelemetry GenAI semantic conventions, current names and those deprecated since 1.36.
 
 Messages are read wherever one of the releases puts them: attributes (JSON text or structured), span events, log events.
-Strands (strands-agents 1.62, @strands-agents/sdk) and rig (0.44) follow these conventions except for their own attributes of what came
-of a call, Sentry (@sentry/node 10.78) except for the names of a model's answer.
+Strands (strands-agents 1.62, @strands-agents/sdk) and rig (0.44) follow these conventions except for their own attributes of
+what came of a call, Sentry (@sentry/node 10.78) except for the names of a model's answer.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ _NOT_RUN: Final = ("skipped", "denied")
 _PERHAPS_NOT_RUN: Final = ("not_found", "permission_denied", "cancelled")
 """Errors in rig that a tool may have had, or rig before it ran the tool."""
 _KOOG: Final = "ai.koog"
-_UNREFLECTED: Final = re.compile(r"No argument provided for a required parameter: parameter #\d+ \S+ of fun (?:[\w.]+\.)?(\w+)\(")
+_UNREFLECTED: Final = re.compile(
+    r"No argument provided for a required parameter: parameter #\d+ \S+ of fun (?:[\w.]+\.)?(\w+)\("
+)
 """Kotlin's reflection, which names the function that it did not call."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _CALLS_ALONE: Final = ("gen_ai.response.tool_calls", "gen_ai.tool_calls")
@@ -141,10 +143,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     if span.events and genai_span.status == "unset" and semconv.TOOL_CALL_RESULT not in attributes:
         set_raised(genai_span, span)  # Quarkus LangChain4j
-    if genai_span.scope == _KOOG and _is_refused_by_koog(span, name):
-        genai_span.refusal = Refusal()
-    if _OUTCOME in attributes:
-        _read_outcome(genai_span, attributes)
+    _read_in_words_of_its_own(genai_span, span)
     strands_status = first_value(attributes, _STRANDS_STATUS)
     # A tool that waits for a human's answer has neither status nor result.
     genai_span.is_pending = (
@@ -161,8 +160,15 @@ def _read_tool(span: Span) -> GenAISpan:
     return genai_span
 
 
+def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
+    if _OUTCOME in span.attributes:
+        _read_outcome(genai_span, span.attributes)
+    elif genai_span.scope == _KOOG and _is_refused_by_koog(span, genai_span.name):
+        genai_span.refusal = Refusal()
+
+
 def _is_refused_by_koog(span: Span, tool: str | None) -> bool:
-    """Whether Koog's span is of a call that its tool did not take: one that it does not know is a success without a description."""
+    """Whether Koog's span is of a call that did not run: that of a tool which it does not know has no description."""
     if semconv.TOOL_DESCRIPTION not in span.attributes:
         return True
     missing = _UNREFLECTED.match(span.status_message)

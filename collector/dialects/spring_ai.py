@@ -2,7 +2,7 @@
 
 The span of a tool that threw is a success. Its result is the exception's text, while the results of tools that returned are
 JSON, which is all that tells them apart; without content, nothing does. Since 2.0 a text that begins with JSON counts as such.
-A span that failed without a result is of a call that Java's reflection may have refused, unless a tool's exception is passed on.
+A span that failed without a result is of a call that Java's reflection may have refused, unless the exception is of a tool.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def fits_parameters(arguments: object, schema: object) -> bool | None:
 
 def _cannot_be(value: object, schema: object) -> bool:
     """Whether nobody takes the value for the number or the truth value that the schema asks for, however lenient."""
-    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    kind = _kind_of(schema) if isinstance(schema, Mapping) else None
     if kind not in ("integer", "number", "boolean"):
         return False
     if type(value) is str:
@@ -172,14 +172,19 @@ def _is_plainly(value: object, schema: object) -> bool:
 def _is_of_type(value: object, schema: object) -> bool:
     if not isinstance(schema, Mapping):
         return False
-    kind = schema.get("type")
+    kind = _kind_of(schema)
     if isinstance(value, Mapping) and kind == "object":
         return fits_parameters(value, schema) is True if schema.get("properties") else True
     if isinstance(value, list) and kind == "array":
         items = schema.get("items")
         # Objects in lists are not looked at: there may be any number, each against any number of parameters.
         return not items or not any(isinstance(one, (Mapping, list)) or not _is_of_type(one, items) for one in value)
-    return isinstance(kind, str) and type(value) in _TYPES_OF.get(kind, ())
+    return kind is not None and type(value) in _TYPES_OF.get(kind, ())
+
+
+def _kind_of(schema: Mapping[Any, Any]) -> str | None:
+    kind = schema.get("type")
+    return kind.lower() if isinstance(kind, str) else None  # Gemini's are in capitals
 
 
 def is_summary(value: object) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
+from collector.payloads.offered_tools import MAX_DEFINITIONS
 from tests.builders import called, doubts, read_tool, run_of, span
 
 ADK = "gcp.vertex.agent"
@@ -151,3 +152,71 @@ def test_an_error_that_only_the_result_told_may_be_a_refusal(told: dict[str, str
         adk("invoke_agent helper", 1, attributes={"gen_ai.operation.name": "invoke_agent"}, lasting=50), failed
     )
     assert (called(run), run.trajectory.calls[0].status, doubts(run)) == (["pay"], "error", expected)
+
+
+PAY = {
+    "name": "pay",
+    "parameters": {
+        "properties": {"order": {"type": "INTEGER"}, "amount": {"type": "NUMBER"}},
+        "required": ["order", "amount"],
+        "type": "OBJECT",
+    },
+}
+FAILED = {"status": "error", "message": "An internal error occurred."}
+
+
+def requests(arguments: dict[str, Any], config: Any, name: str = "pay", **how: Any) -> list[Span]:
+    """What ADK for Java sends of a call that failed: whatever went wrong, it says the same."""
+    question = {"parts": [{"text": "Pay order 7."}], "role": "user"}
+    call = {"parts": [{"functionCall": {"args": arguments, "name": name}}], "role": "model"}
+    asked = {"parts": [{"functionCall": {"id": "adk-1", "args": arguments, "name": name}}], "role": "model"}
+    told = {"parts": [{"functionResponse": {"id": "adk-1", "name": name, "response": FAILED}}], "role": "user"}
+    said = {"parts": [{"text": "Done."}], "role": "model"}
+    first = {"contents": [question], "model": "gemini-2.5-flash", "config": config}
+    second = {**first, "contents": [question, asked, told]}
+    return [
+        adk("invoke_agent helper", 1, lasting=100, attributes={"gen_ai.operation.name": "invoke_agent"}),
+        *(
+            adk("call_llm", number, 1, at=at, attributes={
+                "gen_ai.operation.name": "call_llm", f"{ADK}.llm_request": json.dumps(request, **how),
+                f"{ADK}.llm_response": json.dumps({"content": answer}),
+            })
+            for number, at, request, answer in ((2, 0, first, call), (4, 50, second, said))
+        ),
+    ]  # fmt: skip
+
+
+def failed_call(arguments: dict[str, Any]) -> Span:
+    told = {f"{ADK}.tool_call_args": json.dumps(arguments), f"{ADK}.tool_response": json.dumps(FAILED)}
+    return adk("execute_tool pay", 3, 2, at=20, attributes={**TOOL, **told})
+
+
+@pytest.mark.parametrize("how", [{}, {"separators": (",", ":")}], ids=["Python", "Java"])
+@pytest.mark.parametrize("key", ["functionDeclarations", "function_declarations"])
+@pytest.mark.parametrize(
+    ("arguments", "expected"), [({"order": 7, "amount": 10.5}, ["pay"]), ({"order": 7}, ["(pay)"])]
+)
+def test_the_tools_of_a_request_tell_whether_a_failed_call_was_refused(
+    arguments: dict[str, Any], expected: list[str], key: str, how: dict[str, Any]
+) -> None:
+    run = run_of(*requests(arguments, {"tools": [{key: [PAY]}]}, **how), failed_call(arguments))
+    assert (called(run), doubts(run)) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"tools": []},
+        {"tools": [{"functionDeclarations": [PAY, {"name": "x", "description": "x" * MAX_DEFINITIONS}]}]},
+    ],
+    ids=["none", "empty", "too long"],
+)
+def test_without_the_tools_it_is_not_known(config: Any) -> None:
+    arguments = {"order": 7}
+    assert doubts(run_of(*requests(arguments, config), failed_call(arguments))) == ["uncertain_execution"]
+
+
+def test_a_call_without_a_span_of_a_tool_that_was_not_offered_did_not_run() -> None:
+    run = run_of(*requests({"order": 7}, {"tools": [{"functionDeclarations": [PAY]}]}, "settle"))
+    assert called(run) == ["(settle)"]

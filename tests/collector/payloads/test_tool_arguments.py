@@ -144,6 +144,8 @@ BOOKING = {
         ({"city": "Oslo", "nights": 2, "car": 1}, BOOKING, None),
         ({"city": "Oslo"}, {"properties": {"city": {"type": "string", "pattern": "^A"}}}, None),
         ({"city": "Oslo"}, {"properties": {"city": {"type": ["string"]}}}, None),
+        ({"price": 2, "tags": ["a"]}, {"properties": {"price": {"type": "NUMBER"}, "tags": {"type": "ARRAY"}}}, True),
+        ({"price": "two"}, {"properties": {"price": {"type": "NUMBER"}}}, False),
         ({}, {"properties": {}}, True),
         ({}, {"properties": [], "required": 7}, None),
         ("Oslo", BOOKING, None),
