@@ -59,6 +59,7 @@ _UNREFLECTED: Final = re.compile(
     r"No argument provided for a required parameter: parameter #\d+ \S+ of fun (?:[\w.]+\.)?(\w+)\("
 )
 """Kotlin's reflection, which names the function that it did not call."""
+_AI_SERVICE: Final = "langchain4j.aiservices."  # Quarkus LangChain4j: followed by class and method, without attributes
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 _CALLS_ALONE: Final = ("gen_ai.response.tool_calls", "gen_ai.tool_calls")
 """Keys of the calls of an answer that has no messages: Sentry's, and the one of tracers of one's own."""
@@ -112,6 +113,8 @@ def _operation_in_name(span: Span) -> str | None:
     """Returns the operation that begins the span's name, as the conventions have it, if an attribute is of that operation."""
     if span.name.endswith(_DOTTED) and span.scope.name.startswith(_OPENLLMETRY):
         return "chat"
+    if span.name.startswith(_AI_SERVICE):
+        return "invoke_agent"
     operation = span.name.partition(" ")[0]
     evidence = _EVIDENCE.get(operation, ())
     return operation if any(key in span.attributes for key in evidence) else None
@@ -238,10 +241,14 @@ def _other_arguments(attributes: Mapping[str, Any]) -> object:
 
 def _read_agent(span: Span) -> GenAISpan:
     genai_span = _read_context(span, AGENT)
-    genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(
-        span.name.removeprefix("invoke_agent").strip()
-    )
+    genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(_agent_in_name(span.name))
     return genai_span
+
+
+def _agent_in_name(name: str) -> str:
+    if name.startswith(_AI_SERVICE):
+        return name.removeprefix(_AI_SERVICE).partition(".")[0]
+    return name.removeprefix("invoke_agent").strip()
 
 
 def _read_workflow(span: Span) -> GenAISpan:
@@ -352,6 +359,7 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "invoke_agent": _read_agent,
     "invoke_workflow": _read_workflow,
     "chat": _read_model,
+    "completion": _read_model,  # in the names of Quarkus LangChain4j's spans
     "generate_content": _read_model,
     "text_completion": _read_model,
     "list_run_steps": _read_steps,
@@ -362,6 +370,7 @@ _EVIDENCE: Final[Mapping[str, tuple[str, ...]]] = {
     "invoke_agent": (semconv.AGENT_NAME, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES),
     "invoke_workflow": (semconv.WORKFLOW_NAME,),
     "chat": _OF_MODEL,
+    "completion": _OF_MODEL,
     "generate_content": _OF_MODEL,
     "text_completion": _OF_MODEL,
 }
@@ -435,7 +444,7 @@ DIALECT: Final = Dialect(
     name=NAME,
     keys=(semconv.OPERATION_NAME,),
     read_span=read_span,
-    markers=(b"gen_ai",),
+    markers=(b"gen_ai", _AI_SERVICE.encode()),
     attributes=frozenset({
         semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID,
         semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION,
