@@ -37,8 +37,6 @@ _STRING: Final = 0x0A
 _times: Final = struct.Struct("<BQBQ").unpack_from
 _TIMES: Final = 18  # bytes
 _ONE_BYTE: Final = 128  # varints below this take one byte
-
-
 _NO_RESOURCE: Final = Resource({})
 
 
@@ -107,9 +105,8 @@ class SpanForms:
             first = times + _TIMES
             if form.start != start or raw[at:times] != form.kind or len(raw) < first:
                 continue
-            if (
-                form.scope is not scope and form.scope != scope
-            ):  # identity first: that of equal objects takes long to see
+            # Identity first: to compare two that are equal takes longer than all else here.
+            if form.scope is not scope and form.scope != scope:
                 continue
             start_tag, start_ns, end_tag, end_ns = _times(raw, times)
             values = form.values_in(raw, first) if start_tag == _START and end_tag == _END else None
@@ -175,10 +172,11 @@ class SpanForms:
             if size < 2 or attribute[0] != _KEY or attribute[1] >= _ONE_BYTE:
                 return None
             head = attribute[: 2 + attribute[1]]
-            field = copied.get(head[2:].decode("utf-8", "replace"))
+            key = head[2:].decode("utf-8", "replace")
+            field = copied.get(key)
             if field is not None or not is_selected(head[2:]):
                 parts.append(raw[since:begin])
-                holes.append(_Hole(head, head[2:].decode("utf-8", "replace"), field))
+                holes.append(_Hole(head, key, field))
                 since = at
         parts.append(raw[since:])
         start = _start_of_name(raw)

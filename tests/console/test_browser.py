@@ -15,9 +15,8 @@ from tests.collector_process import CollectorProcess, send
 from tests.console import seed
 from tests.console.browser import CHROMIUM, chromium, collector
 
-expect = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed"
-).expect  # waits, as a click does not
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = playwright.expect  # waits, as a click does not
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 AXE = Path(__file__).parent / "node" / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = ("/console?range=24h", "/console/runs", "/console/rules", "/console/compare?range=24h", "/console/config")
