@@ -147,8 +147,9 @@ class RunsDatabase:
         """Store explained verdicts, and counts of the minute that ``at`` is in. Raises sqlite3.Error."""
         minute, made = at - at % _MINUTE, [stored(row) for row in rows]
         with self._lock, self._transaction():
+            kinds = {kind: self._number("kinds", kind) for kind in dict.fromkeys(one.kind for one in made)}
             for one in made:
-                columns = one.columns(self._number("kinds", one.kind))
+                columns = one.columns(kinds[one.kind])
                 (number,) = self._connection.execute(PUT_RUN, columns).fetchone()
                 spans = self._with_earlier(number, one) if one.is_revised else one.spans
                 self._connection.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?, ?)", (number, one.body, spans))

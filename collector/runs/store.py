@@ -42,6 +42,7 @@ UNUSUAL_PER_SECOND: Final = 25.0
 _FLUSH: Final = 0.5  # seconds between counts
 _PRUNE: Final = 60.0
 _BATCH: Final = 50
+_GATHER: Final = 0.25  # seconds in which verdicts are gathered, to be stored at once
 _WARN: Final = 60.0
 _CORRUPT: Final = (11, 26)  # SQLITE_CORRUPT, SQLITE_NOTADB
 
@@ -76,6 +77,7 @@ class RunStore:
             for reason in ("queue_full", "not_writable", "internal")
         }
         self._waiting: SimpleQueue[_Item | None] = SimpleQueue()
+        self._hurry = threading.Event()
         self._next_flush = self._pruned = self._warned = 0.0
         self._worker: threading.Thread | None = None
         self._spans: RawSpans = ()
@@ -97,9 +99,11 @@ class RunStore:
         if not sample.takes(verdict.run.trace_id, now):
             return
         # Dropped and counted, not waited for: the event loop must not depend on a disk.
-        if self._waiting.qsize() >= MAX_WAITING:
+        if (waiting := self._waiting.qsize()) >= MAX_WAITING:
             self._dropped["queue_full"].inc()
             return
+        if waiting >= _BATCH:
+            self._hurry.set()
         # Cut before it waits: 200 verdicts of huge runs would be as much memory as the traces themselves.
         kept, cut = bounded(verdict)
         at = self._clock.wall_ns() / 1e9
@@ -152,6 +156,7 @@ class RunStore:
             self._hand_over_counts()
             # The last item: what was handed over before it is still stored.
             self._waiting.put(None)
+            self._hurry.set()
             await asyncio.to_thread(thread.join)
 
     # ---- on the thread
@@ -161,6 +166,9 @@ class RunStore:
         while going:
             batch: list[_Item] = []
             item = self._waiting.get()
+            # Each time that the thread wakes up, and each transaction, it takes the interpreter from the event loop.
+            self._hurry.wait(_GATHER)
+            self._hurry.clear()
             try:
                 while item is not None and len(batch) < _BATCH:
                     batch.append(item)

@@ -68,7 +68,7 @@ class Stored(NamedTuple):
     """A verdict as rows of the tables: ``run`` without the number of its kind."""
 
     run: Sequence[Any]
-    kind: Sequence[Any]
+    kind: tuple[Any, ...]
     body: bytes
     spans: bytes
     is_revised: bool

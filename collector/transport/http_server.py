@@ -30,6 +30,7 @@ Send = Callable[[Message], Awaitable[None]]
 _log = logging.getLogger(__name__)
 _KEEP_ALIVE = 75  # seconds an idle connection stays; longer than the 60 s batch intervals seen in the field
 _GRACE = 5  # seconds running requests get at shutdown
+_DATE_INTERVAL = 1.0  # seconds; the Date header is to the second
 
 
 _MAX_HEAD = 64 << 10  # bytes of the head of a request
@@ -106,13 +107,20 @@ class _Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self.ready = asyncio.Event()
+        self.ready, self.ending = asyncio.Event(), asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
         self.servers = []
         self.started = True
         self.ready.set()
+
+    async def main_loop(self) -> None:
+        # Not ten times a second, as it is inherited: a collector without work would have most of its wake-ups from here.
+        while not self.ending.is_set():
+            await self.on_tick(0)  # sets the Date header
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.ending.wait(), _DATE_INTERVAL)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -176,7 +184,7 @@ class HttpServer(ABC):
         await self._server.ready.wait()  # where its start was cancelled
         # First: a connection that came while the others end would never be answered.
         await self._acceptor.close()
-        self._server.should_exit = True
+        self._server.ending.set()
         await serving
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
