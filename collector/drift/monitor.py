@@ -74,13 +74,10 @@ class DriftMonitor:
         run = verdict.run
         version = run.attributes.get(_VERSION)
         key = (_cut(run.route), _cut(run.agent), _cut(version) if type(version) is str else "", path_of(run))
-        paths = self._paths
-        if key in paths:
-            paths[key] += 1
-            return
-        if len(paths) >= MAX_PATHS:
+        known = self._paths.get(key, 0)
+        if not known and len(self._paths) >= MAX_PATHS:
             self._count_one()
-        paths[key] = 1
+        self._paths[key] = known + 1
 
     def advance(self) -> None:
         """Count, test and save what is due, for a few milliseconds at most."""

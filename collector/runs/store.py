@@ -39,10 +39,10 @@ USUAL_PER_SECOND: Final = 10.0
 """Runs stored a second, on average, of those that passed or have no rule: a fair sample of them."""
 UNUSUAL_PER_SECOND: Final = 25.0
 """The same of those that failed or are undecided."""
-_FLUSH: Final = 0.5  # seconds between counts
+_URGENT: Final = 150
+"""So many verdicts do not wait to be stored until it is time to."""
+_FLUSH: Final = 1.0  # seconds in which verdicts are gathered, to be stored at once
 _PRUNE: Final = 60.0
-_BATCH: Final = 50
-_GATHER: Final = 0.25  # seconds in which verdicts are gathered, to be stored at once
 _WARN: Final = 60.0
 _CORRUPT: Final = (11, 26)  # SQLITE_CORRUPT, SQLITE_NOTADB
 
@@ -77,7 +77,7 @@ class RunStore:
             for reason in ("queue_full", "not_writable", "internal")
         }
         self._waiting: SimpleQueue[_Item | None] = SimpleQueue()
-        self._hurry = threading.Event()
+        self._is_time = threading.Event()
         self._next_flush = self._pruned = self._warned = 0.0
         self._worker: threading.Thread | None = None
         self._spans: RawSpans = ()
@@ -102,8 +102,8 @@ class RunStore:
         if (waiting := self._waiting.qsize()) >= MAX_WAITING:
             self._dropped["queue_full"].inc()
             return
-        if waiting >= _BATCH:
-            self._hurry.set()
+        if waiting >= _URGENT:
+            self._is_time.set()
         # Cut before it waits: 200 verdicts of huge runs would be as much memory as the traces themselves.
         kept, cut = bounded(verdict)
         at = self._clock.wall_ns() / 1e9
@@ -118,13 +118,16 @@ class RunStore:
             self._waiting.put(_Judged(run, judgement.evaluations[0]))
 
     def advance(self) -> None:
-        """Hand over the counts, if it is time to."""
+        """Have what was gathered stored, if it is time to."""
         now = self._clock.now()
         if now >= self._next_flush:
             self._next_flush = now + _FLUSH
             # Not each time: the verdicts on a large trace come a few at a time.
             self._spans, self._places = (), {}
             self._hand_over_counts()
+            # Only now: whenever the thread works beside a busy event loop, both often wait for the interpreter.
+            if self._waiting.qsize():
+                self._is_time.set()
 
     def _hand_over_counts(self) -> None:
         if counts := self._tally.take():
@@ -156,7 +159,7 @@ class RunStore:
             self._hand_over_counts()
             # The last item: what was handed over before it is still stored.
             self._waiting.put(None)
-            self._hurry.set()
+            self._is_time.set()
             await asyncio.to_thread(thread.join)
 
     # ---- on the thread
@@ -164,20 +167,13 @@ class RunStore:
     def _work(self) -> None:
         going = True
         while going:
+            self._is_time.wait()
+            self._is_time.clear()
             batch: list[_Item] = []
-            item = self._waiting.get()
-            # Each time that the thread wakes up, and each transaction, it takes the interpreter from the event loop.
-            self._hurry.wait(_GATHER)
-            self._hurry.clear()
-            try:
-                while item is not None and len(batch) < _BATCH:
+            with contextlib.suppress(Empty):
+                while (item := self._waiting.get_nowait()) is not None:
                     batch.append(item)
-                    item = self._waiting.get_nowait()
-            except Empty:
-                pass
-            else:
-                going = item is not None
-                batch += [item] if item is not None else []
+                going = False
             if batch:
                 self._store(batch)
 

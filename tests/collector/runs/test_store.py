@@ -65,6 +65,7 @@ def stored(offered: Iterable[Verdict], look: Callable[[RunStore], Any], **config
         try:
             for verdict in offered:
                 store.offer(verdict)
+                store.advance()
                 clock.seconds += 0.2
                 if store._waiting.qsize() > 100:
                     await until(lambda: store._waiting.qsize() < 10)
@@ -187,8 +188,8 @@ def test_all_runs_are_counted_and_a_fair_sample_of_many_is_stored() -> None:
             for verdict in verdicts(400, first=400 * second):
                 store.offer(verdict)
                 clock.seconds += 1 / 400
-                if store._waiting.qsize() > 50:
-                    await until(lambda: not store._waiting.qsize())
+            store.advance()
+            await until(lambda: not store._waiting.qsize())
         await store.stored()
         found = counted_by(store.database, ["rule"], Filter()), page_of(store.database, Filter(), size=5_000).runs
         store.database.close()
@@ -484,6 +485,7 @@ def test_a_store_that_is_damaged_while_it_is_open_is_begun_anew_and_no_verdict_i
         await store.start()
         for verdict in verdicts(50, "fail", run={"user_input": "x" * 500}):
             store.offer(verdict)
+        store.advance()
         await until(lambda: store.database.read("SELECT count(*) FROM runs") == [(50,)])
         execute(store, "PRAGMA wal_checkpoint(TRUNCATE)")
         size = (tmp_path / NAME).stat().st_size
@@ -533,6 +535,7 @@ def test_a_full_disk_is_counted_and_delays_nobody(tmp_path: Path) -> None:
         execute(store, "PRAGMA max_page_count = 20")
         for verdict in verdicts(150, "fail", run={"user_input": "x" * 2000}):
             store.offer(verdict)
+        store.advance()
         await until(lambda: metric(telemetry, "not_writable") > 0)
         await store.shutdown()
         return telemetry
@@ -540,11 +543,35 @@ def test_a_full_disk_is_counted_and_delays_nobody(tmp_path: Path) -> None:
     assert metric(asyncio.run(run()), "not_writable") > 0
 
 
+def test_what_is_offered_is_stored_together_each_second_and_at_once_where_much_waits() -> None:
+    async def run() -> list[Any]:
+        clock, found = ManualClock(), list[Any]()
+        clock.seconds = 10.0
+        store = store_of(clock)
+        await store.start()
+        store.advance()
+        for count in (3, stores._URGENT - 2):
+            for verdict in verdicts(count, "fail", first=1000 * count):
+                store.offer(verdict)
+                clock.seconds += 0.1 if count > 3 else 0.0  # more than are taken in a burst
+            if count == 3:
+                store.advance()
+                found.append(store.database.read("SELECT count(*) FROM runs"))
+        await until(lambda: not store._waiting.qsize())
+        await store.stored()
+        found.append(store.database.read("SELECT count(*) FROM runs"))
+        store.database.close()
+        return found
+
+    assert asyncio.run(run()) == [[(0,)], [(1 + stores._URGENT,)]]
+
+
 def test_a_store_that_writes_nothing_takes_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    telemetry = Telemetry()
-    store = store_of(ManualClock(), telemetry)  # its thread is never started
+    clock, telemetry = ManualClock(), Telemetry()
+    store = store_of(clock, telemetry)  # its thread is never started
     for verdict in verdicts(stores.MAX_WAITING + 7, "fail"):
         store.offer(verdict)
+        clock.seconds += 0.1
     assert (store._waiting.qsize(), metric(telemetry, "queue_full")) == (stores.MAX_WAITING, 7)
 
 
