@@ -87,6 +87,30 @@ def latency() -> dict[str, Any]:
     return {"latency": delay, "latency_spool": spooled}
 
 
+def compiled() -> dict[str, Any]:
+    """Throughput and latency of the compiled build, which the image ships, if `make peers` has built it."""
+    if not peers.COMPILED.exists():
+        return {}
+    build: dict[str, Any] = {"python": str(peers.COMPILED.absolute())}
+    full, spooled = end_to_end.throughput(**build), end_to_end.throughput(spool=_SPOOL, **build)
+    rates = full["spans_per_second"] / 2, spooled["spans_per_second"] / 2
+    delays = end_to_end.latency(rates[0], **build), end_to_end.latency(rates[1], spool=_SPOOL, **build)
+    _print(
+        "The compiled build",
+        *(
+            row
+            for where, figures, rate, delay in zip(("memory", "disk"), (full, spooled), rates, delays, strict=True)
+            for row in (
+                (f"spool: {where}, spans per CPU-second", f"{figures['spans_per_cpu_second']:,.0f}"),
+                ("spans per second accepted", f"{figures['spans_per_second']:,.0f}"),
+                (f"pass-through at {rate:,.0f} spans per second, p50", f"{delay['p50_ms']:.2f} ms"),
+                ("p99", f"{delay['p99_ms']:.2f} ms"),
+            )
+        ),
+    )
+    return {"compiled": [full, spooled], "compiled_latency": delays}
+
+
 def pipeline() -> dict[str, Any]:
     """What a span and an open trace cost in the pipeline alone, and which share each stage has."""
     shares = stages.shares()
@@ -122,6 +146,7 @@ PARTS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "store": store,
     "spool": spool,
     "latency": latency,
+    "compiled": compiled,
     "pipeline": pipeline,
     "peers": compared,
     "scorers": scorers,

@@ -21,7 +21,8 @@ from tests.collector_process import free_port
 from tests.waiting import wait_for
 
 FOLDER = Path(".bench/peers")
-_COMPILED = FOLDER / "compiled/bin/python"
+COMPILED = FOLDER / "compiled/bin/python"
+"""Of the environment of the compiled build, if it was built."""
 _OTELCOL = FOLDER / "otelcol"
 _ROUNDS, _SECONDS = 3, 10.0
 
@@ -87,8 +88,8 @@ def _listens(port: int) -> bool:
 def present() -> dict[str, Start]:
     """What can be compared here, by name."""
     found: dict[str, Start] = {"rightcall": partial(_rightcall, python=sys.executable)}
-    if _COMPILED.exists():
-        found["rightcall, compiled"] = partial(_rightcall, python=str(_COMPILED.absolute()))
+    if COMPILED.exists():
+        found["rightcall, compiled"] = partial(_rightcall, python=str(COMPILED.absolute()))
     if _OTELCOL.exists():
         found["groupbytrace"] = partial(_otelcol, processors=_GROUPED, names="groupbytrace, batch")
         found["otelcol"] = _otelcol
