@@ -21,6 +21,8 @@ _OUTPUT: Final = "langfuse.observation.output"
 _LEVEL: Final = "langfuse.observation.level"
 _CALL_ID: Final = "langfuse.observation.metadata.tool_call_id"
 _TOOL_NAME: Final = "langfuse.observation.metadata.tool_name"
+_HAYSTACK_TOOL: Final = "langfuse.observation.metadata.haystack.tool.name"
+_HAYSTACK_ERROR: Final = "langfuse.observation.metadata.haystack.tool.error"
 _UNTYPED: Final = ("span", None)  # Langfuse's own default
 _LANGCHAIN_AGENT: Final = "langfuse.observation.metadata.lc_agent_name"
 _NODE: Final = "langfuse.observation.metadata.langgraph_node"
@@ -64,6 +66,7 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.name = (
         first_name(span.attributes, semconv.TOOL_NAMES)
         or _text(span, _TOOL_NAME)
+        or _text(span, _HAYSTACK_TOOL)
         or name_of(tool_in_span_name(span.name)[1])
         or name_of(span.name)
     )
@@ -74,7 +77,7 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.arguments = record["kwargs"] if not record["args"] else record
     elif is_summary(record):
         genai_span.arguments = UNREADABLE
-    if get(_LEVEL) == "ERROR":
+    if get(_LEVEL) == "ERROR" or parse_any(get(_HAYSTACK_ERROR)) in (True, "true"):
         genai_span.status = "error"
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)
     return genai_span
@@ -99,8 +102,8 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"langfuse.observation.type",),
     attributes=frozenset({
-        _INPUT, _OUTPUT, _LEVEL, _CALL_ID, _TOOL_NAME, _LANGCHAIN_AGENT, _NODE, *_CONVERSATION_IDS, *semconv.TOOL_NAMES,
-        semconv.ERROR_TYPE,
+        _INPUT, _OUTPUT, _LEVEL, _CALL_ID, _TOOL_NAME, _HAYSTACK_TOOL, _HAYSTACK_ERROR, _LANGCHAIN_AGENT, _NODE,
+        *_CONVERSATION_IDS, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),
 )  # fmt: skip

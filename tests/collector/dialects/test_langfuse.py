@@ -106,3 +106,11 @@ def test_a_hook_of_langchains_middleware_is_no_run() -> None:
     run = run_of(lf("chain", "LangGraph", 1, lasting=100), hook, lf("tool", "get", 3, 1, 20, attributes={INPUT: "{}"}))
     assert (called(run), "nothing_recorded" in doubts(run)) == (["get"], False)
     assert dialects.read_span(lf("agent", "get.before_agent", 2, 1)) is not IGNORED
+
+
+@pytest.mark.parametrize(("more", "status"), [({}, "unset"), ({"error": "true"}, "error")])
+def test_a_tool_of_haystack_has_its_name_and_its_failure_in_the_metadata(more: dict[str, str], status: str) -> None:
+    told = {f"langfuse.observation.metadata.haystack.tool.{key}": value for key, value in more.items()}
+    told["langfuse.observation.metadata.haystack.tool.name"] = '"pay"'
+    tool = lf("tool", "tool - pay", 2, 1, attributes={INPUT: '{"order": 7}', **told})
+    assert read_tool(tool) == ("pay", None, {"order": 7}, status)
