@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from collector.model import semconv
@@ -19,8 +20,9 @@ _OUTPUT: Final = "mlflow.spanOutputs"
 _FUNCTION: Final = "mlflow.spanFunctionName"
 _CALL_ID: Final = "tool_call_id"
 _METADATA: Final = "metadata"
-_OF_CLASS: Final = ".__call__"
-"""Ends the name of a span that names the class of its tool, `SimpleTool.__call__`, and not the tool: smolagents."""
+_TOOL_NAME: Final = "name"
+_OF_CLASS: Final = (".__call__", ".call", ".acall")
+"""End the name of a span that names the class of its tool, and not the tool: smolagents, LlamaIndex."""
 _LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
 _LANGCHAIN_THREAD: Final = re.compile(r'"thread_id":\s*"([^"\\]+)"')
 
@@ -45,12 +47,21 @@ def _text(span: Span, key: str) -> str | None:
 def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = first_name(span.attributes, semconv.TOOL_NAMES) or _text(span, _FUNCTION)
-    if genai_span.name is None and not span.name.endswith(_OF_CLASS):
-        genai_span.name = name_of(span.name)
+    if genai_span.name is None:
+        genai_span.name = _text(span, _TOOL_NAME) if span.name.endswith(_OF_CLASS) else name_of(span.name)
     genai_span.call_id = _text(span, _CALL_ID)
     genai_span.arguments = span.attributes.get(_INPUT)
+    if span.name.endswith(_OF_CLASS):
+        genai_span.arguments = _arguments_of_method(genai_span.arguments)
     genai_span.agent = find_text(_LANGCHAIN_AGENT, span.attributes.get(_METADATA))
     return genai_span
+
+
+def _arguments_of_method(given: object) -> object:
+    """Returns what a tool was called with: a method that takes anything has it in its `kwargs`."""
+    record = parse_any(given)
+    is_named = isinstance(record, Mapping) and record.keys() <= {"args", "kwargs"} and not record.get("args")
+    return record.get("kwargs", {}) if is_named else given
 
 
 def _read_model(span: Span) -> GenAISpan:
@@ -71,7 +82,9 @@ DIALECT: Final = Dialect(
     keys=(_TYPE,),
     read_span=read_span,
     markers=(b"mlflow.spanType",),
-    attributes=frozenset({_INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _METADATA, *semconv.TOOL_NAMES, semconv.ERROR_TYPE}),
+    attributes=frozenset({
+        _INPUT, _OUTPUT, _FUNCTION, _CALL_ID, _TOOL_NAME, _METADATA, *semconv.TOOL_NAMES, semconv.ERROR_TYPE,
+    }),
     output_attributes=(_OUTPUT,),
     tool_definition_attributes=("mlflow.chat.tools",),
-)
+)  # fmt: skip

@@ -78,3 +78,21 @@ def test_an_attribute_names_the_tool_before_the_span_does(key: str) -> None:
 def test_a_span_named_after_the_class_of_its_tool_does_not_name_the_tool() -> None:
     run = run_of(ml("AGENT", "travel", 1), ml("TOOL", "SimpleTool.__call__", 2, 1))  # smolagents
     assert (called(run), doubts(run)) == ([], ["unrecorded_calls", "nothing_recorded"])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"kwargs": {"city": "Oslo"}}, {"city": "Oslo"}),
+        ({}, {}),
+        ({"args": [], "kwargs": {}}, {}),
+    ],
+)
+def test_llama_index_names_the_span_after_the_class_and_the_tool_in_an_attribute(given: Any, expected: Any) -> None:
+    attributes = {"name": '"get"', "mlflow.spanInputs": json.dumps(given)}
+    assert read_tool(ml("TOOL", "FunctionTool.acall", 2, 1, attributes=attributes)) == ("get", None, expected, "unset")
+
+
+def test_arguments_by_position_are_not_taken_for_the_call_without_any() -> None:
+    attributes = {"name": '"get"', "mlflow.spanInputs": json.dumps({"args": ["Oslo"], "kwargs": {}})}
+    assert read_tool(ml("TOOL", "FunctionTool.call", 2, 1, attributes=attributes))[2] != {}
