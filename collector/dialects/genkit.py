@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from collector.model import semconv
@@ -9,7 +10,7 @@ from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
 from collector.payloads.refusals import Refusal
-from collector.payloads.values import name_of
+from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "genkit"
 
@@ -21,6 +22,7 @@ _OUTPUT: Final = "genkit:output"
 _STATE: Final = "genkit:state"
 _INTERRUPT: Final = "genkit:metadata:interrupt"
 _SESSION: Final = "genkit:sessionId"
+_CUSTOM: Final = '"custom":{'
 
 _AGENTS: Final = ("flow", "agent", "executablePrompt")
 
@@ -31,8 +33,16 @@ def read_span(span: Span) -> GenAISpan | None:
     if subtype == "tool" or subtype == "tool.v2":
         return _read_tool(span)
     if subtype == "model":
-        return model_span_of(span, NAME, span.attributes.get(_OUTPUT), span.attributes.get(_INPUT))
+        return model_span_of(span, NAME, _answer(span.attributes.get(_OUTPUT)), span.attributes.get(_INPUT))
     return _read_flow(span) if subtype in _AGENTS else IGNORED
+
+
+def _answer(output: object) -> object:
+    """Returns a model's answer without what its provider sent, which holds the same calls in words of its own."""
+    if type(output) is not str or _CUSTOM not in output:
+        return output
+    answer = parse_any(output)
+    return answer["message"] if isinstance(answer, Mapping) and "message" in answer else output
 
 
 def _read_tool(span: Span) -> GenAISpan:

@@ -70,3 +70,18 @@ def test_a_tool_that_interrupts_waits_for_an_answer() -> None:
         genkit("tool", "get", 3, 1, 50, attributes={"genkit:input": '{"city": "Oslo"}', "genkit:state": "success"}),
     )
     assert (called(run), doubts(run)) == (["(get)", "get"], [])
+
+
+def test_a_call_is_not_requested_twice_where_the_providers_answer_is_there_as_well() -> None:
+    """Genkit for Go: each call has an id of Genkit's in the message, and none in what the provider sent."""
+    sent = {"candidates": [{"content": {"parts": [{"functionCall": {"name": "list"}}], "role": "model"}}]}
+    message = {"role": "model", "content": [{"toolRequest": {"input": {}, "name": "list", "ref": "r1"}}]}
+    answer = json.dumps({"custom": sent, "message": message}, separators=(",", ":"))
+    told = [message, {"role": "tool", "content": [{"toolResponse": {"name": "list", "output": "none", "ref": "r1"}}]}]
+    run = run_of(
+        genkit("flow", "shop", 1, lasting=100),
+        genkit("model", "gemini", 2, 1, at=1, attributes={"genkit:output": answer}),
+        genkit("tool.v2", "list", 3, 1, at=20, attributes={"genkit:input": "{}"}),
+        genkit("model", "gemini", 4, 1, at=40, attributes={"genkit:input": json.dumps({"messages": told})}),
+    )
+    assert (called(run), doubts(run)) == (["list"], [])
