@@ -29,6 +29,11 @@ _INPUT: Final = "gen_ai.prompt"
 _OUTPUT: Final = "gen_ai.completion"
 _METADATA: Final = "langsmith.metadata."
 _LANGCHAIN_AGENT: Final = _METADATA + "lc_agent_name"
+_INTEGRATION: Final = _METADATA + "ls_integration"
+_OPENAI_AGENTS: Final = "openai-agents-sdk"
+_AGENT_TOOLS: Final = "gen_ai.tool.definitions"
+_NOTHING: Final = {"input": None}
+"""Of a tool without parameters, or of one whose input is not recorded."""
 _CONVERSATION_IDS: Final = tuple(_METADATA + name for name in ("thread_id", "session_id", "conversation_id"))
 
 
@@ -40,10 +45,15 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_tool(span)
     if kind == "llm":
         return _read_model(span)
-    is_agent = kind == "agent" or (kind == "chain" and get(_LANGCHAIN_AGENT) == span.name)
+    is_agent = kind == "agent" or (kind == "chain" and (get(_LANGCHAIN_AGENT) == span.name or _is_of_openai(span)))
     if is_agent or not span.parent_span_id:
         return _read_context(span, Role.AGENT if is_agent else Role.OTHER)
     return IGNORED
+
+
+def _is_of_openai(span: Span) -> bool:
+    """Whether a chain is an agent of OpenAI's SDK, which has tools; the workflow around it has none."""
+    return _AGENT_TOOLS in span.attributes and span.attributes.get(_INTEGRATION) == _OPENAI_AGENTS
 
 
 def _read_tool(span: Span) -> GenAISpan:
@@ -52,6 +62,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.name = first_name(span.attributes, semconv.TOOL_NAMES) or name_of(span.name)
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = tool_arguments(get(_INPUT))
+    if genai_span.arguments == _NOTHING:
+        genai_span.arguments = None
     if get(_OUTPUT) is None and genai_span.status != "error":
         set_raised(genai_span, span)  # langsmith for JS
     genai_span.agent = name_of(get(_LANGCHAIN_AGENT))
@@ -78,7 +90,8 @@ DIALECT: Final = Dialect(
     keys=(_KIND,),
     read_span=read_span,
     attributes=frozenset({
-        _INPUT, _OUTPUT, _LANGCHAIN_AGENT, *_CONVERSATION_IDS, *semconv.TOOL_NAMES, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
+        _INPUT, _OUTPUT, _LANGCHAIN_AGENT, _INTEGRATION, _AGENT_TOOLS, *_CONVERSATION_IDS,
+        *semconv.TOOL_NAMES, semconv.TOOL_CALL_ID, semconv.ERROR_TYPE,
     }),
     output_attributes=(_OUTPUT,),
 )  # fmt: skip

@@ -40,6 +40,7 @@ _RAW_INPUT: Final = "raw_input"
 _TOOL_SPAN: Final = "Function: "
 _AGENT_SPAN: Final = "Agent run: "
 _TRACE_SPAN: Final = "OpenAI Agents trace: "
+_CHAT_SPAN: Final = "Chat completion with "
 _DECORATED_TOOL: Final = "running tool "  # nothing else distinguishes a decorated tool from another function
 _FUNCTION: Final = "code.function"
 _NOT_ARGUMENTS: Final = ("logfire.", "code.", "thread.", "exception.")
@@ -53,6 +54,8 @@ def read_span(span: Span) -> GenAISpan | None:
         return _read_tool(span)
     if span.name.startswith((_AGENT_SPAN, _TRACE_SPAN)):
         return _read_context(span, Role.AGENT if span.name.startswith(_AGENT_SPAN) else Role.OTHER)
+    if span.name.startswith(_CHAT_SPAN):
+        return model_span_of(span, NAME, span.attributes.get(_OUTPUT), span.attributes.get(_INPUT))
     if semconv.OPERATION_NAME in span.attributes:
         return _read_model(span)
     return IGNORED

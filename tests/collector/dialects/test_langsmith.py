@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collector.model.span import Span
-from tests.builders import called, read_tool, run_of, runs_of, span
+from tests.builders import called, doubts, read_tool, run_of, runs_of, span
 
 AGENT = "langsmith.metadata.lc_agent_name"
 
@@ -93,3 +93,19 @@ def test_a_call_that_raised_and_returned_nothing_failed_whatever_its_status_says
     attributes = {"langsmith.span.kind": "tool", "gen_ai.prompt": '{"n": 1}', **returned}
     raised = [("exception", {"exception.message": "Error: declined"})]
     assert read_tool(span("pay", 2, 1, attributes=attributes, events=raised, status=1))[3] == status
+
+
+def test_an_agent_of_openais_sdk_is_the_chain_that_has_tools() -> None:
+    sdk = {"langsmith.metadata.ls_integration": "openai-agents-sdk"}
+    asked = {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "drop", "arguments": "{}"}}]}
+    run = run_of(
+        ls("chain", "Agent workflow", 1, lasting=100, attributes=sdk),
+        ls("chain", "shop", 2, 1, 1, 90, attributes={**sdk, "gen_ai.tool.definitions": '["pay"]'}),
+        ls("llm", "Generation", 3, 2, 2, attributes={**sdk, "gen_ai.completion": json.dumps(asked)}),
+    )
+    # The SDK ends a run for a tool that does not exist, and the spans above say that all was well.
+    assert (run.agent, called(run), doubts(run)) == ("shop", ["drop"], ["uncertain_execution"])
+
+
+def test_an_input_of_nothing_is_no_argument() -> None:
+    assert read_tool(ls("tool", "list", 2, 1, attributes={"gen_ai.prompt": '{"input":null}'}))[2] is None
