@@ -184,7 +184,10 @@ def _are_told(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
 
 
 def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[GenAISpan]) -> None:
-    """Mark the calls that wait for a human's approval: their spans hold no result, and the model was not asked again."""
+    """Mark the calls that wait for a human's approval: their spans hold no result, and the model was not asked again.
+
+    What the run does when it has the answer is in a trace of its own, or in none.
+    """
     if models[-1].tracing == "memory":  # what it was told is known, and not when
         return
     pending = {spans[0].span_id for spans in run.executions if spans[-1].is_pending}
@@ -192,6 +195,7 @@ def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[G
         if call.span_id in pending and call.executed and call.start_ns > models[-1].start_ns:
             call.executed = False
             call.doubt_execution("its span holds no result, and the model was not told one")
+            run.is_continued = True
 
 
 def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:

@@ -108,3 +108,16 @@ def test_a_response_repeats_the_tools_that_tell_whether_a_failed_call_ran(argume
     )
     assert called(run) == expected
     assert not run.trajectory.doubts
+
+
+def test_an_agent_that_asks_for_chat_completions() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"order": 7}'}}
+    asked = {"output": json.dumps([{"role": "assistant", "content": None, "tool_calls": [call]}])}
+    run = run_of(
+        agents("Agent run: {name!r}", 1, lasting=100, attributes={"name": "shop"}),
+        agents("Chat completion with {gen_ai.request.model!r}", 2, 1, 1, attributes=asked),
+        agents("Function: {name}", 3, 1, 20, attributes={"name": "pay", "input": '{"order": 7}', "output": "null"}),
+    )
+    # It waits for a human: the function has neither a result nor an error.
+    assert (called(run), doubts(run)) == (["(pay)"], ["other_traces", "uncertain_execution"])
+    assert run.trajectory.calls[0].id == "c1"

@@ -164,7 +164,7 @@ def test_strands_tells_in_an_event_that_arguments_did_not_fit() -> None:
 def test_strands_records_no_status_of_a_call_that_waits_for_an_answer() -> None:
     call = tool_span("pay", {"order": 7}, 4, at=20, status=1, call_id="c1", scope="strands")
     run = run_of(agent_span(), model_span([("c1", "pay", {"order": 7})], 3, at=0), call)
-    assert (called(run), doubts(run)) == (["(pay)"], ["uncertain_execution"])
+    assert (called(run), doubts(run)) == (["(pay)"], ["other_traces", "uncertain_execution"])
 
 
 @pytest.mark.parametrize(
