@@ -19,6 +19,12 @@ def test_its_arguments_name_the_tool_and_how_it_was_refused(tool: str, error: st
     assert refused_tool(arguments) == refused_tool(json.dumps(arguments)) == tool
 
 
+def test_langchains_agents_run_invalid_tool() -> None:
+    arguments = {"requested_tool_name": "drop_all", "available_tool_names": ["get_weather"]}
+    assert refused_tool(arguments) == refused_tool(json.dumps(arguments)) == refused_tool(repr(arguments)) == "drop_all"
+    assert refused_tool({"requested_tool_name": "drop_all"}) is None
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
