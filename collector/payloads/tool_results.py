@@ -101,6 +101,9 @@ def tool_result(call_id: str | None, result: object) -> ToolResult:
                 return ToolResult(call_id, True, Refusal())
             if value.get("denied") is True and value.keys() <= _DENIAL:
                 return ToolResult(call_id, True, Refusal(is_sure=False))
+            if value.get("type") == "document" and isinstance(value.get("document"), Mapping):  # Cohere
+                value = parse_any(value["document"].get("data"))
+                continue
             value = parse_any(first_value(value, ("text", *_RESULT_VALUE_KEYS, "message", "error")))
         else:
             break

@@ -37,6 +37,9 @@ from tests.strategies import json_values
         ('{"error": "card declined"}', "error"),
         ([{"text": "Error: card declined"}], "error"),
         ({"is_error": True, "content": "card declined"}, "error"),
+        ([{"type": "document", "document": {"data": '{"result": "Error: no"}'}}], "error"),  # Cohere
+        ([{"type": "document", "document": {"data": '{"result": "paid"}'}}], "ok"),
+        ({"data": "Error: none was found"}, "ok"),  # any tool's own object
         ({"status": "error", "content": [{"text": "declined"}]}, "error"),
         ({"status": "FAILED", "reason": "declined"}, "error"),
         ({"status": ["FAILED"]}, "ok"),
