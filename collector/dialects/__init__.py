@@ -6,6 +6,7 @@ it, the others only add what is missing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -187,6 +188,7 @@ def _is_copied(field: CopiedField, text: str) -> bool:
     return otel_genai.is_copied(field, text) and (field != "arguments" or refused_tool(text) is None)
 
 
+_WITH_ANSWERS: Final = (Role.MODEL, Role.EVENT)
 READING: Final = Reading(_is_plain, otel_genai.FIELDS_OF, _is_copied)
 """What of a span in the conventions alone is the same for all spans of its form."""
 
@@ -198,16 +200,16 @@ def _read_stand_in(call: GenAISpan) -> None:
         call.name, call.arguments, call.status, call.refusal = refused, None, "error", Refusal()
 
 
-def _compare_with_offered(model: GenAISpan, attributes: dict[str, Any]) -> None:
+def _compare_with_offered(model: GenAISpan, attributes: Mapping[str, Any]) -> None:
     """Note of each call in a model's output whether the tools that it was offered would take it."""
-    if model.role is not Role.MODEL or not _has_definitions(attributes):
+    if model.role not in _WITH_ANSWERS or not _has_definitions(attributes):
         return
     definitions = first_attribute(attributes, TOOL_DEFINITIONS)
     if definitions is not None:
         set_fits(model, fits_of(tool_call_parts(model.output), definitions))
 
 
-def _has_definitions(attributes: dict[str, Any]) -> bool:
+def _has_definitions(attributes: Mapping[str, Any]) -> bool:
     for key in attributes:  # noqa: SIM110 - one pass, where `first_attribute` takes one for each prefix; most spans have none
         if key in TOOL_DEFINITIONS or key.startswith(_DEFINITION_PREFIXES):
             return True
@@ -263,6 +265,10 @@ def read_log(record: LogRecord) -> GenAISpan | None:
     """Returns what a log record holds of a model request; None if it is about anything else."""
     for read_record in _WITH_LOGS:
         genai_span = read_record(record)
-        if genai_span is not None:
-            return None if genai_span is IGNORED else genai_span
+        if genai_span is not None and genai_span is not IGNORED:
+            if genai_span.output is not None:
+                _compare_with_offered(genai_span, record.attributes)
+            return genai_span
+        if genai_span is IGNORED:
+            return None
     return None

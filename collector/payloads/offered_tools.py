@@ -6,6 +6,7 @@ one that ran and failed. A request that holds the definitions tells the two apar
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
@@ -58,8 +59,9 @@ def _tools(definitions: object) -> _Offered:
         parts = (definitions,)
     try:
         known = _offered.get(parts)
-    except TypeError:  # attributes of attributes, which no instrumentation writes so
-        return {}
+    except TypeError:  # attributes of attributes, as openlit has them in its events
+        is_list = all(isinstance(part, Mapping) for part in parts)
+        return _tools(json.dumps(parts, default=str)) if is_list else {}
     if known is not None:
         return known
     size = _size(parts)

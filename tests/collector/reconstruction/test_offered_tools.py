@@ -12,7 +12,7 @@ from collector.reconstruction.calls_without_span import accept_repeated
 from collector.reconstruction.drafts import DraftCall
 from collector.reconstruction.reconstruct import Run
 from scorers.trajectory import DoubtName
-from tests.builders import agent_span, called, doubts, model_span, result, run_of, span, tool_span
+from tests.builders import agent_span, called, doubts, log, model_span, result, run_of, span, tool_span
 
 ANY_FAILURE = "An error occurred while running the tool. Please try again."
 BOOKING = {
@@ -235,3 +235,19 @@ def test_a_provider_does_not_run_what_the_client_offered(definitions: Any, expec
     }
     last = model_span([("c1", "book", FITTING)], 9, at=50, attributes=attributes)
     assert read(run_with(tool_span("pay", {}, 7, at=20, call_id="c2"), last)) == (["pay"], ["book"], expected)
+
+
+def test_an_event_may_hold_the_tools_and_not_the_span() -> None:
+    """openlit for Cohere, where no result is recorded: what was offered is all that tells of a call that was refused."""
+    call = {"type": "tool_call", "id": "c1", "name": "drop", "arguments": {}}
+    details = {
+        "gen_ai.output.messages": [{"role": "assistant", "parts": [call]}],
+        "gen_ai.tool.definitions": [{"type": "function", "function": {"name": "book", "parameters": BOOKING}}],
+    }
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "drop", {})], 2, at=1),
+        log("gen_ai.client.inference.operation.details", 2, attributes=details, at=2),
+        model_span(number=3, at=20),
+    )
+    assert doubts(run) == ["uncertain_execution"]
