@@ -10,11 +10,12 @@ from typing import Final
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import AGENT, GenAISpan
+from collector.payloads.messages import tool_call_parts
 from collector.payloads.offered_tools import Fit
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus
-from collector.payloads.values import Arguments
-from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans, begin_ns
+from collector.payloads.values import Arguments, parse_any
+from collector.reconstruction.drafts import BROKEN, ONLY_ATTRIBUTES, DraftCall, RunSpans, begin_ns, is_broken
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, CallHistory, RequestedCall
 
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
@@ -84,7 +85,7 @@ def calls_without_span(
             _apply_fit(request.execution, request.fit)
             _apply_result(request.execution, history.status(request) if is_open else request.result_status, request.fit)
             continue
-        following = bisect_right(starts, request.model.start_ns)
+        following = _following(models, starts, request.model)
         answered = not request.is_recorded or following < len(starts)
         call = DraftCall(
             request.name, request.id, request.arguments, request.arguments_text, "unset", None,
@@ -104,6 +105,8 @@ def calls_without_span(
                 shown = shown or _Shown(run)
                 _weigh(call, shown, request, status, answered=answered)
                 _apply_fit(call, request.fit)
+                if call.executed and call.doubt is None and is_broken(request.arguments_text):
+                    call.doubt_execution(BROKEN)
         checkpoint()
         yield call
 
@@ -150,6 +153,24 @@ def _apply_fit(call: DraftCall, fit: Fit) -> None:
     # What messages call a result may be a refusal in words that are not known.
     elif fit == "misfit" and (call.status == "error" or call.span_id is None):
         call.doubt_execution("its arguments do not fit the tool, so it may not have run")
+
+
+def _following(models: Sequence[GenAISpan], starts: Sequence[int], model: GenAISpan) -> int:
+    """Returns which request to the models came after this: not the same one, as a client inside recorded it."""
+    following = bisect_right(starts, model.start_ns)
+    while following < len(models) and _is_client_of(models[following], model):
+        following += 1
+    return following
+
+
+def _is_client_of(inner: GenAISpan, model: GenAISpan) -> bool:
+    """Whether a request is below another, and was answered with the same calls."""
+    is_below = inner.parent_span_id == model.span_id and inner.end_ns <= model.end_ns
+    return is_below and inner.output is not None and _calls_of(inner) == _calls_of(model)
+
+
+def _calls_of(model: GenAISpan) -> list[tuple[str, object]]:
+    return [(part.name, parse_any(part.arguments)) for part in tool_call_parts(model.output)]
 
 
 def _latest_start(request: RequestedCall, models: Sequence[GenAISpan], following: int) -> int:

@@ -158,6 +158,10 @@ ONLY_ATTRIBUTES: Final = "only its attributes say that its span is the call of a
 """The evidence for a call whose span may be something else."""
 
 
+BROKEN: Final = "the model wrote arguments that are no JSON"
+"""Why a call may not have run: few tools are called with what is left of them."""
+
+
 _SHORTEST_CUT: Final = 128
 """Characters: attributes are limited to no fewer."""
 

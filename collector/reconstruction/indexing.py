@@ -60,9 +60,12 @@ def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:
         if event.content is not None:
             known, new = model.content or Content(), event.content
             model.content = Content(
-                known.output or new.output, known.tool_definitions or new.tool_definitions, known.fits
+                known.output or new.output, known.tool_definitions or new.tool_definitions, known.fits or new.fits
             )
-        model.tool_results = (*(model.tool_results or ()), *(event.tool_results or ())) or None
+        told = event.tool_results or ()
+        # openlit writes the whole input into the span and into an event; others write an event for each result.
+        if len(told) < 2 or told != model.tool_results:
+            model.tool_results = (*(model.tool_results or ()), *told) or None
     return model
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import GenAISpan
-from collector.reconstruction.drafts import DraftCall, RunSpans, is_broken
+from collector.reconstruction.drafts import BROKEN, DraftCall, RunSpans, is_broken
 from collector.reconstruction.duplicates import is_mcp, is_prefixed
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 
@@ -128,6 +128,6 @@ def _unite(call: DraftCall, request: RequestedCall) -> None:
     call.turn, call.position = request.turn, request.position
     call.id = call.id or request.id
     if call.arguments is None and call.doubt is None and is_broken(request.arguments_text):
-        call.doubt_execution("the model wrote arguments that are no JSON")
+        call.doubt_execution(BROKEN)
     if (call.arguments is None and request.arguments is not None) or _is_wrapped(call, request):
         call.arguments, call.arguments_text = request.arguments, None

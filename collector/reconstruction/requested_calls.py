@@ -15,13 +15,16 @@ from collector.payloads.history import HistoryCall, calls_in_history
 from collector.payloads.messages import ToolCallPart, tool_call_parts
 from collector.payloads.offered_tools import FITS, Fit
 from collector.payloads.tool_results import ResultStatus, ToolResult
-from collector.payloads.values import Arguments, are_several_objects, parse_arguments
+from collector.payloads.values import Arguments, are_several_objects, parse_arguments, parse_json
 from collector.reconstruction.drafts import DraftCall, by_start
 
 MAX_REQUESTED: Final = 10_000
 """How many calls requested by the models of one run are read; where there are more, calls are unrecorded."""
 MAX_CANDIDATES: Final = 64
 """With how many requests of one tool a call without a known id is compared."""
+
+
+_RAW: Final = "raw"
 
 
 @dataclass(slots=True)
@@ -97,9 +100,17 @@ def _calls_in(model: GenAISpan, turn: int) -> list[RequestedCall]:
 def _requested_call(part: ToolCallPart, model: GenAISpan, turn: int, position: int) -> RequestedCall:
     # In a request an empty text means no arguments. On a tool's span it means that none were captured.
     arguments, text = ({}, None) if part.arguments == "" else parse_arguments(part.arguments)
+    if (raw := _raw_text(arguments)) is not None:
+        arguments, text = None, raw
     fits = "" if model.content is None else model.content.fits
     fit = FITS[fits[position]] if position < len(fits) else ""
     return RequestedCall(part.id, part.name, arguments, text, turn, position, model, fit=fit)
+
+
+def _raw_text(arguments: Arguments) -> str | None:
+    """Returns the text that is no JSON and that a tracer put into an object of its own (openlit); None if it is none."""
+    text = arguments[_RAW] if arguments is not None and arguments.keys() == {_RAW} else None
+    return text if type(text) is str and text.startswith("{") and parse_json(text) is None else None
 
 
 def _are_equal(calls: Sequence[RequestedCall], others: Sequence[RequestedCall]) -> bool:
@@ -150,14 +161,27 @@ def _set_result_statuses(models: Iterable[GenAISpan], requested: Sequence[Reques
         # Results come before the model's own calls: its input cannot tell of its answer.
         if model.tool_results:
             calls: list[RequestedCall | None] = [by_id.get(result.call_id or "") for result in model.tool_results]
-            if len(calls) == len(newest) and all(found is None for found in calls):
-                calls = [*newest]
+            if all(found is None for found in calls):
+                calls = _last_with_last(model.tool_results, newest) or calls
             for found, result in zip(calls, model.tool_results, strict=True):
                 if found is not None:
                     found.result_status = result.status(found.name)
         # An answer without calls does not hide those whose results are still to be told.
         newest = by_model.get(model.span_id, newest)
         by_id.update({call.id: call for call in newest if call.id is not None})
+
+
+def _last_with_last(
+    results: Sequence[ToolResult], newest: Sequence[RequestedCall]
+) -> list[RequestedCall | None] | None:
+    """Returns the call of each result, where ids do not tell; None if their numbers do not either.
+
+    There are more of them where the model's own messages between results were left out (openlit).
+    """
+    earlier = len(results) - len(newest)
+    if earlier < 0 or (earlier > 0 and any(result.call_id is not None for result in results)):
+        return None
+    return [*[None] * earlier, *newest]
 
 
 def in_causal_order(models: Sequence[GenAISpan]) -> tuple[list[GenAISpan], bool]:
@@ -350,7 +374,10 @@ def _matches(history: Sequence[HistoryCall], requests: Sequence[RequestedCall]) 
         candidates = by_name.get(call.name, [])
         near = range(len(candidates) - 1, max(-1, len(candidates) - 1 - MAX_CANDIDATES), -1)
         arguments = parse_arguments(call.arguments)[0] if near else None
-        place = next((one for one in near if candidates[one].arguments == arguments), None)
+        place = next(
+            (one for one in near if candidates[one].arguments == arguments and _may_have(candidates[one], call.status)),
+            None,
+        )
         if place is None:
             unmatched.append(at)
         else:
@@ -359,3 +386,8 @@ def _matches(history: Sequence[HistoryCall], requests: Sequence[RequestedCall]) 
         candidates = by_name.get(history[at].name, [])
         found[at] = candidates.pop() if candidates else None
     return found
+
+
+def _may_have(request: RequestedCall, status: ResultStatus | None) -> bool:
+    """Whether a result of this status may be that of the request: of two equal calls each has a result of its own."""
+    return request.result_status is None or status is None or request.result_status == status

@@ -65,3 +65,13 @@ def test_events_of_many_spans_are_indexed_in_slices() -> None:
         pass
     assert len(work.result) == 2_000
     assert work.slices > 3
+
+
+def test_results_that_span_and_event_hold_both_count_once() -> None:
+    """openlit writes a model's whole input twice."""
+    texts = ("Error: declined", "Error: no", "paid")
+    messages = [{"role": "tool", "parts": [{"type": "text", "content": text}]} for text in texts]
+    details = log("gen_ai.client.inference.operation.details", 4, attributes={"gen_ai.input.messages": messages}, at=21)
+    once = index_spans(genai_spans([model_span(number=4, at=20, input_messages=messages)]))
+    both = index_spans(genai_spans([model_span(number=4, at=20, input_messages=messages), details]))
+    assert once[span_id(4)].tool_results == both[span_id(4)].tool_results

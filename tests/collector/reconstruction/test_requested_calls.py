@@ -122,3 +122,72 @@ def test_calls_that_a_stream_joined_into_one_and_nothing_tells_apart_are_unrecor
 @pytest.mark.parametrize("arguments", ['{"n": "}{"}', '{"n": 1}{', "{}[]", "n}{n"])
 def test_arguments_that_are_not_several_objects_are_of_one_call(arguments: str) -> None:
     assert [one.name for one in requested(joined(arguments))] == ["getpay"]
+
+
+def told(*texts: str) -> list[dict[str, Any]]:
+    """Results as openlit records them: without ids, and without the model's own messages between them."""
+    return [{"role": "tool", "parts": [{"type": "text", "content": text}]} for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("texts", "statuses"),
+    [(("Error: declined", "paid"), ["error", "ok"]), (("paid", "Error: declined"), ["ok", "error"])],
+)
+def test_results_without_ids_are_those_of_the_newest_calls(texts: tuple[str, str], statuses: list[str]) -> None:
+    pay = ("pay", {"order": 7})
+    run = run_of(
+        agent_span(),
+        model_span([("c1", *pay)], 2, at=1),
+        model_span([("c2", *pay)], 3, at=20, input_messages=[user("pay"), *told(texts[0])]),
+        model_span(number=4, at=40, input_messages=[user("pay"), *told(*texts)]),
+    )
+    assert [call.status for call in run.trajectory.calls] == statuses
+
+
+def test_results_with_other_ids_than_requests_have_to_be_as_many() -> None:
+    first = result("x1", "Error: declined")
+    found = requested(
+        model_span([("c1", "pay", {})], 2, at=1),
+        model_span(number=3, at=20, input_messages=[user("pay"), result("x0", "paid"), first]),
+    )
+    assert found[0].result_status is None
+
+
+@pytest.mark.parametrize(("again", "statuses"), [("paid", ["error", "ok"]), ("Error: no", ["error", "error"])])
+def test_equal_calls_that_only_inputs_tell_of_have_results_of_their_own(again: str, statuses: list[str]) -> None:
+    """OpenLLMetry for Ollama, which gives calls no ids: no answer is recorded, and each input repeats those before it."""
+    call = {"role": "assistant", "parts": [{"type": "tool_call", "name": "pay", "arguments": {"order": 7}}]}
+    once = [user("pay"), call, *told("Error: declined")]
+    run = run_of(
+        agent_span(),
+        model_span(number=2, at=1, input_messages=[user("pay")]),
+        model_span(number=3, at=20, input_messages=once),
+        model_span(number=4, at=40, input_messages=[*once, call, *told(again)]),
+    )
+    assert [call.status for call in run.trajectory.calls] == statuses
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"raw": '{"order": '}, ["uncertain_execution", "unreadable_arguments"]),
+        ('{"order": ', ["uncertain_execution", "unreadable_arguments"]),
+        ({"raw": '{"order": 7}'}, []),  # a tool's own argument
+        ({"raw": "order 7"}, []),
+    ],
+)
+def test_a_call_whose_arguments_are_no_json_may_not_have_run(arguments: Any, expected: list[str]) -> None:
+    """openlit keeps such a text in an object of its own."""
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "pay", arguments)], 2, at=1),
+        model_span(number=3, at=20, input_messages=[result("c1", "Error: these are no arguments")]),
+    )
+    assert (called(run), doubts(run)) == (["pay"], expected)
+
+
+def test_a_request_is_not_answered_by_the_client_inside() -> None:
+    """MLflow's spans of OpenAI's agents: the tool does not exist, and the run ends for that."""
+    calls: list[tuple[str | None, str, Any]] = [("c1", "drop", {})]
+    run = run_of(agent_span(), model_span(calls, 2, at=1, lasting=20), model_span(calls, 3, 2, at=5, lasting=10))
+    assert (called(run), doubts(run)) == (["drop"], ["uncertain_execution"])
