@@ -1,24 +1,67 @@
-"""AgentOps (agentops 0.4): its wrapper of OpenAI's client writes what a model asks for as spans of the kind of a tool's.
+"""AgentOps (agentops 0.4): its decorators, and its wrapper of OpenAI's client.
 
-The next request to the model tells of them too, with what came of each. All else of AgentOps is read by other dialects.
+The wrapper writes what a model asks for as spans of the kind of a tool's. The next request to the model tells of them too,
+with what came of each. All else of AgentOps is read by other dialects.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
 from collector.model.span import Span
+from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "agentops"
 
-_SCOPE: Final = "agentops.instrumentation.providers.openai.wrappers.chat"
+_WRAPPER: Final = "agentops.instrumentation.providers.openai.wrappers.chat"
+_DECORATORS: Final = "agentops"
+_KIND: Final = "agentops.span.kind"
+_NAME: Final = "operation.name"
+_TOOL_INPUT: Final = "agentops.tool.input"
+_INPUT: Final = "agentops.entity.input"
+_STEPS: Final = ("session", "workflow", "operation", "task", "chain")
 
 
 def read_span(span: Span) -> GenAISpan | None:
     """Leaves out the calls that a model asked for: whether they ran is told elsewhere."""
-    return IGNORED if span.name.startswith("tool_call.") else None
+    if span.scope.name == _WRAPPER:
+        return IGNORED if span.name.startswith("tool_call.") else None
+    kind = span.attributes.get(_KIND)
+    if kind == "tool":
+        return _read_tool(span)
+    if kind == "agent":
+        return _read_context(span, Role.AGENT)
+    if kind in _STEPS:
+        return IGNORED if span.parent_span_id else _read_context(span, Role.OTHER)
+    return None
 
 
-DIALECT: Final = Dialect(name=NAME, keys=(), scopes=(_SCOPE,), read_span=read_span, whole_scopes=(_SCOPE,))
+def _read_tool(span: Span) -> GenAISpan:
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(span.attributes.get(_NAME))
+    genai_span.arguments = span.attributes.get(_TOOL_INPUT)
+    record = parse_any(genai_span.arguments)
+    if isinstance(record, Mapping) and record.keys() == {"args", "kwargs"} and not record["args"]:
+        genai_span.arguments = record["kwargs"]
+    return genai_span
+
+
+def _read_context(span: Span, role: Role) -> GenAISpan:
+    genai_span = context_span_of(span, role, NAME, span.attributes.get(_INPUT))
+    genai_span.name = name_of(span.attributes.get(_NAME))
+    return genai_span
+
+
+_SCOPES: Final = (_WRAPPER, _DECORATORS)
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(),
+    scopes=_SCOPES,
+    read_span=read_span,
+    attributes=frozenset({_KIND, _NAME, _TOOL_INPUT, _INPUT}),
+    whole_scopes=_SCOPES,
+)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collector import dialects
+from collector.model.span import Span
 from tests.builders import called, doubts, run_of, span
 
 SCOPE = "agentops.instrumentation.providers.openai.wrappers.chat"
@@ -35,3 +37,25 @@ def test_a_call_that_a_model_asked_for_is_not_one_that_ran() -> None:
     assert [(call.name, call.arguments, call.known_by) for call in run.trajectory.calls] == [
         ("get", {"city": "Oslo"}, "span")
     ]
+
+
+def test_decorated_functions() -> None:
+    def decorated(kind: str, name: str, number: int, parent: int, at: float, given: str = "{}") -> Span:
+        attributes = {"agentops.span.kind": kind, "operation.name": name, "agentops.tool.input": given}
+        lasting = 10 if kind == "tool" else 100 - 2 * at
+        return span(f"{name}.{kind}", number, parent, at, lasting, attributes=attributes, scope="agentops")
+
+    run = run_of(
+        decorated("session", "handle", 1, 0, 0),
+        decorated("agent", "shop", 2, 1, 1),
+        decorated("operation", "plan", 3, 2, 2),
+        decorated("tool", "pay", 4, 3, 15, '{"args": [], "kwargs": {"order": 7}}'),
+        decorated("tool", "refund", 5, 3, 30, '{"args": [7], "kwargs": {}}'),
+    )
+    assert (run.agent, run.dialect, called(run)) == ("shop", "agentops", ["pay", "refund"])
+    assert run.trajectory.calls[0].arguments == {"order": 7}
+    assert run.trajectory.calls[1].arguments != {}
+
+
+def test_other_spans_of_agentops_are_not_understood() -> None:
+    assert dialects.read_span(span("x", 2, 1, attributes={"agentops.span.kind": "http"}, scope="agentops")) is None
