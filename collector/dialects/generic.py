@@ -26,7 +26,7 @@ from collector.model.genai_span import (
     model_span_of,
     set_raised,
 )
-from collector.model.span import Span
+from collector.model.span import Span, copied
 from collector.payloads.attribute_shapes import (
     MAX_LOOKED_AT,
     Values,
@@ -52,6 +52,7 @@ from collector.payloads.messages import is_answer
 from collector.payloads.span_names import (
     ERROR_SUFFIX,
     agent_in_span_name,
+    filled_in,
     function_in_path,
     is_execution,
     is_handoff,
@@ -86,9 +87,10 @@ _OF_CALLS: Final = frozenset({"kind", "tool_name", "call_id", "input", "output",
 
 def read_span(span: Span) -> GenAISpan | None:
     """Returns None if neither attributes nor the name say what the span is."""
+    span = _named(span)
     details = _details(span.attributes)
     if details is not None:
-        span = _with_attributes(span, details)
+        span = copied(span, span.name, details)
     transcript = _transcript(span)
     values = values_by_meaning(span.attributes if transcript is not None else _with_events(span))
     if "tool_name" not in values and "input" in values and (action := action_with_input(span.attributes)) is not None:
@@ -143,11 +145,9 @@ def _details(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     return {**attributes, **details} if is_told else None
 
 
-def _with_attributes(span: Span, attributes: dict[str, Any]) -> Span:
-    return Span(
-        span.trace_id, span.span_id, span.parent_span_id, span.name, span.kind, span.start_ns, span.end_ns, span.status,
-        span.status_message, span.remote_parent, attributes, span.events, span.resource, span.scope, span.is_whole,
-    )  # fmt: skip
+def _named(span: Span) -> Span:
+    name = filled_in(span.name, span.attributes)
+    return span if name is span.name else copied(span, name, span.attributes)
 
 
 def _is_only_function(values: Values) -> bool:

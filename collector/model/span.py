@@ -93,6 +93,14 @@ class Span:
         self.is_whole = is_whole
 
 
+def copied(span: Span, name: str, attributes: dict[str, Any]) -> Span:
+    """Returns the span with another name and other attributes."""
+    return Span(
+        span.trace_id, span.span_id, span.parent_span_id, name, span.kind, span.start_ns, span.end_ns, span.status,
+        span.status_message, span.remote_parent, attributes, span.events, span.resource, span.scope, span.is_whole,
+    )  # fmt: skip
+
+
 @dataclass(slots=True)
 class LogRecord:
     """One log record, joined to a span by its ids, which are empty if it has none."""

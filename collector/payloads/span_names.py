@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from collector.payloads.attribute_shapes import MAX_KEY, words_of
 
@@ -103,6 +103,7 @@ _NAMELESS: Final = re.compile(
     r"|tool[ _.-]?(?:call|execution|invocation|invoke|execute|use)|tool)$",
     re.IGNORECASE,
 )
+_PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][\w.]{0,63})(?:![rsa])?\}")
 _METHOD: Final = re.compile(r"(?:[\w-]{1,64}\.){0,8}Tools?\.[a-z][\w-]{0,255}$")
 _AGENT: Final = r"(?:sub[ _-]?)?agent"
 _AGENT_NAME: Final = r"(\S.{0,255}?)\s*"
@@ -141,6 +142,18 @@ def tool_in_span_name(name: str) -> tuple[bool, str | None]:
         if match is not None and words_of(match[1]) not in _NOT_NAMES:
             return True, match[1]
     return _NAMELESS.match(name) is not None, None
+
+
+def filled_in(name: str, attributes: Mapping[str, Any]) -> str:
+    """Returns the name with the attributes whose keys it has in braces: Logfire's ``tool {name}`` is a template."""
+    if "{" not in name or len(name) > 2 * MAX_KEY:
+        return name
+
+    def fill(match: re.Match[str]) -> str:
+        value = attributes.get(match[1])
+        return value if type(value) is str and len(value) <= MAX_KEY and "{" not in value else match[0]
+
+    return _PLACEHOLDER.sub(fill, name)
 
 
 def is_method(name: str) -> bool:

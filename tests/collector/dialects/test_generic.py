@@ -384,3 +384,10 @@ def test_a_request_to_a_model_in_words_of_ones_own() -> None:
     run = run_of(span("handle", 1, lasting=100), *requests, span("action", 3, 1, 20, attributes={"action.name": "pay"}))
     calls_read = [(call.name, call.arguments, call.known_by) for call in run.trajectory.calls]
     assert (calls_read, doubts(run)) == ([("pay", {"n": 1}, "result")], [])
+
+
+def test_a_span_may_be_named_by_a_template() -> None:
+    """Logfire's spans of one's own: `logfire.span("tool {name}", name=..., args=...)`."""
+    attributes = {"logfire.msg_template": "tool {name}", "name": "pay", "args": '{"order":7}'}
+    tool = span("tool {name}", 2, 1, attributes=attributes, scope="logfire")
+    assert read_tool(tool) == ("pay", None, {"order": 7}, "unset")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from collector.payloads.attribute_shapes import MAX_KEY
 from collector.payloads.span_names import (
     agent_in_span_name,
+    filled_in,
     is_execution,
     is_named_after,
     is_step_before,
@@ -121,3 +122,20 @@ def test_a_step_before_a_call_is_no_execution() -> None:
     assert is_step_before("validate_tool")
     assert is_step_before("check_in")
     assert not is_step_before("check_in", tool="check_in")  # the words of the tool's name do not count
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("tool {name}", "tool pay"),
+        ("tool {name!r} for {user.id}", "tool pay for ada"),
+        ("tool {other}", "tool {other}"),
+        ("tool {n}", "tool {n}"),  # numbers name no tool
+        ("tool {again}", "tool {again}"),
+        ("tool {", "tool {"),
+        ("tool", "tool"),
+        ("{name}" * MAX_KEY, "{name}" * MAX_KEY),
+    ],
+)
+def test_a_template_is_filled_with_attributes(name: str, expected: str) -> None:
+    assert filled_in(name, {"name": "pay", "user.id": "ada", "n": 7, "again": "{name}"}) == expected
