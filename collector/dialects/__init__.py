@@ -6,7 +6,6 @@ it, the others only add what is missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -189,6 +188,7 @@ def _is_copied(field: CopiedField, text: str) -> bool:
 
 
 _WITH_ANSWERS: Final = (Role.MODEL, Role.EVENT)
+
 READING: Final = Reading(_is_plain, otel_genai.FIELDS_OF, _is_copied)
 """What of a span in the conventions alone is the same for all spans of its form."""
 
@@ -200,7 +200,7 @@ def _read_stand_in(call: GenAISpan) -> None:
         call.name, call.arguments, call.status, call.refusal = refused, None, "error", Refusal()
 
 
-def _compare_with_offered(model: GenAISpan, attributes: Mapping[str, Any]) -> None:
+def _compare_with_offered(model: GenAISpan, attributes: dict[str, Any]) -> None:
     """Note of each call in a model's output whether the tools that it was offered would take it."""
     if model.role not in _WITH_ANSWERS or not _has_definitions(attributes):
         return
@@ -209,7 +209,7 @@ def _compare_with_offered(model: GenAISpan, attributes: Mapping[str, Any]) -> No
         set_fits(model, fits_of(tool_call_parts(model.output), definitions))
 
 
-def _has_definitions(attributes: Mapping[str, Any]) -> bool:
+def _has_definitions(attributes: dict[str, Any]) -> bool:
     for key in attributes:  # noqa: SIM110 - one pass, where `first_attribute` takes one for each prefix; most spans have none
         if key in TOOL_DEFINITIONS or key.startswith(_DEFINITION_PREFIXES):
             return True
@@ -267,7 +267,7 @@ def read_log(record: LogRecord) -> GenAISpan | None:
         genai_span = read_record(record)
         if genai_span is not None and genai_span is not IGNORED:
             if genai_span.output is not None:
-                _compare_with_offered(genai_span, record.attributes)
+                _compare_with_offered(genai_span, dict(record.attributes))
             return genai_span
         if genai_span is IGNORED:
             return None
