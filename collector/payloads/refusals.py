@@ -124,7 +124,8 @@ _OF_ARGUMENTS: Final = re.compile(
     # JavaScript: Zod and Ajv
     r"|\b[Ee]xpected \w{1,20}, received \w{1,20}\b|\bmust have required property '"
     # Hand-written agent loops
-    r"|^(?i:(?:[\w ]{1,40}: ?){0,2}(?:invalid|malformed|missing) (?:required )?(?:arguments?|args|parameters?|params|input)\b)"
+    r"|^(?i:(?:[\w ]{1,40}: ?){0,2}(?:invalid|malformed|missing) (?:required |json )?"
+    r"(?:arguments?|args|parameters?|params|input)\b)"
     # Go: a schema, which in Google ADK a result may not fit either, and the parser of JSON
     r"|^validating root: |\bjson: cannot unmarshal \w{1,20} into Go (?:struct field|value) "
 )

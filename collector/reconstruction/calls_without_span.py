@@ -203,7 +203,8 @@ def _weigh(
     all_have_spans = run.anchor is not None and run.anchor.tracing == "complete"
     tools_have_spans = all_have_spans or bool(run.executions)
     is_handoff = _HANDOFF.match(call.name) is not None  # is it a tool, or the framework's own?
-    if request.fit in _NOT_TAKEN and _agrees_with_refusal(result, answered and tools_have_spans and not shown.is_lossy):
+    is_not_taken = request.fit in _NOT_TAKEN or is_broken(request.arguments_text)
+    if is_not_taken and _agrees_with_refusal(result, answered and tools_have_spans and not shown.is_lossy):
         result = "refused"
     call.known_by = "request" if result is None or result == "refused" else "result"
     # The surest evidence first: what messages say of this call, then whether tools leave spans, then how the run ended.
@@ -233,7 +234,7 @@ def _weigh(
 
 
 def _agrees_with_refusal(result: ResultStatus | None, has_no_span: bool) -> bool:
-    """Whether what is known of a call that the offered tools do not take agrees that it was refused: the words that the
+    """Whether what is known of a call that no tool that was offered takes agrees that it was refused: the words that the
     model was told, or that a call which ran would have left a span.
     """
     return result == "unclear" or (has_no_span and result in (None, "error"))

@@ -8,7 +8,7 @@ import pytest
 
 from collector.reconstruction.drafts import by_start
 from collector.reconstruction.requested_calls import RequestedCall, requested_calls
-from tests.builders import agent_span, called, doubts, genai_spans, model_span, result, run_of, user
+from tests.builders import agent_span, called, doubts, genai_spans, model_span, result, run_of, tool_span, user
 
 ASKS = {"gen_ai.response.finish_reasons": ["tool_calls"]}
 
@@ -191,3 +191,33 @@ def test_a_request_is_not_answered_by_the_client_inside() -> None:
     calls: list[tuple[str | None, str, Any]] = [("c1", "drop", {})]
     run = run_of(agent_span(), model_span(calls, 2, at=1, lasting=20), model_span(calls, 3, 2, at=5, lasting=10))
     assert (called(run), doubts(run)) == (["drop"], ["uncertain_execution"])
+
+
+@pytest.mark.parametrize(
+    ("told", "others", "first", "is_open"),
+    [
+        ("Error: these are no arguments", True, "(pay)", False),  # no span, where the tool has one the second time
+        ("Error: these are no arguments", False, "pay", True),
+        ("Error: invalid JSON arguments: line 1", False, "(pay)", False),
+        ("paid", True, "pay", True),
+    ],
+)
+def test_a_call_whose_arguments_are_no_json_did_not_run_where_a_second_sign_agrees(
+    told: str, others: bool, first: str, is_open: bool
+) -> None:
+    broken = {"type": "tool_call", "id": "c1", "name": "pay", "arguments": '{"order": '}
+    before = [user("pay"), {"role": "assistant", "parts": [broken]}, result("c1", told)]
+    again = {"type": "tool_call", "id": "c2", "name": "pay", "arguments": {"order": 7}}
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "pay", '{"order": ')], 2, at=1),
+        model_span([("c2", "pay", {"order": 7})], 3, at=20, input_messages=before),
+        *([tool_span("pay", {"order": 7}, 4, at=35, call_id="c2")] if others else []),
+        model_span(
+            number=5,
+            at=50,
+            input_messages=[*before, {"role": "assistant", "parts": [again]}, result("c2", "paid")],
+        ),
+    )
+    assert called(run) == [first, "pay"]
+    assert ("uncertain_execution" in doubts(run)) == is_open
