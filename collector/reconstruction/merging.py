@@ -32,6 +32,7 @@ from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
     CallHistory,
     RequestedCall,
+    covers_requests,
     in_causal_order,
     requested_calls,
 )
@@ -184,10 +185,7 @@ def _are_told(run: RunSpans, calls: Iterable[DraftCall]) -> bool:
 
 
 def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[GenAISpan]) -> None:
-    """Mark the calls that wait for a human's approval: their spans hold no result, and the model was not asked again.
-
-    What the run does when it has the answer is in a trace of its own, or in none.
-    """
+    """Mark the calls that wait for a human's approval: their spans hold no result, and the model was not asked again."""
     if models[-1].tracing == "memory":  # what it was told is known, and not when
         return
     pending = {spans[0].span_id for spans in run.executions if spans[-1].is_pending}
@@ -195,7 +193,7 @@ def _doubt_pending(calls: Iterable[DraftCall], run: RunSpans, models: Sequence[G
         if call.span_id in pending and call.executed and call.start_ns > models[-1].start_ns:
             call.executed = False
             call.doubt_execution("its span holds no result, and the model was not told one")
-            run.is_continued = True
+            run.is_continued = True  # what it does with the answer is in a trace of its own, or in none
 
 
 def _may_lack_requests(run: RunSpans, models: Sequence[GenAISpan], requested: Iterable[RequestedCall]) -> bool:
@@ -251,10 +249,12 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     if not earlier:
         return found
     anchor = run.anchor
-    if anchor is not None and first.parent_span_id and anchor.user_input and run.parent is None:
+    if any(spans[0].start_ns < first.start_ns for spans in run.executions):
+        run.is_continued = True  # it began with a call that an earlier trace asked for, and a human approved
+    elif anchor is not None and first.parent_span_id and anchor.user_input and run.parent is None:
         if not any(call.status is not None for call in calls_in_history(anchor.user_input)):
             return found  # the run began with the user's message
-    elif first.parent_span_id or len(known.runs) > 1 or _covers_requests(first, run.models):
+    elif first.parent_span_id or len(known.runs) > 1 or covers_requests(first, run.models):
         known.lacking.add(id(run.parent))  # after a handoff both agents are told the same
     elif not first.parent_span_id:
         run.is_continued = True  # each request is a trace of its own, unless the rest of this one was not recorded
@@ -269,11 +269,6 @@ def _goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> boo
     # One that names neither may be all there is: a program that asks a model once which tool to use.
     is_part = model.agent is not None or model.conversation_id is not None
     return is_part and model is run.anchor and not model.parent_span_id and model.status != "error"
-
-
-def _covers_requests(model: GenAISpan, models: Iterable[GenAISpan]) -> bool:
-    """Whether several requests are inside its span, which may hold the input of any of them."""
-    return sum(one.parent_span_id == model.span_id for one in models) > 1
 
 
 def _has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]) -> bool:

@@ -184,6 +184,11 @@ def _last_with_last(
     return [*[None] * earlier, *newest]
 
 
+def covers_requests(model: GenAISpan, models: Iterable[GenAISpan]) -> bool:
+    """Whether several requests are inside its span, which may hold the input of any of them."""
+    return sum(one.parent_span_id == model.span_id for one in models) > 1
+
+
 def in_causal_order(models: Sequence[GenAISpan]) -> tuple[list[GenAISpan], bool]:
     """Returns model requests in the order in which they were made, and whether anything tells that order.
 

@@ -623,3 +623,19 @@ def test_a_call_inside_a_tool_that_asked_no_model_is_one_of_the_run() -> None:
     )
     assert called(run) == ["ask_expert", "lookup"]
     assert "uncertain_owner" not in doubts(run)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_run_that_goes_on_after_a_humans_answer_has_its_own_calls_alone(first: bool) -> None:
+    """LangGraph: what an earlier trace did is in the input of the model, and the approved call comes before its request."""
+
+    def asked(call_id: str, name: str) -> dict[str, Any]:
+        return {"role": "assistant", "parts": [{"type": "tool_call", "id": call_id, "name": name, "arguments": {}}]}
+
+    told = [user("go"), asked("c1", "list"), result("c1", "none"), asked("c2", "pay"), result("c2", "paid")]
+    run = run_of(
+        agent_span(attributes={"gen_ai.input.messages": [user("go")]}),
+        tool_span("pay", {}, 2, at=10 if first else 60, call_id="c2"),
+        model_span(number=3, at=30, input_messages=told),
+    )
+    assert (called(run), doubts(run)) == ((["pay"], ["other_traces"]) if first else (["list", "pay"], []))
