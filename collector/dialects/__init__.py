@@ -265,10 +265,10 @@ def read_log(record: LogRecord) -> GenAISpan | None:
     """Returns what a log record holds of a model request; None if it is about anything else."""
     for read_record in _WITH_LOGS:
         genai_span = read_record(record)
-        if genai_span is not None and genai_span is not IGNORED:
+        if genai_span is IGNORED:
+            return None
+        if genai_span is not None:
             if genai_span.output is not None:
                 _compare_with_offered(genai_span, dict(record.attributes))
             return genai_span
-        if genai_span is IGNORED:
-            return None
     return None

@@ -6,13 +6,13 @@ with what came of each. All else of AgentOps is read by other dialects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
 from collector.model.span import Span
-from collector.payloads.values import name_of, parse_any
+from collector.payloads.tool_arguments import keyword_arguments
+from collector.payloads.values import name_of
 
 NAME: Final = "agentops"
 
@@ -42,10 +42,7 @@ def read_span(span: Span) -> GenAISpan | None:
 def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(span.attributes.get(_NAME))
-    genai_span.arguments = span.attributes.get(_TOOL_INPUT)
-    record = parse_any(genai_span.arguments)
-    if isinstance(record, Mapping) and record.keys() == {"args", "kwargs"} and not record["args"]:
-        genai_span.arguments = record["kwargs"]
+    genai_span.arguments = keyword_arguments(span.attributes.get(_TOOL_INPUT))
     return genai_span
 
 

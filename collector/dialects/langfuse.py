@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from collector.model import semconv
@@ -10,7 +9,7 @@ from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
 from collector.payloads.span_names import is_named_after, tool_in_span_name
-from collector.payloads.tool_arguments import is_summary
+from collector.payloads.tool_arguments import is_summary, keyword_arguments
 from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
 
 NAME: Final = "langfuse"
@@ -71,12 +70,7 @@ def _read_tool(span: Span) -> GenAISpan:
         or name_of(span.name)
     )
     genai_span.call_id = _text(span, _CALL_ID)
-    genai_span.arguments = get(_INPUT)
-    record = parse_any(get(_INPUT))
-    if isinstance(record, Mapping) and record.keys() == {"args", "kwargs"}:  # a decorated function
-        genai_span.arguments = record["kwargs"] if not record["args"] else record
-    elif is_summary(record):
-        genai_span.arguments = UNREADABLE
+    genai_span.arguments = UNREADABLE if is_summary(parse_any(get(_INPUT))) else keyword_arguments(get(_INPUT))
     if get(_LEVEL) == "ERROR" or parse_any(get(_HAYSTACK_ERROR)) in (True, "true"):
         genai_span.status = "error"
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)

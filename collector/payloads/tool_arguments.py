@@ -289,6 +289,16 @@ def _without_objects(arguments: Mapping[Any, Any]) -> Mapping[Any, Any]:
     return {key: value for key, value in arguments.items() if key not in injected} if injected else arguments
 
 
+def keyword_arguments(given: object) -> object:
+    """Returns the ``kwargs`` where a decorator recorded a Python call as its ``args`` and ``kwargs``, and all are by name.
+
+    Everything else is returned as it is.
+    """
+    record = parse_any(given)
+    is_named = isinstance(record, Mapping) and record.keys() == {"args", "kwargs"} and not record["args"]
+    return record["kwargs"] if is_named else given
+
+
 def arguments_of_callback(record: Mapping[Any, Any]) -> tuple[object, str | None]:
     """Returns what LangChain's callback, recorded whole, tells of a call: the arguments, and the id if it has one."""
     inputs, text, kwargs = record.get("inputs"), record.get("input_str"), record.get("kwargs")

@@ -17,8 +17,8 @@ class RateSample:
 
     What is taken is decided by the trace id, so neither the time of a run nor what is in it makes it likelier to be kept.
     Ids are hashed with ``chance``, a random number from 0 to 1: who may choose them could else make all of them be taken.
-    The hash is multiply-shift (Dietzfelbinger et al. 1997): which of two ids it makes larger cannot be known without the
-    factor, and it is computed in a tenth of the time of one that is made for secrets.
+    The hash is multiply-shift (Dietzfelbinger et al. 1997), which is cheap: each trace is hashed. Without the factor nobody
+    knows which of two ids it makes larger.
     """
 
     def __init__(self, per_second: float, chance: float) -> None:

@@ -230,6 +230,15 @@ def test_of_a_burst_no_more_than_a_fair_sample_is_taken() -> None:
     assert sum(weights) == pytest.approx(offered * bursts, rel=0.25)
 
 
+@pytest.mark.parametrize("per_second", [10, 25])
+def test_a_hundred_runs_at_once_are_taken_whole_at_any_rate(per_second: float) -> None:
+    sample = RateSample(per_second, CHANCE)
+    taken = [sample.takes(numbered(number), 10.0) for number in range(200)]
+    assert all(taken[:100])
+    assert sum(taken) <= stores.MAX_WAITING, "with those of the other kind they fit into what waits"
+    assert not all(taken[100:])
+
+
 def test_the_runs_of_one_trace_stay_together_in_a_burst() -> None:
     sample = RateSample(10, CHANCE)
     taken = [sample.takes(numbered(number // 40), 10.0) for number in range(4000)]
