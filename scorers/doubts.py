@@ -20,6 +20,7 @@ uncertain_execution     the opposite  nothing tells for sure whether these calls
 uncertain_owner         not these     calls below a missing span: of this run or of another
 uncertain_duplicate     not these     calls that may be other calls of the run, recorded a second time
 uncertain_order         other orders  calls that neither turns nor clocks put into order
+unobserved_results      failures      nothing tells whether these calls failed
 unreadable_arguments    no pass       arguments that were recorded, constrained by the rule, and too long, deep or damaged
 unobserved_arguments    -             a rule constrains arguments that were not captured: they matched by name alone
 missing_step            -             as missing_span; but by its messages the run made no further call
@@ -30,7 +31,7 @@ unknown_route           no verdict    a missing span of this process may carry t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -38,7 +39,7 @@ from typing import Final, Literal
 
 from scorers.quoting import shorten
 from scorers.score import Score
-from scorers.trajectory import Doubt, Order, ToolCall, Trajectory
+from scorers.trajectory import Doubt, DoubtName, Order, ToolCall, Trajectory
 from scorers.work import Work
 
 MAX_ALTERNATIVES: Final = 128
@@ -48,8 +49,10 @@ MORE_CALLS: Final = frozenset({
     "unconfirmed_reading",
 })  # fmt: skip
 """Doubts that allow any number of further calls; `unconfirmed_reading` also that its calls are none."""
-_EITHER_WAY: Final = frozenset({"uncertain_execution", "uncertain_owner", "uncertain_duplicate", "unconfirmed_reading"})
-DECIDING: Final = MORE_CALLS | _EITHER_WAY | {"uncertain_order", "unreadable_arguments"}
+_EITHER_WAY: Final = frozenset({
+    "uncertain_execution", "uncertain_owner", "uncertain_duplicate", "unconfirmed_reading", "unobserved_results",
+})  # fmt: skip
+DECIDING: Final[frozenset[str]] = MORE_CALLS | _EITHER_WAY | {"uncertain_order", "unreadable_arguments"}
 """Doubts that can leave a run undecided."""
 _MAX_SENTENCES: Final = 3
 _ALTERNATIVE_COST: Final = 25  # for each call
@@ -60,30 +63,29 @@ def is_open(doubts: Iterable[Doubt]) -> bool:
     return any(doubt.name in MORE_CALLS for doubt in doubts)
 
 
-def is_undecided(doubts: Iterable[Doubt]) -> bool:
-    """Whether any of them can leave a run undecided."""
-    return any(doubt.name in DECIDING for doubt in doubts)
-
-
 def decide(
     trajectory: Trajectory,
     score: Callable[[Trajectory], Score],
     is_final: Callable[[Trajectory, Score], bool],
     work: Work,
+    immaterial: Collection[DoubtName] = (),
 ) -> Score:
     """The score of a run with doubts: labelled as every run that they allow would be, else undecided.
 
-    ``is_final`` tells whether a label would stand whatever further calls were made. The value is that of the calls as
-    recorded. Raises WorkLimitError, as ``score`` and ``is_final`` may.
+    ``is_final`` tells whether a label would stand whatever further calls were made. ``immaterial`` are doubts of which
+    ``score`` looks at nothing. The value is that of the calls as recorded. Raises WorkLimitError, as ``score`` and
+    ``is_final`` may.
     """
     # The calls as recorded are scored first: their value is reported whatever the label, and an error needs no doubts.
     recorded = score(trajectory)
-    doubts = [doubt for doubt in trajectory.doubts if doubt.name in DECIDING]
+    # Immaterial ones are dropped before they are tried: they would multiply the alternatives for nothing, and may exceed
+    # their limit, which would leave the run undecided.
+    doubts = [doubt for doubt in trajectory.doubts if doubt.name in DECIDING and doubt.name not in immaterial]
     if recorded.label == "error":
         return recorded
     if not doubts:
         return without_pass(trajectory, recorded, doubts)
-    possible = alternatives(trajectory)
+    possible = alternatives(replace(trajectory, doubts=doubts))
     if possible is None:
         return _undecided(recorded, "ambiguous", ["its calls can be read in more ways than are tried"])
     may_be_more = is_open(doubts)
@@ -141,13 +143,17 @@ def _alternatives(
             for at in () if same else doubt.calls:
                 # All calls of a doubt at once: one cause settles them all. A call that is left out keeps its place
                 # until the calls are ordered: orders name calls by index.
-                calls[at] = _opposite(trajectory.calls[at]) if doubt.name == "uncertain_execution" else None
+                call = calls[at]
+                calls[at] = None if call is None else _otherwise(call, doubt.name)
         for orders in product(*unordered):
             yield _arranged(trajectory, calls, orders)
 
 
-def _opposite(call: ToolCall) -> ToolCall:
-    return replace(call, executed=not call.executed)
+def _otherwise(call: ToolCall, doubt: DoubtName) -> ToolCall | None:
+    """Returns the call as it may have been instead; None if it may not have been."""
+    if doubt == "uncertain_execution":
+        return replace(call, executed=not call.executed)
+    return replace(call, status="error") if doubt == "unobserved_results" else None
 
 
 def _arranged(trajectory: Trajectory, calls: Sequence[ToolCall | None], orders: Iterable[Order]) -> Trajectory:

@@ -19,7 +19,7 @@ from scorers.conformance import scorer as trajectory_scorer
 from scorers.conformance.difference import Difference
 from scorers.conformance.flattening import actual_calls, check_flattening, expected_calls
 from scorers.conformance.scorer import TrajectoryScorer
-from scorers.doubts import decide, is_undecided, without_pass
+from scorers.doubts import DECIDING, decide, without_pass
 from scorers.judged.judge import JudgeScorer
 from scorers.options import check_options
 from scorers.plugins import SCORERS as PLUGINS
@@ -100,6 +100,7 @@ class CompiledRule:
         self._is_native_alone = [ref.system for ref in rule.scorers] == [
             trajectory_scorer.NAME
         ] and rule.schema_ is None
+        self._material = DECIDING - self._native.immaterial
 
     @property
     def native(self) -> TrajectoryScorer:
@@ -120,7 +121,7 @@ class CompiledRule:
         Never raises: the score of a scorer that raised is an error score. ``before_each`` is called before each part of a
         scorer's work, which may take a while.
         """
-        if self._is_native_alone and not (trajectory.doubts and is_undecided(trajectory.doubts)):
+        if self._is_native_alone and not any(doubt.name in self._material for doubt in trajectory.doubts):
             return self._evaluate_shape(trajectory, before_each)
         evaluations = []
         for index, ref in enumerate(self.rule.scorers):
@@ -189,15 +190,11 @@ class CompiledRule:
     def _score(self, name: str, trajectory: Trajectory, work: Work) -> Score:
         if not trajectory.doubts:
             return without_pass(trajectory, self._score_calls(name, work, trajectory))
-        native = name not in self._systems
-        # Dropped before they are tried: the orders would multiply the alternatives for nothing, and may exceed
-        # their limit, which would leave the run undecided.
-        if native and not self._native.order_matters:
-            settled = [doubt for doubt in trajectory.doubts if doubt.name != "uncertain_order"]
-            trajectory = replace(trajectory, doubts=settled)
+        score = partial(self._score_calls, name, work)
+        if name not in self._systems:
+            return decide(trajectory, score, partial(self._native.is_final, work=work), work, self._native.immaterial)
         # Nothing is known of how a published score moves with further calls, so under doubts of more calls none stands.
-        is_final = partial(self._native.is_final, work=work) if native else _is_never_final
-        return decide(trajectory, partial(self._score_calls, name, work), is_final, work)
+        return decide(trajectory, score, _is_never_final, work)
 
     def _score_calls(self, name: str, work: Work, trajectory: Trajectory) -> Score:
         if name not in self._systems:
@@ -217,7 +214,13 @@ class CompiledRule:
 
 def _declared(trajectory: Trajectory, work: Work) -> Evaluation:
     try:
-        score = decide(trajectory, lambda other: declared.score_declared(other, work), declared.is_final, work)
+        score = decide(
+            trajectory,
+            lambda other: declared.score_declared(other, work),
+            declared.is_final,
+            work,
+            declared.IMMATERIAL,
+        )
     except Exception as error:  # noqa: BLE001 - as that of any scorer
         score = error_score(error)
     return Evaluation(declared.NAME, score, declared.VERSION, primary=False)

@@ -78,6 +78,7 @@ DoubtName = Literal[
     "uncertain_order",
     "unreadable_arguments",
     "unobserved_arguments",
+    "unobserved_results",
     "missing_step",
     "missing_remote_parent",
     "unknown_route",

@@ -427,9 +427,8 @@ def _read_user_message(genai_span: GenAISpan, record: LogRecord, body: Mapping[s
 
 
 def _read_tool_message(genai_span: GenAISpan, record: LogRecord, body: Mapping[str, Any]) -> None:
-    result = tool_result(first_name(body, ("id", "tool_call_id")), body.get("content"))
-    if result.failed or result.refusal:
-        genai_span.tool_results = (result,)
+    if body.get("content") is not None:  # else content is not captured, and nothing tells what came of the call
+        genai_span.tool_results = (tool_result(first_name(body, ("id", "tool_call_id")), body["content"]),)
 
 
 _LOG_READERS: Final[Mapping[str, Callable[[GenAISpan, LogRecord, Mapping[str, Any]], None]]] = {

@@ -124,7 +124,8 @@ class GenAISpan:
     """MODEL: its output, as received; None if it cannot contain a tool call.
     AGENT: the calls that its models requested, if its span holds them instead of spans of its models."""
     tool_results: tuple[ToolResult, ...] | None
-    """MODEL: the results in its input of the calls requested last, if any of them failed."""
+    """MODEL: the results in its input of the calls requested last; none of them if none failed, None if nothing tells.
+    EVENT: the result that it tells."""
     history: Any
     """MODEL: its input, as received, if it may tell what became of earlier tool calls.
     AGENT: the transcript of its run, if its span holds one.

@@ -49,7 +49,10 @@ RESULT_TYPES: Final = frozenset({
     "tool_call_response", "tool_result", "tool-result", "toolResult", "function_call_output",
     "server_tool_call_response", "tool",
 })  # fmt: skip
-SKIPPED_KEYS: Final = frozenset({"request", "tools", "functions", "tool_definitions", "functionDeclarations"})
+SKIPPED_KEYS: Final = frozenset({
+    "request", "tools", "functions", "tool_definitions", "functionDeclarations", "system_instruction", "systemInstruction",
+})  # fmt: skip
+"""What beside the messages holds none of a call. The role of Gemini's instructions is the user's."""
 
 
 def may_contain_tool_calls(value: object) -> bool:

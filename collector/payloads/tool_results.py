@@ -123,12 +123,24 @@ _MODEL_MARKERS: Final = (
 
 
 def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
-    """Returns the tool results after the model's last message, in order; None if none of them failed, the usual case."""
+    """Returns the tool results after the model's last message, in order; none if none of them failed, the usual case.
+
+    None if nothing says that there are any.
+    """
     if type(messages) is str:
         tail = messages[-TAIL:]
         last_output = max(0, *[tail.rfind(word) for word in _MODEL_MARKERS])
-        if len(messages) > MAX_TEXT or not any(tail.find(hint, last_output) >= 0 for hint in _HINTS):
+        if len(messages) > MAX_TEXT:
             return None
+        if not any(tail.find(hint, last_output) >= 0 for hint in _HINTS):
+            return () if any(tail.find(marker, last_output) >= 0 for marker in _RESULT_MARKERS) else None
+    results = _newest_results(messages)
+    if not results:
+        return None
+    return tuple(results) if any(result.failed or result.refusal for result in results) else ()
+
+
+def _newest_results(messages: object) -> list[ToolResult]:
     results: list[ToolResult] = []
     stack: list[tuple[object, int]] = [(parse_any(messages), 0)]
     for _ in range(MAX_NODES):
@@ -149,7 +161,7 @@ def newest_tool_results(messages: object) -> tuple[ToolResult, ...] | None:
             stack.extend((child, depth + 1) for child in reversed(node) if _may_contain_results(child))
         elif isinstance(node, str) and tells_failure(node):
             results.append(ToolResult(None, failed=True))
-    return tuple(results) if any(result.failed or result.refusal for result in results) else None
+    return results
 
 
 def _may_contain_results(value: object) -> bool:

@@ -86,7 +86,7 @@ def calls_without_span(
             _apply_result(request.execution, history.status(request) if is_open else request.result_status, request.fit)
             continue
         following = _following(models, starts, request.model)
-        answered = not request.is_recorded or following < len(starts)
+        answer = models[following] if following < len(starts) else None
         call = DraftCall(
             request.name, request.id, request.arguments, request.arguments_text, "unset", None,
             _latest_start(request, models, following), 0, None, True, request.turn, request.position,
@@ -103,7 +103,7 @@ def calls_without_span(
                 call.executed, call.known_by = False, "request"
             else:
                 shown = shown or _Shown(run)
-                _weigh(call, shown, request, status, answered=answered)
+                _weigh(call, shown, request, status, answer)
                 _apply_fit(call, request.fit)
                 if call.executed and call.doubt is None and is_broken(request.arguments_text):
                     call.doubt_execution(BROKEN)
@@ -196,9 +196,10 @@ class _Shown:
 
 
 def _weigh(
-    call: DraftCall, shown: _Shown, request: RequestedCall, result: ResultStatus | None, *, answered: bool
+    call: DraftCall, shown: _Shown, request: RequestedCall, result: ResultStatus | None, answer: GenAISpan | None
 ) -> None:
-    """Decide by what the messages say of this call, not of others, whether it ran."""
+    """Decide by what the messages say of this call, not of others, whether it ran. ``answer`` is the next model request."""
+    answered = answer is not None or not request.is_recorded
     run = shown.run
     all_have_spans = run.anchor is not None and run.anchor.tracing == "complete"
     tools_have_spans = all_have_spans or bool(run.executions)
@@ -213,11 +214,14 @@ def _weigh(
     elif is_handoff and not all_have_spans and (tools_have_spans or not call.arguments):
         _weigh_handoff(call, result, tools_have_spans=tools_have_spans)
     elif result == "unclear":
+        call.status = "error"  # if it ran at all
         call.doubt_execution("the messages tell of a failure or of a denial")
     elif result is not None:
         call.status = result
         _doubt_told(call, shown, tools_have_spans=tools_have_spans)
     elif answered:
+        # Which calls the results that it was told are of is not known, but none of them is a failure.
+        call.status = "ok" if answer is not None and answer.tool_results == () else "unset"
         _weigh_without_result(call, shown, request, tools_have_spans=tools_have_spans)
     elif tools_have_spans:
         call.executed = "missing_anchor" in run.incomplete
@@ -243,6 +247,7 @@ def _agrees_with_refusal(result: ResultStatus | None, has_no_span: bool) -> bool
 def _doubt_told(call: DraftCall, shown: _Shown, *, tools_have_spans: bool) -> None:
     """Doubt a call of which the model was told a result, where a span would show it if it ran."""
     if call.status == "ok" and shown.is_lossy:
+        call.status = "error"  # if it ran at all
         call.doubt_execution("only calls that fail, or never run, leave no span")
     elif call.status == "error" and tools_have_spans and not shown.is_lossy:
         call.doubt_execution("the messages tell of a failure, and no span shows whether the tool ran")
@@ -264,15 +269,14 @@ def _may_have_failed_the_run(call: DraftCall, run: RunSpans) -> bool:
 
 
 def _weigh_without_result(call: DraftCall, shown: _Shown, request: RequestedCall, *, tools_have_spans: bool) -> None:
-    """The model was asked again, and nothing readable says what it was told."""
+    """The model was asked again, and no result that it was told is known to be of this call."""
     anchor = shown.run.anchor
     if not tools_have_spans:
-        call.status = "ok"
         if anchor is not None and anchor.status == "error":
             call.doubt_execution("the run failed, and nothing tells what the model was told of it")
     elif shown.is_lossy:
         call.executed = request.result_status == "error" or call.name in shown.names
-        call.status = "error" if call.executed else "unset"  # that is why there is no span
+        call.status = "error"  # if it ran: that is why there is no span
         if not call.executed:
             call.doubt_execution("no span shows it, nor any other call of its tool")
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from collector.model.genai_span import AGENT
 from collector.reconstruction.accounts import accounts_for
@@ -18,6 +19,9 @@ AWAITED = frozenset({
     "unknown_route",
 })  # fmt: skip
 """Doubts that tell of a span still to come: it is waited for until the trace is idle."""
+
+
+_MAX_NAMED: Final = 3  # tools in a sentence
 
 
 def run_doubts(run: RunSpans, calls: Sequence[DraftCall], context: RunContext, lost: frozenset[bytes]) -> list[Doubt]:
@@ -79,4 +83,14 @@ def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> l
             places = tuple(index[id(call)] for call in step.calls)
             orders = tuple(tuple(tuple(index[id(call)] for call in unit) for unit in order) for order in step.orders)
             found.append(Doubt("uncertain_order", places, "nothing tells in which order some calls were made", orders))
+    if unseen := tuple(at for at, call in enumerate(calls) if _has_unseen_result(call)):
+        names = list(dict.fromkeys([shorten(calls[at].name) for at in unseen]))
+        shown = ", ".join([*names[:_MAX_NAMED], *(["..."] if len(names) > _MAX_NAMED else [])])
+        found.append(Doubt("unobserved_results", unseen, f"{shown}: no result was recorded, so it may have failed"))
     return found
+
+
+def _has_unseen_result(call: DraftCall) -> bool:
+    """Whether it may have run, and have failed, with nothing recorded that would tell."""
+    may_have_run = call.executed or call.doubt == "uncertain_execution"
+    return call.known_by == "request" and call.status == "unset" and may_have_run

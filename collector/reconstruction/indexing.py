@@ -62,10 +62,10 @@ def _merged(model: GenAISpan, events: list[GenAISpan]) -> GenAISpan:
             model.content = Content(
                 known.output or new.output, known.tool_definitions or new.tool_definitions, known.fits or new.fits
             )
-        told = event.tool_results or ()
+        told = event.tool_results
         # openlit writes the whole input into the span and into an event; others write an event for each result.
-        if len(told) < 2 or told != model.tool_results:
-            model.tool_results = (*(model.tool_results or ()), *told) or None
+        if told is not None and (len(told) < 2 or told != model.tool_results):
+            model.tool_results = (*(model.tool_results or ()), *told)
     return model
 
 

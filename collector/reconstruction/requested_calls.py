@@ -142,7 +142,7 @@ def _is_later(call: RequestedCall, known: RequestedCall) -> bool:
         return False  # by the clock it did not follow, or nothing tells whether it did
     if model.history is not None:
         return before.history is None or len(model.history) > len(before.history)
-    if model.tool_results is not None and model.tool_results != before.tool_results:
+    if model.tool_results and model.tool_results != before.tool_results:
         return True
     # The finish reason tells a new request from an answer that only repeats the calls before it.
     is_other_answer = None not in (ids := {model.response_id, before.response_id}) and len(ids) == 2

@@ -15,11 +15,13 @@ from scorers.quoting import shorten
 from scorers.rules.json_schema import compile_schema, patterns_of
 from scorers.rules.regexes import compile_cost
 from scorers.score import Label, Outcome, Score
-from scorers.trajectory import ToolCall, Trajectory
+from scorers.trajectory import DoubtName, ToolCall, Trajectory
 from scorers.work import Work, WorkLimitError
 
 NAME: Final = "declared_schema"
 VERSION: Final = "1"
+IMMATERIAL: Final[frozenset[DoubtName]] = frozenset({"uncertain_order", "unobserved_results"})
+"""Doubts that cannot change this score."""
 MAX_SCHEMA: Final = 16_384
 """Characters of the schema of one tool, as JSON; by a longer one nothing is checked."""
 MAX_REGEX_MEMORY: Final = 65_536

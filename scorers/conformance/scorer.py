@@ -51,7 +51,7 @@ from scorers.rules.names import format_name, is_exact
 from scorers.rules.parsing import parse_rules
 from scorers.rules.regexes import escape
 from scorers.score import Label, Score, reaches
-from scorers.trajectory import ToolCall, Trajectory
+from scorers.trajectory import DoubtName, ToolCall, Trajectory
 from scorers.work import Work
 
 NAME = "trajectory"
@@ -106,11 +106,14 @@ class TrajectoryScorer:
         limits = (self._limits.max_calls, self._limits.max_errors)
         self._checks = len(self._constraints) + sum(limit is not None for limit in limits)
         self._needs_failures = self._limits.max_errors is not None or collapse
-        self.order_matters = (
+        order_matters = (
             (self._pattern is not None and self._pattern.bag is None)
             or collapse
             or any(one.template in ORDERED for one in self._constraints)
         )
+        doubts: dict[DoubtName, bool] = {"uncertain_order": order_matters, "unobserved_results": self._needs_failures}
+        self.immaterial = frozenset([doubt for doubt, matters in doubts.items() if not matters])
+        """Doubts that cannot change a verdict by this rule, whatever the run."""
         self._results: dict[Shape, Result] = {}
         self._shown_tools = [(format_name(tool.tool), show_tool(tool)) for tool in tools]
         self._mismatches: dict[int, FindMismatches] = {}  # by tool, compiled when one is first needed

@@ -153,6 +153,37 @@ def test_more_readings_than_are_tried_decide_nothing() -> None:
     assert label(rule(expect={"any_order": ["a", "b"]}), run("a", "b", doubts=(untold,), steps=(0, 0))) == "pass"
 
 
+def test_calls_of_which_no_result_was_seen_decide_nothing_where_a_rule_counts_failures() -> None:
+    unseen = Doubt("unobserved_results", (0, 1), "a, b: no result was recorded, so it may have failed")
+    run_ = run("a", "b", doubts=(unseen,))
+    assert label(A_THEN_B, run_) == "pass"  # failures do not matter to it
+    assert label(rule(expect={"sequence": ["b"], "max_errors": 0}), run_) == "fail"  # whatever failed
+    assert label(rule(expect={"sequence": ["a", "b"], "max_errors": 2}), run_) == "pass"
+    (evaluation,) = rule(expect={"sequence": ["a", "b"], "max_errors": 0}).evaluate(run_)
+    assert (evaluation.score.label, evaluation.score.value) == ("incomplete", 1.0)
+    assert evaluation.score.explanation.endswith("; incomplete: a, b: no result was recorded, so it may have failed")
+
+
+def test_a_retry_is_none_if_nothing_says_that_the_call_before_it_failed() -> None:
+    twice = run("a", "a", doubts=(Doubt("unobserved_results", (0, 1)),))
+    assert label(rule(expect={"sequence": ["a", "a"]}), twice) == "pass"
+    assert label(rule(expect={"sequence": ["a"], "retries": "collapse"}), twice) == "incomplete"
+
+
+def test_a_call_that_may_have_run_may_have_failed_as_well() -> None:
+    doubts = (Doubt("uncertain_execution", (1,)), Doubt("unobserved_results", (1,)))
+    assert label(rule(expect={"max_errors": 0}), run("a", "b", doubts=doubts[:1])) == "pass"
+    assert label(rule(expect={"max_errors": 0}), run("a", "b", doubts=doubts)) == "incomplete"
+
+
+def test_doubts_that_cannot_matter_to_a_rule_are_not_tried() -> None:
+    few = tuple(Doubt("uncertain_execution", (at,)) for at in range(7))
+    besides = (either_order(0, 1), Doubt("unobserved_results", tuple(range(7))))
+    many = run(*"abcdefg", doubts=(*few, *besides), steps=(0, 0, 1, 2, 3, 4, 5))
+    assert label(rule(expect={"forbid": ["z"]}), many) == "pass"
+    assert label(rule(expect={"forbid": ["z"], "max_errors": 9}), many) == "ambiguous"
+
+
 def test_doubts_that_only_inform_change_nothing() -> None:
     doubts = (Doubt("unobserved_arguments", (0,)), Doubt("missing_remote_parent"))
     assert label(A_THEN_B, run("a", "b", doubts=doubts)) == "pass"

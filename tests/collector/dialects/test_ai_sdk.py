@@ -125,7 +125,9 @@ def test_an_approved_call_that_leaves_no_span_is_one_of_the_run_that_made_it() -
     assert doubts(run) == []
 
 
-@pytest.mark.parametrize(("reason", "expected"), [("stop", ["uncertain_execution"]), ("tool-calls", [])])
+@pytest.mark.parametrize(
+    ("reason", "expected"), [("stop", ["uncertain_execution", "unobserved_results"]), ("tool-calls", [])]
+)
 def test_a_call_in_an_answer_that_ended_may_be_one_that_the_provider_ran(reason: str, expected: list[str]) -> None:
     search = json.dumps([{"toolCallId": "ws1", "toolName": "web_search", "input": '{"query": "news"}'}])
     answer = {"ai.response.toolCalls": search, "gen_ai.response.finish_reasons": [reason]}

@@ -104,7 +104,7 @@ def test_an_agent_of_openais_sdk_is_the_chain_that_has_tools() -> None:
         ls("llm", "Generation", 3, 2, 2, attributes={**sdk, "gen_ai.completion": json.dumps(asked)}),
     )
     # The SDK ends a run for a tool that does not exist, and the spans above say that all was well.
-    assert (run.agent, called(run), doubts(run)) == ("shop", ["drop"], ["uncertain_execution"])
+    assert (run.agent, called(run), doubts(run)) == ("shop", ["drop"], ["uncertain_execution", "unobserved_results"])
 
 
 def test_an_input_of_nothing_is_no_argument() -> None:

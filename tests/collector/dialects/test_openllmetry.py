@@ -179,7 +179,7 @@ def test_flattened_messages_of_old_releases() -> None:
     )
     assert [(call.id, call.name, call.arguments, call.status) for call in run.trajectory.calls] == [
         ("c1", "pay", {"order": 7}, "error"),
-        (None, "mail", {}, "ok"),
+        (None, "mail", {}, "unset"),
     ]
     assert run.user_input == "pay it"
 

@@ -41,3 +41,15 @@ def test_what_a_human_decided_is_no_result_of_a_call() -> None:
     decided = {"type": "tool-approval-response", "approvalId": "a1", "approved": True}
     messages = [{"role": "assistant", "content": asked}, {"role": "tool", "content": [decided]}]
     assert [(call.id, call.status) for call in calls_in_history(messages)] == [("c1", None)]
+
+
+def test_the_instructions_of_gemini_are_no_new_message_of_the_user() -> None:
+    request = {
+        "contents": [
+            {"role": "user", "parts": [{"text": "Pay it."}]},
+            {"role": "model", "parts": [{"function_call": {"name": "pay", "args": {}}}]},
+            {"role": "user", "parts": [{"function_response": {"name": "pay", "response": {"result": "paid"}}}]},
+        ],
+        "system_instruction": {"role": "user", "parts": [{"text": "You pay."}]},
+    }
+    assert [(call.name, call.status) for call in calls_in_history(request)] == [("pay", "ok")]

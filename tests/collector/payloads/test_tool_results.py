@@ -86,7 +86,7 @@ def test_only_results_after_the_models_last_message_count() -> None:
         FAILED["OpenTelemetry"][0],
         {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c2", "response": "ok"}]},
     )
-    assert newest_tool_results(json.dumps([output, failed, output, fine])) is None
+    assert newest_tool_results(json.dumps([output, failed, output, fine])) == ()
     assert newest_tool_results(json.dumps([output, fine, failed])) == (
         ToolResult("c2", failed=False),
         ToolResult("c1", failed=True),
@@ -113,7 +113,7 @@ def test_the_parts_around_a_result_are_bounded() -> None:
 def test_the_parts_of_a_tools_message_are_bounded() -> None:
     failed = {"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "no"}
     assert newest_tool_results([{"role": "tool", "content": [{}, failed]}]) == (ToolResult("c1", failed=True),)
-    assert newest_tool_results([{"role": "tool", "content": [{}] * MAX_PARTS + [failed]}]) is None
+    assert newest_tool_results([{"role": "tool", "content": [{}] * MAX_PARTS + [failed]}]) == ()
 
 
 @given(json_values)

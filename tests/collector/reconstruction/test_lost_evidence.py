@@ -133,7 +133,9 @@ def test_a_missing_span_whose_children_nothing_claims_may_be_a_call() -> None:
     assert doubts(run) == ["missing_span", "uncertain_owner"]
 
 
-@pytest.mark.parametrize(("arguments", "expected"), [({}, []), ({"agent_name": "expert"}, ["uncertain_execution"])])
+@pytest.mark.parametrize(
+    ("arguments", "expected"), [({}, []), ({"agent_name": "expert"}, ["uncertain_execution", "unobserved_results"])]
+)
 def test_a_handoff_with_arguments_may_be_a_tool(arguments: Mapping[str, Any], expected: list[str]) -> None:
     run = run_of(
         agent_span(),
@@ -274,7 +276,9 @@ def test_a_call_that_a_later_input_holds_without_a_result_never_ran() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "expected"), [("card declined", ["uncertain_execution"]), ("Tool pay not found", [])], ids=str
+    ("message", "expected"),
+    [("card declined", ["uncertain_execution", "unobserved_results"]), ("Tool pay not found", [])],
+    ids=str,
 )
 def test_the_call_requested_last_may_be_what_failed_the_run(message: str, expected: list[str]) -> None:
     run = run_of(
@@ -351,8 +355,9 @@ def test_a_call_that_left_no_span_between_requests_that_have_no_content_leaves_t
 def test_what_an_agent_asked_for_last_may_not_have_run() -> None:
     """An agent that was told a result would ask again, unless it ended with the call: nothing tells."""
     request = model_span([("c1", "pay", {})], 2, at=0)
-    assert doubts(run_of(agent_span(), request)) == ["uncertain_execution"]
-    assert doubts(run_of(span("POST", 1), request)) == []  # of an application only its requests may be recorded
+    assert doubts(run_of(agent_span(), request)) == ["uncertain_execution", "unobserved_results"]
+    # Of an application only its requests may be recorded.
+    assert doubts(run_of(span("POST", 1), request)) == ["unobserved_results"]
 
 
 @pytest.mark.parametrize(

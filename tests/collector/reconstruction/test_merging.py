@@ -116,7 +116,9 @@ def test_a_client_inside_a_client_without_ids_counts_once_and_ids_are_kept() -> 
     assert [(call.name, call.id) for call in run.trajectory.calls] == [("a", "c1")]
 
 
-@pytest.mark.parametrize(("status", "expected"), [(1, []), (2, ["uncertain_execution"])])
+@pytest.mark.parametrize(
+    ("status", "expected"), [(1, ["unobserved_results"]), (2, ["uncertain_execution", "unobserved_results"])]
+)
 def test_a_request_that_nothing_answered_may_not_have_run_in_a_run_that_failed(
     status: int, expected: list[str]
 ) -> None:
@@ -179,7 +181,7 @@ def test_the_last_requests_of_a_run_that_has_not_ended_are_in_progress() -> None
     )
     assert called(run) == ["a", "(lost)", "b"] or called(run) == ["(lost)", "a", "b"]
     assert run.trajectory.calls[-1].status == "unset"
-    assert set(doubts(run)) == {"missing_anchor", "unknown_route", "uncertain_execution"}
+    assert set(doubts(run)) == {"missing_anchor", "unknown_route", "uncertain_execution", "unobserved_results"}
 
 
 @pytest.mark.parametrize("traced", [True, False])
@@ -518,7 +520,7 @@ def test_the_only_request_of_an_agents_trace_that_asks_for_a_tool_goes_on_in_oth
 
 def test_a_request_that_is_all_there_is_decides() -> None:
     """A program asks a model once which tool to use, and no agent is named."""
-    assert doubts(run_of(model_span([("c1", "pay", {})], 1, 0))) == []
+    assert doubts(run_of(model_span([("c1", "pay", {})], 1, 0))) == ["unobserved_results"]
     below = model_span([("c1", "pay", {})], 2, 1, attributes={"gen_ai.agent.name": "x"})
     assert "other_traces" not in doubts(run_of(span("main", 1), below))
     shown = model_span([("c1", "pay", {})], 1, 0, attributes={"gen_ai.agent.name": "x"}, lasting=50)

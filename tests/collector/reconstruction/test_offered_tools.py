@@ -178,11 +178,10 @@ def test_definitions_under_sentrys_name() -> None:
 @pytest.mark.parametrize("later", [FITTING, {"city": "Rome", "nights": 2}, {"city": "Oslo"}])
 def test_a_call_that_the_model_completed_may_have_lacked_an_argument(later: dict[str, Any]) -> None:
     """What it was told is in words that nobody knows, and what it was offered was not recorded."""
-    first, second = (model_span([(id_, "book", asked_)], number, at=at) for id_, asked_, number, at in (
-        ("c1", {"city": "Oslo"}, 3, 0), ("c2", later, 4, 50),
-    ))  # fmt: skip
-    told = model_span(number=9, at=100, input_messages=[result("c1", "how many nights?"), result("c2", "done")])
-    run = run_with(first, second, told)
+    asking = result("c1", "how many nights?")
+    first = model_span([("c1", "book", {"city": "Oslo"})], 3, at=0)
+    second = model_span([("c2", "book", later)], 4, at=50, input_messages=[asking])
+    run = run_with(first, second, model_span(number=9, at=100, input_messages=[asking, result("c2", "done")]))
     assert doubts(run) == (["uncertain_execution"] if later == FITTING else [])
 
 
@@ -226,7 +225,9 @@ def test_a_call_without_a_span_that_failed_is_refused_where_another_tool_has_one
     assert read(run_with(asked(name, arguments), pay, told)) == expected
 
 
-@pytest.mark.parametrize(("definitions", "expected"), [((BOOK,), []), ((), ["uncertain_execution"])])
+@pytest.mark.parametrize(
+    ("definitions", "expected"), [((BOOK,), []), ((), ["uncertain_execution", "unobserved_results"])]
+)
 def test_a_provider_does_not_run_what_the_client_offered(definitions: Any, expected: list[str]) -> None:
     # Pydantic AI ends a run with a call of its output tool; an answer of OpenAI's Responses API has "stopped" all the same.
     attributes = {
@@ -250,4 +251,4 @@ def test_an_event_may_hold_the_tools_and_not_the_span() -> None:
         log("gen_ai.client.inference.operation.details", 2, attributes=details, at=2),
         model_span(number=3, at=20),
     )
-    assert doubts(run) == ["uncertain_execution"]
+    assert doubts(run) == ["uncertain_execution", "unobserved_results"]

@@ -190,7 +190,7 @@ def test_a_request_is_not_answered_by_the_client_inside() -> None:
     """MLflow's spans of OpenAI's agents: the tool does not exist, and the run ends for that."""
     calls: list[tuple[str | None, str, Any]] = [("c1", "drop", {})]
     run = run_of(agent_span(), model_span(calls, 2, at=1, lasting=20), model_span(calls, 3, 2, at=5, lasting=10))
-    assert (called(run), doubts(run)) == (["drop"], ["uncertain_execution"])
+    assert (called(run), doubts(run)) == (["drop"], ["uncertain_execution", "unobserved_results"])
 
 
 @pytest.mark.parametrize(

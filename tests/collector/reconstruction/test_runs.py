@@ -266,7 +266,7 @@ def test_calls_that_only_messages_tell_of_below_a_missing_span_are_in_doubt() ->
         model_span([("c2", "b", {})], 3, 7, at=100),
         model_span(number=4, parent=7, at=200),
     )
-    assert [doubt.name for doubt in run.trajectory.doubts if doubt.calls] == ["uncertain_owner"]
+    assert [doubt.name for doubt in run.trajectory.doubts if doubt.calls] == ["uncertain_owner", "unobserved_results"]
 
 
 def turn(number: int, at: float) -> Span:
