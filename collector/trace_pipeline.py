@@ -41,8 +41,6 @@ LARGE_SPANS: Final = 200
 """A trace of more spans is evaluated in slices: each takes about 0.1 ms."""
 LARGE_BYTES: Final = 256 << 10
 """So is a trace that takes more memory, as the assembler counts it."""
-
-
 _NOTHING_SCORED: Final = Scored()
 
 
@@ -327,8 +325,7 @@ class TracePipeline:
         elif evaluation.embedded_in:
             self._assembler.postpone(trace, self._clock.now() + evaluation.embedded_in)
         else:
-            # The order matters: the journal has to know that the trace is
-            # closed before `_export` tells it that results were sent.
+            # In this order: the journal has to know that the trace is closed before `_export` tells it that results were sent.
             export = self._record(trace, evaluation)
             if trace.histories and not _is_known_by_results(evaluation):
                 self._assembler.drop_histories(trace)  # large, and no evidence that a revision would need

@@ -19,11 +19,11 @@ from collector.model.dialect import Reading
 from collector.model.genai_span import IGNORED, UNREAD, GenAISpan
 from collector.model.span import LogRecord, Resource, Scope, Span, SpanEvent
 from collector.otlp import schema
+from collector.otlp.attribute_keys import KEY_TAG, ONE_BYTE, STRING_TAG, AttributeKeys
 from collector.otlp.span_fields import SpanFields, attribute_fields, span_fields
 from collector.otlp.span_forms import SpanForms
 from collector.otlp.structure import Envelope
 from collector.otlp.trim import MAX_ATTRIBUTES
-from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Tells, may_tell_of_call
 
 _MAX_DEPTH: Final = 32  # levels of a value that are read: arguments nest a few; protobuf itself stops at 100
 _MAX_EVENTS: Final = 256  # events of a span that are read: the default limit of SDKs is 128 per span
@@ -31,115 +31,14 @@ _MAX_EVENT_ATTRIBUTES: Final = 128  # attributes of an event that are read: the 
 _MAX_OF_EVENTS: Final = 5_000  # attributes of all events of a span; with those of the span itself at most 10,000
 _MAX_ITEMS: Final = 10_000  # items that are read of an attribute that is a list or map, at all levels together
 _LARGE: Final = 2 * MAX_ATTRIBUTES  # bytes of a span; a smaller one cannot have more attributes
-_MAX_VALUES: Final = 256  # cached per key; one with more holds ids or texts, which do not repeat
-_MAX_CACHED: Final = 4096  # keys come from senders, so the caches are bounded
 _ENVELOPES: Final = 16 << 20  # bytes of cached resources and scopes, as received and as decoded
 _MAX_RESOURCE_ATTRIBUTES: Final = 128  # the default of SDKs
 _MAX_RESOURCE_ATTRIBUTE: Final = 4 << 10  # bytes
 _MAX_RESOURCE: Final = 16 << 10  # bytes
-_KEY_TAG: Final = 0x0A  # of KeyValue.key
-_STRING_TAG: Final = 0x0A  # of AnyValue.string_value
-_SCALAR_TAGS: Final = (0x10, 0x18, 0x21)  # of AnyValue.bool_value, int_value and double_value
 ReadSpan = Callable[[Span], GenAISpan | None]
 """How the dialects read a span: ``dialects.read_span``, or one that keeps more."""
-_ONE_BYTE: Final = 128  # lengths below this take one byte
 _HAS_IS_REMOTE: Final = 0x1  # of the second byte of a span's flags, opentelemetry-proto trace/v1
 _IS_REMOTE: Final = 0x2
-
-
-class _Key:
-    """What is known of a key of attributes, and which attributes of it are cached: names and kinds repeat."""
-
-    __slots__ = ("cached", "is_selected", "name")
-
-    def __init__(self, name: str, *, is_selected: bool = True) -> None:
-        self.name, self.is_selected = name, is_selected
-        self.cached: list[bytes] | None = None
-
-
-_NOT_SELECTED: Final = _Key("", is_selected=False)
-
-
-class _Keys:
-    """Which keys are selected: exact ones and those with certain prefixes, or all."""
-
-    def __init__(self, attributes: Iterable[str] | None, prefixes: Iterable[str] = ()) -> None:
-        self._exact, self._prefixes = None if attributes is None else frozenset(attributes), tuple(prefixes)
-        self.by_bytes: dict[bytes, _Key] = {}
-        """What is known of keys, as they are encoded: a bounded cache."""
-        self.strings: dict[bytes, tuple[str, str]] = {}
-        """Key and value of short attributes that are selected and repeat, as they are encoded: a bounded cache."""
-        self._tells: dict[bytes, Tells] = {}
-
-    def look_up(self, key: bytes) -> _Key:
-        """Returns what is known of a key that is not cached."""
-        text = key.decode("utf-8", "replace")
-        is_selected = self._exact is None or text in self._exact or text.startswith(self._prefixes)
-        known = _Key(text) if is_selected else _NOT_SELECTED
-        if len(self.by_bytes) < _MAX_CACHED and len(key) < _ONE_BYTE:
-            self.by_bytes[key] = known
-            if is_selected:
-                known.cached = []
-        return known
-
-    def is_selected(self, key: bytes) -> bool:
-        """Whether values under this key are decoded."""
-        return (self.by_bytes.get(key) or self.look_up(key)).is_selected
-
-    @staticmethod
-    def is_any(key: bytes) -> bool:
-        """True: all values were decoded, or looked at."""
-        return True
-
-    def text(self, key: _Key, attribute: bytes, start: int) -> str:
-        """Returns the string that begins there and ends an attribute. Raises UnicodeDecodeError."""
-        text = attribute[start:].decode()
-        cached = key.cached
-        if cached is not None and len(attribute) < _ONE_BYTE and attribute not in self.strings:
-            if len(cached) == _MAX_VALUES:
-                for each in cached:
-                    del self.strings[each]
-                key.cached = None
-            elif len(self.strings) < _MAX_CACHED:
-                self.strings[attribute] = key.name, text
-                cached.append(attribute)
-        return text
-
-    def _tell(self, key: bytes) -> Tells:
-        """Returns which values under this key may be of a call, and are not decoded."""
-        # Not for each key that is looked up: its words take longer to look at than all else of an attribute.
-        if (self.by_bytes.get(key) or self.look_up(key)).is_selected:
-            return "never"
-        tells = may_tell_of_call(key.decode("utf-8", "replace"))
-        if len(self._tells) < _MAX_CACHED and len(key) < _ONE_BYTE:
-            self._tells[key] = tells
-        return tells
-
-    def hides_call(self, attributes: Sequence[bytes]) -> bool:
-        """Whether one of the encoded attributes is not selected and may be a tool's name or a part of its input."""
-        if len(attributes) > MAX_LOOKED_AT:
-            return True
-        for attribute in attributes:  # noqa: SIM110 - a generator or `map` takes longer in the compiled build
-            if self._is_of_call(attribute):
-                return True
-        return False
-
-    def _is_of_call(self, attribute: bytes) -> bool:
-        try:
-            if attribute[0] != _KEY_TAG or attribute[1] >= _ONE_BYTE:  # protobuf would have to read it, too
-                return True
-            end = attribute[1] + 2
-            name = attribute[2:end]
-            tells = self._tells.get(name) or self._tell(name)
-            if tells != "object":
-                return tells == "always"
-            # 12 <length> 0a <length> <text>, or another kind of value.
-            kind = attribute[end + 2]
-            if kind == _STRING_TAG and attribute[end + 1] < _ONE_BYTE:
-                return attribute[end + 4 : end + 5] == b"{"
-            return attribute[end + 1] >= _ONE_BYTE or kind not in _SCALAR_TAGS
-        except IndexError:
-            return True
 
 
 def _is_missing_something(genai_span: GenAISpan | None) -> bool:
@@ -169,7 +68,7 @@ class Decoder:
         self._forms = None if reading is None else SpanForms(reading)
         self._common = markers[0] if markers else b""
         self._markers = re2.compile(b"|".join(map(re2.escape, markers))) if markers else None
-        self._selected, self._all = _Keys(attributes, prefixes), _Keys(None)
+        self._selected, self._all = AttributeKeys(attributes, prefixes), AttributeKeys(None)
         self._whole_scopes = frozenset(whole_scopes)
         self._envelopes: ByteCache[Envelope, tuple[Resource, Scope]] = ByteCache(_ENVELOPES)
         self._parent = b""
@@ -204,7 +103,7 @@ class Decoder:
             read.append(None if span is None else (span.trace_id, self._read(raw, span, keys, read_span)))
         return read
 
-    def _read(self, raw: bytes, span: Span, keys: _Keys, read_span: ReadSpan) -> GenAISpan:
+    def _read(self, raw: bytes, span: Span, keys: AttributeKeys, read_span: ReadSpan) -> GenAISpan:
         genai_span, is_whole = read_span(span), False
         # Twice only where the selection was too small: most spans need few of their attributes.
         if _is_missing_something(genai_span) and self._is_marked(raw):
@@ -233,7 +132,7 @@ class Decoder:
         # The first one alone: nearly all have it, and to call the engine takes twenty times as long.
         return self._markers is not None and (raw.find(self._common) >= 0 or self._markers.search(raw) is not None)
 
-    def _keys_of(self, scope: Scope) -> _Keys:
+    def _keys_of(self, scope: Scope) -> AttributeKeys:
         return self._all if scope.name in self._whole_scopes else self._selected
 
     def _envelope(self, envelope: Envelope) -> tuple[Resource, Scope]:
@@ -248,14 +147,14 @@ class Decoder:
             self._parent = parent
         return self._parent
 
-    def _span_if_any(self, raw: bytes, resource: Resource, scope: Scope, keys: _Keys) -> Span | None:
+    def _span_if_any(self, raw: bytes, resource: Resource, scope: Scope, keys: AttributeKeys) -> Span | None:
         try:
             return self._span(raw, resource, scope, keys)
         except ProtobufError:
             # It costs only itself: the other spans of the scope are read.
             return None
 
-    def _span(self, raw: bytes, resource: Resource, scope: Scope, keys: _Keys) -> Span:
+    def _span(self, raw: bytes, resource: Resource, scope: Scope, keys: AttributeKeys) -> Span:
         parsed: list[bytes] = []
         fields = span_fields(raw)
         if fields is None:
@@ -334,7 +233,7 @@ def _parsed_fields(raw: bytes) -> tuple[list[bytes], SpanFields]:
     )  # fmt: skip
 
 
-def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
+def _attributes(items: Iterable[bytes], keys: AttributeKeys) -> dict[str, Any]:
     """Returns the selected attributes."""
     found: dict[str, Any] = {}
     for item in items:
@@ -342,13 +241,13 @@ def _attributes(items: Iterable[bytes], keys: _Keys) -> dict[str, Any]:
     return found
 
 
-def _read_attributes(raw: bytes, at: int, end: int, keys: _Keys, found: dict[str, Any]) -> None:
+def _read_attributes(raw: bytes, at: int, end: int, keys: AttributeKeys, found: dict[str, Any]) -> None:
     """Add the selected attributes among those that ``span_fields`` found in a span."""
     strings = keys.strings
     while at < end:
         size = raw[at + 1]
         at += 2
-        if size < _ONE_BYTE:
+        if size < ONE_BYTE:
             attribute = raw[at : at + size]
             known = strings.get(attribute)
             if known is not None:
@@ -362,14 +261,14 @@ def _read_attributes(raw: bytes, at: int, end: int, keys: _Keys, found: dict[str
         at += size
 
 
-def _read_attribute(attribute: bytes, keys: _Keys, found: dict[str, Any]) -> None:
+def _read_attribute(attribute: bytes, keys: AttributeKeys, found: dict[str, Any]) -> None:
     """Add the attribute if it is selected. A hot function: called for each attribute that is not known.
 
     Nearly all have a short key and a string: 0a <length> <key> 12 <length> 0a <length> <string>. The lengths are checked; an
     attribute with another field order has a key that is not selected, or is parsed in full.
     """
     end = len(attribute)
-    if end > 1 and attribute[0] == _KEY_TAG and attribute[1] < _ONE_BYTE:
+    if end > 1 and attribute[0] == KEY_TAG and attribute[1] < ONE_BYTE:
         value = attribute[1] + 2  # where it begins: its tag
         name = attribute[2:value]
         key = keys.by_bytes.get(name) or keys.look_up(name)
@@ -377,8 +276,8 @@ def _read_attribute(attribute: bytes, keys: _Keys, found: dict[str, Any]) -> Non
             return
         size = end - value - 4  # of a short string
         if (
-            0 <= size < _ONE_BYTE - 2
-            and attribute[value + 2] == _STRING_TAG
+            0 <= size < ONE_BYTE - 2
+            and attribute[value + 2] == STRING_TAG
             and attribute[value + 3] == size == attribute[value + 1] - 2
         ):
             try:
@@ -392,7 +291,7 @@ def _read_attribute(attribute: bytes, keys: _Keys, found: dict[str, Any]) -> Non
         found[key.name] = _any_value(pair.value)
 
 
-def _events(raws: Iterable[bytes], keys: _Keys, left: int) -> list[SpanEvent]:
+def _events(raws: Iterable[bytes], keys: AttributeKeys, left: int) -> list[SpanEvent]:
     """Returns the events with at most ``left`` attributes: a span is decoded at one go, with those of its events."""
     events, left = list[SpanEvent](), min(left, _MAX_OF_EVENTS)
     for raw in islice(raws, _MAX_EVENTS):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue
 
-from collector.otlp import decode, lazy, schema
+from collector.otlp import attribute_keys, decode, lazy, schema
 from collector.otlp.annotate import _envelopes, _of_spans, annotate, events_envelope
 from collector.otlp.decode import Decoder
 from collector.otlp.redact import Redactor
@@ -77,9 +77,9 @@ def test_of_a_resource_only_attributes_of_ordinary_number_and_size_are_read() ->
 
 def test_a_decoder_caches_a_bounded_number_of_keys() -> None:
     decoder = Decoder(("wanted",))
-    for number in range(decode._MAX_CACHED + 10):
+    for number in range(attribute_keys._MAX_CACHED + 10):
         decoder.spans([span_with(**{f"key-{number}": "x"})], NO_ENVELOPE)
-    assert len(decoder._selected.by_bytes) <= decode._MAX_CACHED
+    assert len(decoder._selected.by_bytes) <= attribute_keys._MAX_CACHED
     (decoded,) = decoder.spans([span_with(wanted="y")], NO_ENVELOPE)
     assert decoded is not None
     assert decoded.attributes == {"wanted": "y"}
@@ -101,7 +101,7 @@ def cached(decoder: Decoder) -> int:
 
 def test_a_decoder_caches_values_of_keys_that_have_few() -> None:
     decoder = Decoder(("kind", "id"))
-    for number in range(decode._MAX_VALUES + 10):
+    for number in range(attribute_keys._MAX_VALUES + 10):
         attributes = {"id": f"value-{number}", "kind": f"kind-{number % 5}"}
         (decoded,) = decoder.spans([span_with(**attributes)], NO_ENVELOPE)
         assert decoded is not None
@@ -111,16 +111,16 @@ def test_a_decoder_caches_values_of_keys_that_have_few() -> None:
 
 def test_a_decoder_caches_a_bounded_number_of_values_of_all_keys() -> None:
     decoder = Decoder((), prefixes=("key.",))
-    keys = decode._MAX_CACHED // decode._MAX_VALUES + 2
+    keys = attribute_keys._MAX_CACHED // attribute_keys._MAX_VALUES + 2
     for key in range(keys):
-        spans = [span_with(**{f"key.{key}": f"v{value}"}) for value in range(decode._MAX_VALUES)]
+        spans = [span_with(**{f"key.{key}": f"v{value}"}) for value in range(attribute_keys._MAX_VALUES)]
         decoder.spans(spans, NO_ENVELOPE)
-    assert cached(decoder) == decode._MAX_CACHED
+    assert cached(decoder) == attribute_keys._MAX_CACHED
 
 
 def test_a_decoder_does_not_cache_long_values() -> None:
     decoder = Decoder(("key",))
-    decoder.spans([span_with(key="v" * decode._ONE_BYTE)], NO_ENVELOPE)
+    decoder.spans([span_with(key="v" * attribute_keys.ONE_BYTE)], NO_ENVELOPE)
     assert cached(decoder) == 0
 
 
