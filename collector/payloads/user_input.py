@@ -9,7 +9,7 @@ from typing import Final
 from collector.payloads.message_text import MessageText
 from collector.payloads.roles import USER_ROLES, plain_role
 from collector.payloads.tool_results import TAIL
-from collector.payloads.values import MAX_REPR, MAX_TEXT, parse_repr
+from collector.payloads.values import MAX_REPR, MAX_TEXT, parse_any, parse_repr
 
 # Messages as Python reprs (Haystack, LlamaIndex, AutoGen): the speaker, and the first string literal that follows.
 _REPR_SPEAKER: Final = re.compile(r"\brole=<\w+\.[A-Z]+: '|_role=<\w+\.[A-Z]+: '|\bsource='[^']+' models_usage=")
@@ -62,6 +62,16 @@ def user_text(value: object) -> str | None:
     None if there is none, or if it is uncertain who wrote the text.
     """
     return _USER_TEXT.find(value)
+
+
+def resumes_run(value: object) -> bool:
+    """Whether an agent's input is no message, but the answer for which a run of LangGraph waited: a `Command` (1.0)."""
+    if type(value) is str and '"resume"' not in value:
+        return False
+    command = parse_any(value)
+    if isinstance(command, Mapping):
+        command = command.get("inputs", command)  # OpenLLMetry's wrapper
+    return isinstance(command, Mapping) and command.get("resume") is not None and "goto" in command
 
 
 _USER_MARKERS: Final = ('"user"', '"User"', '"human"', '"HumanMessage"', "USER: 'user'", "MessageRole.USER")

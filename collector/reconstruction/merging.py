@@ -17,6 +17,7 @@ from collector.payloads.history import calls_in_history
 from collector.payloads.messages import is_unreadable
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import may_contain_results
+from collector.payloads.user_input import resumes_run
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.calls_without_span import (
     accept_repeated,
@@ -249,8 +250,9 @@ def _of_this_run(found: list[RequestedCall], run: RunSpans, known: KnownCalls) -
     if not earlier:
         return found
     anchor = run.anchor
-    if any(spans[0].start_ns < first.start_ns for spans in run.executions):
-        run.is_continued = True  # it began with a call that an earlier trace asked for, and a human approved
+    is_resumed = anchor is not None and run.parent is None and resumes_run(anchor.user_input)
+    if is_resumed or any(spans[0].start_ns < first.start_ns for spans in run.executions):
+        run.is_continued = True  # a human has answered; it may begin with a call that an earlier trace asked for
     elif anchor is not None and first.parent_span_id and anchor.user_input and run.parent is None:
         if not any(call.status is not None for call in calls_in_history(anchor.user_input)):
             return found  # the run began with the user's message

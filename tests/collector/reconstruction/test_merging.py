@@ -641,3 +641,20 @@ def test_a_run_that_goes_on_after_a_humans_answer_has_its_own_calls_alone(first:
         model_span(number=3, at=30, input_messages=told),
     )
     assert (called(run), doubts(run)) == ((["pay"], ["other_traces"]) if first else (["list", "pay"], []))
+
+
+@pytest.mark.parametrize(
+    "wrapper", ["{}", '{{"inputs": {}, "kwargs": {{"name": "travel"}}}}'], ids=["plain", "openllmetry"]
+)
+@pytest.mark.parametrize(("resume", "expected"), [("null", ["list"]), ('{"decisions": []}', [])])
+def test_a_run_that_a_human_stopped_has_nothing_of_what_came_before(
+    wrapper: str, resume: str, expected: list[str]
+) -> None:
+    """The input of LangGraph's agent is a `Command` then, and what a human refused leaves no span."""
+    command = wrapper.format(f'{{"graph": null, "update": null, "resume": {resume}, "goto": []}}')
+    call = {"type": "tool_call", "id": "c1", "name": "list", "arguments": {}}
+    told = [user("go"), {"role": "assistant", "parts": [call]}, result("c1", "none")]
+    run = run_of(
+        agent_span(attributes={"gen_ai.input.messages": command}), model_span(number=3, at=30, input_messages=told)
+    )
+    assert (called(run), "other_traces" in doubts(run)) == (expected, not expected)
