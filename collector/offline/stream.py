@@ -19,7 +19,7 @@ from collector.offline.parts import LEVELS, PARTS, Batch, PartsFile, Request, si
 from collector.offline.progress import Progress
 from collector.offline.scorer import ConversationRecords, Scorer
 from collector.offline.workers import call_in_processes
-from collector.receivers.otlp_file import InputError, OtherFileError, Section, read_set, sections_of, trace_sets
+from collector.receivers.otlp_file import InputError, OtherFileError, Section, named_sets, read_set, sections_of
 from collector.scoring.verdict import Verdict
 from collector.telemetry import blind_spots
 from collector.telemetry.metrics import Telemetry
@@ -59,9 +59,8 @@ class Evaluation(Generic[Found]):
 
     def of_files(self, paths: Iterable[Path]) -> Iterator[Found]:
         """Yield what the digest makes of each part of each set of traces, and of its conversations. Raises InputError."""
-        for path in paths:
-            for files in trace_sets(path):
-                yield from self.of_set(files)
+        for files in named_sets([*paths]):
+            yield from self.of_set(files)
 
     def of_set(self, files: Sequence[Path]) -> Iterator[Found]:
         """Yield the same of one set of traces. Raises InputError."""

@@ -11,7 +11,7 @@ import codecs
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -49,6 +49,23 @@ OnRead = Callable[[int], None]
 
 def _ignore(_: int) -> None:
     pass
+
+
+def named_sets(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Yield the files at the paths, one list for each set of traces. Raises InputError.
+
+    A trace may go on in the next file of a folder, so those of one folder are one set also if they are named one by one,
+    as a shell does with ``traces/*.jsonl``.
+    """
+    named: dict[Path, list[Path]] = {}
+    for path in paths:
+        if path.is_file():
+            named.setdefault(path.parent.resolve(), []).append(path)
+    for path in paths:
+        if not path.is_file():
+            yield from trace_sets(path)
+        elif files := named.pop(path.parent.resolve(), None):
+            yield files
 
 
 def trace_sets(path: Path) -> Iterator[list[Path]]:

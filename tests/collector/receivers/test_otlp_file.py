@@ -15,7 +15,7 @@ from google.protobuf import json_format
 
 from collector.otlp import exported_json
 from collector.receivers import otlp_file
-from collector.receivers.otlp_file import InputError, read_file, read_set, sections_of, trace_sets
+from collector.receivers.otlp_file import InputError, named_sets, read_file, read_set, sections_of, trace_sets
 from tests import otlp_data as data
 
 SPAN = {"traceId": data.TRACE.hex(), "spanId": data.span_id(1).hex()}
@@ -179,6 +179,15 @@ def test_a_folder_is_one_set_and_so_is_each_folder_below_it(tmp_path: Path) -> N
     sets = [[path.name for path in files] for files in trace_sets(tmp_path)]
     assert sets == [["a.pb", "b.json"], ["c.pb"], ["d.jsonl.gz"]]
     assert list(trace_sets(tmp_path / "a.pb")) == [[tmp_path / "a.pb"]]
+
+
+def test_files_of_one_folder_that_are_named_one_by_one_are_one_set(tmp_path: Path) -> None:
+    first, second, other = (tmp_path / name for name in ("run-1/a.pb", "run-1/b.pb", "run-2/c.pb"))
+    for path in (first, second, other):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"")
+    assert list(named_sets([first, other, second])) == [[first, second], [other]]
+    assert list(named_sets([second, tmp_path / "run-2", first])) == [[second, first], [other]]
 
 
 @pytest.mark.parametrize(
