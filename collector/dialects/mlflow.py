@@ -21,6 +21,8 @@ _FUNCTION: Final = "mlflow.spanFunctionName"
 _CALL_ID: Final = "tool_call_id"
 _METADATA: Final = "metadata"
 _TOOL_NAME: Final = "name"
+_DSPY: Final = "Tool."
+"""Begins the name of the span of a call of DSPy, before that of its tool."""
 _OF_CLASS: Final = (".__call__", ".call", ".acall")
 """End the name of a span that names the class of its tool, and not the tool: smolagents, LlamaIndex."""
 _LANGCHAIN_AGENT: Final = re.compile(r'"lc_agent_name":\s*"([^"\\]+)"')
@@ -48,7 +50,9 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = first_name(span.attributes, semconv.TOOL_NAMES) or _text(span, _FUNCTION)
     if genai_span.name is None:
-        genai_span.name = _text(span, _TOOL_NAME) if span.name.endswith(_OF_CLASS) else name_of(span.name)
+        is_of_dspy = span.name.startswith(_DSPY) and span.name == f"{_DSPY}{_text(span, _TOOL_NAME)}"
+        is_named = is_of_dspy or span.name.endswith(_OF_CLASS)
+        genai_span.name = _text(span, _TOOL_NAME) if is_named else name_of(span.name)
     genai_span.call_id = _text(span, _CALL_ID)
     genai_span.arguments = span.attributes.get(_INPUT)
     if span.name.endswith(_OF_CLASS):

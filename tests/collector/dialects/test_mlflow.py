@@ -96,3 +96,17 @@ def test_llama_index_names_the_span_after_the_class_and_the_tool_in_an_attribute
 def test_arguments_by_position_are_not_taken_for_the_call_without_any() -> None:
     attributes = {"name": '"get"', "mlflow.spanInputs": json.dumps({"args": ["Oslo"], "kwargs": {}})}
     assert read_tool(ml("TOOL", "FunctionTool.call", 2, 1, attributes=attributes))[2] != {}
+
+
+def test_dspy_names_a_span_after_its_tool() -> None:
+    asked = {
+        "mlflow.spanOutputs": json.dumps(['[[ ## next_tool_name ## ]]\nget\n\n[[ ## next_tool_args ## ]]\n{"n": 1}'])
+    }
+    attributes = {"name": '"get"', "mlflow.spanInputs": '{"n": 1}', "mlflow.spanOutputs": '"18"'}
+    run = run_of(
+        ml("AGENT", "ReAct.forward", 1, lasting=100),
+        ml("CHAT_MODEL", "LM.__call__", 2, 1, 1, attributes=asked),
+        ml("TOOL", "Tool.get", 3, 1, 20, attributes=attributes),
+    )
+    assert (called(run), doubts(run)) == (["get"], [])
+    assert read_tool(ml("TOOL", "Tool.set", 2, 1, attributes=attributes))[0] == "Tool.set"  # a name like any other
