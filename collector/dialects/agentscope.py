@@ -1,10 +1,13 @@
 """AgentScope (2.0 for Python, 1.0 for Java): the GenAI conventions, except that the span of a tool that failed is a success.
 
-The state is in the result: in Python the repr of a ``ToolResponse``, in Java text. Everything else is left to the conventions.
+The state is in the result: in Python a ``ToolResponse``, as its repr or as JSON (2.0.11), in Java text. Everything else is
+left to the conventions.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Final
 
 from collector.model import semconv
@@ -13,11 +16,13 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role, genai_span_of
 from collector.model.span import Span
 from collector.payloads.refusals import find_refusal
 from collector.payloads.tool_results import tool_result
+from collector.payloads.values import parse_any
 
 NAME: Final = "agentscope"
 
 _SCOPES: Final = ("agentscope", "agentscope-java")
 _FAILED: Final = ("state=<ToolResultState.ERROR", "state=<ToolResultState.DENIED", "state=<ToolResultState.INTERRUPTED")
+_FAILED_IN_JSON: Final = re.compile(r'"state": "(error|denied|interrupted)"')
 _JAVA_ERROR: Final = '[{"text":"Error: '
 _SEARCHED: Final = 1 << 18  # characters of a result
 
@@ -32,9 +37,16 @@ def read_span(span: Span) -> GenAISpan | None:
     if type(result) is str:
         if any(state in result[:_SEARCHED] for state in _FAILED):
             genai_span.status, genai_span.refusal = "error", find_refusal(result)
-        elif result.startswith(_JAVA_ERROR):
+        elif result.startswith(_JAVA_ERROR) or _tells_failure(result):
             genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
     return genai_span
+
+
+def _tells_failure(result: str) -> bool:
+    """Whether a result in JSON has a state of a call that failed; what a tool returned is text in there."""
+    state = _FAILED_IN_JSON.search(result, 0, _SEARCHED)
+    response = parse_any(result) if state is not None else None
+    return state is not None and isinstance(response, Mapping) and response.get("state") == state[1]
 
 
 DIALECT: Final = Dialect(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from tests.builders import agent_span, called, read_tool, run_of, span, tool_span
@@ -14,6 +17,25 @@ def test_the_state_in_a_tools_result(state: str, status: str) -> None:
         "pay", {"order": 7}, call_id="c1", scope="agentscope", status=1, attributes={"gen_ai.tool.call.result": result}
     )
     assert read_tool(tool) == ("pay", "c1", {"order": 7}, status)
+
+
+@pytest.mark.parametrize(
+    ("response", "status", "executed"),
+    [
+        (
+            {"content": [{"type": "text", "text": "declined", "id": "b"}], "state": "error", "metadata": {}},
+            "error",
+            True,
+        ),
+        ({"content": [{"type": "text", "text": '"state": "error"'}], "state": "success", "metadata": {}}, "ok", True),
+        ({"content": [], "state": "success", "metadata": {"state": "error"}}, "ok", True),
+        ({"content": [{"type": "text", "text": "Tool pay not found"}], "state": "error"}, "error", False),
+    ],
+)
+def test_the_state_in_a_result_in_json(response: dict[str, Any], status: str, executed: bool) -> None:
+    attributes = {"gen_ai.tool.call.result": json.dumps(response)}
+    run = run_of(agent_span(), tool_span("pay", {"n": 1}, scope="agentscope", status=1, attributes=attributes))
+    assert [(call.status, call.executed) for call in run.trajectory.calls] == [(status, executed)]
 
 
 @pytest.mark.parametrize(("text", "status"), [("Error: Tool execution failed: declined", "error"), ("paid", "unset")])
