@@ -27,6 +27,7 @@ from collector.payloads.refusals import MAX_CHARS, find_refusal, refuses, settle
 from collector.payloads.span_names import is_handoff
 from collector.payloads.text_calls import requests_action
 from collector.payloads.tool_arguments import is_positional, is_schema, tool_arguments
+from collector.payloads.tool_results import tool_result
 from collector.payloads.values import MAX_TEXT, UNREADABLE, find_text, first_name, name_of, parse_any
 
 NAME: Final = "openinference"
@@ -78,6 +79,12 @@ _LANGCHAIN: Final = "openinference.instrumentation.langchain"
 _JS_AGENTS: Final = "@arizeai/openinference-instrumentation-openai-agents"
 _STEP: Final = "agent_step"
 """The operation of Vercel's AI SDK for a turn of an agent, which the processor for it takes for a request to a model."""
+_TASK: Final = "execute_task "
+"""Begins the name of a node of LangGraph under OpenLLMetry (0.62), which the processor for it calls a tool (0.1.23)."""
+_REQUESTED: Final = "tool_call.function.arguments"
+"""The arguments, which Pipecat's instrumentation (2.0) has nowhere else if there are none."""
+_PIPECAT: Final = "openinference.instrumentation.pipecat"
+"""It ends all spans well. A handler has no other way to tell a failure than its result (Pipecat 1.x)."""
 _MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
 
 
@@ -91,6 +98,8 @@ def read_span(span: Span) -> GenAISpan | None:
     if type(event) is str and _EVENT_OF_BEEAI.match(event):
         return _read_event(span)
     if kind == "AGENT" and _AGENT_STEP.match(span.name):
+        return IGNORED
+    if kind == "TOOL" and span.name.startswith(_TASK):
         return IGNORED
     is_named_like_agent = kind == "AGENT" and _TOOL_NAME in attributes  # a tool named `ask_policy_agent` gets that kind
     if kind == "TOOL" or is_named_like_agent:
@@ -123,6 +132,8 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = tool_arguments(get(_INPUT), parameters)
     if genai_span.arguments is None and parameters is not None and not is_schema(parameters):
         genai_span.arguments = parse_any(parameters)
+    if genai_span.arguments is None and span.scope.name == _PIPECAT:
+        genai_span.arguments = get(_REQUESTED)
     if genai_span.arguments is None and is_positional(get(_INPUT)):
         genai_span.arguments = UNREADABLE
     genai_span.is_pending = (
@@ -143,6 +154,8 @@ def _read_tool(span: Span) -> GenAISpan:
 
 
 def _read_refusal(genai_span: GenAISpan, output: object) -> None:
+    if genai_span.scope == _PIPECAT and (told := tool_result(None, output)).failed:
+        genai_span.status, genai_span.refusal = "error", told.refusal
     # AutoGen's span of a tool that does not exist ends well. Only of a refusal that names the tool: the output is the tool's.
     name = genai_span.name
     if name is not None and type(output) is str and len(output) <= MAX_CHARS and name in output:
@@ -232,8 +245,8 @@ DIALECT: Final = Dialect(
     read_span=read_span,
     markers=(b"openinference.span.kind",),
     attributes=frozenset({
-        _TOOL_NAME, _TOOL_PARAMETERS, *_CALL_IDS, _AGENT_NAME, _INPUT, _OUTPUT, _METADATA, _CREW, _CREW_TASKS, _EVENT,
-        _EVENT_PATH, semconv.SESSION_ID, semconv.ERROR_TYPE,
+        _TOOL_NAME, _TOOL_PARAMETERS, _REQUESTED, *_CALL_IDS, _AGENT_NAME, _INPUT, _OUTPUT, _METADATA, _CREW, _CREW_TASKS,
+        _EVENT, _EVENT_PATH, semconv.SESSION_ID, semconv.ERROR_TYPE,
     }),
     prefixes=_OUTPUT_PREFIXES,
     output_attributes=("llm.output_messages.", _OUTPUT),

@@ -61,12 +61,13 @@ _UNNAMED: Final = re.compile(
 )  # fmt: skip
 _NAME: Final = r"[`'\"]?([^\s`'\",;()]{1,256})"
 _ABSENT: Final = (
-    r"(?:not found|(?:not |un)registered|does(?: not|n't) exist|is (?:not |un)(?:available|known|defined|supported))"
+    r"(?:not found|(?:not |un)registered|does(?: not|n't) exist"
+    r"|is (?:not (?:currently )?|un)(?:available|known|defined|supported))"
 )
 _NAMED: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        # Strands, OpenAI Agents, Mastra 0.x, Haystack, Agno, Google ADK, Koog
+        # Strands, OpenAI Agents, Mastra 0.x, Haystack, Agno, Google ADK, Koog, Pipecat
         rf"\b(?:tool|function) (?:(?:with (?:the )?name|named|called) )?{_NAME}[`'\"]? {_ABSENT}",
         rf"\b(?:tool|function) not found: {_NAME}",  # Ax
         rf"^The tool call with name {_NAME}[`'\"]? is not part of the provided tools\b",  # Semantic Kernel
@@ -101,7 +102,7 @@ _CALL_OF_LOOKUP: Final = re.compile(r"^(?:TypeError: )?[\w$.]{1,100}\[[^\]\n]{1,
 _POSSIBLE_DENIAL: Final = re.compile(
     r"\b(?:not approved|(?:denied|rejected|declined|cancell?ed|interrupted) by (?:the |a )?(?:user|human|operator))\b"
     r"|\b(?:user|human) (?:has )?(?:denied|rejected|declined|cancell?ed)\b"
-    r"|^(?:tool|function) not found\W*$"  # CrewAI; or the answer of a tool that looks for tools
+    r"|^(?:(?:tool|function) not found|unknown (?:tool|function))\W*$"  # CrewAI; chatlas. Or a tool that looks for tools
     r"|^abandoned$",  # OpenInference for Claude's Agent SDK: it was asked for, and then nothing was heard of it
     re.IGNORECASE,
 )

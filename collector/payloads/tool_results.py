@@ -60,7 +60,10 @@ class ToolResult(NamedTuple):
         return "refused" if refused == "yes" else "unclear"
 
 
-_FAILURE: Final = re.compile(r"(?i)\W*(?:an (?=error occurred))?(?:\w+(?:Error|Exception)|error|exception|traceback)\b")
+_FAILURE: Final = re.compile(
+    r"(?i)\W*(?:an (?=error occurred))?(?:\w+(?:Error|Exception)|error|exception|traceback)\b"
+    r"|\W?The function `[^`\s]{1,120}` failed and returned no result\."  # Pipecat
+)
 _HINTS: Final = (
     "rror", "xception", "raceback", "ailed", "rejected", "ot found", "nvalid", "nknown tool", "nknown function",
     "o such tool", "o such function", "o tool ", "o function ", "not exist", "n't exist", "navailable", "not available",
@@ -72,7 +75,7 @@ _HINTS: Final = (
     "required for type", "required parameter", "issing argument for", "issing field `", "could not be converted to",
     "o argument provided", "required propert", "requires approval", ", received ", "alformed", "issing arg", "issing param",
     "issing input", "not registered", "bandoned", "annot deserialize", "annot coerce", "annot construct", "For input string",
-    "rgument parsing", "match the function signature", "re malformed", "part of the provided",
+    "rgument parsing", "match the function signature", "re malformed", "part of the provided", "not currently",
 )  # fmt: skip
 """Every failure and refusal contains one of these."""
 

@@ -23,6 +23,7 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Tool drop_all does not exist.",
         "Tool with name 'drop_all' not found in the tool registry. Use one of the available tools.",
         "The tool named drop_all is not available",
+        "The function `drop_all` is not currently available.",
         "No such tool: drop_all",
         'Invalid tool_call: "drop_all". Available options are: "get_weather". Please try again',
         "There is no tool named `drop_all` here",

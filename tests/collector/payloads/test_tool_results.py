@@ -34,6 +34,8 @@ from tests.strategies import json_values
         ("An error occurred while paying. Try again.", "error"),
         ("An error of 2 percent", "ok"),
         ({"error": "card declined"}, "error"),
+        ("The function `pay` failed and returned no result.", "error"),
+        ("Unknown tool.", "unclear"),
         ('{"error": "card declined"}', "error"),
         ([{"text": "Error: card declined"}], "error"),
         ({"is_error": True, "content": "card declined"}, "error"),

@@ -1,0 +1,60 @@
+"""OpenInference as Pipecat's instrumentation writes it, and the processor that turns OpenLLMetry's spans into its own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import called, doubts, run_of, span_of_kind
+
+KIND = "openinference.span.kind"
+
+
+def heard(number: int, tool: str, arguments: dict[str, Any], result: Any) -> Span:
+    given, told = json.dumps(arguments), json.dumps(result)
+    attributes = {"tool.name": tool, "tool_call.id": f"c{number}", "tool_call.function.arguments": given}
+    attributes |= {"input.value": given, "tool.parameters": given} if arguments else {}
+    return span_of_kind(
+        KIND, "TOOL", f"pipecat.tool.{tool}", number, 1, number * 10, scope="openinference.instrumentation.pipecat",
+        attributes={**attributes, "tool.result": told, "output.value": told}, status=1,
+    )  # fmt: skip
+
+
+TURN = span_of_kind(KIND, "CHAIN", "pipecat.conversation.turn", 1, lasting=500, status=1)
+
+
+@pytest.mark.parametrize(
+    ("result", "status", "executed"),
+    [
+        ("Paris: 18 degrees", "ok", True),
+        ({"errors": []}, "ok", True),
+        ({"error": "card declined"}, "error", True),
+        ("The function `pay` failed and returned no result.", "error", True),
+        ("The function `pay` is not currently available.", "error", False),
+    ],
+)
+def test_pipecat_tells_what_came_of_a_call_in_its_result(result: Any, status: str, executed: bool) -> None:
+    run = run_of(TURN, heard(2, "pay", {"sum": 5}, result), heard(3, "get", {}, "ok"))
+    found = [(one.name, one.arguments, one.status, one.executed) for one in run.trajectory.calls]
+    assert found == [("pay", {"sum": 5}, status, executed), ("get", {}, "ok", True)]
+    assert doubts(run) == []
+
+
+def converted(name: str, number: int, parent: int, tool: str, given: str = "{}") -> Span:
+    attributes = {"tool.name": tool, "input.value": given, "output.value": '{"outputs": null}'}
+    scope = "opentelemetry.instrumentation.langchain"
+    return span_of_kind(KIND, "TOOL", name, number, parent, number * 10, attributes=attributes, scope=scope)
+
+
+def test_a_node_of_a_graph_is_no_tool() -> None:
+    run = run_of(
+        span_of_kind(KIND, "CHAIN", "travel.workflow", 1, lasting=500),
+        converted("execute_task model", 2, 1, "model"),
+        converted("execute_task tools", 3, 1, "tools", '[{"name": "get", "args": {"city": "Oslo"}, "id": "c1"}]'),
+        converted("execute_tool get", 4, 3, "get", '{"city": "Oslo"}'),
+    )
+    assert called(run) == ["get"]
+    assert run.trajectory.calls[0].arguments == {"city": "Oslo"}
