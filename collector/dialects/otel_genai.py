@@ -37,7 +37,7 @@ from collector.payloads.messages import tool_call_parts
 from collector.payloads.refusals import Refusal
 from collector.payloads.run_steps import START, STATUS, run_steps
 from collector.payloads.span_names import is_handoff
-from collector.payloads.tool_arguments import arguments_of_callback, is_schema, tool_arguments
+from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import MAX_NAME, first_name, first_value, known_name_of, name_of, parse_any, parse_json
 
@@ -55,6 +55,8 @@ _NOT_RUN: Final = ("skipped", "denied")
 _PERHAPS_NOT_RUN: Final = ("not_found", "permission_denied", "cancelled")
 """Errors in rig that a tool may have had, or rig before it ran the tool."""
 _KOOG: Final = "ai.koog"
+_DESCRIBING: Final = (_KOOG, "co.posit.python-package.chatlas")
+_UNKNOWN: Final = "Unknown tool."  # chatlas 0.23; a tool that answers so has a description
 _UNREFLECTED: Final = re.compile(
     r"No argument provided for a required parameter: parameter #\d+ \S+ of fun (?:[\w.]+\.)?(\w+)\("
 )
@@ -72,7 +74,6 @@ _ARGUMENTS: Final = tuple(
     f"gen_ai.tool.{key}"
     for key in ("args", "arguments", "input", "parameters", "call.args", "call.input", "call.parameters")
 )  # of tracers that follow the conventions but for this name
-_CALLBACK: Final = '{"input_str"'  # how the record of a callback around arguments begins
 _PARAMETER: Final = "code.function.parameters."
 _VALUE: Final = ".value"
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
@@ -134,8 +135,9 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.name = name
     genai_span.call_id = known_name_of(attributes.get(semconv.TOOL_CALL_ID))
     genai_span.arguments = attributes.get(semconv.TOOL_CALL_ARGUMENTS)
-    if type(genai_span.arguments) is str and genai_span.arguments.startswith(_CALLBACK):
-        _unwrap_callback(genai_span)
+    if type(genai_span.arguments) is str and genai_span.arguments.startswith(RECORDS):
+        genai_span.arguments, call_id = arguments_of_record(genai_span.arguments)
+        genai_span.call_id = genai_span.call_id or call_id
     if genai_span.arguments is None and span.events:
         genai_span.arguments = _arguments_in_message(
             _event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
@@ -166,16 +168,16 @@ def _read_tool(span: Span) -> GenAISpan:
 def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
     if _OUTCOME in span.attributes:
         _read_outcome(genai_span, span.attributes)
-    elif genai_span.scope == _KOOG and _is_refused_by_koog(span, genai_span.name):
+    elif genai_span.scope in _DESCRIBING and _is_refused_undescribed(span, genai_span):
         genai_span.refusal = Refusal()
 
 
-def _is_refused_by_koog(span: Span, tool: str | None) -> bool:
-    """Whether Koog's span is of a call that did not run: that of a tool which it does not know has no description."""
+def _is_refused_undescribed(span: Span, genai_span: GenAISpan) -> bool:
+    """Whether the call did not run in a framework that describes the tools that it knows: Koog, chatlas."""
     if semconv.TOOL_DESCRIPTION not in span.attributes:
-        return True
-    missing = _UNREFLECTED.match(span.status_message)
-    return missing is not None and missing[1] == tool
+        return genai_span.scope == _KOOG or span.status_message == _UNKNOWN
+    missing = _UNREFLECTED.match(span.status_message) if genai_span.scope == _KOOG else None
+    return missing is not None and missing[1] == genai_span.name
 
 
 def _read_outcome(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
@@ -208,14 +210,6 @@ def _read_failure(genai_span: GenAISpan, result: object) -> None:
         doubt_start(genai_span)
 
 
-def _unwrap_callback(genai_span: GenAISpan) -> None:
-    """Take the arguments from the record of a callback around them: OpenLLMetry's under names of others, such as Netra's."""
-    record = parse_any(genai_span.arguments)
-    if isinstance(record, Mapping):
-        genai_span.arguments, call_id = arguments_of_callback(record)
-        genai_span.call_id = genai_span.call_id or call_id
-
-
 def _arguments_in_message(content: object) -> object:
     """Returns the arguments in the content of a message: they are it, or it is the call as a model requests it."""
     if type(content) is str and content[:1] == "[" and len(calls := tool_call_parts(content)) == 1:
@@ -230,6 +224,8 @@ def _other_arguments(attributes: Mapping[str, Any]) -> object:
     for key in _ARGUMENTS:
         if key in attributes and not is_schema(attributes[key]):
             return tool_arguments(attributes[key])
+    if (told := arguments_told(attributes.get(semconv.INPUT_MESSAGES))) is not None:
+        return told
     found: dict[str, Any] = {}
     for key, value in attributes.items():
         if key.startswith(_PARAMETER) and key.endswith(_VALUE):
@@ -392,7 +388,7 @@ FIELDS_OF: Final[Mapping[Role, Mapping[str, CopiedField]]] = {
 def is_copied(field: CopiedField, text: str) -> bool:
     """Whether the field is the text as it is, and the text tells nothing else."""
     if field == "arguments":
-        return bool(text) and not text.startswith(_CALLBACK)
+        return bool(text) and not text.startswith(RECORDS)
     return 0 < len(text) <= MAX_NAME and text[0] != "<"
 
 

@@ -27,6 +27,13 @@ _NAMES_OF_ARGUMENTS: Final = (
     "argumentKeys", "argumentNames", "argKeys", "argNames", "inputKeys",
 )  # fmt: skip
 _CALL_KEYS: Final = ("arguments", "args", "input", "params", "parameters")
+_OF_CREW: Final = "{'input': {"
+RECORDS: Final = ('{"input_str"', _OF_CREW)
+"""How the record of a call around arguments begins: of LangChain's callback (OpenLLMetry's, under names of others such as
+Netra's), and of `CrewStructuredTool.invoke` (CrewAI 1.x under Splunk's instrumentation 0.1)."""
+_SECURITY: Final = "security_context"
+_FINGERPRINTS: Final = frozenset({"agent_fingerprint", "task_fingerprint"})
+"""What CrewAI adds to the arguments, and the tool does not take."""
 _WITH_OPTIONS: Final = {"input", "options"}  # BeeAI: how to run the tool, which is no argument of it
 _CONTEXT_OF_CALL: Final = (
     "toolCallId",
@@ -297,6 +304,26 @@ def keyword_arguments(given: object) -> object:
     record = parse_any(given)
     is_named = isinstance(record, Mapping) and record.keys() == {"args", "kwargs"} and not record["args"]
     return record["kwargs"] if is_named else given
+
+
+def arguments_of_record(text: str) -> tuple[object, str | None]:
+    """Returns the arguments, and the call's id if it is known, in a text that begins with one of ``RECORDS``."""
+    record = parse_any(text)
+    if not isinstance(record, Mapping):
+        return text, None
+    if not text.startswith(_OF_CREW):
+        return arguments_of_callback(record)
+    given = record["input"]
+    context = given.get(_SECURITY) if isinstance(given, Mapping) and len(record) == 1 else None
+    if not isinstance(context, Mapping) or not context.keys() <= _FINGERPRINTS:
+        return text, None
+    return {key: value for key, value in given.items() if key != _SECURITY}, None
+
+
+def arguments_told(messages: object) -> object:
+    """Returns the arguments in the input of a call that is one message of the tool (TanStack AI 0.58); else None."""
+    parsed = parse_any(messages) if messages else None
+    return _in_message_to_tool(parsed) if isinstance(parsed, list) else None
 
 
 def arguments_of_callback(record: Mapping[Any, Any]) -> tuple[object, str | None]:
