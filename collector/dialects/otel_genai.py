@@ -46,6 +46,8 @@ NAME: Final = "otel_genai"
 _TOOL_NAME: Final = "tool.name"  # OpenCode
 _LIVEKIT: Final = "livekit-agents"
 _STRANDS: Final = "strands"
+_TOLD_FAILURE: Final = "An error occurred while running the tool. Please try again."
+"""How OpenAI Agents tells its model of a failure: all that Splunk's spans of it (util-genai 0.1) have of one."""
 _GENERAL: Final = ("tool_error", "_OTHER")
 """Types of errors that say no more than that there was one."""
 _OUTCOME: Final = "gen_ai.tool.call.outcome"
@@ -154,12 +156,15 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.is_pending = (
         strands_status is None and span.scope.name.startswith(_STRANDS) and semconv.TOOL_CALL_RESULT not in attributes
     )
+    result = attributes.get(semconv.TOOL_CALL_RESULT)
+    if genai_span.status == "unset" and type(result) is str and result.startswith(_TOLD_FAILURE):
+        genai_span.status = "error"
     if strands_status == "error":
         genai_span.status = "error"
-        result = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
-        genai_span.refusal = genai_span.refusal or tool_result(None, result).refusal
+        told = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
+        genai_span.refusal = genai_span.refusal or tool_result(None, told).refusal
     elif genai_span.status == "error":
-        _read_failure(genai_span, attributes.get(semconv.TOOL_CALL_RESULT))
+        _read_failure(genai_span, result)
         if genai_span.scope != _LIVEKIT and _has_no_words(span):
             doubt_failure(genai_span)
     return genai_span

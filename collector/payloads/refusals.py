@@ -44,7 +44,8 @@ _UNNAMED: Final = re.compile(
         r"Tool input validation failed",  # Mastra
         r"Received tool input did not match expected schema",  # LangChain JS
         r"Invalid input for tool ",  # Vercel AI SDK
-        r"^Input validation failed for tool ",  # AgentScope
+        r"^Input validation failed for tool ",  # AgentScope, and for arguments that are no JSON:
+        r"^(?:<system-reminder>)?Error: When decoding your tool arguments from JSON format ",
         r"^Permission denied because no interactive user response was available",  # Copilot CLI
         r"Multiple handoffs detected, ignoring this one",  # OpenAI Agents: only the first is followed
         r"\b[Ii]nvalid (?:arguments|parameters) for tool\b",  # MCP SDKs, and hand-written agent loops
@@ -80,6 +81,7 @@ _NAMED: Final = tuple(
         rf"\berror parsing arguments for {_NAME}",  # LiveKit
         # Google ADK for Go
         rf"^error tool {_NAME}[`'\"]? (?:requires confirmation, please approve or reject|call is rejected)$",
+        rf"^missing required argument\(s\) for {_NAME}[`'\"]?: ",  # Upsonic
         rf"^missing required argument '[^']{{1,256}}' for agent {_NAME}$",
         rf"^permission to (?:use|call|run) {_NAME}[`'\"]? (?:has been|was|is) denied",  # Claude Code
         rf"\b(?:rejected|denied|declined) the (?:tool|function) call for {_NAME}",  # LangChain's human in the loop

@@ -83,7 +83,9 @@ def calls_without_span(
             # A call that succeeded needs no look into the inputs, which would have to be parsed.
             is_open = request.execution.status == "error" or request.execution.evidence == ONLY_ATTRIBUTES
             _apply_fit(request.execution, request.fit)
-            _apply_result(request.execution, history.status(request) if is_open else request.result_status, request.fit)
+            status = history.status(request) if is_open else request.result_status
+            is_misfit = request.fit in _NOT_TAKEN or is_broken(request.arguments_text)
+            _apply_result(request.execution, status, is_misfit=is_misfit)
             continue
         following = _following(models, starts, request.model)
         answer = models[following] if following < len(starts) else None
@@ -121,9 +123,9 @@ def requested_in_transcript(request: RequestedCall) -> DraftCall:
     return call
 
 
-def _apply_result(call: DraftCall, result: ResultStatus | None, fit: Fit) -> None:
-    """Decide by what the model was told of a call that a span shows whether it ran."""
-    if result == "unclear" and fit in _NOT_TAKEN and call.status == "error":
+def _apply_result(call: DraftCall, result: ResultStatus | None, *, is_misfit: bool) -> None:
+    """Decide by what the model was told of a call that a span shows whether it ran: two signs that it was refused suffice."""
+    if result == "unclear" and is_misfit and call.status == "error":
         call.settle_refusal(fits=False)
         return
     if result == "error" and call.refusal is not None and call.refusal.is_untold:

@@ -22,6 +22,7 @@ from tests import recorded
 ARGUMENTS = (
     "", "{}", '{"city": "Paris"}', '{"input_str": "{\\"a\\": 1}"}', "no JSON", "null", "[1]", '{"n": "' + "x" * 200 + '"}',
     "y" * 17_000, '{"tool": "pay", "error": "Model tried to call unavailable tool \'pay\'."}', "é",
+    "{'input': {'a': 1, 'security_context': {'task_fingerprint': {}}}}",
 )  # fmt: skip
 IDS = ("", "call_1", "call_2", "<not found>", "<", "x" * 126, "x" * 127, "x" * 300, "ü")
 

@@ -24,6 +24,8 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "Tool with name 'drop_all' not found in the tool registry. Use one of the available tools.",
         "The tool named drop_all is not available",
         "The function `drop_all` is not currently available.",
+        "Missing required argument(s) for 'drop_all': all. This usually means the model's response was truncated",
+        "<system-reminder>Error: When decoding your tool arguments from JSON format to a Python dictionary, a JSONDecodeError",
         "No such tool: drop_all",
         'Invalid tool_call: "drop_all". Available options are: "get_weather". Please try again',
         "There is no tool named `drop_all` here",

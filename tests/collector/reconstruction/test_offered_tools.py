@@ -106,6 +106,31 @@ def test_arguments_fit_with_which_the_same_tool_succeeded(again: Any, status: in
     assert (called(run), doubts(run)) == (["book", "book"], expected)
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (ANY_FAILURE, ([], ["book"], ["unreadable_arguments"])),
+        ("card declined", (["book"], [], ["uncertain_execution", "unreadable_arguments"])),
+    ],
+)
+def test_arguments_that_are_no_json_and_words_that_may_be_a_refusal_agree(told: str, expected: Any) -> None:
+    broken = '{"city": "Oslo", "nights":'
+    ran = tool_span("book", number=7, at=20, call_id="c1", status=2, attributes={"gen_ai.tool.call.arguments": broken})
+    answer = model_span((), 8, at=60, input_messages=[result("c1", told)])
+    assert read(run_with(model_span([("c1", "book", broken)]), ran, answer)) == expected
+
+
+@pytest.mark.parametrize(("again", "expected"), [(FITTING, []), ({"city": "Oslo"}, ["uncertain_execution"])])
+def test_a_span_that_has_no_more_of_a_failure_than_what_the_model_was_told(again: Any, expected: list[str]) -> None:
+    # Splunk's instrumentation of OpenAI Agents: its spans have no status.
+    told = {"gen_ai.tool.call.result": ANY_FAILURE}
+    first = tool_span("book", FITTING, 7, at=20, attributes=told)
+    second = tool_span("book", again, 8, at=60, attributes={"gen_ai.tool.call.result": "booked"})
+    run = run_of(agent_span(), model_span([("c1", "book", FITTING)]), first, second)
+    assert [call.status for call in run.trajectory.calls] == ["error", "unset"]
+    assert doubts(run) == expected
+
+
 def test_of_two_instrumentations_one_may_know_what_the_tool_takes() -> None:
     attributes = {"openinference.span.kind": "TOOL", "tool.name": "book", "input.value": '{"city": "Oslo"}'}
     outer = span(
