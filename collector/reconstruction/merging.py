@@ -6,15 +6,13 @@ lack, replace executions in dialects that record none, and yield calls that neve
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import AGENT, GenAISpan
 from collector.payloads.history import calls_in_history
-from collector.payloads.messages import is_unreadable
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import resumes_run
@@ -37,6 +35,7 @@ from collector.reconstruction.requested_calls import (
     in_causal_order,
     requested_calls,
 )
+from collector.reconstruction.unrecorded_calls import has_unrecorded_calls
 from scorers.trajectory import Status
 
 
@@ -64,7 +63,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
         calls += calls_without_span(run, models, requested, history)
         checkpoint()
         _doubt_pending(calls, run, models)
-        run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or _has_unrecorded_calls(run, models, requested)
+        run.has_unrecorded_calls |= len(requested) >= MAX_REQUESTED or has_unrecorded_calls(run, models, requested)
         run.is_continued |= _goes_on_elsewhere(run, requested)
         # Where spans show all calls, the inputs need not be read.
         shows_all = bool(calls) and all(call.span_id is not None for call in calls)
@@ -271,61 +270,6 @@ def _goes_on_elsewhere(run: RunSpans, requested: Sequence[RequestedCall]) -> boo
     # One that names neither may be all there is: a program that asks a model once which tool to use.
     is_part = model.agent is not None or model.conversation_id is not None
     return is_part and model is run.anchor and not model.parent_span_id and model.status != "error"
-
-
-def _has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]) -> bool:
-    """Whether a model must have requested tools, and neither messages nor a span of a tool that ran then says which."""
-    speaking = {request.model.span_id for request in requested}
-    unreadable = {
-        model.span_id
-        for model in models
-        if model.output is not None
-        and model.span_id not in speaking
-        and model.finish != "other"
-        and is_unreadable(model.output)
-    }
-    has_unsaid = any(model.finish == "tool_calls" and model.span_id not in speaking for model in models)
-    if not unreadable and not has_unsaid and all(model.output is not None for model in models[:-1]):
-        return False
-    models = [model for model in models if model.tracing != "memory"]
-    telling = {request.model.span_id for request in requested if not request.is_recorded}
-    told = {request.model.span_id: request.model for request in requested if request.is_recorded}
-    told |= {model.span_id: model for model, later in pairwise(models) if later.span_id in telling}
-    began = sorted(
-        [spans[0].start_ns for spans in run.executions]
-        + [child.anchor.start_ns for child in run.children if child.anchor is not None]
-    )
-    silent: list[tuple[GenAISpan, GenAISpan | None]] = []
-    answered: list[GenAISpan] = []
-    starts = [model.start_ns for model in models]
-    shared: set[int] = set()  # what began with the next request, by a coarse clock, is the answer of one of the two
-    for index, model in enumerate(models):
-        following = max(index + 1, bisect_right(starts, model.end_ns))  # not one inside it, of another instrumentation
-        later = models[following] if following < len(models) else None
-        # What began before the next request was asked for by this one: a span shows it.
-        at = bisect_left(began, model.start_ns)
-        while at in shared and began[at] == model.start_ns:
-            at += 1
-        if at < len(began) and (later is None or began[at] <= later.start_ns):
-            answered.append(model)
-            if later is not None and began[at] == later.start_ns:
-                shared.add(at)
-        elif not any(one.start_ns <= model.end_ns and model.start_ns <= one.end_ns for one in told.values()):
-            silent.append((model, later))
-    if any(model.finish == "tool_calls" or model.span_id in unreadable for model, _ in silent):
-        return True
-    if any(model.has_output or model.output is not None for model in models):
-        return False
-    # No output was captured. Some providers give the same reason whether tools are requested or not.
-    if all(model.finish == "tool_calls" for model in answered):
-        return False
-    gaps = [model for model, later in silent if later is not None and _is_followed(model, later)]
-    return 0 < len(gaps) <= len(answered)
-
-
-def _is_followed(model: GenAISpan, later: GenAISpan) -> bool:
-    """Whether the model had answered when it was asked again, most likely because its answer requested tools."""
-    return model.status != "error" and model.end_ns <= later.start_ns
 
 
 def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:

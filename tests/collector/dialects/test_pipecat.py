@@ -48,3 +48,15 @@ def test_speech_is_no_request() -> None:
     spoken = span("tts", 3, 1, 210, attributes={"gen_ai.operation.name": "text_to_speech"}, scope="pipecat")
     run = run_of(CONVERSATION, asked(2, 10, output="Hello."), spoken)
     assert (called(run), doubts(run)) == ([], [])
+
+
+WEATHER = call("c1", '"18 degrees"')
+
+
+def test_the_last_request_tells_of_all_calls_before_it() -> None:
+    last = asked(4, 210, *WEATHER, *CHARGED, output="Done.")
+    spans = [CONVERSATION, asked(2, 10), asked(3, 110), last]  # the input of the third is not kept
+    run = run_of(*spans)
+    assert (called(run), doubts(run)) == (["charge_card", "charge_card"], [])
+    silent = asked(5, 60)  # asked for something that no input tells of
+    assert doubts(run_of(*spans, silent)) == ["unrecorded_calls"]

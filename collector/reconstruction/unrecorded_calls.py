@@ -1,0 +1,88 @@
+"""Whether the models of a run requested calls that neither messages nor spans tell of."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterable, Sequence
+from itertools import pairwise
+
+from collector.model.genai_span import GenAISpan
+from collector.payloads.messages import is_unreadable
+from collector.reconstruction.drafts import RunSpans
+from collector.reconstruction.requested_calls import RequestedCall
+
+
+def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: Sequence[RequestedCall]) -> bool:
+    """Whether a model must have requested tools, and neither messages nor a span of a tool that ran then says which."""
+    speaking = {request.model.span_id for request in requested}
+    unreadable = {
+        model.span_id
+        for model in models
+        if model.output is not None
+        and model.span_id not in speaking
+        and model.finish != "other"
+        and is_unreadable(model.output)
+    }
+    has_unsaid = any(model.finish == "tool_calls" and model.span_id not in speaking for model in models)
+    if not unreadable and not has_unsaid and all(model.output is not None for model in models[:-1]):
+        return False
+    models = [model for model in models if model.tracing != "memory"]
+    told = {request.model.span_id: request.model for request in requested if request.is_recorded}
+    told |= _told_later([model for model in models if model.span_id not in told], requested, unreadable)
+    telling = {request.model.span_id for request in requested if not request.is_recorded}
+    told |= {model.span_id: model for model, later in pairwise(models) if later.span_id in telling}
+    began = sorted(
+        [spans[0].start_ns for spans in run.executions]
+        + [child.anchor.start_ns for child in run.children if child.anchor is not None]
+    )
+    silent: list[tuple[GenAISpan, GenAISpan | None]] = []
+    answered: list[GenAISpan] = []
+    starts = [model.start_ns for model in models]
+    shared: set[int] = set()  # what began with the next request, by a coarse clock, is the answer of one of the two
+    for index, model in enumerate(models):
+        following = max(index + 1, bisect_right(starts, model.end_ns))  # not one inside it, of another instrumentation
+        later = models[following] if following < len(models) else None
+        # What began before the next request was asked for by this one: a span shows it.
+        at = bisect_left(began, model.start_ns)
+        while at in shared and began[at] == model.start_ns:
+            at += 1
+        if at < len(began) and (later is None or began[at] <= later.start_ns):
+            answered.append(model)
+            if later is not None and began[at] == later.start_ns:
+                shared.add(at)
+        elif not any(one.start_ns <= model.end_ns and model.start_ns <= one.end_ns for one in told.values()):
+            silent.append((model, later))
+    if any(model.finish == "tool_calls" or model.span_id in unreadable for model, _ in silent):
+        return True
+    if any(model.has_output or model.output is not None for model in models):
+        return False
+    # No output was captured. Some providers give the same reason whether tools are requested or not.
+    if all(model.finish == "tool_calls" for model in answered):
+        return False
+    gaps = [model for model, later in silent if later is not None and _is_followed(model, later)]
+    return 0 < len(gaps) <= len(answered)
+
+
+def _told_later(
+    models: Iterable[GenAISpan], requested: Iterable[RequestedCall], unreadable: Container[bytes]
+) -> dict[bytes, GenAISpan]:
+    """Returns the requests of whose answers a later input tells: of several, where only the longest input was kept."""
+    turns: dict[bytes, set[int]] = {}
+    for request in requested:
+        if not request.is_recorded:
+            turns.setdefault(request.model.span_id, set()).add(request.turn)
+    found: dict[bytes, GenAISpan] = {}
+    open_ones: list[GenAISpan] = []
+    for model in models if turns else ():
+        for _ in turns.get(model.span_id, ()):
+            if open_ones:
+                asked = open_ones.pop()
+                found[asked.span_id] = asked
+        if model.finish == "tool_calls" or not model.has_output or model.span_id in unreadable:
+            open_ones.append(model)
+    return found
+
+
+def _is_followed(model: GenAISpan, later: GenAISpan) -> bool:
+    """Whether the model had answered when it was asked again, most likely because its answer requested tools."""
+    return model.status != "error" and model.end_ns <= later.start_ns
