@@ -73,6 +73,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
             else:
                 run.has_unrecorded_calls = True
         _doubt_asked_inside(run, calls, requested)
+        _doubt_unasked(run, calls, requested)
         if any(model.tracing == "memory" for model in models):
             run.has_unrecorded_calls |= history.is_partly_unread
     # Without a model span, the transcript in the agent's span is all that may tell of requests.
@@ -154,6 +155,18 @@ def _doubt_asked_inside(run: RunSpans, calls: Iterable[DraftCall], requested: It
                 "uncertain_owner",
                 "a model was asked inside a call of another tool, and asked for it",
             )
+
+
+def _doubt_unasked(run: RunSpans, calls: Iterable[DraftCall], requested: Iterable[RequestedCall]) -> None:
+    """Doubt a call with nothing but a name that no model asked for, where models did for others, and one was asked inside it:
+    the span may be an agent's (openlit's functions).
+    """
+    asking = set(run.asked_inside.values())
+    asked = {id(request.execution) for request in requested if request.execution is not None} if asking else ()
+    for call in calls if asked else ():
+        is_bare = call.id is None and call.arguments is None and call.arguments_text is None
+        if call.span_id in asking and is_bare and id(call) not in asked and call.executed and call.doubt is None:
+            call.doubt_execution("no model asked for it, and a model was asked inside it")
 
 
 def _is_usual(spans: Sequence[GenAISpan]) -> bool:

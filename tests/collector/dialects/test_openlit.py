@@ -6,7 +6,7 @@ import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
-from tests.builders import called, model_span, read_tool, run_of, span, tool_span
+from tests.builders import called, doubts, model_span, read_tool, run_of, span, tool_span
 
 
 def test_decorated_functions_have_arguments_as_python_reprs() -> None:
@@ -63,3 +63,21 @@ def test_a_method_of_the_flow_by_which_crewai_runs_an_agent_is_none(agent: dict[
     attributes = {"gen_ai.operation.name": "invoke_agent", **agent}
     method = span("invoke_agent generate_plan", 2, 1, scope="openlit.instrumentation.crewai", attributes=attributes)
     assert (dialects.read_span(method) is not IGNORED) is is_read
+
+
+def test_a_function_that_no_model_asked_for_may_be_an_agents() -> None:
+    # openlit 1.15 for JavaScript: its functions say of no tool that it is one.
+    asking = {
+        "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Within 30 days."}]}]'
+    }
+    inside = model_span((), 5, 4, at=40, lasting=10, attributes=asking)
+    spans = [
+        span("travel", 1, lasting=500, scope="openlit"),
+        model_span([("c1", "ask", {"question": "Refunds?"})], 2, 1, at=5, lasting=10),
+        span("ask", 3, 1, at=20, lasting=50, scope="openlit"),
+        span("policy", 4, 3, at=30, lasting=30, scope="openlit"),
+    ]
+    run = run_of(*spans, inside)
+    assert (called(run), doubts(run)) == (["ask", "policy"], ["uncertain_execution"])
+    assert doubts(run_of(*spans)) == []  # a function inside a tool
+    assert doubts(run_of(spans[0], *spans[2:], inside)) == []  # nothing tells for what a model asked
