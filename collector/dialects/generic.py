@@ -7,7 +7,6 @@ may be a step on the way to it, so whether such a call ran is in doubt.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
@@ -27,6 +26,7 @@ from collector.model.genai_span import (
     set_raised,
 )
 from collector.model.span import Span, copied
+from collector.payloads.attribute_objects import ACTION, ONE_NAME, name_in_metadata, request_among, with_details
 from collector.payloads.attribute_shapes import (
     MAX_LOOKED_AT,
     Values,
@@ -65,20 +65,11 @@ from collector.payloads.span_names import (
 )
 from collector.payloads.tool_arguments import arguments_among, is_positional, tool_among
 from collector.payloads.tool_results import tool_result
-from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any, parse_json
+from collector.payloads.values import UNREADABLE, name_of, parse_any
 
 _OTHER_EVENTS: Final = (semconv.EVENT_EXCEPTION, semconv.EVENT_CHOICE, semconv.EVENT_TOOL_MESSAGE)
-_ONE_NAME: Final = re.compile(r"[^\s,;]+")
-_NAMES: Final = ("tool_name", "toolName", "tool")
-"""Keys of a tool's name among the details of its call."""
-_FEW: Final = 8
-"""Attributes that a span may have beside one that holds all that is told of it."""
-_OF_SPANS: Final = frozenset({"kind", "tool_name", "model", "input", "output"})
-"""What says of attributes that they are those of a span."""
-_ACTION: Final = re.compile(r"(?:^|_)(?:action|tool_call|function_call|tool_use)$")
-"""Ends the key of an object that tells which tool was called, and with what."""
-_REQUEST: Final = re.compile(r"(?:^|_)request$")
-_IDS: Final = ("id", "call_id", "callId", "tool_call_id", "toolCallId")
+_EMPTY: Final = ("{}", '""', "[]", "null", "N/A")
+"""In place of a result that was not recorded."""
 _OPERATION: Final = "execute_tool"
 """The convention's word for a call, which says so under the keys of tracers too."""
 _OF_CALLS: Final = frozenset({"kind", "tool_name", "call_id", "input", "output", "success", "returned"})
@@ -88,7 +79,7 @@ _OF_CALLS: Final = frozenset({"kind", "tool_name", "call_id", "input", "output",
 def read_span(span: Span) -> GenAISpan | None:
     """Returns None if neither attributes nor the name say what the span is."""
     span = _named(span)
-    details = _details(span.attributes)
+    details = with_details(span.attributes)
     if details is not None:
         span = copied(span, span.name, details)
     transcript = _transcript(span)
@@ -125,24 +116,6 @@ def read_span(span: Span) -> GenAISpan | None:
     if is_model:
         return _read_model(span, values) if any(map(is_answer, values.get("output", ()))) else None
     return _read_possible_tool(span, values)
-
-
-def _details(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns what the one object among a few attributes holds, where they say no more of the span than what came of it."""
-    if len(attributes) > _FEW:
-        return None
-    objects = {key: value for key, value in attributes.items() if type(value) is str and value[:1] == "{"}
-    about = _OF_SPANS & values_by_meaning(attributes).keys()
-    if about == {"output"}:
-        objects = {key: value for key, value in objects.items() if _ACTION.search(words_of(key)) is not None}
-    if len(objects) != 1 or about - {"output"}:
-        return None
-    details = parse_json(next(iter(objects.values())))
-    if type(details) is not dict:
-        return None
-    told = values_by_meaning(details).keys()
-    is_told = {"tool_name", "input"} <= told if about else not _OF_SPANS.isdisjoint(told)
-    return {**attributes, **details} if is_told else None
 
 
 def _named(span: Span) -> Span:
@@ -215,7 +188,7 @@ def _read_tool(span: Span, values: Values, named: str | None) -> GenAISpan:
         or tool_among(values.get("input", ()))
     )
     if genai_span.name is None:
-        genai_span.name = _name_in_metadata(span)
+        genai_span.name = name_in_metadata(span.attributes, span.name)
     if genai_span.name is None and tool_in_span_name(span.name) == (False, None):
         genai_span.name = name_of(function_in_path(span.name))
     _read_call(genai_span, span, values)
@@ -234,24 +207,12 @@ def _read_operation(span: Span, values: Values) -> GenAISpan:
     return genai_span
 
 
-def _name_in_metadata(span: Span) -> str | None:
-    """Returns the tool's name where a tracer gives the span a name of its own, and keeps the tool's with other details."""
-    for key, value in islice(span.attributes.items(), MAX_LOOKED_AT):
-        if words_of(key).endswith("metadata") and isinstance(details := parse_any(value), Mapping):
-            name = first_name(details, _NAMES)
-            own = name_of(details.get("name"))  # a name of what, only the span's own tells
-            name = name or (own if own is not None and span.name.endswith(own) else None)
-            if name is not None and _ONE_NAME.fullmatch(name):
-                return name
-    return None
-
-
 def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
     """Reads a span that only has the attributes of a tool call: it is one if it is named after its tool, or has returned."""
     if _OPERATION in span.attributes.values():
         return _read_operation(span, values)
     name = first_line(values.get("tool_name", ()))
-    if name is None or _ONE_NAME.fullmatch(name) is None:  # a request lists the tools that it offers
+    if name is None or ONE_NAME.fullmatch(name) is None:  # a request lists the tools that it offers
         return None
     if "kind" in values and not any(map(_is_of_call, islice(span.attributes, MAX_LOOKED_AT))):
         return None  # a function of the framework's, at work for an operation of another name
@@ -278,7 +239,7 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
 
 def _is_of_call(key: str) -> bool:
     words = words_of(key)
-    return "tool" in words or _ACTION.search(words) is not None
+    return "tool" in words or ACTION.search(words) is not None
 
 
 def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
@@ -286,34 +247,25 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
     genai_span.arguments = arguments_among(values.get("input", ()), genai_span.name)
     if genai_span.arguments is None:
         genai_span.arguments = arguments_one_by_one(span.attributes) or arguments_under_one_key(span.attributes)
-    if genai_span.arguments is None:
-        _read_request(genai_span, span.attributes)
+    if genai_span.arguments is None and (request := request_among(span.attributes)) is not None:
+        genai_span.call_id, genai_span.arguments = genai_span.call_id or request[0], request[1]
     genai_span.agent = first_line(values.get("agent", ()))
     genai_span.conversation_id = first_line(values.get("conversation", ()))
     if genai_span.status == "unset" and "output" not in values:
         set_raised(genai_span, span)
+    if "output" not in values:  # a loop may look the tool up, and check its arguments, inside the span
+        genai_span.refusal = genai_span.refusal or denial_in(values)
+        doubt_failure(genai_span)
+    _read_outcome(genai_span, values)
+
+
+def _read_outcome(genai_span: GenAISpan, values: Values) -> None:
+    """Read what came of a call from its result, and from flags beside it."""
     result = tool_result(None, next(iter(values.get("output", ())), None))
     denial = denial_in(values)
     genai_span.refusal = genai_span.refusal or result.refusal or denial
-    if "output" not in values:  # a loop may look the tool up, and check its arguments, inside the span
-        doubt_failure(genai_span)
     if result.failed or says_failure(values) or (denial is not None and denial.is_sure):
         genai_span.status = "error"
-
-
-def _read_request(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
-    """Read the arguments of a call from its request, if that holds an id and one object: ``{"id": "c1", "args": {...}}``."""
-    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
-        if _REQUEST.search(words_of(key)) is None or not isinstance(request := parse_any(value), Mapping):
-            continue
-        call_id = first_name(request, _IDS)
-        inputs = [
-            inner for name, inner in request.items() if isinstance(inner, Mapping) and meaning_of(name) == "input"
-        ]
-        if call_id is not None and len(inputs) == 1 and len(request) == 2:
-            genai_span.call_id = genai_span.call_id or call_id
-            genai_span.arguments = inputs[0]
-            return
 
 
 def _mark_unreadable(genai_span: GenAISpan, attributes: Mapping[str, Any], values: Values) -> None:
@@ -365,6 +317,8 @@ def _read_model(span: Span, values: Values, transcript: Transcript | None = None
 def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -> None:
     """Add to a tool call what ``attributes`` hold of it, which its own dialect does not know, and the span's events."""
     values = values_by_meaning(attributes)
+    if "output" in values and semconv.TOOL_CALL_RESULT not in span.attributes:
+        _read_outcome(genai_span, values)
     genai_span.name = first_line(values.get("tool_name", ())) or genai_span.name
     genai_span.call_id = genai_span.call_id or first_line(values.get("call_id", ()))
     if genai_span.arguments is not None:
@@ -377,8 +331,8 @@ def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -
     if arguments is None:
         arguments = arguments_one_by_one(attributes)
     parsed = parse_any(arguments)
-    # Where content is not captured, some tracers write an empty object.
-    if isinstance(parsed, Mapping) and parsed:
+    # Where content is not captured, some tracers write an empty object, and no result that says anything either.
+    if isinstance(parsed, Mapping) and (parsed or any(value not in _EMPTY for value in values.get("output", ()))):
         genai_span.arguments = arguments
     else:
         _mark_unreadable(genai_span, attributes, values)

@@ -92,6 +92,8 @@ def result_status(result: object, tool_name: str | None = None) -> ResultStatus:
 def tool_result(call_id: str | None, result: object) -> ToolResult:
     """Returns what a result says of its call. Only the outermost levels of content around its text are unwrapped."""
     value = parse_any(result)
+    if type(value) is str and type(result) is str and len(value) < len(result):
+        value = parse_any(value)  # JSON inside JSON
     failed = False
     for _ in range(MAX_RESULT_DEPTH):  # content parts around the text
         if isinstance(value, list) and value:

@@ -108,3 +108,34 @@ def test_the_name_and_the_id_may_be_elsewhere_too() -> None:
     }
     (call,) = run_of(agent_span(), span("execute_tool", 3, 1, 20, attributes=attributes)).trajectory.calls
     assert (call.name, call.id, call.arguments) == ("pay", "c1", {"sum": 5})
+
+
+def adk_call(arguments: str, result: str) -> Any:
+    """Returns the call of a span of @iqai/adk 0.9, which has the conventions' names but for arguments and result."""
+    attributes = {**PAY, "adk.tool_call_args": arguments, "adk.tool_response": result, "adk.llm_request": "{}"}
+    run = run_of(agent_span(), span("execute_tool pay", 2, 1, attributes=attributes, scope="iqai-adk", status=1))
+    (call,) = run.trajectory.calls
+    return call
+
+
+@pytest.mark.parametrize(
+    ("result", "status", "executed"),
+    [
+        (r'"{\"result\":\"paid\"}"', "ok", True),
+        (r'"{\"error\":\"Error executing pay: card declined\"}"', "error", True),
+        ({"error": "card declined"}, "error", True),
+        (
+            r'"{\"error\":\"Invalid arguments for pay: [\\n {\\n \\\"code\\\": \\\"invalid_type\\\" }]\"}"',
+            "error",
+            False,
+        ),
+    ],
+)
+def test_a_result_beside_the_arguments_tells_what_came_of_the_call(result: Any, status: str, executed: bool) -> None:
+    call = adk_call('{"sum": 5}', result)
+    assert (call.arguments, call.status, call.executed) == ({"sum": 5}, status, executed)
+
+
+@pytest.mark.parametrize(("result", "expected"), [('"paid"', {}), ("{}", None), ("", None)])
+def test_an_empty_object_is_no_arguments_where_a_result_was_recorded(result: str, expected: Any) -> None:
+    assert adk_call("{}", result).arguments == expected
