@@ -1,4 +1,5 @@
-"""Pydantic Logfire's own instrumentations: the OpenAI Agents SDK, and decorated functions (logfire 3.x, 4.x).
+"""Pydantic Logfire's own instrumentations: the OpenAI Agents SDK, and decorated functions (logfire 3.x, 4.x); and those that
+are written with its API: magentic (0.41).
 
 Pydantic AI, which Logfire also displays, writes its own spans.
 """
@@ -6,7 +7,7 @@ Pydantic AI, which Logfire also displays, writes its own spans.
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Any, Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
@@ -44,12 +45,22 @@ _CHAT_SPAN: Final = "Chat completion with "
 _DECORATED_TOOL: Final = "running tool "  # nothing else distinguishes a decorated tool from another function
 _FUNCTION: Final = "code.function"
 _NOT_ARGUMENTS: Final = ("logfire.", "code.", "thread.", "exception.")
+_SCHEMA: Final = "logfire.json_schema"
+_ENCODED: Final = ("array", "object")
+"""Types of the values that Logfire writes as JSON, by the schema beside them: it has none for a text."""
+_MAGENTIC_SCOPE: Final = "magentic"
+_CALL: Final = "Executing function call "
+_CALLED: Final = "self._function.__name__"
+_CHAINS: Final = ("Calling prompt-chain ", "Calling async prompt-chain ")
+_CHAIN: Final = "func.__name__"
 
 
 def read_span(span: Span) -> GenAISpan | None:
     """Classifies the span by its name, a template, which is constant."""
     if span.scope.name == _FUNCTIONS_SCOPE:
         return _read_function(span, span.name.removeprefix(_DECORATED_TOOL)) if _is_decorated_tool(span) else None
+    if span.scope.name == _MAGENTIC_SCOPE:
+        return _read_magentic(span)
     if span.name.startswith(_TOOL_SPAN):
         return _read_tool(span)
     if span.name.startswith((_AGENT_SPAN, _TRACE_SPAN)):
@@ -80,11 +91,43 @@ def _read_function(span: Span, name: str) -> GenAISpan:
     """Reads a decorated function: one attribute per argument, under the argument's name."""
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(name)
-    genai_span.arguments = {
-        key: parse_any(value)
+    genai_span.arguments = _arguments(span, "return")
+    return genai_span
+
+
+def _arguments(span: Span, *others: str) -> dict[str, Any]:
+    """Returns the attributes that are arguments, one each: all but Logfire's own and ``others``."""
+    schema = parse_any(span.attributes.get(_SCHEMA))
+    types = schema.get("properties") if isinstance(schema, dict) else None
+    return {
+        key: value if _is_text(types, key) else parse_any(value)
         for key, value in span.attributes.items()
-        if key != "return" and not key.startswith(_NOT_ARGUMENTS)
+        if key not in others and not key.startswith(_NOT_ARGUMENTS)
     }
+
+
+def _is_text(types: object, key: str) -> bool:
+    """Whether the schema says that a value is as it was, and not the JSON of a list or an object."""
+    kind = types.get(key) if isinstance(types, dict) else None
+    return isinstance(kind, dict) and kind.get("type") not in _ENCODED
+
+
+def _read_magentic(span: Span) -> GenAISpan:
+    """Reads a prompt chain, which asks a model until it asks for no function, or the call of a function.
+
+    The template of a span's name has the name of the function in it, and an attribute has it as well: for want of source
+    code, it is in the name itself.
+    """
+    if span.name.startswith(_CALL):
+        genai_span = genai_span_of(span, Role.TOOL, NAME)
+        genai_span.name = name_of(span.attributes.get(_CALLED)) or name_of(span.name.removeprefix(_CALL))
+        genai_span.arguments = _arguments(span, _CALLED)
+        return genai_span
+    chain = next((prefix for prefix in _CHAINS if span.name.startswith(prefix)), None)
+    if chain is None:
+        return IGNORED
+    genai_span = context_span_of(span, Role.AGENT, NAME)
+    genai_span.name = name_of(span.attributes.get(_CHAIN)) or name_of(span.name.removeprefix(chain))
     return genai_span
 
 
@@ -109,12 +152,12 @@ def _read_context(span: Span, role: Role) -> GenAISpan:
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
-    scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE),
+    scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE, _MAGENTIC_SCOPE),
     read_span=read_span,
     attributes=frozenset(
         {_NAME, _INPUT, _OUTPUT, _ERROR, _GROUP, _RESPONSE, _RAW_INPUT, semconv.OPERATION_NAME, semconv.ERROR_TYPE}
     ),
-    whole_scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE),
+    whole_scopes=(_AGENTS_SCOPE, _FUNCTIONS_SCOPE, _MAGENTIC_SCOPE),
     output_attributes=(_RESPONSE, "final_result"),
     tool_definition_attributes=("model_request_parameters",),
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from collector.checkpoints import checkpoint
@@ -58,20 +59,16 @@ def match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: R
     unmatched_calls = list(calls)
     # One criterion at a time over all calls: a weak match must not take the request of a call that has its id.
     for agree in _AGREEMENTS:
-        remaining: list[DraftCall] = []
-        for call in unmatched_calls:
+        lacking = _lacking_spans(unmatched_calls, unmatched_requests)
+        found: set[int] = set()
+        for call in _last_first(unmatched_calls, lacking):
             checkpoint()
-            candidates = unmatched_requests.get(call.name, ())
-            # Bounded: a run may request one tool thousands of times.
-            fitting = next(
-                (one for one in candidates[:MAX_CANDIDATES] if agree(call, one) and not _are_two(call, one)), None
-            )
-            if fitting is None:
-                remaining.append(call)
-            else:
+            fitting = _fitting(call, unmatched_requests.get(call.name, ()), agree, last=call.name in lacking)
+            if fitting is not None:
                 unmatched_requests[call.name].remove(fitting)
                 _unite(call, fitting)
-        unmatched_calls = remaining
+                found.add(id(call))
+        unmatched_calls = [call for call in unmatched_calls if id(call) not in found]
     # What is left on both sides may be one call under two names.
     left = [one for listed in unmatched_requests.values() for one in listed][:MAX_CANDIDATES] if unmatched_calls else ()
     if left:
@@ -83,6 +80,41 @@ def match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: R
             if fitting is not None:
                 call.name = fitting.name
                 _unite(call, fitting)
+
+
+def _lacking_spans(calls: Iterable[DraftCall], requested: Mapping[str, Sequence[RequestedCall]]) -> set[str]:
+    """Returns the tools that models requested more often than spans show them."""
+    counts = Counter([call.name for call in calls if call.start_ns])
+    return {name for name, count in counts.items() if count < len(requested.get(name, ()))}
+
+
+def _last_first(calls: Sequence[DraftCall], names: Container[str]) -> Iterable[DraftCall]:
+    """Returns the calls in order, those of tools of these names from the last to the first."""
+    if not names:
+        return calls
+    others = [call for call in calls if call.name not in names]
+    return others + [call for call in reversed(calls) if call.name in names]
+
+
+def _fitting(
+    call: DraftCall,
+    requested: Sequence[RequestedCall],
+    agree: Callable[[DraftCall, RequestedCall], bool],
+    *,
+    last: bool,
+) -> RequestedCall | None:
+    """Returns the first request that agrees with the call. ``last`` of those made before it began, if some have no span.
+
+    A model that was told of a failure requests the same again: the call that is seen is not the one that failed.
+    """
+    # Bounded: a run may request one tool thousands of times.
+    near = requested[-MAX_CANDIDATES:] if last else requested[:MAX_CANDIDATES]
+    fitting = (one for one in near if agree(call, one) and not _are_two(call, one))
+    first = next(fitting, None)
+    if first is None or not last:
+        return first
+    asked_before = [one for one in (first, *fitting) if one.is_recorded and 0 < one.model.start_ns <= call.start_ns]
+    return asked_before[-1] if asked_before else first
 
 
 def _are_two(call: DraftCall, request: RequestedCall) -> bool:

@@ -24,7 +24,9 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
         and is_unreadable(model.output)
     }
     has_unsaid = any(model.finish == "tool_calls" and model.span_id not in speaking for model in models)
-    if not unreadable and not has_unsaid and all(model.output is not None for model in models[:-1]):
+    has_failed = run.anchor is not None and run.anchor.status == "error"
+    is_complete = not unreadable and not has_unsaid and all(model.output is not None for model in models[:-1])
+    if is_complete and not has_failed:
         return False
     models = [model for model in models if model.tracing != "memory"]
     told = {request.model.span_id: request.model for request in requested if request.is_recorded}
@@ -54,7 +56,9 @@ def has_unrecorded_calls(run: RunSpans, models: Sequence[GenAISpan], requested: 
             silent.append((model, later))
     if any(model.finish == "tool_calls" or model.span_id in unreadable for model, _ in silent):
         return True
-    if any(model.has_output or model.output is not None for model in models):
+    if has_failed and any(later is None and _is_cut_off(model, models) for model, later in silent):
+        return True
+    if is_complete or any(model.has_output or model.output is not None for model in models):
         return False
     # No output was captured. Some providers give the same reason whether tools are requested or not.
     if all(model.finish == "tool_calls" for model in answered):
@@ -86,3 +90,12 @@ def _told_later(
 def _is_followed(model: GenAISpan, later: GenAISpan) -> bool:
     """Whether the model had answered when it was asked again, most likely because its answer requested tools."""
     return model.status != "error" and model.end_ns <= later.start_ns
+
+
+def _is_cut_off(model: GenAISpan, models: Iterable[GenAISpan]) -> bool:
+    """Whether the answer of a request was not recorded, and those before it were: a stream that was not read to its end.
+
+    The program may have read a request for a tool from it, and failed with that (magentic under Logfire).
+    """
+    is_silent = not model.has_output and not model.finish and model.status != "error"
+    return is_silent and any(one.has_output and one.scope == model.scope for one in models)

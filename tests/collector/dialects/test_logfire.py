@@ -121,3 +121,28 @@ def test_an_agent_that_asks_for_chat_completions() -> None:
     # It waits for a human: the function has neither a result nor an error.
     assert (called(run), doubts(run)) == (["(pay)"], ["other_traces", "uncertain_execution"])
     assert run.trajectory.calls[0].id == "c1"
+
+
+def magentic(name: str, number: int, parent: int = 0, at: float = 0, lasting: float = 10, **more: Any) -> Span:
+    return span(name, number, parent, at, lasting, scope="magentic", **more)
+
+
+def test_magentic_chains_and_calls_of_functions() -> None:
+    given = {
+        "to": "Ada", "sum": 5.5, "note": "[1]", "tags": '["a"]', "self._function.__name__": "pay", "code.lineno": 3,
+        "logfire.json_schema": json.dumps({"properties": {"to": {}, "sum": {}, "note": {}, "tags": {"type": "array"}}}),
+    }  # fmt: skip
+    run = run_of(
+        magentic(
+            "Calling prompt-chain {func.__name__}", 1, lasting=90, attributes={"func.__name__": "travel", "q": "x"}
+        ),
+        magentic("Executing function call {self._function.__name__}", 2, 1, 10, attributes=given),
+        magentic("Executing parallel function call", 3, 1, 30, lasting=30),
+        magentic("Executing function call send", 4, 3, 40, attributes={"logfire.level_num": 17}, status=2),  # no source
+    )
+    assert (run.agent, called(run), doubts(run)) == ("travel", ["pay", "send"], [])
+    assert [call.arguments for call in run.trajectory.calls] == [
+        {"to": "Ada", "sum": 5.5, "note": "[1]", "tags": ["a"]},
+        {},
+    ]
+    assert run.trajectory.calls[1].status == "error"

@@ -1,0 +1,31 @@
+"""Which of equal requests a span is the call of, where not all of them have one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import agent_span, model_span, result, run_of, tool_span
+
+
+@pytest.mark.parametrize(("at", "matched"), [(10, "c1"), (50, "c2")])
+def test_of_equal_requests_the_call_is_the_last_that_was_made_before_it(at: float, matched: str) -> None:
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "pay", {"n": 1})], 2, at=1, lasting=5),
+        model_span([("c2", "pay", {"n": 1})], 3, at=40, lasting=5, input_messages=[result("c1", "Error: declined")]),
+        tool_span("pay", {"n": 1}, 4, at=at),
+        model_span((), 5, at=90, input_messages=[result("c1", "Error: declined"), result("c2", "paid")]),
+    )
+    assert [call.id for call in run.trajectory.calls if call.span_id is not None] == [matched]
+
+
+def test_spans_of_all_requests_are_matched_in_their_order_whatever_the_clocks_say() -> None:
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "pay", {"n": 1}), ("c0", "find", {})], 2, at=1, lasting=5),
+        model_span([("c2", "pay", {"n": 1})], 3, at=40, lasting=5),
+        tool_span("pay", {"n": 1}, 4, at=41),
+        tool_span("pay", {"n": 1}, 5, at=91),
+    )
+    ids = {call.id: call.start_ns for call in run.trajectory.calls if call.span_id is not None}
+    assert ids["c1"] < ids["c2"]

@@ -1,0 +1,54 @@
+"""Runs of which a request to the model says nothing of its answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.model.span import Span
+from tests.builders import agent_span, called, doubts, model_span, result, run_of, tool_span
+
+
+def requests(last: Span, *more: Span, status: int = 2) -> list[str]:
+    """The doubts of a run that asked for a tool, was told its result, and asked again."""
+    told = [result("c1", "sunny")]
+    first = model_span([("c1", "find", {})], 2, at=1, lasting=5)
+    second = model_span([("c2", "look", {})], 3, at=20, lasting=5, input_messages=told)
+    run = run_of(agent_span(status=status), first, second, last, *more)
+    assert called(run)[0] == "find"
+    return doubts(run)
+
+
+def again(*, attributes: dict[str, str] | None = None, status: int = 0, scope: str = "test") -> Span:
+    told = [result("c1", "sunny"), result("c2", "nothing")]
+    return model_span(
+        (), 4, at=40, lasting=5, input_messages=told, attributes=attributes or {}, status=status, scope=scope
+    )
+
+
+def test_a_run_that_failed_after_an_answer_which_was_not_recorded_may_lack_a_call() -> None:
+    assert "unrecorded_calls" in requests(again())
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        again(attributes={"gen_ai.response.finish_reasons": "stop"}),
+        again(
+            attributes={
+                "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]'
+            }
+        ),
+        again(status=2),  # the request itself failed
+        again(scope="another"),  # which records no answers at all
+    ],
+)
+def test_it_lacks_none_if_the_answer_is_known_or_there_was_none(last: Span) -> None:
+    assert "unrecorded_calls" not in requests(last)
+
+
+def test_it_lacks_none_if_a_span_shows_the_call_or_the_run_did_not_fail() -> None:
+    shown = [
+        tool_span(name, {}, number, at=at) for name, number, at in (("find", 6, 10), ("look", 7, 30), ("pay", 8, 50))
+    ]
+    assert requests(again(), *shown) == []
+    assert requests(again(), status=0) == []
