@@ -340,7 +340,7 @@ def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -
 
 MARKERS: Final = (
     b"tool", b"Tool", b"TOOL", b"function_call", b"llm", b"LLM", b"span.type", b"span_type", b"agent.name", b"agent_name",
-    b"invoke_agent", b"run_agent", b"agent_run", b"agent.run", b"ubagent",
+    b"function.invocation", b"invoke_agent", b"run_agent", b"agent_run", b"agent.run", b"ubagent",
     b"action_input", b"action.input", b"action_args", b"action.args", b"skill_input", b"skill.input", b"skill.args",
     b"\n\x05agent", b"\n\x05AGENT",  # a kind: a whole value, with its length
 )  # fmt: skip

@@ -359,10 +359,8 @@ _READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
     "execute_tool": _read_tool,
     "invoke_agent": _read_agent,
     "invoke_workflow": _read_workflow,
-    "chat": _read_model,
-    "completion": _read_model,  # in the names of Quarkus LangChain4j's spans
-    "generate_content": _read_model,
-    "text_completion": _read_model,
+    # `completion` in the names of Quarkus LangChain4j's spans, `chat.completions` in Semantic Kernel for Java
+    **dict.fromkeys(("chat", "chat.completions", "completion", "generate_content", "text_completion"), _read_model),
     "list_run_steps": _read_steps,
 }
 _OF_MODEL: Final = (semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, *semconv.FINISH_REASONS)

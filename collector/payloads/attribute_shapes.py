@@ -43,8 +43,14 @@ _OF_ONE: Final = r"(?:tool|call|tool_use|execution|action)"
 _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (r"span_kind|span_type|span_attributes|observation_type|run_type|step_type|node_type|opik_type", "kind", 0),
     (r"operation_name|operation|(?<!mime_)(?<!entity_)(?<!usage_)kind|event_type|log_type|mcp_method", "kind", 1),
+    # Of a framework: alone, or of a service, it is the library or the part of an application that a span is of.
+    (r"(?<=[^_]_)(?<!app_)(?<!service_)(?<!system_)component", "kind", 1),
     # The convention `code.function.name` is a place in the source code, and NeMo's `nat.function.name` what made the call.
-    (rf"(?<!code_)(?<!nat_)(?<!aiq_){_CALL}_(?:call_|definition_|function_|call_function_)?name", "tool_name", 0),
+    (
+        rf"(?<!code_)(?<!nat_)(?<!aiq_){_CALL}_(?:call_|definition_|function_|call_function_|invocation_)?name",
+        "tool_name",
+        0,
+    ),
     # Keys such as `use_tool` and `is_tool` hold no name.
     (r"(?<!use_)(?<!has_)(?<!is_)(?<!select_)tool", "tool_name", 1),
     (r"(?:tool|function)_(?:call_|use_|invocation_|execution_)id|call_id", "call_id", 0),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from collector.model.span import Span
-from tests.builders import agent_span, called, other_doubts, read_tool, run_of, runs_of, span, tool_span
+from tests.builders import agent_span, called, doubts, other_doubts, read_tool, run_of, runs_of, span, tool_span
 
 ROOT = span("travel", 1, attributes={"span_type": "agent"}, lasting=100)
 
@@ -347,3 +348,40 @@ def test_the_function_that_made_a_call_is_not_its_tool() -> None:
         "input.value": "{}",
     }
     assert read_tool(span("book", 2, 1, attributes=attributes))[0] == "book"
+
+
+def test_the_component_of_a_framework_is_the_kind_of_its_span() -> None:
+    """As tracers of Eino's callbacks write it, after its `RunInfo`."""
+    function = {"name": "book", "arguments": "{}"}
+    asked = json.dumps({"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "function": function}]})
+    model = {"eino.component": "ChatModel", "eino.input": '[{"role":"user","content":"hi"}]', "eino.output": asked}
+    tool = {"eino.component": "Tool", "eino.type": "Book", "eino.input": "{}", "eino.output": "done"}
+    nodes = {"eino.component": "ToolsNode", "eino.input": asked}
+    run = run_of(
+        span("travel", 1, lasting=90),
+        span("ChatModel", 2, 1, 1, attributes=model),
+        span("Tools", 3, 1, 19, attributes=nodes),
+        span("book", 4, 3, 20, attributes=tool),
+        span("ChatModel", 5, 1, 40, attributes={**model, "eino.output": '{"role":"assistant","content":"Booked."}'}),
+    )
+    assert (called(run), other_doubts(run)) == (["book"], [])
+
+
+@pytest.mark.parametrize("key", ["component", "app.component", "service.component", "system.component"])
+def test_the_component_of_an_application_is_no_kind(key: str) -> None:
+    attributes = {key: "agent", "tool": "none"}
+    assert len(runs_of(ROOT, span("work", 2, 1, attributes=attributes), tool_span("book", {}, 3, 2))) == 1
+
+
+def test_functions_of_semantic_kernel_for_java() -> None:
+    """Version 1.4 captures no content: what was called is in doubt, and is there all the same."""
+    model = {"gen_ai.operation.name": "chat.completions", "gen_ai.request.model": "gpt-4o"}
+    function = {
+        "semantic_kernel.function.invocation.name": "book",
+        "semantic_kernel.function.invocation.plugin_name": "shop",
+    }
+    asked = run_of(span("chat.completions gpt-4o", 2, attributes=model, scope="SemanticKernel"))
+    invoked = run_of(span("function_invocation shop-book", 4, 3, attributes=function, scope="SemanticKernel"))
+    assert (called(asked), doubts(asked)) == ([], ["nothing_recorded"])
+    assert called(invoked) == ["book"]
+    assert "unconfirmed_reading" in doubts(invoked)
