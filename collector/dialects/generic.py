@@ -92,7 +92,7 @@ def read_span(span: Span) -> GenAISpan | None:
         # One request of a run and the calls that it asked for; what is above covers all of them.
         is_turn = bool(span.parent_span_id) and is_turn_of_agent(span.name)
         return IGNORED if is_turn and transcript is None else _read_agent(span, values, transcript)
-    is_model = role == "model" or (role is None and "model" in values)
+    is_model = role == "model" or (role is None and ("model" in values or role_of_kind(span.name) == "model"))
     if transcript is not None:
         # A request to a model that only names calls asked for them; a turn of an agent made them.
         is_request = is_model and not transcript.has_results
@@ -340,7 +340,7 @@ def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -
 
 MARKERS: Final = (
     b"tool", b"Tool", b"TOOL", b"function_call", b"llm", b"LLM", b"span.type", b"span_type", b"agent.name", b"agent_name",
-    b"function.invocation", b"invoke_agent", b"run_agent", b"agent_run", b"agent.run", b"ubagent",
+    b"chat_completion", b"function.invocation", b"invoke_agent", b"run_agent", b"agent_run", b"agent.run", b"ubagent",
     b"action_input", b"action.input", b"action_args", b"action.args", b"skill_input", b"skill.input", b"skill.args",
     b"\n\x05agent", b"\n\x05AGENT",  # a kind: a whole value, with its length
 )  # fmt: skip

@@ -385,3 +385,17 @@ def test_functions_of_semantic_kernel_for_java() -> None:
     assert (called(asked), doubts(asked)) == ([], ["nothing_recorded"])
     assert called(invoked) == ["book"]
     assert "unconfirmed_reading" in doubts(invoked)
+
+
+def test_a_span_that_only_its_name_calls_a_request_is_one_where_it_holds_an_answer() -> None:
+    """As an application of Burr's traces its own request to a model."""
+    function = {"name": "book", "arguments": "{}"}
+    answer = {"role": "assistant", "tool_calls": [{"id": "c1", "function": function}]}
+    last = {"role": "assistant", "content": "Booked."}
+    run = run_of(
+        span("run", 1, lasting=90),
+        span("chat_completion", 2, 1, 1, attributes={"response": json.dumps(answer)}),
+        span("chat_completion", 3, 1, 20, attributes={"response": json.dumps(last)}),
+        span("chat_completion", 4, 1, 40, attributes={"response": "200"}),
+    )
+    assert (called(run), doubts(run)) == (["book"], ["unconfirmed_reading", "unobserved_results"])
