@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from collector.payloads.values import MAX_TEXT, first_value, parse_any
 
-_FIELD: Final = re.compile(r"\[\[ ## (\w{1,64}) ## \]\]\n")
+_FIELD: Final = re.compile(r"\[\[ ## (\w{1,64}) ## \]\][ \t]*(?:\n|\Z)")
 _DSPY: Final = "[[ ## "
 _NEXT_TOOL: Final = "next_tool_name"
 _TRAJECTORY: Final = "[[ ## tool_name_0 ## ]]"

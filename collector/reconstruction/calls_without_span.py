@@ -222,8 +222,9 @@ def _weigh(
         call.status = result
         _doubt_told(call, shown, tools_have_spans=tools_have_spans)
     elif answered:
-        # Which calls the results that it was told are of is not known, but none of them is a failure.
-        call.status = "ok" if answer is not None and answer.tool_results == () else "unset"
+        # Which calls the results that it was told are of is not known, but none of them reads like a failure.
+        is_fine = answer is not None and answer.tool_results == () and not tools_have_spans
+        call.status = "ok" if is_fine else "unset"
         _weigh_without_result(call, shown, request, tools_have_spans=tools_have_spans)
     elif tools_have_spans:
         call.executed = "missing_anchor" in run.incomplete
@@ -251,6 +252,8 @@ def _doubt_told(call: DraftCall, shown: _Shown, *, tools_have_spans: bool) -> No
     if call.status == "ok" and shown.is_lossy:
         call.status = "error"  # if it ran at all
         call.doubt_execution("only calls that fail, or never run, leave no span")
+    elif call.status == "ok" and tools_have_spans:
+        call.status = "unset"  # its span would tell: in the words of a tool a failure may read like any other result
     elif call.status == "error" and tools_have_spans and not shown.is_lossy:
         call.doubt_execution("the messages tell of a failure, and no span shows whether the tool ran")
 

@@ -86,11 +86,11 @@ def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> l
     if unseen := tuple(at for at, call in enumerate(calls) if _has_unseen_result(call)):
         names = list(dict.fromkeys([shorten(calls[at].name) for at in unseen]))
         shown = ", ".join([*names[:_MAX_NAMED], *(["..."] if len(names) > _MAX_NAMED else [])])
-        found.append(Doubt("unobserved_results", unseen, f"{shown}: no result was recorded, so it may have failed"))
+        found.append(Doubt("unobserved_results", unseen, f"{shown}: no span and no message says whether it failed"))
     return found
 
 
 def _has_unseen_result(call: DraftCall) -> bool:
-    """Whether it may have run, and have failed, with nothing recorded that would tell."""
+    """Whether it may have run, and have failed, and nothing recorded tells."""
     may_have_run = call.executed or call.doubt == "uncertain_execution"
-    return call.known_by == "request" and call.status == "unset" and may_have_run
+    return call.known_by != "span" and call.status == "unset" and may_have_run

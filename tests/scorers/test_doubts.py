@@ -154,14 +154,14 @@ def test_more_readings_than_are_tried_decide_nothing() -> None:
 
 
 def test_calls_of_which_no_result_was_seen_decide_nothing_where_a_rule_counts_failures() -> None:
-    unseen = Doubt("unobserved_results", (0, 1), "a, b: no result was recorded, so it may have failed")
+    unseen = Doubt("unobserved_results", (0, 1), "a, b: no span and no message says whether it failed")
     run_ = run("a", "b", doubts=(unseen,))
     assert label(A_THEN_B, run_) == "pass"  # failures do not matter to it
     assert label(rule(expect={"sequence": ["b"], "max_errors": 0}), run_) == "fail"  # whatever failed
     assert label(rule(expect={"sequence": ["a", "b"], "max_errors": 2}), run_) == "pass"
     (evaluation,) = rule(expect={"sequence": ["a", "b"], "max_errors": 0}).evaluate(run_)
     assert (evaluation.score.label, evaluation.score.value) == ("incomplete", 1.0)
-    assert evaluation.score.explanation.endswith("; incomplete: a, b: no result was recorded, so it may have failed")
+    assert evaluation.score.explanation.endswith("; incomplete: a, b: no span and no message says whether it failed")
 
 
 def test_a_retry_is_none_if_nothing_says_that_the_call_before_it_failed() -> None:

@@ -54,6 +54,8 @@ def expectations(truth: Mapping[str, Any]) -> dict[str, Expected]:
         )
     if names:
         found["forbidden"] = ({"forbid": [names[-1]]}, "fail")
+        failed = sum(bool(call.get("error")) for call in truth["tool_calls"])
+        found["failures"] = ({"max_errors": failed - 1}, "fail") if failed else ({"max_errors": 0}, "pass")
     return found
 
 

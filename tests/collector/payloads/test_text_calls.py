@@ -61,6 +61,7 @@ def told(*messages: tuple[str, str]) -> list[tuple[str, Any, str | None]]:
     ("text", "expected"),
     [
         (ASKED, [("pay", {"sum": 5})]),
+        (ASKED + "\n[[ ## completed ## ]]", [("pay", {"sum": 5})]),
         (ASKED.replace("\npay\n", "\nfinish\n"), []),
         ("[[ ## answer ## ]]\nthe tool says: paid", []),
         ("I would use the tool pay.\n" + ASKED, []),

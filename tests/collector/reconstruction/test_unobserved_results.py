@@ -29,7 +29,7 @@ def test_a_result_that_is_nowhere_may_be_a_failure() -> None:
     trajectory = called_by_an_application(model_span(number=3, at=20))
     assert (label(trajectory), [doubt.sentence for doubt in trajectory.doubts]) == (
         "incomplete",
-        ["pay: no result was recorded, so it may have failed"],
+        ["pay: no span and no message says whether it failed"],
     )
 
 
@@ -67,3 +67,19 @@ def test_what_may_have_been_denied_failed_if_it_ran() -> None:
         [(True, "error")],
         ["uncertain_execution"],
     )
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"), [("card declined", "incomplete"), ("Error: card declined", "incomplete")]
+)
+def test_a_lost_span_may_have_been_of_a_call_that_failed(told: str, expected: str) -> None:
+    """What the model is told of a failure may read like any other result."""
+    mail: tuple[str, str, dict[str, Any]] = ("c2", "mail", {})
+    run = run_of(
+        agent_span(),
+        model_span([PAY], 2, at=1),
+        model_span([mail], 3, at=20, input_messages=[result("c1", told)]),
+        tool_span("mail", {}, 4, at=30, call_id="c2"),
+        model_span(number=5, at=40),
+    )
+    assert label(run.trajectory) == expected
