@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from collector.checkpoints import checkpoint
@@ -136,6 +137,24 @@ def _apply_result(call: DraftCall, result: ResultStatus | None, *, is_misfit: bo
         call.doubt_execution("the messages tell of a denial or refusal, its span of an execution")
     elif result == "ok" and call.evidence == ONLY_ATTRIBUTES:
         call.doubt, call.evidence = None, ""
+
+
+def apply_told_in_order(calls: Sequence[DraftCall], models: Sequence[GenAISpan]) -> None:
+    """Decide by results that name no call whether the calls ran that spans show: those between one request and the next,
+    where each has a result. No answer of the models was recorded, which would tell what they asked for.
+    """
+    shown = sorted((call for call in calls if call.span_id is not None), key=lambda call: call.start_ns)
+    starts = [call.start_ns for call in shown]
+    for model, later in pairwise(models):
+        if not later.tool_results:  # nothing tells, or none failed
+            continue
+        begin, end = bisect_right(starts, model.start_ns), bisect_left(starts, later.start_ns)
+        asked, results = shown[begin:end], later.tool_results
+        if len(asked) != len(results) or len(set(starts[begin:end])) != len(asked):
+            continue
+        for call, result in zip(asked, results, strict=True):
+            if result.call_id is None and result.name in (None, call.name):
+                _apply_result(call, result.status(call.name), is_misfit=False)
 
 
 def _was_accepted(call: DraftCall) -> bool:

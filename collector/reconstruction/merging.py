@@ -19,6 +19,7 @@ from collector.payloads.user_input import resumes_run
 from collector.payloads.values import parse_arguments
 from collector.reconstruction.calls_without_span import (
     accept_repeated,
+    apply_told_in_order,
     calls_without_span,
     doubt_corrected,
     requested_in_transcript,
@@ -59,6 +60,7 @@ def merge_calls(run: RunSpans, known: KnownCalls) -> list[DraftCall]:
             requested += _unrequested(run, known, history, calls, requested)
         if calls and not requested:
             _assign_responses(calls, models)
+            apply_told_in_order(calls, models if run.turns_are_ordered else ())
         checkpoint()
         calls += calls_without_span(run, models, requested, history)
         checkpoint()

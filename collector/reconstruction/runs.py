@@ -49,7 +49,7 @@ def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpa
     checkpoint()
     if len(found) > 1:
         # United first: whether an outer span is a wrapper depends on which runs are left inside it.
-        found = _without_wrapped(_unite_repeated(found))
+        found = _with_requests(_without_wrapped(_unite_repeated(found)))
     checkpoint()
     # After runs were united: two recordings of one run would both claim an orphan, and leave its owner in doubt.
     agentless = _adopt(orphans, found, spans, ancestry) if orphans else None
@@ -197,6 +197,30 @@ def _without_wrapped(found: list[RunSpans]) -> list[RunSpans]:
             if is_wrapper or (id(inner) in idle and id(inner) not in parents):
                 _unite(kept, inner)
                 kept_as[id(inner)] = kept
+    return _relinked(found, kept_as) if kept_as else found
+
+
+def _with_requests(found: list[RunSpans]) -> list[RunSpans]:
+    """Returns ``found`` with an agent that made calls and asked no model, and the one around it that asked and made none, as
+    one run: that of the inner one, during which the outer one asked (LlamaIndex's class of an agent, under Splunk's
+    instrumentation 0.1).
+    """
+    kept_as: dict[int, RunSpans] = {}
+    for outer in found:
+        inner = outer.children[0] if len(outer.children) == 1 and outer.models and not outer.executions else None
+        if (
+            inner is None
+            or inner.anchor is None
+            or inner.models
+            or not inner.executions
+            or inner.started_by is not None
+        ):
+            continue
+        begin, end = inner.anchor.start_ns, inner.anchor.end_ns
+        if any(begin < model.start_ns < end for model in outer.models):
+            _unite(inner, outer)
+            inner.parent, inner.started_by = outer.parent, outer.started_by
+            kept_as[id(outer)] = inner
     return _relinked(found, kept_as) if kept_as else found
 
 
