@@ -313,8 +313,10 @@ def arguments_of_record(text: str) -> tuple[object, str | None]:
         return text, None
     if not text.startswith(_OF_CREW):
         return arguments_of_callback(record)
-    given = record["input"]
-    context = given.get(_SECURITY) if isinstance(given, Mapping) and len(record) == 1 else None
+    given = record.get("input")
+    if not isinstance(given, Mapping) or len(record) > 1:
+        return text, None
+    context = given.get(_SECURITY)
     if not isinstance(context, Mapping) or not context.keys() <= _FINGERPRINTS:
         return text, None
     return {key: value for key, value in given.items() if key != _SECURITY}, None

@@ -143,6 +143,8 @@ def apply_told_in_order(calls: Sequence[DraftCall], models: Sequence[GenAISpan])
     """Decide by results that name no call whether the calls ran that spans show: those between one request and the next,
     where each has a result. No answer of the models was recorded, which would tell what they asked for.
     """
+    if not any(model.tool_results for model in models):  # nearly always
+        return
     shown = sorted((call for call in calls if call.span_id is not None), key=lambda call: call.start_ns)
     starts = [call.start_ns for call in shown]
     for model, later in pairwise(models):
