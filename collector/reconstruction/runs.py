@@ -3,7 +3,8 @@
 A run is an agent span and its subtree. A tool execution belongs to the nearest agent above it, whatever steps, chains and
 model spans are in between. An execution directly below another of the same tool, with no agent between, is the same call
 recorded again (framework > MCP client > MCP server). A run that only contains one agent span of the same name, or without
-a name, is that agent's wrapper. Spans without an agent form one more run, anchored at the trace's root or at the earliest
+a name, is that agent's wrapper; one that only asked models while the only agent inside it made calls is a part of that
+agent's run. Spans without an agent form one more run, anchored at the trace's root or at the earliest
 span. What two instrumentations recorded counts once (`duplicates`).
 """
 
