@@ -68,6 +68,7 @@ _ABSENT: Final = (
 _NAMED: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
+        rf"^The LLM is trying to execute the {_NAME}[`'\"]? tool, but no such tool exists\.",  # LangChain4j
         # Strands, OpenAI Agents, Mastra 0.x, Haystack, Agno, Google ADK, Koog, Pipecat
         rf"\b(?:tool|function) (?:(?:with (?:the )?name|named|called) )?{_NAME}[`'\"]? {_ABSENT}",
         rf"\b(?:tool|function) not found: {_NAME}",  # Ax

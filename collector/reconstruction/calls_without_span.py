@@ -255,10 +255,16 @@ def _weigh(
         elif request.model.finish == "other" and request.fit not in ("fits", "misfit"):
             call.doubt_execution("the model's answer holds it, and ended all the same")
     elif run.anchor is None or run.anchor.status == "error":
-        call.executed = False
-        call.doubt_execution("the run was interrupted after the model asked for it")
+        _weigh_interrupted(call, run)
     elif request.turn > 0 or run.anchor.role is AGENT:
         call.doubt_execution("the model asked for it last, and was told no result")
+
+
+def _weigh_interrupted(call: DraftCall, run: RunSpans) -> None:
+    """The run ended before the model was asked again, and with an error: perhaps with that which refused the call."""
+    call.executed = False
+    if run.anchor is None or _may_have_failed_the_run(call, run):
+        call.doubt_execution("the run was interrupted after the model asked for it")
 
 
 def _agrees_with_refusal(result: ResultStatus | None, has_no_span: bool) -> bool:

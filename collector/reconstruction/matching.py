@@ -41,10 +41,15 @@ def _is_wrapped(call: DraftCall, request: RequestedCall) -> bool:
     return bool(inner) and isinstance(inner, Mapping) and inner == request.arguments
 
 
+def _is_equal(call: DraftCall, request: RequestedCall) -> bool:
+    return call.arguments is not None and call.arguments == request.arguments
+
+
+_OF_ARGUMENTS: Final = (_is_equal, _covers)
 # Criteria by which an execution and a request are the same call, the most reliable first.
 _AGREEMENTS: Final[tuple[Callable[[DraftCall, RequestedCall], bool], ...]] = (
     lambda call, request: call.id is not None and call.id == request.id,
-    lambda call, request: call.arguments is not None and call.arguments == request.arguments,
+    _is_equal,
     _covers,
     lambda call, request: call.arguments is None or request.arguments is None,
     lambda call, request: request.model.start_ns <= call.start_ns,  # the framework changed the arguments
@@ -59,7 +64,10 @@ def match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: R
     unmatched_calls = list(calls)
     # One criterion at a time over all calls: a weak match must not take the request of a call that has its id.
     for agree in _AGREEMENTS:
-        lacking = _lacking_spans(unmatched_calls, unmatched_requests)
+        shown = unmatched_calls
+        if agree in _OF_ARGUMENTS:  # the others cannot be those of a request by it
+            shown = [call for call in shown if call.arguments is not None or call.arguments_text is not None]
+        lacking = _lacking_spans(shown, unmatched_requests)
         found: set[int] = set()
         for call in _last_first(unmatched_calls, lacking):
             checkpoint()

@@ -29,3 +29,15 @@ def test_spans_of_all_requests_are_matched_in_their_order_whatever_the_clocks_sa
     )
     ids = {call.id: call.start_ns for call in run.trajectory.calls if call.span_id is not None}
     assert ids["c1"] < ids["c2"]
+
+
+def test_a_call_without_arguments_is_the_one_that_the_others_leave() -> None:
+    """A tracer that writes arguments when the tool has returned (Braintrust) leaves out those of a call that failed."""
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "pay", {"n": 1})], 2, at=1, lasting=5),
+        tool_span("pay", None, 4, at=10, status=2),
+        model_span([("c2", "pay", {"n": 1})], 3, at=40, lasting=5),
+        tool_span("pay", {"n": 1}, 5, at=50),
+    )
+    assert [(call.id, call.status) for call in run.trajectory.calls] == [("c1", "error"), ("c2", "unset")]

@@ -1,0 +1,86 @@
+"""Braintrust (braintrust-sdk-java 0.3): spans typed by ``braintrust.span_attributes``, with what went in and out as JSON.
+
+Around LangChain4j it leaves spans without attributes as well: those of an AI service's methods, each of which is an agent's
+run, and of a tool that failed, which its exception tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from collector.model import semconv
+from collector.model.dialect import Dialect
+from collector.model.genai_span import (
+    IGNORED,
+    MAX_EVENTS,
+    GenAISpan,
+    Role,
+    context_span_of,
+    genai_span_of,
+    model_span_of,
+)
+from collector.model.span import Span
+from collector.payloads.refusals import Refusal
+from collector.payloads.values import name_of, parse_any
+
+NAME: Final = "braintrust"
+
+_LANGCHAIN4J: Final = "braintrust-langchain4j"
+_KIND: Final = "braintrust.span_attributes"
+_INPUT: Final = "braintrust.input_json"
+_OUTPUT: Final = "braintrust.output_json"
+_STEPS: Final = ("task", "score", "eval", "automation", "facet", "preprocessor")
+_EXCEPTIONS: Final = "dev.langchain4j.exception.Tool"
+"""Begins the types with which LangChain4j's executor of tools fails; an AI service unwraps them."""
+_OF_ARGUMENTS: Final = "dev.langchain4j.exception.ToolArgumentsException"  # thrown before the tool is called
+
+
+def read_span(span: Span) -> GenAISpan | None:
+    """Classifies the span by its type; None leaves one of another type to the other dialects."""
+    attributes = parse_any(span.attributes.get(_KIND))
+    kind = attributes.get("type") if isinstance(attributes, Mapping) else None
+    if kind == "tool":
+        return _read_tool(span)
+    if kind == "llm":
+        return model_span_of(span, NAME, span.attributes.get(_OUTPUT), span.attributes.get(_INPUT))
+    if kind is None and span.scope.name == _LANGCHAIN4J:
+        return _read_untyped(span)
+    return IGNORED if kind in _STEPS else None
+
+
+def _read_tool(span: Span) -> GenAISpan:
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name = name_of(span.name)
+    genai_span.arguments = span.attributes.get(_INPUT)
+    return genai_span
+
+
+def _read_untyped(span: Span) -> GenAISpan:
+    raised = [
+        kind
+        for event in span.events[:MAX_EVENTS]
+        if event.name == semconv.EVENT_EXCEPTION
+        and type(kind := event.attributes.get(semconv.EXCEPTION_TYPE)) is str
+        and kind.startswith(_EXCEPTIONS)
+    ]
+    if not raised:
+        genai_span = context_span_of(span, Role.AGENT, NAME)
+        genai_span.name = name_of(span.name)
+        return genai_span
+    genai_span = _read_tool(span)
+    if _OF_ARGUMENTS in raised:
+        genai_span.refusal = Refusal()
+    return genai_span
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(_KIND,),
+    scopes=(_LANGCHAIN4J,),
+    read_span=read_span,
+    markers=(_KIND.encode(),),
+    attributes=frozenset({_INPUT, _OUTPUT, semconv.ERROR_TYPE}),
+    whole_scopes=(_LANGCHAIN4J,),
+    output_attributes=(_OUTPUT,),
+)
