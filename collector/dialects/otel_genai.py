@@ -56,8 +56,9 @@ _OUTCOME_ERROR: Final = "gen_ai.tool.error.type"
 _NOT_RUN: Final = ("skipped", "denied")
 _PERHAPS_NOT_RUN: Final = ("not_found", "permission_denied", "cancelled")
 """Errors in rig that a tool may have had, or rig before it ran the tool."""
-_KOOG: Final = "ai.koog"
-_DESCRIBING: Final = (_KOOG, "co.posit.python-package.chatlas")
+_KOOG: Final = "ai.koog"  # the name of its scope, unless the application gives it another
+_KOOG_EVENT: Final = "koog.event.id"
+_CHATLAS: Final = "co.posit.python-package.chatlas"
 _UNKNOWN: Final = "Unknown tool."  # chatlas 0.23; a tool that answers so has a description
 _UNREFLECTED: Final = re.compile(
     r"No argument provided for a required parameter: parameter #\d+ \S+ of fun (?:[\w.]+\.)?(\w+)\("
@@ -173,16 +174,19 @@ def _read_tool(span: Span) -> GenAISpan:
 def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
     if _OUTCOME in span.attributes:
         _read_outcome(genai_span, span.attributes)
-    elif genai_span.scope in _DESCRIBING and _is_refused_undescribed(span, genai_span):
+    elif genai_span.scope == _CHATLAS:
+        if semconv.TOOL_DESCRIPTION not in span.attributes and span.status_message == _UNKNOWN:
+            genai_span.refusal = Refusal()
+    elif (genai_span.scope == _KOOG or _KOOG_EVENT in span.attributes) and _is_refused_by_koog(span, genai_span.name):
         genai_span.refusal = Refusal()
 
 
-def _is_refused_undescribed(span: Span, genai_span: GenAISpan) -> bool:
-    """Whether the call did not run in a framework that describes the tools that it knows: Koog, chatlas."""
+def _is_refused_by_koog(span: Span, tool: str | None) -> bool:
+    """Whether Koog's span is of a call that did not run: that of a tool which it does not know has no description."""
     if semconv.TOOL_DESCRIPTION not in span.attributes:
-        return genai_span.scope == _KOOG or span.status_message == _UNKNOWN
-    missing = _UNREFLECTED.match(span.status_message) if genai_span.scope == _KOOG else None
-    return missing is not None and missing[1] == genai_span.name
+        return True
+    missing = _UNREFLECTED.match(span.status_message)
+    return missing is not None and missing[1] == tool
 
 
 def _read_outcome(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
@@ -448,7 +452,7 @@ DIALECT: Final = Dialect(
         semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION,
         semconv.WORKFLOW_NAME,
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, *_STRANDS_STATUS, _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME,
-        *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
+        *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START, _KOOG_EVENT,
         *_ARGUMENTS,
     }),
     prefixes=(_PARAMETER,),

@@ -7,6 +7,7 @@ one that ran and failed. A request that holds the definitions tells the two apar
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
@@ -25,9 +26,25 @@ MAX_DEFINITIONS: Final = 131_072
 MAX_CALLS: Final = 64
 """How many calls of one answer are looked at."""
 
+_IN_REQUEST: Final = re.compile(r'"tools": ?(?=\[\{"(?:type|function)": ?["{])')
+_DECODER: Final = json.JSONDecoder()
+
 _Offered = Mapping[str, Mapping[str, Any] | None]
 _PARSED: Final = 16  # objects take about this many times the text they were parsed from
 _offered: ByteCache[tuple[object, ...], _Offered] = ByteCache(32 << 20)
+
+
+def tools_in_request(request: object) -> str | None:
+    """Returns the definitions in the text of a request to OpenAI. The rest grows with the conversation, and is not parsed."""
+    found = _IN_REQUEST.search(request) if type(request) is str else None
+    if found is None:
+        return None
+    tools = found.string[found.end() : found.end() + MAX_DEFINITIONS]
+    try:
+        _, end = _DECODER.raw_decode(tools)
+    except (ValueError, RecursionError):
+        return None
+    return tools[:end]
 
 
 def fits_of(calls: Iterable[ToolCallPart], definitions: object) -> str:

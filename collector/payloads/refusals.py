@@ -44,7 +44,7 @@ _UNNAMED: Final = re.compile(
         r"Tool input validation failed",  # Mastra
         r"Received tool input did not match expected schema",  # LangChain JS
         r"Invalid input for tool ",  # Vercel AI SDK
-        r"^Input validation failed for tool ",  # AgentScope, and for arguments that are no JSON:
+        r"^Input validation failed for tool |^(?:Error: )?Parameter validation failed for tool ",  # AgentScope, and for arguments that are no JSON:
         r"^(?:<system-reminder>)?Error: When decoding your tool arguments from JSON format ",
         r"^Permission denied because no interactive user response was available",  # Copilot CLI
         r"Multiple handoffs detected, ignoring this one",  # OpenAI Agents: only the first is followed
@@ -72,6 +72,7 @@ _NAMED: Final = tuple(
         # Strands, OpenAI Agents, Mastra 0.x, Haystack, Agno, Google ADK, Koog, Pipecat
         rf"\b(?:tool|function) (?:(?:with (?:the )?name|named|called) )?{_NAME}[`'\"]? {_ABSENT}",
         rf"\b(?:tool|function) not found: {_NAME}",  # Ax
+        r"^Tool \[([^\s\]]{1,256})\] was not exposed in this turn\b",  # LazyLLM
         rf"^The tool call with name {_NAME}[`'\"]? is not part of the provided tools\b",  # Semantic Kernel
         rf"{_NAME}[`'\"]? is not a valid tool\b",  # LangGraph
         # Pydantic AI, Vercel AI SDK, smolagents, and hand-written agent loops
@@ -105,7 +106,8 @@ _CALL_OF_LOOKUP: Final = re.compile(r"^(?:TypeError: )?[\w$.]{1,100}\[[^\]\n]{1,
 _POSSIBLE_DENIAL: Final = re.compile(
     r"\b(?:not approved|(?:denied|rejected|declined|cancell?ed|interrupted) by (?:the |a )?(?:user|human|operator))\b"
     r"|\b(?:user|human) (?:has )?(?:denied|rejected|declined|cancell?ed)\b"
-    r"|^(?:(?:tool|function) not found|unknown (?:tool|function))\W*$"  # CrewAI; chatlas. Or a tool that looks for tools
+    # CrewAI, chatlas, and hand-written agent loops; or the answer of a tool that looks for tools
+    r"|^(?:error: )?(?:(?:tool|function) not found|(?:no such|unknown) (?:tool|function))\W*$"
     r"|^abandoned$",  # OpenInference for Claude's Agent SDK: it was asked for, and then nothing was heard of it
     re.IGNORECASE,
 )

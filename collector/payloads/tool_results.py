@@ -76,6 +76,7 @@ _HINTS: Final = (
     "o argument provided", "required propert", "requires approval", ", received ", "alformed", "issing arg", "issing param",
     "issing input", "not registered", "bandoned", "annot deserialize", "annot coerce", "annot construct", "For input string",
     "rgument parsing", "match the function signature", "re malformed", "part of the provided", "not currently",
+    "not exposed",
 )  # fmt: skip
 """Every failure and refusal contains one of these."""
 

@@ -29,6 +29,12 @@ def test_a_tool_that_koog_does_not_know_has_no_description(description: str | No
     assert (called(run), doubts(run)) == (expected, [])
 
 
+def test_an_application_may_name_the_scope_of_koogs_spans() -> None:
+    attributes = {"gen_ai.provider.name": "koog", "koog.event.id": "9a5b", "gen_ai.tool.call.result": "{}"}
+    unknown = tool_span("book_flight", {}, attributes=attributes, scope="shop", status=1)
+    assert called(run_of(agent_span(), unknown)) == ["(book_flight)"]
+
+
 @pytest.mark.parametrize(
     ("name", "expected"), [("book_flight", (["(book_flight)"], [])), ("book", (["book"], ["uncertain_execution"]))]
 )
