@@ -42,6 +42,7 @@ from collector.dialects import (
     pipecat,
     pydantic_ai,
     spring_ai,
+    trulens,
     voltagent,
 )
 from collector.model import semconv
@@ -88,6 +89,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     spring_ai.DIALECT,
     braintrust.DIALECT,
     lazyllm.DIALECT,
+    trulens.DIALECT,
     voltagent.DIALECT,
     agentops.DIALECT,
     eino.DIALECT,

@@ -1,6 +1,6 @@
 """Parses reprs of message objects: `ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[ToolCallResult(...)])` of Haystack,
 `ChatMessage(role=<MessageRole.TOOL: 'tool'>, blocks=[TextBlock(...)])` of LlamaIndex,
-`ResponseFunctionToolCall(arguments='{}', name='pay', ...)` of OpenAI's SDK, as some instrumentations write it,
+`ResponseFunctionToolCall(arguments='{}', name='pay', ...)` and `ChatCompletion(choices=[...])` of OpenAI's SDK,
 `[TaskOutput(description='', messages=[...])]` of CrewAI.
 
 Bounded like all reprs (``values.parse_repr``), and never raises. Nothing is looked up, called or evaluated: a constructor
@@ -16,7 +16,13 @@ from typing import Any, Final
 from collector.payloads.refusals import MAX_CHARS
 from collector.payloads.values import literal_of, parse_any, read_repr
 
-_OBJECTS: Final = ("ChatMessage(", "ResponseFunctionToolCall(", "[TaskOutput(")
+_OBJECTS: Final = (
+    "ChatMessage(",
+    "ResponseFunctionToolCall(",
+    "[TaskOutput(",
+    "ChatCompletion(",
+    "ChatCompletionMessage(",
+)
 """How the repr of a message begins."""
 # A member of an enumeration, outside of strings: these are matched first, and kept.
 # A text without an end is one to the end, or each of its quotes would be tried.
