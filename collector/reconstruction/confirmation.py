@@ -52,6 +52,9 @@ def _is_whole(run: RunSpans, calls: Sequence[DraftCall]) -> bool:
     if not all(map(_is_by_shape, models)):
         # Beside requests in a known convention, one read by shape counts for what it says, if it says anything.
         models = [model for model in models if model.has_output or not _is_by_shape(model)]
+    # Around a request whose answer is known, a span of the client that made it need not tell it again.
+    answered = {model.parent_span_id for model in models if model.has_output}
+    models = [model for model in models if model.has_output or model.finish or model.span_id not in answered]
     if not models or not all(model.has_output or model.finish == "other" for model in models):
         return False
     last = max(models, key=by_start)

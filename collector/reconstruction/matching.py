@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from collector.checkpoints import checkpoint
-from collector.model.genai_span import GenAISpan
+from collector.model.genai_span import BY_SHAPE, GenAISpan
 from collector.reconstruction.drafts import BROKEN, DraftCall, RunSpans, is_broken
 from collector.reconstruction.duplicates import is_mcp, is_prefixed
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
@@ -135,16 +135,27 @@ def _renamed(call: DraftCall, span: GenAISpan | None, requested: Sequence[Reques
     if call.name in CLASSES:
         covered = [one for one in requested if _covers(call, one)]
         return covered[0] if len({one.name for one in covered}) == 1 else None
-    if _TITLE.search(call.name) is not None:
-        asked = next((one for one in requested if call.id is not None and one.id == call.id), None)
-        if asked is not None:
-            return asked
+    asked = next((one for one in requested if call.id is not None and one.id == call.id), None)
+    if asked is not None and (_TITLE.search(call.name) is not None or _is_class_of(call, span, asked)):
+        return asked
     names = _under_other_names(call.name, requested, of_server=span is not None and is_mcp(span))
     fitting = next((one for agree in _AGREEMENTS for one in names if agree(call, one)), None)
     if fitting is not None:
         return fitting
     # A prefix of the tracer (`eino.get_weather`) or of a plugin that the model left out, if the arguments agree as well.
     return next((one for one in requested if _is_prefixed(call, one) and _covers(call, one)), None)
+
+
+def _is_class_of(call: DraftCall, span: GenAISpan | None, request: RequestedCall) -> bool:
+    """Whether a span read by its shape has the call's id and the name of a class: OpenHands names it after the action.
+
+    Its input is an object of that class, so the arguments are what the model wrote.
+    """
+    is_class = span is not None and span.dialect == BY_SHAPE and call.name[:1].isupper() and call.name.isalnum()
+    if is_class and 0 < request.model.start_ns <= call.start_ns and request.arguments is not None:
+        call.arguments, call.arguments_text = request.arguments, None
+        return True
+    return False
 
 
 def _is_prefixed(call: DraftCall, request: RequestedCall) -> bool:

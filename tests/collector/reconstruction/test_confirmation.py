@@ -105,3 +105,13 @@ def test_beside_requests_in_a_known_convention_a_span_that_says_nothing_takes_no
 def test_spans_of_a_known_convention_bear_themselves_out() -> None:
     run = run_of(ROOT, tool_span("pay", {"n": 1}))
     assert (called(run), doubts(run)) == (["pay"], [])
+
+
+def test_a_span_around_a_request_need_not_tell_its_answer() -> None:
+    """OpenHands under Laminar writes one for its client, and one for LiteLLM's inside."""
+    outer = [span("llm", number, 1, at, 10, attributes={"acme.span_type": "llm"}) for number, at in ((20, 0), (21, 88))]
+    first, last = asks(("c1", "pay")), says("Paid.")
+    first.parent_span_id, last.parent_span_id = outer[0].span_id, outer[1].span_id
+    run = run_of(ROOT, *outer, first, acts("pay", 3, 10), last)
+    assert (called(run), doubts(run)) == (["pay"], [])
+    assert doubts(run_of(ROOT, *outer, first, acts("pay", 3, 10))) == UNCONFIRMED

@@ -111,3 +111,30 @@ def test_a_prefix_that_the_model_leaves_out_is_one_where_id_and_arguments_agree(
         agent_span(), model_span([("c1", "pay", {"n": 1})], 3), tool_span("Shop-pay", arguments, call_id=call_id, at=20)
     )
     assert called(run) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "call_id", "expected"),
+    [
+        ("PayAction", "c1", ["pay"]),
+        ("PayAction", "c2", ["PayAction", "pay"]),
+        ("check_limits", "c1", ["check_limits", "pay"]),  # a step beside the call has its id, too
+    ],
+)
+def test_a_span_with_the_name_of_an_action_is_the_call_of_its_id(name: str, call_id: str, expected: list[str]) -> None:
+    """OpenHands under Laminar: the class of the action, of which the input is an object."""
+    attributes = {
+        "lmnr.span.type": "TOOL",
+        "lmnr.association.properties.metadata.tool_call_id": call_id,
+        "lmnr.span.input": '{"action": {"n": 1, "kind": "PayAction"}}',
+        "lmnr.span.output": '{"content": [{"type": "text", "text": "paid"}]}',
+    }
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "pay", {"n": 1})], 2, at=1),
+        span(name, 3, 1, 20, attributes=attributes),
+        model_span((), 4, at=40),
+    )
+    assert sorted(call.name for call in run.trajectory.calls) == expected
+    if expected == ["pay"]:
+        assert run.trajectory.calls[0].arguments == {"n": 1}
