@@ -38,7 +38,7 @@ from collector.payloads.refusals import Refusal
 from collector.payloads.run_steps import START, STATUS, run_steps
 from collector.payloads.span_names import is_handoff
 from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
-from collector.payloads.tool_results import tool_result
+from collector.payloads.tool_results import is_in_place_of_result, tool_result
 from collector.payloads.values import MAX_NAME, first_name, first_value, known_name_of, name_of, parse_any, parse_json
 
 NAME: Final = "otel_genai"
@@ -46,8 +46,6 @@ NAME: Final = "otel_genai"
 _TOOL_NAME: Final = "tool.name"  # OpenCode
 _LIVEKIT: Final = "livekit-agents"
 _STRANDS: Final = "strands"
-_TOLD_FAILURE: Final = "An error occurred while running the tool. Please try again."
-"""How OpenAI Agents tells its model of a failure: all that Splunk's spans of it (util-genai 0.1) have of one."""
 _GENERAL: Final = ("tool_error", "_OTHER")
 """Types of errors that say no more than that there was one."""
 _OUTCOME: Final = "gen_ai.tool.call.outcome"
@@ -151,15 +149,15 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     if span.events and genai_span.status == "unset" and semconv.TOOL_CALL_RESULT not in attributes:
         set_raised(genai_span, span)  # Quarkus LangChain4j
+    result = attributes.get(semconv.TOOL_CALL_RESULT)
+    if genai_span.status == "unset" and is_in_place_of_result(result):
+        genai_span.status = "error"
     _read_in_words_of_its_own(genai_span, span)
     strands_status = first_value(attributes, _STRANDS_STATUS)
     # A tool that waits for a human's answer has neither status nor result.
     genai_span.is_pending = (
         strands_status is None and span.scope.name.startswith(_STRANDS) and semconv.TOOL_CALL_RESULT not in attributes
     )
-    result = attributes.get(semconv.TOOL_CALL_RESULT)
-    if genai_span.status == "unset" and type(result) is str and result.startswith(_TOLD_FAILURE):
-        genai_span.status = "error"
     if strands_status == "error":
         genai_span.status = "error"
         told = _event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)

@@ -55,6 +55,7 @@ _UNNAMED: Final = re.compile(
         r"^(?:Error: )?The requested tool does not exist or is not available\b",  # Agno
         r"^validating \"arguments\": ",  # MCP's Go SDK
         r"^failed to parse tool arguments: ",  # rig
+        r"\bValueError: Parameters must be formatted as a valid JSON!\n",  # Qwen-Agent
         r"^\[LocalFunc\] failed to unmarshal arguments in json",  # Eino
         # Strands and Google ADK for JS: Zod's issues
         r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",
@@ -118,6 +119,7 @@ _OF_ARGUMENTS: Final = re.compile(
     r"\bmissing a required (?:keyword-only )?argument: '|\bmissing \d{1,3} required (?:positional|keyword-only) arguments?: '"
     r"|\bgot an unexpected keyword argument '|\btakes \d{1,3} positional arguments? but \d"
     r"|^Error invoking tool '[^'\s]{1,256}' with kwargs \{"  # LangGraph
+    r"|^An error occurred when calling tool `[^`\s]{1,256}`:\nValidationError: "  # Qwen-Agent
     # .NET: Microsoft.Extensions.AI, Semantic Kernel and the parser of JSON
     r"|^The arguments dictionary is missing a value for the required parameter '|^Missing argument for function parameter '"
     r"|^The JSON value could not be converted to "

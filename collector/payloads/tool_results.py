@@ -81,6 +81,19 @@ _HINTS: Final = (
 """Every failure and refusal contains one of these."""
 
 
+_IN_PLACE: Final = (
+    "An error occurred when calling tool `",  # Qwen-Agent
+    # OpenAI Agents: all that Splunk's spans of it (util-genai 0.1) have of a failure
+    "An error occurred while running the tool. Please try again.",
+)
+"""How a framework's own words begin that it gives the model in place of a result, where a tool failed."""
+
+
+def is_in_place_of_result(result: object) -> bool:
+    """Whether a result is what a framework says of a tool that failed, in words that no tool has: its span may say nothing."""
+    return type(result) is str and result.startswith(_IN_PLACE)
+
+
 def result_status(result: object, tool_name: str | None = None) -> ResultStatus:
     """Returns the status of a tool result.
 

@@ -487,3 +487,31 @@ def test_the_definitions_of_a_request_under_another_name() -> None:
     why = "Error: callable tool execution failed: json: cannot unmarshal string into Go struct field Pay.order of type int"
     failed = tool_span("pay", {"order": "soon"}, call_id="c1", number=4, parent=1, at=20, status=2, message=why)
     assert called(run_of(agent_span(), asking, failed)) == ["(pay)"]
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("CardDeclinedError: try again\nTraceback:\n", ("error", True)),
+        ("ValidationError: 'n' is a required property\n\nFailed validating 'required' in schema:\n", ("error", False)),
+        ("ValueError: Parameters must be formatted as a valid JSON!\nTraceback:\n", ("error", False)),
+    ],
+)
+def test_what_qwen_agent_says_in_place_of_a_result(told: str, expected: tuple[str, bool]) -> None:
+    """Its spans (loongsuite) have no status, whatever happened."""
+    words = f"An error occurred when calling tool `pay`:\n{told}"
+    parameters = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+    offered = json.dumps([{"type": "function", "name": "pay", "parameters": parameters}])
+    given = {} if "ValidationError" in told else {"n": 1}
+    run = run_of(
+        agent_span(),
+        model_span([(None, "pay", given)], 2, at=1, attributes={"gen_ai.tool.definitions": offered}),
+        tool_span("pay", given, 3, at=20, attributes={"gen_ai.tool.call.result": words}),
+        tool_span(
+            "ask", {}, 4, at=30, attributes={"gen_ai.tool.call.result": "An error occurred when calling the shop"}
+        ),
+    )
+    first, second = run.trajectory.calls
+    assert (first.status, first.executed) == expected
+    assert second.status == "unset"
+    assert doubts(run) == []
