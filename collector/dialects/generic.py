@@ -7,6 +7,7 @@ may be a step on the way to it, so whether such a call ran is in doubt.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
@@ -153,9 +154,11 @@ def _with_events(span: Span) -> Mapping[str, Any]:
     if not span.events:
         return span.attributes
     attributes: dict[str, Any] = {}
-    for event in span.events[:MAX_EVENTS]:
-        # The attributes of an exception describe a failure, and not the call.
-        if event.name != semconv.EVENT_EXCEPTION:
+    events = span.events[:MAX_EVENTS]
+    times = Counter([event.name for event in events])
+    for event in events:
+        # The attributes of an exception describe a failure, and those of each of several events one thing of many.
+        if event.name != semconv.EVENT_EXCEPTION and times[event.name] == 1:
             attributes.update(event.attributes)
     return _before(span.attributes, attributes)
 

@@ -399,3 +399,15 @@ def test_a_span_that_only_its_name_calls_a_request_is_one_where_it_holds_an_answ
         span("chat_completion", 4, 1, 40, attributes={"response": "200"}),
     )
     assert (called(run), doubts(run)) == (["book"], ["unconfirmed_reading", "unobserved_results"])
+
+
+def test_events_that_each_name_a_tool_make_no_call_of_the_span_around_the_calls() -> None:
+    """As a hand-written tracer of LangChainGo's callbacks notes each decision of a chain."""
+    decided = [("acme.decided", {"acme.tool": name, "acme.tool_input": "{}"}) for name in ("find", "book")]
+    run = run_of(
+        ROOT,
+        span("acme.chain", 2, 1, 1, 90, events=decided),
+        span("acme.tool find", 3, 2, 10, attributes={"acme.tool": "find", "acme.tool_input": "{}"}),
+        span("acme.tool book", 4, 2, 30, attributes={"acme.tool": "book", "acme.tool_input": "{}"}),
+    )
+    assert called(run) == ["find", "book"]
