@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from collector.dialects import (
+    ag2,
     agentops,
     agentscope,
     ai_sdk,
@@ -96,6 +97,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     embabel.DIALECT,
     agentscope.DIALECT,
     autogen.DIALECT,
+    ag2.DIALECT,
     nat.DIALECT,
     pipecat.DIALECT,
     mcp.DIALECT,

@@ -1,0 +1,82 @@
+"""AG2 through OpenInference (openinference-instrumentation-ag2 0.1, ag2 0.14): chats, and each reply in them, as agents.
+
+Who starts a chat, and executes the tools that are asked for, is an agent of AG2, too. The chat is the run, and is that of the
+agent that was addressed; a reply is a request to its model, or tells the results of the calls that were made meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from collector.model.dialect import Dialect
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
+from collector.model.span import STATUS_ERROR, Span
+from collector.payloads.refusals import Refusal, find_refusal
+from collector.payloads.values import name_of, parse_any
+
+NAME: Final = "ag2"
+
+_SCOPE: Final = "openinference.instrumentation.ag2"
+_KIND: Final = "openinference.span.kind"
+_TOOL_NAME: Final = "tool.name"
+_AGENT_NAME: Final = "agent.name"
+_RECIPIENT: Final = "ag2.recipient.name"
+_INPUT: Final = "input.value"
+_OUTPUT: Final = "output.value"
+_CHATS: Final = (".initiate_chat", ".a_initiate_chat")
+_REPLIES: Final = (".generate_reply", ".a_generate_reply")
+_RESULTS: Final = '"tool_responses":'
+_NO_JSON: Final = "The argument must be in JSON format."
+_PREFIX: Final = "Error: "
+
+
+def read_span(span: Span) -> GenAISpan | None:
+    """Classifies the span by its name; None leaves it to OpenInference, which also reads what a tool's span holds."""
+    if span.attributes.get(_KIND) == "TOOL" and _TOOL_NAME in span.attributes:
+        return _read_tool(span)
+    if span.name.endswith(_CHATS):
+        return _read_chat(span)
+    if span.parent_span_id and span.name.endswith(_REPLIES):
+        return _read_reply(span)
+    return None
+
+
+def _read_chat(span: Span) -> GenAISpan:
+    get = span.attributes.get
+    genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT))
+    genai_span.name = name_of(get(_RECIPIENT)) or name_of(get(_AGENT_NAME))
+    return genai_span
+
+
+def _read_reply(span: Span) -> GenAISpan:
+    output = span.attributes.get(_OUTPUT)
+    if output is None and span.status != STATUS_ERROR:
+        return IGNORED  # it had nothing to say, which ends the chat
+    if type(output) is str and output[:1] == "{" and _RESULTS in output:
+        return IGNORED
+    return model_span_of(span, NAME, output, span.attributes.get(_INPUT))
+
+
+def _read_tool(span: Span) -> GenAISpan:
+    """Reads what the result says, a pair of whether the call succeeded and the message for the model."""
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    if genai_span.status != "error":
+        return genai_span
+    result = parse_any(span.attributes.get(_OUTPUT))
+    message = result[1] if isinstance(result, list) and len(result) == 2 else None
+    content = message.get("content") if isinstance(message, Mapping) else None
+    if type(content) is str:
+        is_no_json = content.startswith(_PREFIX) and content.endswith(_NO_JSON)
+        genai_span.refusal = Refusal() if is_no_json else find_refusal(content.removeprefix(_PREFIX))
+    return genai_span
+
+
+DIALECT: Final = Dialect(
+    name=NAME,
+    keys=(),
+    scopes=(_SCOPE,),
+    read_span=read_span,
+    attributes=frozenset({_KIND, _TOOL_NAME, _AGENT_NAME, _RECIPIENT, _INPUT, _OUTPUT}),
+    output_attributes=(_OUTPUT,),
+)

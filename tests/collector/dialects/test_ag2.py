@@ -1,0 +1,89 @@
+"""AG2 through OpenInference."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector import dialects
+from collector.model.genai_span import IGNORED, Role
+from collector.model.span import Span
+from tests.builders import called, doubts, run_of, span
+
+ASKED = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"order": 1}'}}
+PAY = {"role": "assistant", "content": None, "tool_calls": [ASKED]}
+PAID = {
+    "role": "tool",
+    "tool_responses": [{"tool_call_id": "c1", "role": "tool", "content": "paid"}],
+    "content": "paid",
+}
+
+
+def _span(name: str, number: int, parent: int, at: float, output: Any, **attributes: Any) -> Span:
+    about: dict[str, Any] = {"openinference.span.kind": "AGENT", "input.value": "[]", **attributes}
+    if output is not None:
+        about["output.value"] = output if type(output) is str else json.dumps(output)
+    scope = "openinference.instrumentation.ag2"
+    return span(name, number, parent, at, 100 if not parent else 5, scope=scope, attributes=about, status=1)
+
+
+def _chat() -> Span:
+    about = {
+        "agent.name": "user",
+        "ag2.recipient.name": "travel",
+        "input.value": '{"message": "Pay.", "sender": "user"}',
+    }
+    return _span("user.initiate_chat", 1, 0, 0, "Done.", **about)
+
+
+def _tool(content: str, *, is_success: bool) -> Span:
+    about = {"tool.name": "pay", "tool_call.id": "c1", "openinference.span.kind": "TOOL", "agent.name": "user"}
+    output = [is_success, {"name": "pay", "role": "function", "content": content}]
+    tool = _span(
+        "pay", 4, 3, 11, output, **{**about, "input.value": '{"arguments": "{\\"order\\": 1}", "name": "pay"}'}
+    )
+    tool.status = 1 if is_success else 2
+    return tool
+
+
+def test_a_chat_is_one_run_of_the_agent_that_was_addressed() -> None:
+    run = run_of(
+        _chat(),
+        _span("travel.generate_reply", 2, 1, 1, PAY, **{"agent.name": "travel"}),
+        _span("user.generate_reply", 3, 1, 10, PAID, **{"agent.name": "user"}),
+        _tool("paid", is_success=True),
+        _span("travel.a_generate_reply", 5, 1, 20, "Done.", **{"agent.name": "travel"}),
+        _span("user.generate_reply", 6, 1, 30, None, **{"agent.name": "user"}),
+    )
+    assert (run.agent, called(run), run.trajectory.calls[0].arguments) == ("travel", ["pay"], {"order": 1})
+    assert (run.user_input, run.trajectory.calls[0].id, doubts(run)) == ("Pay.", "c1", [])
+
+
+@pytest.mark.parametrize(
+    ("content", "executed"),
+    [
+        ("Error: card declined", True),
+        ("Error: Function pay not found.", False),
+        ("Error: Expecting value: line 1 column 36 (char 35)\n The argument must be in JSON format.", False),
+    ],
+)
+def test_what_ag2_tells_the_model_of_a_failure(content: str, executed: bool) -> None:
+    run = run_of(
+        _chat(),
+        _span("travel.generate_reply", 2, 1, 1, PAY),
+        _span("user.generate_reply", 3, 1, 10, PAID),
+        _tool(content, is_success=False),
+    )
+    assert [(call.status, call.executed) for call in run.trajectory.calls] == [("error", executed)]
+
+
+def test_a_reply_is_a_request_or_a_step() -> None:
+    read = dialects.read_span(_span("travel.generate_reply", 2, 1, 1, PAY))
+    assert read is not None
+    assert read.role is Role.MODEL
+    assert dialects.read_span(_span("user.generate_reply", 2, 1, 1, PAID)) is IGNORED
+    alone = dialects.read_span(_span("travel.generate_reply", 2, 0, 1, "Hi."))
+    assert alone is not None
+    assert alone.role is Role.AGENT
