@@ -14,7 +14,7 @@ from collector.reconstruction.duplicates import is_mcp, is_prefixed
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 
 CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicTool"})
-"""LangChain's classes of tools, by which OpenLLMetry names the span of a tool that failed."""
+"""LangChain's classes of tools, by which OpenLLMetry names the span of a tool that failed, and openlit for JavaScript each."""
 _TITLE: Final = re.compile(r"\S\s+\S")
 """In the name of a span that says what a call does: no provider takes a tool of such a name."""
 _UNUSABLE: Final = re.compile(r"[^a-zA-Z0-9_-]")
@@ -132,12 +132,14 @@ def _are_two(call: DraftCall, request: RequestedCall) -> bool:
 
 def _renamed(call: DraftCall, span: GenAISpan | None, requested: Sequence[RequestedCall]) -> RequestedCall | None:
     """Returns the request of a call whose span names the tool otherwise than the model did."""
-    if call.name in CLASSES:
-        covered = [one for one in requested if _covers(call, one)]
-        return covered[0] if len({one.name for one in covered}) == 1 else None
     asked = next((one for one in requested if call.id is not None and one.id == call.id), None)
-    if asked is not None and (_TITLE.search(call.name) is not None or _is_class_of(call, span, asked)):
+    is_class = call.name in CLASSES
+    if asked is not None and (is_class or _TITLE.search(call.name) is not None or _is_class_of(call, span, asked)):
         return asked
+    if is_class:
+        equal = [one for one in requested if call.arguments is not None and call.arguments == one.arguments]
+        covered = equal or [one for one in requested if _covers(call, one)]
+        return covered[0] if len({one.name for one in covered}) == 1 else None
     names = _under_other_names(call.name, requested, of_server=span is not None and is_mcp(span))
     fitting = next((one for agree in _AGREEMENTS for one in names if agree(call, one)), None)
     if fitting is not None:

@@ -6,7 +6,7 @@ import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
-from tests.builders import called, doubts, model_span, read_tool, run_of, span, tool_span
+from tests.builders import agent_span, called, doubts, model_span, read_tool, run_of, span, tool_span
 
 
 def test_decorated_functions_have_arguments_as_python_reprs() -> None:
@@ -81,3 +81,16 @@ def test_a_function_that_no_model_asked_for_may_be_an_agents() -> None:
     assert (called(run), doubts(run)) == (["ask", "policy"], ["uncertain_execution"])
     assert doubts(run_of(*spans)) == []  # a function inside a tool
     assert doubts(run_of(spans[0], *spans[2:], inside)) == []  # nothing tells for what a model asked
+
+
+@pytest.mark.parametrize("ids", [("c1", "c2"), ("", "")])
+def test_tools_that_are_named_by_langchains_class_have_the_names_that_the_model_used(ids: tuple[str, str]) -> None:
+    requests = [(ids[0] or None, "get", {"city": "Paris"}), (ids[1] or None, "list", {})]
+    scope = "@openlit/instrumentation-langchain"
+    run = run_of(
+        agent_span(),
+        model_span(requests, 2, at=1, scope=scope),
+        tool_span("DynamicStructuredTool", {"city": "Paris"}, 3, at=20, call_id=ids[0], scope=scope),
+        tool_span("DynamicStructuredTool", {}, 4, at=21, call_id=ids[1], scope=scope),
+    )
+    assert (called(run), doubts(run)) == (["get", "list"], [])
