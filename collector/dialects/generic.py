@@ -27,7 +27,14 @@ from collector.model.genai_span import (
     set_raised,
 )
 from collector.model.span import Span, copied
-from collector.payloads.attribute_objects import ACTION, ONE_NAME, name_in_metadata, request_among, with_details
+from collector.payloads.attribute_objects import (
+    ACTION,
+    ONE_NAME,
+    answer_with_input,
+    name_in_metadata,
+    request_among,
+    with_details,
+)
 from collector.payloads.attribute_shapes import (
     MAX_LOOKED_AT,
     Values,
@@ -73,6 +80,8 @@ _EMPTY: Final = ("{}", '""', "[]", "null", "N/A")
 """In place of a result that was not recorded."""
 _OPERATION: Final = "execute_tool"
 """The convention's word for a call, which says so under the keys of tracers too."""
+_OF_ANSWERED: Final = frozenset({"tool_name", "output"})
+"""What is known of a span that needs no answer under another key."""
 _OF_CALLS: Final = frozenset({"kind", "tool_name", "call_id", "input", "output", "success", "returned"})
 """What of a span's attributes says that it is a call."""
 
@@ -114,8 +123,16 @@ def read_span(span: Span) -> GenAISpan | None:
     is_agent, named = agent_in_span_name(span.name)
     if is_agent:
         return _read_named_agent(span, values, named)
+    return _read_unnamed(span, values, is_model=is_model)
+
+
+def _read_unnamed(span: Span, values: Values, *, is_model: bool) -> GenAISpan | None:
+    """Reads a span of which neither kind nor name tells what it is."""
     if is_model:
         return _read_model(span, values) if any(map(is_answer, values.get("output", ()))) else None
+    # A root is no request: what it returned is the run's.
+    if span.parent_span_id and _OF_ANSWERED.isdisjoint(values) and (exchange := answer_with_input(span.attributes)):
+        return _read_model(span, {**values, **exchange})
     return _read_possible_tool(span, values)
 
 

@@ -175,7 +175,8 @@ def _contains_calls(output: object) -> bool:
 
 
 def _read_model(span: Span) -> GenAISpan:
-    """Reads a request of a release that flattens messages."""
+    """Reads a request of a release that flattens messages. Respan (respan-tracing 2.24) has calls in the entity's alone."""
+    given = span.attributes.get(_INPUT)
     prompts: dict[int, dict[str, Any]] = {}
     for key, value in span.attributes.items():
         match = _PROMPT_KEY.match(key)
@@ -184,7 +185,8 @@ def _read_model(span: Span) -> GenAISpan:
     for (index, _), call in _calls_in(span.attributes, "prompt"):
         prompts.setdefault(index, {}).setdefault("tool_calls", []).append(call)
     messages = [prompts[index] for index in sorted(prompts)]
-    genai_span = model_span_of(span, NAME, _flattened_calls(span.attributes), messages)
+    output = _flattened_calls(span.attributes) or span.attributes.get(_OUTPUT)
+    genai_span = model_span_of(span, NAME, output, messages if given is None else given)
     genai_span.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)

@@ -44,7 +44,8 @@ _UNNAMED: Final = re.compile(
         r"Tool input validation failed",  # Mastra
         r"Received tool input did not match expected schema",  # LangChain JS
         r"Invalid input for tool ",  # Vercel AI SDK
-        r"^Input validation failed for tool |^(?:Error: )?Parameter validation failed for tool ",  # AgentScope, and for arguments that are no JSON:
+        # AgentScope, and for arguments that are no JSON:
+        r"^Input validation failed for tool |^(?:Error: )?Parameter validation failed for tool ",
         r"^(?:<system-reminder>)?Error: When decoding your tool arguments from JSON format ",
         r"^Permission denied because no interactive user response was available",  # Copilot CLI
         r"Multiple handoffs detected, ignoring this one",  # OpenAI Agents: only the first is followed
@@ -108,7 +109,7 @@ _POSSIBLE_DENIAL: Final = re.compile(
     r"\b(?:not approved|(?:denied|rejected|declined|cancell?ed|interrupted) by (?:the |a )?(?:user|human|operator))\b"
     r"|\b(?:user|human) (?:has )?(?:denied|rejected|declined|cancell?ed)\b"
     # CrewAI, chatlas, and hand-written agent loops; or the answer of a tool that looks for tools
-    r"|^(?:error: )?(?:(?:tool|function) not found|(?:no such|unknown) (?:tool|function))\W*$"
+    r"|^(?:error: )?(?:(?:tool|function) not found|(?:no such|unknown|unrecognized|unavailable) (?:tool|function))\W*$"
     r"|^abandoned$",  # OpenInference for Claude's Agent SDK: it was asked for, and then nothing was heard of it
     re.IGNORECASE,
 )

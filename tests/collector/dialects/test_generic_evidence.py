@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from collector import dialects
+from collector.model.genai_span import Role
 from collector.model.span import Span
 from tests.builders import agent_span, called, doubts, other_doubts, read_tool, run_of, runs_of, span, tool_span
 
@@ -411,3 +413,34 @@ def test_events_that_each_name_a_tool_make_no_call_of_the_span_around_the_calls(
         span("acme.tool book", 4, 2, 30, attributes={"acme.tool": "book", "acme.tool_input": "{}"}),
     )
     assert called(run) == ["find", "book"]
+
+
+def _asked(number: int, at: float, told: list[Any], reply: dict[str, Any], parent: int = 1) -> Span:
+    attributes = {"model": "m", "messages": json.dumps(told), "reply": json.dumps(reply), "logfire.msg": "ask m"}
+    return span("ask {model}", number, parent, at, 5, attributes=attributes)
+
+
+PAY_7 = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"order": 7}'}}
+ASKING = {"role": "assistant", "content": None, "tool_calls": [PAY_7]}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"), [("paid", []), ("Error: declined", []), ("Error: no such tool", ["uncertain_execution"])]
+)
+def test_a_message_of_a_model_is_an_answer_under_any_key(told: str, expected: list[str]) -> None:
+    asked: list[Any] = [{"role": "user", "content": "Pay."}]
+    answered = [*asked, ASKING, {"role": "tool", "tool_call_id": "c1", "content": told}]
+    use = {"tool": "pay", "arguments": '{"order": 7}', "call": "c1"}
+    run = run_of(
+        ROOT,
+        _asked(2, 1, asked, ASKING),
+        span("use {tool}", 3, 1, 10, attributes=use, status=2 if told != "paid" else 0, message=told),
+        _asked(4, 20, answered, {"role": "assistant", "content": "Done."}),
+    )
+    assert (called(run), run.trajectory.calls[0].id, doubts(run)) == (["pay"], "c1", expected)
+
+
+def test_a_message_that_the_root_returned_is_the_runs() -> None:
+    read = dialects.read_span(_asked(1, 0, [], ASKING, parent=0))
+    assert read is not None
+    assert read.role is Role.OTHER

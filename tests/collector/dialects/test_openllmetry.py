@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from collector.model.span import Span
 from tests.builders import called, doubts, model_span, read_tool, run_of, runs_of, span, span_of_kind
 
 TASK = {"traceloop.span.kind": "task"}
@@ -303,3 +304,34 @@ def test_a_failed_tool_of_langchain_js_in_a_trace_of_its_own_has_no_name() -> No
         )
     )
     assert (called(run), doubts(run)) == ([], ["missing_anchor", "unrecorded_calls"])
+
+
+def test_respan_has_calls_and_messages_in_the_entitys_attributes_alone() -> None:
+    asked = [{"content": "Pay.", "role": "user"}]
+    pay = {
+        "content": None,
+        "role": "assistant",
+        "tool_calls": [{"id": "c1", "function": {"name": "pay", "arguments": "{}"}}],
+    }
+    told = [*asked, pay, {"content": "paid", "role": "tool", "tool_call_id": "c1"}]
+
+    def model(number: int, at: float, given: list[Any], answer: object) -> Span:
+        attributes = {
+            "respan.entity.log_type": "chat", "gen_ai.request.model": "m", "gen_ai.prompt.0.role": "user",
+            "gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": "",
+            "traceloop.entity.input": json.dumps(given), "traceloop.entity.output": json.dumps(answer),
+        }  # fmt: skip
+        return span("llm.m", number, 1, at, 5, attributes=attributes, scope="")
+
+    attributes = {"respan.entity.log_type": "agent", "traceloop.entity.name": "travel"}
+    tool = {
+        "respan.entity.log_type": "tool", "traceloop.entity.name": "pay", "traceloop.entity.output": '"paid"',
+        "traceloop.entity.input": '{"arguments": {}, "name": "pay"}',
+    }  # fmt: skip
+    run = run_of(
+        span("agent.travel", 1, attributes=attributes, lasting=100, scope=""),
+        model(2, 1, asked, pay),
+        span("tool.pay", 3, 1, 10, attributes=tool, scope=""),
+        model(4, 20, told, {"content": "Done.", "role": "assistant"}),
+    )
+    assert (called(run), run.trajectory.calls[0].id, doubts(run)) == (["pay"], "c1", [])
