@@ -72,7 +72,7 @@ from collector.payloads.span_names import (
     tool_in_span_name,
 )
 from collector.payloads.tool_arguments import arguments_among, is_positional, tool_among
-from collector.payloads.tool_results import tool_result
+from collector.payloads.tool_results import is_flagged, tool_result
 from collector.payloads.values import UNREADABLE, name_of, parse_any
 
 _OTHER_EVENTS: Final = (semconv.EVENT_EXCEPTION, semconv.EVENT_CHOICE, semconv.EVENT_TOOL_MESSAGE)
@@ -279,12 +279,14 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
     _read_outcome(genai_span, values)
 
 
-def _read_outcome(genai_span: GenAISpan, values: Values) -> None:
-    """Read what came of a call from its result, and from flags beside it."""
-    result = tool_result(None, next(iter(values.get("output", ())), None))
+def _read_outcome(genai_span: GenAISpan, values: Values, *, has_status: bool = False) -> None:
+    """Read what came of a call from its result, and from flags beside it. What only words say is left to its ``status``."""
+    output = next(iter(values.get("output", ())), None)
+    result = tool_result(None, output)
     denial = denial_in(values)
     genai_span.refusal = genai_span.refusal or result.refusal or denial
-    if result.failed or says_failure(values) or (denial is not None and denial.is_sure):
+    is_failure = is_flagged(output) if has_status else result.failed
+    if is_failure or says_failure(values) or (denial is not None and denial.is_sure):
         genai_span.status = "error"
 
 
@@ -338,7 +340,7 @@ def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -
     """Add to a tool call what ``attributes`` hold of it, which its own dialect does not know, and the span's events."""
     values = values_by_meaning(attributes)
     if "output" in values and semconv.TOOL_CALL_RESULT not in span.attributes:
-        _read_outcome(genai_span, values)
+        _read_outcome(genai_span, values, has_status=True)
     genai_span.name = first_line(values.get("tool_name", ())) or genai_span.name
     genai_span.call_id = genai_span.call_id or first_line(values.get("call_id", ()))
     if genai_span.arguments is not None:

@@ -94,6 +94,15 @@ def is_in_place_of_result(result: object) -> bool:
     return type(result) is str and result.startswith(_IN_PLACE)
 
 
+def is_flagged(result: object) -> bool:
+    """Whether a result is an object that says it is an error: a text that begins like one may be the answer of a tool."""
+    value = parse_any(result)
+    value = parse_any(value) if type(value) is str else value
+    if not isinstance(value, Mapping):
+        return False
+    return value.get("is_error") is True or value.get("isError") is True or bool(value.get("error"))
+
+
 def result_status(result: object, tool_name: str | None = None) -> ResultStatus:
     """Returns the status of a tool result.
 

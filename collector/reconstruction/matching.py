@@ -64,6 +64,8 @@ def match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: R
     unmatched_calls = list(calls)
     # One criterion at a time over all calls: a weak match must not take the request of a call that has its id.
     for agree in _AGREEMENTS:
+        if not unmatched_calls:
+            break
         shown = unmatched_calls
         if agree in _OF_ARGUMENTS:  # the others cannot be those of a request by it
             shown = [call for call in shown if call.arguments is not None or call.arguments_text is not None]
@@ -71,10 +73,10 @@ def match(calls: Sequence[DraftCall], requested: Sequence[RequestedCall], run: R
         found: set[int] = set()
         for call in _last_first(unmatched_calls, lacking):
             checkpoint()
-            fitting = _fitting(call, unmatched_requests.get(call.name, ()), agree, last=call.name in lacking)
-            if fitting is not None:
-                unmatched_requests[call.name].remove(fitting)
-                _unite(call, fitting)
+            requests = unmatched_requests.get(call.name, [])
+            at = _fitting(call, requests, agree, last=call.name in lacking)
+            if at is not None:
+                _unite(call, requests.pop(at))
                 found.add(id(call))
         unmatched_calls = [call for call in unmatched_calls if id(call) not in found]
     # What is left on both sides may be one call under two names.
@@ -110,19 +112,26 @@ def _fitting(
     agree: Callable[[DraftCall, RequestedCall], bool],
     *,
     last: bool,
-) -> RequestedCall | None:
-    """Returns the first request that agrees with the call. ``last`` of those made before it began, if some have no span.
-
-    A model that was told of a failure requests the same again: the call that is seen is not the one that failed.
+) -> int | None:
+    """Returns where the first request is that agrees with the call. ``last`` of those made before it began, if some have no
+    span: a model that was told of a failure requests the same again, and the call that is seen is not the one that failed.
     """
     # Bounded: a run may request one tool thousands of times.
-    near = requested[-MAX_CANDIDATES:] if last else requested[:MAX_CANDIDATES]
-    fitting = (one for one in near if agree(call, one) and not _are_two(call, one))
+    begin = max(0, len(requested) - MAX_CANDIDATES) if last else 0
+    fitting = (
+        begin + at
+        for at, one in enumerate(requested[begin : begin + MAX_CANDIDATES])
+        if agree(call, one) and not _are_two(call, one)
+    )
     first = next(fitting, None)
     if first is None or not last:
         return first
-    asked_before = [one for one in (first, *fitting) if one.is_recorded and 0 < one.model.start_ns <= call.start_ns]
+    asked_before = [at for at in (first, *fitting) if _was_asked_before(requested[at], call)]
     return asked_before[-1] if asked_before else first
+
+
+def _was_asked_before(request: RequestedCall, call: DraftCall) -> bool:
+    return request.is_recorded and 0 < request.model.start_ns <= call.start_ns
 
 
 def _are_two(call: DraftCall, request: RequestedCall) -> bool:

@@ -124,6 +124,7 @@ def adk_call(arguments: str, result: str) -> Any:
         (r'"{\"result\":\"paid\"}"', "ok", True),
         (r'"{\"error\":\"Error executing pay: card declined\"}"', "error", True),
         ({"error": "card declined"}, "error", True),
+        (r'"{\"result\":\"Error: what the tool says\"}"', "ok", True),
         (
             r'"{\"error\":\"Invalid arguments for pay: [\\n {\\n \\\"code\\\": \\\"invalid_type\\\" }]\"}"',
             "error",
