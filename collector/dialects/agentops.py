@@ -1,4 +1,4 @@
-"""AgentOps (agentops 0.4): its decorators, and its wrapper of OpenAI's client.
+"""AgentOps (agentops 0.4): its decorators, its instrumentation of Agno, and its wrapper of OpenAI's client.
 
 The wrapper writes what a model asks for as spans of the kind of a tool's. The next request to the model tells of them too,
 with what came of each. All else of AgentOps is read by other dialects.
@@ -11,6 +11,7 @@ from typing import Final
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
 from collector.model.span import Span
+from collector.payloads.refusals import find_refusal
 from collector.payloads.tool_arguments import keyword_arguments
 from collector.payloads.values import name_of
 
@@ -22,6 +23,13 @@ _KIND: Final = "agentops.span.kind"
 _NAME: Final = "operation.name"
 _TOOL_INPUT: Final = "agentops.tool.input"
 _INPUT: Final = "agentops.entity.input"
+_AGNO: Final = "agentops.instrumentation.agno"
+_AGNO_TOOL: Final = "tool.name"
+_AGNO_ARGUMENTS: Final = "tool.parameters"
+_AGNO_STATUS: Final = "tool.execution_result_status"
+_AGNO_ERROR: Final = "tool.error"
+_AGNO_AGENT: Final = "agent.name"
+_AGNO_SESSION: Final = "agent.session_id"
 _STEPS: Final = ("session", "workflow", "operation", "task", "chain")
 
 
@@ -30,10 +38,11 @@ def read_span(span: Span) -> GenAISpan | None:
     if span.scope.name == _WRAPPER:
         return IGNORED if span.name.startswith("tool_call.") else None
     kind = span.attributes.get(_KIND)
+    is_agno = span.scope.name == _AGNO
     if kind == "tool":
-        return _read_tool(span)
+        return _read_tool_of_agno(span) if is_agno else _read_tool(span)
     if kind == "agent":
-        return _read_context(span, Role.AGENT)
+        return _read_agent_of_agno(span) if is_agno else _read_context(span, Role.AGENT)
     if kind in _STEPS:
         return IGNORED if span.parent_span_id else _read_context(span, Role.OTHER)
     return None
@@ -46,19 +55,53 @@ def _read_tool(span: Span) -> GenAISpan:
     return genai_span
 
 
+def _read_tool_of_agno(span: Span) -> GenAISpan:
+    """Reads a call of Agno's. The span's own status is that of what made the call, which does not fail with the tool."""
+    get = span.attributes.get
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name, genai_span.arguments = name_of(get(_AGNO_TOOL)), get(_AGNO_ARGUMENTS)
+    if genai_span.arguments is None and _AGNO_STATUS in span.attributes:
+        genai_span.arguments = {}  # written where there are some
+    error = get(_AGNO_ERROR)
+    if error is not None or get(_AGNO_STATUS) == "failure":
+        genai_span.status = "error"
+        genai_span.refusal = find_refusal(error) if type(error) is str else None
+    return genai_span
+
+
+def _read_agent_of_agno(span: Span) -> GenAISpan:
+    get = span.attributes.get
+    genai_span = context_span_of(span, Role.AGENT, NAME, get(_INPUT), name_of(get(_AGNO_SESSION)))
+    genai_span.name = name_of(get(_AGNO_AGENT))
+    return genai_span
+
+
 def _read_context(span: Span, role: Role) -> GenAISpan:
     genai_span = context_span_of(span, role, NAME, span.attributes.get(_INPUT))
     genai_span.name = name_of(span.attributes.get(_NAME))
     return genai_span
 
 
-_SCOPES: Final = (_WRAPPER, _DECORATORS)
+_SCOPES: Final = (_WRAPPER, _DECORATORS, _AGNO)
 
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
     scopes=_SCOPES,
     read_span=read_span,
-    attributes=frozenset({_KIND, _NAME, _TOOL_INPUT, _INPUT}),
+    attributes=frozenset(
+        {
+            _KIND,
+            _NAME,
+            _TOOL_INPUT,
+            _INPUT,
+            _AGNO_TOOL,
+            _AGNO_ARGUMENTS,
+            _AGNO_STATUS,
+            _AGNO_ERROR,
+            _AGNO_AGENT,
+            _AGNO_SESSION,
+        }
+    ),
     whole_scopes=_SCOPES,
 )

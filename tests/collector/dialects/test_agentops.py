@@ -59,3 +59,28 @@ def test_decorated_functions() -> None:
 
 def test_other_spans_of_agentops_are_not_understood() -> None:
     assert dialects.read_span(span("x", 2, 1, attributes={"agentops.span.kind": "http"}, scope="agentops")) is None
+
+
+def test_agnos_calls_have_their_outcome_beside_the_status_of_the_span() -> None:
+    def call(number: int, at: float, **told: str) -> Span:
+        attributes = {"agentops.span.kind": "tool", "tool.name": "pay", "tool.status": "success"}
+        attributes |= {f"tool.{key}": value for key, value in told.items()}
+        scope = "agentops.instrumentation.agno"
+        return span("agno.tool.execute.tool_usage", number, 2, at, attributes=attributes, scope=scope, status=1)
+
+    agent = {"agentops.span.kind": "agent", "agent.name": "travel_agent", "agent.session_id": "s1"}
+    refused = "1 validation error for pay\nn\n  Missing required argument"
+    run = run_of(
+        span("default.session", 1, lasting=200, attributes={"agentops.span.kind": "session"}, scope="agentops"),
+        span("a.agno.agent.run.agent", 2, 1, 1, 190, attributes=agent, scope="agentops.instrumentation.agno"),
+        call(3, 10, execution_result_status="failure", error=refused, parameters="{}"),
+        call(4, 30, execution_result_status="failure", error="card declined", parameters='{"n": 1}'),
+        call(5, 50, execution_result_status="success", result="paid"),
+    )
+    assert (run.agent, run.conversation_id, run.dialect) == ("travel_agent", "s1", "agentops")
+    assert (called(run), doubts(run)) == (["(pay)", "pay", "pay"], [])
+    assert [(one.status, one.arguments) for one in run.trajectory.calls] == [
+        ("error", {}),
+        ("error", {"n": 1}),
+        ("ok", {}),
+    ]
