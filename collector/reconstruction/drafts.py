@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from operator import attrgetter
@@ -110,6 +111,8 @@ class DraftCall:
     """What its spans say of a call that did not run."""
     fits: bool
     """The tool, as it was offered to the model, takes its arguments."""
+    is_silent: bool
+    """Its spans do not tell what came of it."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - what is known of a call
         self,
@@ -137,7 +140,7 @@ class DraftCall:
         self.span_id, self.executed, self.turn, self.position = span_id, executed, turn, position
         self.step, self.enclosing_id, self.resource, self.response = step, enclosing_id, resource, response
         self.known_by, self.run = known_by, run
-        self.doubt, self.evidence, self.refusal, self.fits = None, "", None, False
+        self.doubt, self.evidence, self.refusal, self.fits, self.is_silent = None, "", None, False, False
 
     def doubt_execution(self, evidence: str) -> None:
         """Doubt that it ran; ``evidence`` is a clause."""
@@ -169,6 +172,15 @@ _SHORTEST_CUT: Final = 128
 def is_broken(arguments_text: str | None) -> bool:
     """Whether a model wrote an object that nobody can parse; one that is longer may have been cut by who recorded it."""
     return arguments_text is not None and arguments_text.startswith("{") and len(arguments_text) < _SHORTEST_CUT
+
+
+_PARSER: Final = re.compile(r"(?i)\bjson\w*(?:error|exception)$|^SyntaxError$")
+"""The type of an error of Python's, Java's, .NET's or JavaScript's parser of JSON."""
+
+
+def is_of_parser(error_type: str | None) -> bool:
+    """Whether a parser of JSON failed: that of the framework, where the arguments are none."""
+    return error_type is not None and _PARSER.search(error_type[-_SHORTEST_CUT:]) is not None
 
 
 def begin_ns(call: DraftCall | GenAISpan) -> int:

@@ -189,7 +189,7 @@ def _unite(call: DraftCall, request: RequestedCall) -> None:
         call.doubt = None  # this run requested it
     call.turn, call.position = request.turn, request.position
     call.id = call.id or request.id
-    if call.arguments is None and call.doubt is None and is_broken(request.arguments_text):
+    if call.arguments is None and call.executed and call.doubt is None and is_broken(request.arguments_text):
         call.doubt_execution(BROKEN)
     if (call.arguments is None and request.arguments is not None) or _is_wrapped(call, request):
         call.arguments, call.arguments_text = request.arguments, None

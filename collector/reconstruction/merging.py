@@ -24,7 +24,15 @@ from collector.reconstruction.calls_without_span import (
     doubt_corrected,
     requested_in_transcript,
 )
-from collector.reconstruction.drafts import ONLY_ATTRIBUTES, DraftCall, RunSpans, by_start, is_broken, latest_start
+from collector.reconstruction.drafts import (
+    ONLY_ATTRIBUTES,
+    DraftCall,
+    RunSpans,
+    by_start,
+    is_broken,
+    is_of_parser,
+    latest_start,
+)
 from collector.reconstruction.duplicates import without_steps
 from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import CLASSES, match
@@ -313,11 +321,15 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
         if refused == "maybe":
             call.doubt_execution("its error may be a refusal: of a human, or of arguments that do not fit the tool")
     if call.executed and call.status == "error" and is_broken(text):
-        call.doubt_execution("its arguments are no JSON, which may be why it failed")
+        if is_of_parser(call.error_type):
+            call.executed, call.doubt = False, None
+        else:
+            call.doubt_execution("its arguments are no JSON, which may be why it failed")
     if outer.tracing == "guessed" and all(span.tracing == "guessed" for span in spans):
         call.doubt_execution(ONLY_ATTRIBUTES)
     if len(spans) > 1:
         _fill_in(call, spans[1:])
+    call.is_silent = outer.tracing == "told" and call.status == "unset"
     return call
 
 

@@ -659,3 +659,26 @@ def test_a_run_that_a_human_stopped_has_nothing_of_what_came_before(
         agent_span(attributes={"gen_ai.input.messages": command}), model_span(number=3, at=30, input_messages=told)
     )
     assert (called(run), "other_traces" in doubts(run)) == (expected, not expected)
+
+
+@pytest.mark.parametrize(
+    ("error_type", "executed", "expected"),
+    [
+        ("com.fasterxml.jackson.core.io.JsonEOFException", False, []),
+        ("json.decoder.JSONDecodeError", False, []),
+        ("SyntaxError", False, []),
+        ("CardDeclined", True, ["uncertain_execution"]),
+    ],
+)
+def test_a_call_whose_arguments_a_parser_of_json_refused_did_not_run(
+    error_type: str, executed: bool, expected: list[str]
+) -> None:
+    broken = '{"order": 7, "amount":'
+    attributes = {"gen_ai.tool.call.arguments": broken, "error.type": error_type}
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "pay", broken)], 2, at=1),
+        tool_span("pay", None, 3, at=20, call_id="c1", attributes=attributes, status=2),
+    )
+    assert [call.executed for call in run.trajectory.calls] == [executed]
+    assert [name for name in doubts(run) if name != "unreadable_arguments"] == expected
