@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from collector.dialects import (
+    adk_rust,
     ag2,
     agentops,
     agentscope,
@@ -79,6 +80,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     haystack.DIALECT,
     openllmetry.DIALECT,
     google_adk.DIALECT,
+    adk_rust.DIALECT,
     pydantic_ai.DIALECT,
     logfire.DIALECT,
     openlit.DIALECT,

@@ -82,11 +82,12 @@ def calls_without_span(
     for request in requests:
         if request.execution is not None:
             # A call that succeeded needs no look into the inputs, which would have to be parsed.
-            is_open = request.execution.status == "error" or request.execution.evidence == ONLY_ATTRIBUTES
-            _apply_fit(request.execution, request.fit)
+            made = request.execution
+            is_open = made.status == "error" or made.is_silent or made.evidence == ONLY_ATTRIBUTES
+            _apply_fit(made, request.fit)
             status = history.status(request) if is_open else request.result_status
             is_misfit = request.fit in _NOT_TAKEN or is_broken(request.arguments_text)
-            _apply_result(request.execution, status, is_misfit=is_misfit)
+            _apply_result(made, status, is_misfit=is_misfit)
             continue
         following = _following(models, starts, request.model)
         answer = models[following] if following < len(starts) else None
@@ -126,6 +127,8 @@ def requested_in_transcript(request: RequestedCall) -> DraftCall:
 
 def _apply_result(call: DraftCall, result: ResultStatus | None, *, is_misfit: bool) -> None:
     """Decide by what the model was told of a call that a span shows whether it ran: two signs that it was refused suffice."""
+    if call.is_silent and result is not None:
+        call.status = "ok" if result == "ok" else "error"
     if result == "unclear" and is_misfit and call.status == "error":
         call.settle_refusal(fits=False)
         return

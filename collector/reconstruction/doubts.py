@@ -93,4 +93,4 @@ def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> l
 def _has_unseen_result(call: DraftCall) -> bool:
     """Whether it may have run, and have failed, and nothing recorded tells."""
     may_have_run = call.executed or call.doubt == "uncertain_execution"
-    return call.known_by != "span" and call.status == "unset" and may_have_run
+    return (call.known_by != "span" or call.is_silent) and call.status == "unset" and may_have_run

@@ -94,6 +94,7 @@ def test_a_span_of_a_dialect_is_found_by_a_marker_or_by_its_scope(dialect: Diale
         assert any(marker in key.encode() for marker in MARKERS) or key in (
             "crewai.crew.tasks_output",
             "operation.name",  # of the Vercel AI SDK before 3.3, whose spans have `ai.result.` or `tool` in other keys
+            "gcp.vertex.agent.invocation_id",  # of ADK for Rust, whose spans have `gen_ai.conversation.id` as well
             "genkit:type",
             "langsmith.span.kind",
             "mastra.span.type",
