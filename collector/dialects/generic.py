@@ -27,14 +27,8 @@ from collector.model.genai_span import (
     set_raised,
 )
 from collector.model.span import Span, copied
-from collector.payloads.attribute_objects import (
-    ACTION,
-    ONE_NAME,
-    answer_with_input,
-    name_in_metadata,
-    request_among,
-    with_details,
-)
+from collector.payloads.answers import answer_with_input
+from collector.payloads.attribute_objects import ACTION, ONE_NAME, name_in_metadata, request_among, with_details
 from collector.payloads.attribute_shapes import (
     MAX_LOOKED_AT,
     Values,

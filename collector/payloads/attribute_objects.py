@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
-from collector.payloads.attribute_shapes import MAX_LOOKED_AT, Meaning, meaning_of, values_by_meaning, words_of
-from collector.payloads.messages import is_answer
+from collector.payloads.attribute_shapes import MAX_LOOKED_AT, meaning_of, values_by_meaning, words_of
 from collector.payloads.values import first_name, name_of, parse_any, parse_json
 
 ONE_NAME: Final = re.compile(r"[^\s,;]+")
@@ -21,7 +20,6 @@ _FEW: Final = 8
 _OF_SPANS: Final = frozenset({"kind", "tool_name", "model", "input", "output"})
 """What says of attributes that they are those of a span."""
 _REQUEST: Final = re.compile(r"(?:^|_)request$")
-_ROLE: Final = '"role"'
 _IDS: Final = ("id", "call_id", "callId", "tool_call_id", "toolCallId")
 
 
@@ -67,15 +65,3 @@ def request_among(attributes: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]
         if call_id is not None and len(inputs) == 1 and len(request) == 2:
             return call_id, inputs[0]
     return None
-
-
-def answer_with_input(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
-    """Returns a message of a model, whatever its key, and the messages beside it; nothing unless there is one such message."""
-    found: dict[Meaning, list[Any]] = {"output": [], "input": []}
-    for value in islice(attributes.values(), MAX_LOOKED_AT):
-        if type(value) is str and value[:1] in ("{", "[") and _ROLE in value:
-            if value[:1] == "[":
-                found["input"].append(value)
-            elif is_answer(value):
-                found["output"].append(value)
-    return found if len(found["output"]) == 1 else {}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collector import dialects
-from collector.model.genai_span import Role
+from collector.model.genai_span import IGNORED, Role
 from collector.model.span import Span
 from tests.builders import agent_span, called, doubts, other_doubts, read_tool, run_of, runs_of, span, tool_span
 
@@ -444,3 +444,19 @@ def test_a_message_that_the_root_returned_is_the_runs() -> None:
     read = dialects.read_span(_asked(1, 0, [], ASKING, parent=0))
     assert read is not None
     assert read.role is Role.OTHER
+
+
+def test_the_parts_of_an_answer_beside_messages_are_one() -> None:
+    pay = {"type": "tool_use", "id": "c1", "name": "pay", "input": {"order": 7}}
+    asked: list[Any] = [{"role": "user", "content": [{"type": "text", "text": "Pay."}]}]
+    told = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "paid"}]}
+    answered = [*asked, {"role": "assistant", "content": [pay]}, told]
+    final = [{"type": "text", "text": "Done."}]
+
+    def completion(number: int, at: float, conversation: list[Any], answer: list[Any]) -> Span:
+        attributes = {"engine": "m", "conversation": json.dumps(conversation), "answer": json.dumps(answer)}
+        return span("completion", number, 1, at, 5, attributes=attributes)
+
+    run = run_of(ROOT, completion(2, 1, asked, [pay]), completion(3, 20, answered, final))
+    assert (called(run), run.trajectory.calls[0].status, other_doubts(run)) == (["pay"], "ok", [])
+    assert dialects.read_span(span("step", 2, 1, attributes={"shown": json.dumps(final), "tool_count": 1})) is IGNORED
