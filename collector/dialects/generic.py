@@ -122,12 +122,12 @@ def read_span(span: Span) -> GenAISpan | None:
 
 def _read_unnamed(span: Span, values: Values, *, is_model: bool) -> GenAISpan | None:
     """Reads a span of which neither kind nor name tells what it is."""
-    if is_model:
-        return _read_model(span, values) if any(map(is_answer, values.get("output", ()))) else None
+    if is_model and any(map(is_answer, values.get("output", ()))):
+        return _read_model(span, values)
     # A root is no request: what it returned is the run's.
     if span.parent_span_id and _OF_ANSWERED.isdisjoint(values) and (exchange := answer_with_input(span.attributes)):
         return _read_model(span, {**values, **exchange})
-    return _read_possible_tool(span, values)
+    return None if is_model else _read_possible_tool(span, values)
 
 
 def _named(span: Span) -> Span:
