@@ -54,6 +54,7 @@ def _read_tool(span: Span) -> GenAISpan:
     text = get(_TOOL_INPUT)
     genai_span.arguments = _HEADING.sub("", text, count=1) if type(text) is str else None
     genai_span.conversation_id = name_of(get(semconv.SESSION_ID))
+    genai_span.tracing = "told"
     return genai_span
 
 

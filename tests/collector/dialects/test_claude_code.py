@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from collector.model.span import Span
-from tests.builders import called, run_of, span
+from tests.builders import called, doubts, run_of, span
 
 SCOPE = "com.anthropic.claude_code.tracing"
 
@@ -34,7 +34,12 @@ def test_a_call_with_its_input_and_its_failure() -> None:
 def test_a_success_is_said_by_an_attribute_alone() -> None:
     execution = claude("tool.execution", 3, 2, 12, 5, attributes={"success": True})
     run = run_of(PROMPT, bash(2, 10, "toolu_1", '[TOOL INPUT: Bash]\n{"command":"ls"}'), execution)
-    assert run.trajectory.calls[0].status == "ok"
+    assert (run.trajectory.calls[0].status, doubts(run)) == ("ok", [])
+
+
+def test_a_call_whose_execution_left_no_span_may_have_failed() -> None:
+    run = run_of(PROMPT, bash(2, 10, "toolu_1", '[TOOL INPUT: Bash]\n{"command":"ls"}'))
+    assert (called(run), doubts(run)) == (["Bash"], ["unobserved_results"])
 
 
 def test_a_call_that_the_user_rejects_did_not_run() -> None:
