@@ -153,7 +153,9 @@ def _otherwise(call: ToolCall, doubt: DoubtName) -> ToolCall | None:
     """Returns the call as it may have been instead; None if it may not have been."""
     if doubt == "uncertain_execution":
         return replace(call, executed=not call.executed)
-    return replace(call, status="error") if doubt == "unobserved_results" else None
+    if doubt == "unobserved_results":
+        return replace(call, status="unset" if call.status == "error" else "error")
+    return None
 
 
 def _arranged(trajectory: Trajectory, calls: Sequence[ToolCall | None], orders: Iterable[Order]) -> Trajectory:

@@ -93,4 +93,6 @@ def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> l
 def _has_unseen_result(call: DraftCall) -> bool:
     """Whether it may have run, and have failed, and nothing recorded tells."""
     may_have_run = call.executed or call.doubt == "uncertain_execution"
+    if call.status == "error":
+        return call.known_by == "request" and may_have_run  # for want of a span alone, which may have been lost
     return (call.known_by != "span" or call.is_silent) and call.status == "unset" and may_have_run

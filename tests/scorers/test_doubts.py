@@ -164,6 +164,12 @@ def test_calls_of_which_no_result_was_seen_decide_nothing_where_a_rule_counts_fa
     assert evaluation.score.explanation.endswith("; incomplete: a, b: no span and no message says whether it failed")
 
 
+def test_a_call_that_seems_to_have_failed_may_have_succeeded() -> None:
+    failed = Trajectory([ToolCall("a", status="error")], doubts=(Doubt("unobserved_results", (0,)),))
+    assert label(rule(expect={"max_errors": 0}), failed) == "incomplete"
+    assert label(rule(expect={"max_errors": 1}), failed) == "pass"
+
+
 def test_a_retry_is_none_if_nothing_says_that_the_call_before_it_failed() -> None:
     twice = run("a", "a", doubts=(Doubt("unobserved_results", (0, 1)),))
     assert label(rule(expect={"sequence": ["a", "a"]}), twice) == "pass"

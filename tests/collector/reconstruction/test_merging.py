@@ -302,7 +302,7 @@ def test_a_lossy_instrumentation_leaves_a_span_of_what_succeeds() -> None:
         span("refund.tool", 4, 1, 10, attributes=kept, scope=LOSSY),
         model_span(number=5, at=60, input_messages=[result("c1", "done"), result("c2", "needs a supervisor")]),
     )
-    assert doubts(run) == ["uncertain_execution"]
+    assert doubts(run) == ["uncertain_execution", "unobserved_results"]
 
 
 def test_if_every_tool_leaves_a_span_a_failure_without_one_may_be_of_a_call_that_never_ran() -> None:
