@@ -55,16 +55,14 @@ from collector.model.genai_span import (
     CopiedField,
     GenAISpan,
     Role,
+    compare_with_offered,
     context_attributes,
     fill_missing,
     genai_span_of,
     has_remote_parent,
-    set_fits,
 )
 from collector.model.span import LogRecord, Span
 from collector.payloads.flattened_attributes import first_attribute
-from collector.payloads.messages import tool_call_parts
-from collector.payloads.offered_tools import fits_of
 from collector.payloads.refusals import Refusal
 from collector.payloads.stand_ins import refused_tool
 
@@ -214,9 +212,7 @@ def _compare_with_offered(model: GenAISpan, attributes: dict[str, Any]) -> None:
     """Note of each call in a model's output whether the tools that it was offered would take it."""
     if model.role not in _WITH_ANSWERS or not _has_definitions(attributes):
         return
-    definitions = first_attribute(attributes, TOOL_DEFINITIONS)
-    if definitions is not None:
-        set_fits(model, fits_of(tool_call_parts(model.output), definitions))
+    compare_with_offered(model, first_attribute(attributes, TOOL_DEFINITIONS))
 
 
 def _has_definitions(attributes: dict[str, Any]) -> bool:

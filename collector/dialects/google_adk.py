@@ -16,15 +16,14 @@ from collector.model.genai_span import (
     IGNORED,
     GenAISpan,
     Role,
+    compare_with_offered,
     context_span_of,
     doubt_failure,
     genai_span_of,
     model_span_of,
-    set_fits,
 )
 from collector.model.span import Span
-from collector.payloads.messages import tool_call_parts
-from collector.payloads.offered_tools import MAX_DEFINITIONS, fits_of
+from collector.payloads.offered_tools import MAX_DEFINITIONS
 from collector.payloads.refusals import Refusal
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import known_name_of, name_of
@@ -97,7 +96,7 @@ def _read_model(span: Span) -> GenAISpan:
         span, NAME, None if response in _EMPTY else response, None if request in _EMPTY else request
     )
     if genai_span.output is not None and type(request) is str:
-        set_fits(genai_span, fits_of(tool_call_parts(genai_span.output), _offered(request)))
+        compare_with_offered(genai_span, _offered(request))
     genai_span.agent = name_of(get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(get(_SESSION))
     return genai_span

@@ -13,15 +13,14 @@ from collector.model.genai_span import (
     IGNORED,
     GenAISpan,
     Role,
+    compare_with_offered,
     context_span_of,
     genai_span_of,
     model_span_of,
-    set_fits,
     set_raised,
 )
 from collector.model.span import Span
-from collector.payloads.messages import tool_call_parts
-from collector.payloads.offered_tools import fits_of, tools_in_request
+from collector.payloads.offered_tools import tools_in_request
 from collector.payloads.tool_arguments import tool_arguments
 from collector.payloads.values import first_name, name_of
 
@@ -78,8 +77,8 @@ def _read_model(span: Span) -> GenAISpan:
     given = span.attributes.get(_INPUT)
     genai_span = model_span_of(span, NAME, span.attributes.get(_OUTPUT), given)
     # Its wrapper of OpenAI's client records the request as it was.
-    if genai_span.output is not None and (tools := tools_in_request(given)) is not None:
-        set_fits(genai_span, fits_of(tool_call_parts(genai_span.output), tools))
+    if genai_span.output is not None:
+        compare_with_offered(genai_span, tools_in_request(given))
     genai_span.agent = name_of(span.attributes.get(_LANGCHAIN_AGENT))
     genai_span.conversation_id = first_name(span.attributes, _CONVERSATION_IDS)
     return genai_span

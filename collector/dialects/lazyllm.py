@@ -15,14 +15,13 @@ from collector.model.genai_span import (
     IGNORED,
     GenAISpan,
     Role,
+    compare_with_offered,
     context_span_of,
     genai_span_of,
     model_span_of,
-    set_fits,
 )
 from collector.model.span import Span
-from collector.payloads.messages import tool_call_parts
-from collector.payloads.offered_tools import fits_of, tools_in_request
+from collector.payloads.offered_tools import tools_in_request
 from collector.payloads.values import name_of, parse_any, parse_json
 
 NAME: Final = "lazyllm"
@@ -75,8 +74,8 @@ def _checked(given: str) -> Any:
 def _read_model(span: Span) -> GenAISpan:
     given = span.attributes.get(_INPUT)
     genai_span = model_span_of(span, NAME, span.attributes.get(_OUTPUT), given)
-    if genai_span.output is not None and (tools := tools_in_request(given)) is not None:
-        set_fits(genai_span, fits_of(tool_call_parts(genai_span.output), tools))
+    if genai_span.output is not None:
+        compare_with_offered(genai_span, tools_in_request(given))
     return genai_span
 
 

@@ -12,10 +12,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of, set_fits
+from collector.model.genai_span import (
+    IGNORED,
+    GenAISpan,
+    Role,
+    compare_with_offered,
+    context_span_of,
+    genai_span_of,
+    model_span_of,
+)
 from collector.model.span import Span
-from collector.payloads.messages import tool_call_parts
-from collector.payloads.offered_tools import fits_of
 from collector.payloads.values import name_of, parse_any, parse_repr
 
 NAME: Final = "llama_index"
@@ -79,9 +85,7 @@ def _read_model(span: Span) -> GenAISpan:
     messages = [_message_of(message) for message in _list_of((asked or answered or {}).get(_MESSAGES))]
     output = None if answered is None else _answer_of(answered)
     genai_span = model_span_of(span, NAME, output, messages)
-    definitions = None if asked is None else asked.get(_OFFERED)
-    if definitions is not None:
-        set_fits(genai_span, fits_of(tool_call_parts(genai_span.output), definitions))
+    compare_with_offered(genai_span, None if asked is None else asked.get(_OFFERED))
     return genai_span
 
 

@@ -15,14 +15,12 @@ from collector.model.genai_span import (
     IGNORED,
     GenAISpan,
     Role,
+    compare_with_offered,
     context_span_of,
     genai_span_of,
     model_span_of,
-    set_fits,
 )
 from collector.model.span import Span
-from collector.payloads.messages import tool_call_parts
-from collector.payloads.offered_tools import fits_of
 from collector.payloads.refusals import find_refusal
 from collector.payloads.values import name_of, parse_any
 
@@ -77,7 +75,7 @@ def _read_model(span: Span) -> GenAISpan:
     response = parse_any(genai_span.output)
     # A response of OpenAI's repeats the tools of its request.
     if isinstance(response, dict) and response.get("tools"):
-        set_fits(genai_span, fits_of(tool_call_parts(response), json.dumps(response["tools"])))
+        compare_with_offered(genai_span, json.dumps(response["tools"]))
     return genai_span
 
 

@@ -14,14 +14,12 @@ from collector.model.genai_span import (
     IGNORED,
     GenAISpan,
     Role,
+    compare_with_offered,
     context_span_of,
     genai_span_of,
     model_span_of,
-    set_fits,
 )
 from collector.model.span import Span
-from collector.payloads.messages import tool_call_parts
-from collector.payloads.offered_tools import fits_of
 from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "trulens"
@@ -83,7 +81,7 @@ def _read_model(span: Span) -> GenAISpan:
     tools = span.attributes.get(_TOOLS)
     if genai_span.output is not None and tools:
         definitions = tools if type(tools) is str else json.dumps([parse_any(tool) for tool in tools])
-        set_fits(genai_span, fits_of(tool_call_parts(genai_span.output), definitions))
+        compare_with_offered(genai_span, definitions)
     return genai_span
 
 

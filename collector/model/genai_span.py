@@ -14,7 +14,8 @@ from typing import Any, Final, Literal
 
 from collector.model import semconv
 from collector.model.span import SPAN_KIND_CONSUMER, SPAN_KIND_SERVER, STATUS_ERROR, STATUS_OK, Resource, Span
-from collector.payloads.messages import may_contain_tool_calls
+from collector.payloads.messages import may_contain_tool_calls, tool_call_parts
+from collector.payloads.offered_tools import fits_of
 from collector.payloads.refusals import UNTOLD, Refusal, find_refusal
 from collector.payloads.response import is_blank
 from collector.payloads.text_calls import requests_action
@@ -287,10 +288,12 @@ def set_output(genai_span: GenAISpan, output: object) -> None:
         genai_span.output = output
 
 
-def set_fits(genai_span: GenAISpan, fits: str) -> None:
-    """Keep whether the calls in a model's output fit the tools that the request offered, if that is known."""
-    if fits:
-        genai_span.content = Content(fits=fits)
+def compare_with_offered(genai_span: GenAISpan, definitions: object) -> None:
+    """Keep whether the calls in a model's output fit the tools that the request offered, if these are known."""
+    if definitions and genai_span.output is not None:
+        fits = fits_of(tool_call_parts(genai_span.output), definitions)
+        if fits:
+            genai_span.content = Content(fits=fits)
 
 
 def set_input(genai_span: GenAISpan, messages: object) -> None:
