@@ -26,7 +26,7 @@ from collector.payloads.flattened_attributes import flattened_calls
 from collector.payloads.refusals import MAX_CHARS, find_refusal, refuses, settled_by_parameters
 from collector.payloads.span_names import is_handoff
 from collector.payloads.text_calls import requests_action
-from collector.payloads.tool_arguments import is_positional, is_schema, tool_arguments
+from collector.payloads.tool_arguments import arguments_of_crew, is_positional, is_schema, tool_arguments
 from collector.payloads.tool_results import tool_result
 from collector.payloads.values import MAX_TEXT, UNREADABLE, find_text, first_name, name_of, parse_any
 
@@ -129,7 +129,7 @@ def _read_tool(span: Span) -> GenAISpan:
     if genai_span.call_id is None:
         genai_span.call_id = find_text(_LANGCHAIN_CALL_ID, get(_OUTPUT))
     parameters = get(_TOOL_PARAMETERS)  # a schema in some instrumentors, the arguments in others
-    genai_span.arguments = tool_arguments(get(_INPUT), parameters)
+    genai_span.arguments = tool_arguments(arguments_of_crew(get(_INPUT)), parameters)
     if genai_span.arguments is None and parameters is not None and not is_schema(parameters):
         genai_span.arguments = parse_any(parameters)
     if genai_span.arguments is None and span.scope.name == _PIPECAT:

@@ -1,4 +1,5 @@
-"""OpenLIT where it departs from the GenAI conventions (openlit 1.4x): decorated functions, nodes of LangGraph graphs."""
+"""OpenLIT where it departs from the GenAI conventions (openlit 1.3x, 1.4x): decorated functions, nodes of LangGraph graphs, and
+before 1.36 the calls that a model asks for."""
 
 from __future__ import annotations
 
@@ -6,18 +7,22 @@ from typing import Final
 
 from collector.model import semconv
 from collector.model.dialect import Dialect
-from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
+from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
-from collector.payloads.values import name_of
+from collector.payloads.values import MAX_TEXT, name_of, parse_json
 
 NAME: Final = "openlit"
 
 _FUNCTIONS_SCOPE: Final = "openlit"
 _NODES_SCOPE: Final = "openlit.instrumentation.langgraph"
+_MODEL_SCOPE: Final = "openlit.otel.tracing"
 _FLOW_SCOPE: Final = "openlit.instrumentation.crewai"
 _ARGS: Final = "function.args"
 _KWARGS: Final = "function.kwargs"
 _NO_ARGS: Final = ("()", None)
+_CALL_ARGS: Final = "gen_ai.tool.args"
+_PROMPT: Final = "gen_ai.prompt"
+_JOINT: Final = ", "  # between the calls of one answer, in each of the attributes that tell of them
 
 
 def read_span(span: Span) -> GenAISpan | None:
@@ -30,7 +35,8 @@ def read_span(span: Span) -> GenAISpan | None:
         is_method = semconv.AGENT_NAME not in span.attributes
         return IGNORED if is_method and span.attributes.get(semconv.OPERATION_NAME) == "invoke_agent" else None
     if semconv.OPERATION_NAME in span.attributes:
-        return None
+        calls = _calls_asked_for(span)
+        return None if calls is None else model_span_of(span, NAME, calls, span.attributes.get(_PROMPT))
     if not span.parent_span_id:
         return context_span_of(span, Role.OTHER, NAME, span.attributes.get(_ARGS))
     genai_span = genai_span_of(span, Role.TOOL, NAME)
@@ -40,11 +46,32 @@ def read_span(span: Span) -> GenAISpan | None:
     return genai_span
 
 
+def _calls_asked_for(span: Span) -> list[dict[str, object]] | None:
+    """Returns the calls in a model's answer; None if there are none, or if their attributes do not go together."""
+    get = span.attributes.get
+    names, ids, arguments = get(semconv.TOOL_NAME), get(semconv.TOOL_CALL_ID), get(_CALL_ARGS)
+    if get(semconv.OPERATION_NAME) != "chat" or not (type(names) is type(ids) is type(arguments) is str):
+        return None
+    parsed = parse_json(f"[{arguments}]") if len(arguments) < MAX_TEXT else None
+    if type(parsed) is not list:
+        return None
+    calls = (names.split(_JOINT), ids.split(_JOINT), parsed)
+    if not len(calls[0]) == len(calls[1]) == len(parsed):
+        return None
+    return [
+        {"type": "tool_call", "name": name, "id": call_id, "arguments": given}
+        for name, call_id, given in zip(*calls, strict=True)
+    ]
+
+
 DIALECT: Final = Dialect(
     name=NAME,
     keys=(),
-    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE),
+    scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE),
     read_span=read_span,
-    attributes=frozenset({_ARGS, _KWARGS, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE}),
+    attributes=frozenset({
+        _ARGS, _KWARGS, _CALL_ARGS, _PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE, semconv.TOOL_NAME,
+        semconv.TOOL_CALL_ID,
+    }),
     whole_scopes=(_FUNCTIONS_SCOPE,),
-)
+)  # fmt: skip

@@ -34,6 +34,7 @@ _CONVERSATION_IDS: Final = (
 )
 _AGENT_NAMES: Final = (semconv.AGENT_NAME, _LANGCHAIN_AGENT)
 _FIRST_COMPLETION: Final = "gen_ai.completion.0.role"
+_FIRST_TEXT: Final = "gen_ai.completion.0.content"
 _MESSAGE_PREFIXES: Final = ("gen_ai.completion.", "gen_ai.prompt.")
 
 _CALL_KEY: Final = re.compile(r"gen_ai\.(completion|prompt)\.(\d{1,4})\.tool_calls\.(\d{1,4})\.(id|name|arguments)$")
@@ -71,6 +72,9 @@ def _read_step(span: Span) -> GenAISpan:
     """Reads a workflow or task. LangChain's is an agent's run if it has the agent's name, LlamaIndex's if its class is an
     agent's. LangChain JS records in its steps the calls that its chat spans lack."""
     get = span.attributes.get
+    tool = _read_workflow_tool(span)
+    if tool is not None:
+        return tool
     operation = get(semconv.OPERATION_NAME)
     name = name_of(get(_ENTITY_NAME))
     if (name is not None and name == get(_LANGCHAIN_AGENT)) or _AGENT_CLASS.search(span.name):
@@ -91,7 +95,7 @@ def _read_crew(span: Span) -> GenAISpan:
 
 def _read_tool(span: Span) -> GenAISpan:
     get = span.attributes.get
-    output = get(_OUTPUT)
+    output = _output_of(span)
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = _tool_name(span, output)
     genai_span.tracing = "lossy" if span.scope.name in _LOSSY_SCOPES else ""
@@ -105,6 +109,30 @@ def _read_tool(span: Span) -> GenAISpan:
     if type(output) is str and _FAILED_RESULT.match(output[-4096:] if output[:1] == "{" else output[:64]):
         genai_span.status = "error"
     return genai_span
+
+
+def _read_workflow_tool(span: Span) -> GenAISpan | None:
+    """Reads the step of a LlamaIndex workflow that called a tool: where that failed, its own span is never exported."""
+    output = _output_of(span)
+    if type(output) is not str or '"tool_kwargs"' not in output or '"tool_output"' not in output:
+        return None
+    record = parse_any(output)
+    result = record.get("tool_output") if isinstance(record, Mapping) else None
+    if not isinstance(result, Mapping):
+        return None
+    genai_span = genai_span_of(span, Role.TOOL, NAME)
+    genai_span.name, genai_span.arguments = name_of(record.get("tool_name")), record.get("tool_kwargs")
+    genai_span.call_id = name_of(record.get("tool_id"))
+    if result.get("is_error"):
+        genai_span.status = "error"
+    return genai_span
+
+
+def _output_of(span: Span) -> object:
+    """Returns what a step gave back. OpenLLMetry 0.4x encodes LlamaIndex's, which is JSON, as JSON once more."""
+    output = span.attributes.get(_OUTPUT)
+    inner = parse_any(output) if type(output) is str and output[:2] == '"{' else None
+    return inner if type(inner) is str else output
 
 
 def _tool_name(span: Span, output: object) -> str | None:
@@ -162,7 +190,7 @@ def _read_langchain_step(span: Span) -> GenAISpan:
 def _read_chat(span: Span) -> GenAISpan:
     """Reads a request in the GenAI conventions; LlamaIndex's has its tool calls in the entity's output alone."""
     get = span.attributes.get
-    outputs = (get(semconv.OUTPUT_MESSAGES), get(_OUTPUT))
+    outputs = (get(semconv.OUTPUT_MESSAGES), _output_of(span))
     output = next((text for text in outputs if _contains_calls(text)), None) or _flattened_calls(span.attributes)
     genai_span = model_span_of(span, NAME, output, get(semconv.INPUT_MESSAGES) or get(_INPUT))
     genai_span.response_id = name_of(get(semconv.RESPONSE_ID))
@@ -185,7 +213,8 @@ def _read_model(span: Span) -> GenAISpan:
     for (index, _), call in _calls_in(span.attributes, "prompt"):
         prompts.setdefault(index, {}).setdefault("tool_calls", []).append(call)
     messages = [prompts[index] for index in sorted(prompts)]
-    output = _flattened_calls(span.attributes) or span.attributes.get(_OUTPUT)
+    # Agents that call tools in words (CrewAI before 1.0) have their calls in the text of the answer.
+    output = _flattened_calls(span.attributes) or span.attributes.get(_OUTPUT) or span.attributes.get(_FIRST_TEXT)
     genai_span = model_span_of(span, NAME, output, messages if given is None else given)
     genai_span.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = first_name(span.attributes, _AGENT_NAMES)

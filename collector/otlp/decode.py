@@ -317,6 +317,14 @@ def _any_value(raw: bytes) -> Any:
     return _nested(raw, 0, [_MAX_ITEMS])
 
 
+def _text_if_any(value: bytes) -> str | bytes:
+    """Returns bytes as the text that they are the UTF-8 of: LangSmith (0.4) writes its JSON as bytes."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
 def _nested(raw: bytes, depth: int, room: list[int]) -> Any:
     """Returns a value; ``room`` holds how many more items may be read, those beyond are left out."""
     if not raw or depth > _MAX_DEPTH:
@@ -325,6 +333,8 @@ def _nested(raw: bytes, depth: int, room: list[int]) -> Any:
     kind = value.WhichOneof("value")
     if kind == "string_value":
         return value.string_value.decode("utf-8", "replace")
+    if kind == "bytes_value":
+        return _text_if_any(value.bytes_value)
     if kind == "array_value":
         items = schema.Values.FromString(value.array_value).values[: room[0]]
         room[0] -= len(items)

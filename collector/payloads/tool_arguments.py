@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from collector.payloads.values import first_name, name_of, parse_any, parse_repr
+from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any, parse_repr
 
 MAX_WRAPPERS: Final = 4
 """How many wrappers are taken off, one inside the other."""
@@ -31,6 +31,8 @@ _OF_CREW: Final = "{'input': {"
 RECORDS: Final = ('{"input_str"', _OF_CREW)
 """How the record of a call around arguments begins: of LangChain's callback (OpenLLMetry's, under names of others such as
 Netra's), and of `CrewStructuredTool.invoke` (CrewAI 1.x under Splunk's instrumentation 0.1)."""
+_CREW_USE: Final = '{"tool_string"'
+_CREW_CALLING: Final = re.compile(r"tool_name='[^']{1,256}' arguments=(\{.*\})", re.DOTALL)
 _SECURITY: Final = "security_context"
 _FINGERPRINTS: Final = frozenset({"agent_fingerprint", "task_fingerprint"})
 """What CrewAI adds to the arguments, and the tool does not take."""
@@ -320,6 +322,19 @@ def arguments_of_record(text: str) -> tuple[object, str | None]:
     if not isinstance(context, Mapping) or not context.keys() <= _FINGERPRINTS:
         return text, None
     return {key: value for key, value in given.items() if key != _SECURITY}, None
+
+
+def arguments_of_crew(given: object) -> object:
+    """Returns the arguments in the recorded input of CrewAI's `ToolUsage._use` (0.2xx), which no model wrote like that.
+
+    Everything else is returned as it is.
+    """
+    if type(given) is not str or not given.startswith(_CREW_USE):
+        return given
+    record = parse_any(given)
+    calling = record.get("calling") if isinstance(record, Mapping) else None
+    arguments = _CREW_CALLING.match(calling) if type(calling) is str else None
+    return (arguments and parse_repr(arguments[1])) or UNREADABLE
 
 
 def arguments_told(messages: object) -> object:

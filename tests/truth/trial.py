@@ -45,7 +45,7 @@ def expectations(truth: Mapping[str, Any]) -> dict[str, Expected]:
     names = [name for block in blocks for name in block]
     free = sorted(_made_by_frameworks(truth) - set(names))
     found: dict[str, Expected] = {"right": (_sequence(blocks, free), "pass")}
-    if len(blocks) > 1 and blocks != blocks[::-1]:
+    if len(set(names)) > 1 and blocks != blocks[::-1]:
         found["wrong order"] = (_sequence(blocks[::-1], free), "fail")
     if len(names) > 1:
         found["one too many"] = (

@@ -572,3 +572,13 @@ def test_langchains_instrumentor_leaves_out_arguments_that_are_empty(
         oi("TOOL", "list_orders", 3, 1, 20, scope=scope, attributes=told),
     )
     assert [(call.name, call.arguments) for call in run.trajectory.calls] == [("list_orders", expected)]
+
+
+@pytest.mark.parametrize(
+    ("calling", "arguments"),
+    [("tool_name='get' arguments={'city': 'Oslo', 'days': None}", {"city": "Oslo", "days": None}), ("?", None)],
+)
+def test_crewai_used_to_record_how_it_calls_a_tool(calling: str, arguments: object) -> None:
+    use = {"tool_string": 'Action: get\nAction Input: {"city": "Oslo"}', "tool": "X(name='get')", "calling": calling}
+    attributes = {"tool.name": "get", "input.value": json.dumps(use)}
+    assert read_tool(oi("TOOL", "get._use", 2, 1, attributes=attributes))[2] == arguments

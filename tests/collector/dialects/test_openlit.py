@@ -94,3 +94,21 @@ def test_tools_that_are_named_by_langchains_class_have_the_names_that_the_model_
         tool_span("DynamicStructuredTool", {}, 4, at=21, call_id=ids[1], scope=scope),
     )
     assert (called(run), doubts(run)) == (["get", "list"], [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "calls"),
+    [
+        ('{"city": "Oslo, Norway"}, {"city": "Rome"}', [("c1", {"city": "Oslo, Norway"}), ("c2", {"city": "Rome"})]),
+        ('{"city": "Oslo"}', []),
+        ("no JSON, {}", []),
+    ],
+)
+def test_old_releases_join_the_calls_of_an_answer(arguments: str, calls: list[tuple[str, object]]) -> None:
+    answer = {
+        "gen_ai.operation.name": "chat", "gen_ai.response.finish_reasons": ["tool_calls"],
+        "gen_ai.tool.name": "get, get", "gen_ai.tool.call.id": "c1, c2", "gen_ai.tool.args": arguments,
+    }  # fmt: skip
+    run = run_of(span("POST", 1, lasting=100), span("chat", 2, 1, attributes=answer, scope="openlit.otel.tracing"))
+    assert [(call.id, call.arguments) for call in run.trajectory.calls] == calls
+    assert ("unrecorded_calls" in doubts(run)) is not bool(calls)

@@ -12,6 +12,7 @@ from collector.model.span import Span
 from tests.builders import called, doubts, model_span, read_tool, run_of, runs_of, span, span_of_kind
 
 TASK = {"traceloop.span.kind": "task"}
+LLAMA_INDEX = "opentelemetry.instrumentation.llamaindex"
 
 
 tl = partial(span_of_kind, "traceloop.span.kind")
@@ -335,3 +336,26 @@ def test_respan_has_calls_and_messages_in_the_entitys_attributes_alone() -> None
         model(4, 20, told, {"content": "Done.", "role": "assistant"}),
     )
     assert (called(run), run.trajectory.calls[0].id, doubts(run)) == (["pay"], "c1", [])
+
+
+@pytest.mark.parametrize("encode", [str, json.dumps])
+def test_a_step_of_a_llamaindex_workflow_tells_of_a_call_whose_span_was_never_exported(encode: Any) -> None:
+    def step(number: int, at: float, call: str, *, fails: bool) -> Span:
+        result = {"blocks": [], "tool_name": "pay", "raw_output": "declined", "is_error": fails}
+        record = {"tool_name": "pay", "tool_kwargs": {"n": number}, "tool_id": call, "tool_output": result, "more": 0}
+        attributes = {**TASK, "traceloop.entity.output": encode(json.dumps(record))}
+        return span("call_tool.task", number, 1, at, attributes=attributes, scope=LLAMA_INDEX)
+
+    output = {"traceloop.entity.input": '{"kwargs": {"n": 3}}', "traceloop.entity.output": '{"tool_name": "pay"}'}
+    inner = span("FunctionTool.task", 4, 3, 31, 1, attributes={**TASK, **output}, scope=LLAMA_INDEX)
+    agent = tl("workflow", "FunctionAgent.workflow", 1, lasting=100, scope=LLAMA_INDEX)
+    run = run_of(agent, step(2, 10, "c1", fails=True), step(3, 30, "c2", fails=False), inner)
+    calls = [(call.id, call.arguments, call.status) for call in run.trajectory.calls]
+    assert calls == [("c1", {"n": 2}, "error"), ("c2", {"n": 3}, "unset")]
+
+
+def test_a_call_asked_for_in_the_words_of_a_flattened_answer_is_not_read_and_not_overlooked() -> None:
+    words = "Thought: I need a tool.\nAction: get\nAction Input: {}"
+    answers = {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": words}
+    run = run_of(span("POST", 1, lasting=100), span("openai.chat", 2, 1, attributes=answers))
+    assert (called(run), doubts(run)) == ([], ["unrecorded_calls"])

@@ -78,6 +78,13 @@ def test_fields_in_another_order_are_read() -> None:
     assert span.attributes == {"wanted": "x"}
 
 
+@pytest.mark.parametrize(
+    ("value", "read"), [(b'{"city": "Troms\xc3\xb8"}', '{"city": "Troms\u00f8"}'), (b"\xff\x00", b"\xff\x00")]
+)
+def test_bytes_are_read_as_the_text_that_they_are(value: bytes, read: object) -> None:
+    assert decode_one(data.span(1, wanted=value)).attributes == {"wanted": read}
+
+
 def test_every_field_that_dialects_read() -> None:
     span = data.span(2, parent=1, name="execute_tool x", at=1.5, wanted="yes", omitted="no")
     span.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message="declined"))
