@@ -50,7 +50,7 @@ from collector.payloads.attribute_shapes import (
 )
 from collector.payloads.event_calls import Transcript, is_result, transcript_of_events
 from collector.payloads.flattened_attributes import flattened_calls
-from collector.payloads.messages import is_answer
+from collector.payloads.messages import is_answer, may_contain_tool_calls
 from collector.payloads.span_names import (
     ERROR_SUFFIX,
     agent_in_span_name,
@@ -102,7 +102,7 @@ def read_span(span: Span) -> GenAISpan | None:
         is_request = is_model and not transcript.has_results
         return _read_model(span, values, transcript) if is_request else _read_turn(span, values, transcript)
     if role == "model":
-        return _read_model(span, values)
+        return _read_model(span, values if "output" in values else {**values, **answer_with_input(span.attributes)})
     if "tool_name" not in values and (is_handoff(span.name) or tells_handoff(span.attributes)):
         return IGNORED  # some tracers give it the kind of a call
     is_tool, named = tool_in_span_name(span.name)
@@ -122,7 +122,15 @@ def read_span(span: Span) -> GenAISpan | None:
 
 def _read_unnamed(span: Span, values: Values, *, is_model: bool) -> GenAISpan | None:
     """Reads a span of which neither kind nor name tells what it is."""
-    if is_model and any(map(is_answer, values.get("output", ()))):
+    outputs = values.get("output", ())
+    if is_model and any(map(is_answer, outputs)):
+        return _read_model(span, values)
+    # Nothing but a model answers with a message that asks for calls, whatever the function is called that returns it.
+    if (
+        span.parent_span_id
+        and "tool_name" not in values
+        and any(may_contain_tool_calls(o) and is_answer(o) for o in outputs)
+    ):
         return _read_model(span, values)
     # A root is no request: what it returned is the run's.
     if span.parent_span_id and _OF_ANSWERED.isdisjoint(values) and (exchange := answer_with_input(span.attributes)):

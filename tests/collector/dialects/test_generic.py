@@ -144,6 +144,8 @@ def test_arguments_in_an_event() -> None:
     assert read_tool(span("tool:pay", 2, 1, events=events)) == ("pay", None, {"n": 1}, "unset")
 
 
+_CALL = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": '{"city": "Oslo"}'}}
+ASKS = json.dumps({"role": "assistant", "content": None, "tool_calls": [_CALL]})
 ROOT = span("travel", 1, attributes={"span_type": "agent"}, lasting=100)
 
 
@@ -391,3 +393,20 @@ def test_a_span_may_be_named_by_a_template() -> None:
     attributes = {"logfire.msg_template": "tool {name}", "name": "pay", "args": '{"order":7}'}
     tool = span("tool {name}", 2, 1, attributes=attributes, scope="logfire")
     assert read_tool(tool) == ("pay", None, {"order": 7}, "unset")
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("ModelGateway.complete", {"method.return": ASKS, "method.parameter.values": ["2 messages"]}),
+        ("llm/generate", {"acme.kind": "llm", "acme.out": ASKS, "acme.sig": ["messages"]}),
+    ],
+)
+def test_a_message_that_asks_for_calls_is_a_models_under_any_key(name: str, attributes: dict[str, Any]) -> None:
+    run = run_of(span("handle", 1, lasting=100), span(name, 2, 1, 5, attributes=attributes))
+    assert [(call.name, call.id, call.arguments) for call in run.trajectory.calls] == [("get", "c1", {"city": "Oslo"})]
+    assert "unconfirmed_reading" in doubts(run)
+
+
+def test_a_root_that_returns_a_message_is_not_a_request() -> None:
+    assert runs_of(span("handle", 1, attributes={"method.return": ASKS})) == []
