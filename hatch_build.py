@@ -26,7 +26,7 @@ out, *modules = sys.argv[1:]
 # The rest of the source is only read, without the plugins it needs: `make lint` checks the types.
 options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent", f"--cache-dir={out}/cache"]
 extensions = mypycify([*options, *modules], group_name="rightcall", opt_level="2", debug_level="0", target_dir=f"{out}/c")
-# Warnings of generated code help nobody, and to look for them takes as long as to compile it.
+# Warnings about generated code help nobody, and looking for them takes time.
 settings = sysconfig.get_config_vars()
 settings["CFLAGS"] = settings["CFLAGS"].replace("-Wall", "")
 

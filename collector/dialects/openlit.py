@@ -21,7 +21,6 @@ _ARGS: Final = "function.args"
 _KWARGS: Final = "function.kwargs"
 _NO_ARGS: Final = ("()", None)
 _CALL_ARGS: Final = "gen_ai.tool.args"
-_PROMPT: Final = "gen_ai.prompt"
 _JOINT: Final = ", "  # between the calls of one answer, in each of the attributes that tell of them
 
 
@@ -36,7 +35,7 @@ def read_span(span: Span) -> GenAISpan | None:
         return IGNORED if is_method and span.attributes.get(semconv.OPERATION_NAME) == "invoke_agent" else None
     if semconv.OPERATION_NAME in span.attributes:
         calls = _calls_asked_for(span)
-        return None if calls is None else model_span_of(span, NAME, calls, span.attributes.get(_PROMPT))
+        return None if calls is None else model_span_of(span, NAME, calls, span.attributes.get(semconv.PROMPT))
     if not span.parent_span_id:
         return context_span_of(span, Role.OTHER, NAME, span.attributes.get(_ARGS))
     genai_span = genai_span_of(span, Role.TOOL, NAME)
@@ -70,8 +69,8 @@ DIALECT: Final = Dialect(
     scopes=(_FUNCTIONS_SCOPE, _NODES_SCOPE, _FLOW_SCOPE, _MODEL_SCOPE),
     read_span=read_span,
     attributes=frozenset({
-        _ARGS, _KWARGS, _CALL_ARGS, _PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE, semconv.TOOL_NAME,
-        semconv.TOOL_CALL_ID,
+        _ARGS, _KWARGS, _CALL_ARGS, semconv.PROMPT, semconv.AGENT_NAME, semconv.OPERATION_NAME, semconv.ERROR_TYPE,
+        semconv.TOOL_NAME, semconv.TOOL_CALL_ID,
     }),
     whole_scopes=(_FUNCTIONS_SCOPE,),
 )  # fmt: skip

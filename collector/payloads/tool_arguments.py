@@ -333,8 +333,9 @@ def arguments_of_crew(given: object) -> object:
         return given
     record = parse_any(given)
     calling = record.get("calling") if isinstance(record, Mapping) else None
-    arguments = _CREW_CALLING.match(calling) if type(calling) is str else None
-    return (arguments and parse_repr(arguments[1])) or UNREADABLE
+    match = _CREW_CALLING.match(calling) if type(calling) is str else None
+    arguments = None if match is None else parse_repr(match[1])
+    return UNREADABLE if arguments is None else arguments
 
 
 def arguments_told(messages: object) -> object:

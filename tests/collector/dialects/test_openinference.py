@@ -576,7 +576,11 @@ def test_langchains_instrumentor_leaves_out_arguments_that_are_empty(
 
 @pytest.mark.parametrize(
     ("calling", "arguments"),
-    [("tool_name='get' arguments={'city': 'Oslo', 'days': None}", {"city": "Oslo", "days": None}), ("?", None)],
+    [
+        ("tool_name='get' arguments={'city': 'Oslo', 'days': None}", {"city": "Oslo", "days": None}),
+        ("tool_name='get' arguments={}", {}),
+        ("?", None),
+    ],
 )
 def test_crewai_used_to_record_how_it_calls_a_tool(calling: str, arguments: object) -> None:
     use = {"tool_string": 'Action: get\nAction Input: {"city": "Oslo"}', "tool": "X(name='get')", "calling": calling}
