@@ -37,6 +37,7 @@ from collector.payloads.attribute_shapes import (
     arguments_under_one_key,
     denial_in,
     first_line,
+    has_unknown_status,
     is_definition_of,
     is_plain,
     may_hold_arguments,
@@ -50,6 +51,12 @@ from collector.payloads.attribute_shapes import (
 )
 from collector.payloads.event_calls import Transcript, is_result, transcript_of_events
 from collector.payloads.flattened_attributes import flattened_calls
+from collector.payloads.identified_calls import (
+    MARKER,
+    grouped_arguments,
+    identified_requests,
+    with_identified_call,
+)
 from collector.payloads.messages import is_answer, may_contain_tool_calls
 from collector.payloads.span_names import (
     ERROR_SUFFIX,
@@ -87,7 +94,10 @@ def read_span(span: Span) -> GenAISpan | None:
     if details is not None:
         span = copied(span, span.name, details)
     transcript = _transcript(span)
-    values = values_by_meaning(span.attributes if transcript is not None else _with_events(span))
+    attributes = span.attributes if transcript is not None else _with_events(span)
+    values = values_by_meaning(attributes)
+    if span.parent_span_id:
+        values = with_identified_call(values, attributes)
     if "tool_name" not in values and "input" in values and (action := action_with_input(span.attributes)) is not None:
         values["tool_name"] = [action]
     kinds = values.get("kind", ())
@@ -135,6 +145,8 @@ def _read_unnamed(span: Span, values: Values, *, is_model: bool) -> GenAISpan | 
     # A root is no request: what it returned is the run's.
     if span.parent_span_id and _OF_ANSWERED.isdisjoint(values) and (exchange := answer_with_input(span.attributes)):
         return _read_model(span, {**values, **exchange})
+    if span.parent_span_id and "tool_name" not in values and (requests := identified_requests(span.attributes)):
+        return _read_model(span, {**values, "output": [requests]})
     return None if is_model else _read_possible_tool(span, values)
 
 
@@ -255,7 +267,8 @@ def _read_possible_tool(span: Span, values: Values) -> GenAISpan | None:
     # A root is no call: what it returned is the run's.
     has_returned = bool(span.parent_span_id) and any(meaning in values for meaning in ("output", "success", "returned"))
     is_call = has_returned or is_named_after(span.name, name) or is_execution(span.name)
-    genai_span.tracing = "" if is_call else "guessed"
+    if not is_call:
+        genai_span.tracing = "guessed"
     return genai_span
 
 
@@ -268,7 +281,11 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
     genai_span.call_id = first_line(values.get("call_id", ()))
     genai_span.arguments = arguments_among(values.get("input", ()), genai_span.name)
     if genai_span.arguments is None:
-        genai_span.arguments = arguments_one_by_one(span.attributes) or arguments_under_one_key(span.attributes)
+        genai_span.arguments = (
+            arguments_one_by_one(span.attributes)
+            or arguments_under_one_key(span.attributes)
+            or grouped_arguments(span.attributes)
+        )
     if genai_span.arguments is None and (request := request_among(span.attributes)) is not None:
         genai_span.call_id, genai_span.arguments = genai_span.call_id or request[0], request[1]
     genai_span.agent = first_line(values.get("agent", ()))
@@ -279,6 +296,8 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
         genai_span.refusal = genai_span.refusal or denial_in(values)
         doubt_failure(genai_span)
     _read_outcome(genai_span, values)
+    if genai_span.status == "unset" and genai_span.refusal is None and has_unknown_status(values):
+        genai_span.tracing = "told"
 
 
 def _read_outcome(genai_span: GenAISpan, values: Values, *, has_status: bool = False) -> None:
@@ -363,6 +382,7 @@ def complete(genai_span: GenAISpan, span: Span, attributes: Mapping[str, Any]) -
 
 
 MARKERS: Final = (
+    MARKER,
     b"tool", b"Tool", b"TOOL", b"function_call", b"llm", b"LLM", b"span.type", b"span_type", b"agent.name", b"agent_name",
     b"chat_completion", b"function.invocation", b"invoke_agent", b"run_agent", b"agent_run", b"agent.run", b"ubagent",
     b"action_input", b"action.input", b"action_args", b"action.args", b"skill_input", b"skill.input", b"skill.args",

@@ -33,6 +33,7 @@ from collector.model.genai_span import (
     set_raised,
 )
 from collector.model.span import LogRecord, Span, SpanEvent
+from collector.payloads.function_parameters import PARAMETER, RETURNED, has_returned_error, parameters_of
 from collector.payloads.messages import tool_call_parts
 from collector.payloads.refusals import Refusal
 from collector.payloads.run_steps import START, STATUS, run_steps
@@ -75,8 +76,6 @@ _ARGUMENTS: Final = tuple(
     f"gen_ai.tool.{key}"
     for key in ("args", "arguments", "input", "parameters", "call.args", "call.input", "call.parameters")
 )  # of tracers that follow the conventions but for this name
-_PARAMETER: Final = "code.function.parameters."
-_VALUE: Final = ".value"
 _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
 _THREAD: Final = "gen_ai.thread.id"
 _OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
@@ -150,7 +149,7 @@ def _read_tool(span: Span) -> GenAISpan:
     if span.events and genai_span.status == "unset" and semconv.TOOL_CALL_RESULT not in attributes:
         set_raised(genai_span, span)  # Quarkus LangChain4j
     result = attributes.get(semconv.TOOL_CALL_RESULT)
-    if genai_span.status == "unset" and is_in_place_of_result(result):
+    if genai_span.status == "unset" and (is_in_place_of_result(result) or has_returned_error(attributes)):
         genai_span.status = "error"
     _read_in_words_of_its_own(genai_span, span)
     strands_status = first_value(attributes, _STRANDS_STATUS)
@@ -225,21 +224,13 @@ def _arguments_in_message(content: object) -> object:
 
 
 def _other_arguments(attributes: Mapping[str, Any]) -> object:
-    """Returns the arguments under a name that is not the conventions', or as google-genai's instrumentation records them: one
-    by one, each with its type.
-    """
+    """Returns the arguments under a name that is not the conventions'."""
     for key in _ARGUMENTS:
         if key in attributes and not is_schema(attributes[key]):
             return tool_arguments(attributes[key])
     if (told := arguments_told(attributes.get(semconv.INPUT_MESSAGES))) is not None:
         return told
-    found: dict[str, Any] = {}
-    for key, value in attributes.items():
-        if key.startswith(_PARAMETER) and key.endswith(_VALUE):
-            name = key[len(_PARAMETER) : -len(_VALUE)]
-            # A text may look like JSON without being any; only the recorded type tells.
-            found[name] = value if attributes.get(f"{_PARAMETER}{name}.type") == "str" else parse_any(value)
-    return found or None
+    return parameters_of(attributes)
 
 
 def _read_agent(span: Span) -> GenAISpan:
@@ -451,9 +442,9 @@ DIALECT: Final = Dialect(
         semconv.WORKFLOW_NAME,
         semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH, *_STRANDS_STATUS, _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME,
         *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START, _KOOG_EVENT,
-        *_ARGUMENTS,
+        *_ARGUMENTS, RETURNED,
     }),
-    prefixes=(_PARAMETER,),
+    prefixes=(PARAMETER,),
     read_log=read_log,
     log_markers=(b"gen_ai.",),
     output_attributes=(semconv.OUTPUT_MESSAGES, "gen_ai.workflow.output"),

@@ -233,7 +233,7 @@ def is_plain(key: str) -> bool:
 def arguments_one_by_one(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the arguments that have an attribute each; None if there are none, or nothing tells text from numbers."""
     looked_at = islice(attributes.items(), MAX_LOOKED_AT)
-    return _typed({name: value for key, value in looked_at if (name := _part_of(key).argument) is not None})
+    return typed_values({name: value for key, value in looked_at if (name := _part_of(key).argument) is not None})
 
 
 def arguments_under_one_key(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -248,11 +248,14 @@ def arguments_under_one_key(attributes: Mapping[str, Any]) -> dict[str, Any] | N
             found[part.under] = value
         elif part.under is not None and words_of(key).startswith(("tool_", "function_", "mcp_")):
             return None
-    return _typed(found)
+    return typed_values(found)
 
 
-def _typed(found: Mapping[str, Any]) -> dict[str, Any] | None:
+def typed_values(found: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns arguments with the types that they had; None if there are none, or nothing tells text from numbers."""
+    lists = (value for value in found.values() if isinstance(value, (list, tuple)))  # OTLP's lists are of one type
+    if any(type(item) is str and _SCALAR.fullmatch(item) is not None for items in lists for item in items):
+        return None
     texts = [value for value in found.values() if type(value) is str]
     # Some write every value as JSON, which shows in the quotes around a text, others only what is no text.
     are_json = any(text[:1] == '"' for text in texts)
@@ -265,7 +268,8 @@ def _typed(found: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _json_or_text(text: str) -> Any:
-    return text if text != "null" and (value := parse_json(text)) is None else value
+    value = parse_json(text)
+    return text if value is None and text != "null" else value
 
 
 def may_hold_arguments(attributes: Mapping[str, Any]) -> bool:
@@ -311,6 +315,10 @@ def action_with_input(attributes: Mapping[str, Any]) -> str | None:
 
 
 _FAILED: Final = frozenset({"error", "failed", "failure", "exception", "timeout", "timed_out", "cancelled", "canceled"})
+_WELL: Final = frozenset({
+    "ok", "okay", "success", "successful", "succeeded", "completed", "complete", "done", "finished", "passed", "executed",
+    "called", "returned", "true", "approved", "allow", "allowed", "accepted", "unset", "0", "200",
+})  # fmt: skip
 _FAILED_ENDS: Final = ("_error", "_failed", "_failure")
 _DENIED: Final = frozenset({"denied", "deny", "blocked", "not_executed"})
 _PERHAPS_DENIED: Final = frozenset(
@@ -337,6 +345,12 @@ def says_failure(values: Values) -> bool:
             return True
     words = [words_of(value) for value in values.get("status", ()) if type(value) is str]
     return any(word in _FAILED or word.endswith(_FAILED_ENDS) for word in words)
+
+
+def has_unknown_status(values: Values) -> bool:
+    """Whether a status among the values is a word that may say that the call failed, or that it did not."""
+    words = {words_of(value) for value in values.get("status", ()) if type(value) is str}
+    return not words <= _WELL
 
 
 def denial_in(values: Values) -> Refusal | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from collector.payloads.attribute_shapes import Values, first_line, says_failure, values_by_meaning, words_of
+from collector.payloads.identified_calls import with_identified_call
 from collector.payloads.tool_arguments import arguments_among
 
 MAX_ATTRIBUTES: Final = 5_000
@@ -20,11 +21,11 @@ _CALL: Final = re.compile(
 )
 # `tool.result`, `tool.call.end`, `tool_error`, `tool.rejected`
 _RESULT: Final = re.compile(
-    rf"(?:^|_)(?:tool|function)_(?:{_NOUN}_)?(?:results?|outputs?|response|end|ended|completed?|finish|finished|error|failed"
+    rf"(?:^|_)(?:tool|function)_(?:{_NOUN}_)?(?:results?|outputs?|response|end|ended|completed?|finish|finished|error|failed|crashed"
     r"|rejected|denied|refused)$"
 )
 _REFUSED: Final = re.compile(r"_(rejected|denied|refused)$")
-_FAILED: Final = re.compile(r"_(?:error|failed)$")
+_FAILED: Final = re.compile(r"_(?:error|failed|crashed)$")
 _STARTED: Final = re.compile(r"_(?:start|started|begin)$")
 _ONE_NAME: Final = re.compile(r"[^\s,;]+")
 
@@ -72,7 +73,7 @@ def transcript_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> Tra
         left -= len(attributes)
         if left < 0:
             break
-        values = values_by_meaning(attributes)
+        values = with_identified_call(values_by_meaning(attributes), attributes)
         tool = first_line((*values.get("tool_name", ()), attributes.get("function")))
         call_id = first_line((*values.get("call_id", ()), attributes.get("id")))
         if call is None:

@@ -85,7 +85,7 @@ _TOOL_SPANS: Final = _compiled(
     rf"^(?:function|mcp)[ _.]?(?:call)?:\s*{_NAME}$",
     r"^([\w-]{1,256})\.tool$",
     r"^tool \[([^\]\s]{1,256})\]$",
-    rf"^{_PATH}tools?\.([\w-]{{1,256}})$",
+    rf"^{_PATH}tools?[./]([\w-]{{1,256}})$",
     # `tool.call.x`, `execute_tool.x`, `tool.x.execute`
     rf"^{_PATH}tool[ _.-]?(?:call|execution|execute|invocation|invoke|run)\.([\w-]{{1,256}})$",
     rf"^{_PATH}(?:execute|call|run|invoke)[ _.-]?tool\.([\w-]{{1,256}})$",

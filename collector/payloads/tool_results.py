@@ -96,8 +96,14 @@ def is_in_place_of_result(result: object) -> bool:
 
 def is_flagged(result: object) -> bool:
     """Whether a result is an object that says it is an error: a text that begins like one may be the answer of a tool."""
+    if type(result) is str and "rror" not in result:
+        return False
     value = parse_any(result)
     value = parse_any(value) if type(value) is str else value
+    if isinstance(value, Mapping) and isinstance(
+        value.get("response"), Mapping
+    ):  # Gemini's, with the call's id and name
+        value = value["response"]
     if not isinstance(value, Mapping):
         return False
     return value.get("is_error") is True or value.get("isError") is True or bool(value.get("error"))

@@ -32,7 +32,7 @@ def unconfirmed_reading(run: RunSpans, calls: Sequence[DraftCall]) -> Doubt | No
     alone = tuple(
         at
         for at, call in enumerate(calls)
-        if (call.turn < 0 and call.span_id in executed_by_shape)
+        if ((call.turn < 0 or call.is_contradicted) and call.span_id in executed_by_shape)
         or (call.known_by == "request" and models_by_shape and call.executed)
         or (call.known_by == "result" and is_one_record)
     )

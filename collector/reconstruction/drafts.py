@@ -113,6 +113,8 @@ class DraftCall:
     """The tool, as it was offered to the model, takes its arguments."""
     is_silent: bool
     """Its spans do not tell what came of it."""
+    is_contradicted: bool
+    """Its span holds other arguments than the model wrote."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - what is known of a call
         self,
@@ -141,6 +143,7 @@ class DraftCall:
         self.step, self.enclosing_id, self.resource, self.response = step, enclosing_id, resource, response
         self.known_by, self.run = known_by, run
         self.doubt, self.evidence, self.refusal, self.fits, self.is_silent = None, "", None, False, False
+        self.is_contradicted = False
 
     def doubt_execution(self, evidence: str) -> None:
         """Doubt that it ran; ``evidence`` is a clause."""

@@ -191,5 +191,6 @@ def _unite(call: DraftCall, request: RequestedCall) -> None:
     call.id = call.id or request.id
     if call.arguments is None and call.executed and call.doubt is None and is_broken(request.arguments_text):
         call.doubt_execution(BROKEN)
+    call.is_contradicted = None not in (call.arguments, request.arguments) and not _covers(call, request)
     if (call.arguments is None and request.arguments is not None) or _is_wrapped(call, request):
         call.arguments, call.arguments_text = request.arguments, None

@@ -586,3 +586,18 @@ def test_crewai_used_to_record_how_it_calls_a_tool(calling: str, arguments: obje
     use = {"tool_string": 'Action: get\nAction Input: {"city": "Oslo"}', "tool": "X(name='get')", "calling": calling}
     attributes = {"tool.name": "get", "input.value": json.dumps(use)}
     assert read_tool(oi("TOOL", "get._use", 2, 1, attributes=attributes))[2] == arguments
+
+
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        ("{'error': 'seat 12A is taken'}", "error"),  # CrewAI
+        ('{"id": "adk-1", "name": "book", "response": {"error": "seat 12A is taken"}}', "error"),  # Google ADK
+        ('{"content": [{"type": "text", "text": "taken"}], "isError": true}', "error"),  # MCP
+        ('{"seat": "12A", "error": null}', "ok"),
+        ("Error handling is described on page 4", "ok"),
+    ],
+)
+def test_an_output_that_says_it_is_an_error(output: str, status: str) -> None:
+    attributes = {KIND: "TOOL", "tool.name": "book", "output.value": output}
+    assert read_tool(span("book", 2, 1, 5, attributes=attributes, status=1))[3] == status

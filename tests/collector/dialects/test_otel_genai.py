@@ -515,3 +515,11 @@ def test_what_qwen_agent_says_in_place_of_a_result(told: str, expected: tuple[st
     assert (first.status, first.executed) == expected
     assert second.status == "unset"
     assert doubts(run) == []
+
+
+@pytest.mark.parametrize(
+    ("returned", "status"), [('{"error": "taken"}', "error"), ('{"seat": "12A", "error": null}', "unset")]
+)
+def test_what_google_documents_as_a_failure_is_one(returned: str, status: str) -> None:
+    attributes = {"code.function.return.type": "dict", "code.function.return.value": returned}
+    assert read_tool(tool_span("book", attributes=attributes))[3] == status

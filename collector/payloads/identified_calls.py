@@ -1,0 +1,155 @@
+"""Calls in words of a sender's own, known by the id that a model's provider gave them: ``call_5fR...``, ``toolu_01...``.
+
+Beside such an id stand the name of the tool and its arguments, whatever their keys. A word for each is looked for among
+more words than `attribute_shapes` knows: `job` or `spec` say something of a call only where an id says that there is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from collector.payloads.attribute_shapes import (
+    MAX_KEY,
+    MAX_LOOKED_AT,
+    Meaning,
+    shape_of,
+    typed_values,
+    words_of,
+)
+from collector.payloads.flattened_attributes import FlattenedAttributes, unflatten
+from collector.payloads.values import parse_json
+
+MARKER: Final = b"call_"
+"""Every span with an id contains this, or the word `tool`."""
+_ID: Final = re.compile(r"(?:call_|toolu_|tooluse_|chatcmpl-tool-)(?=\w*[0-9A-Z])[\w-]{1,120}")
+_NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,127}")
+_NAMED: Final = (
+    "tool", "function", "fn", "func", "skill", "capability", "action", "operation", "op", "job", "job_type", "task",
+    "command", "cmd", "method", "handler", "do", "name", "type",
+)  # fmt: skip
+"""Ends of the key of the tool's name, the most telling first."""
+_INPUT: Final = frozenset({
+    "in", "input", "inputs", "arg", "args", "argument", "arguments", "kwargs", "param", "params", "parameter", "parameters",
+    "payload", "spec", "given", "with", "using", "request", "data",
+})  # fmt: skip
+_OVER_INPUT: Final = frozenset({"in", "given", "with", "using", "payload", "spec", "param", "parameter"})
+"""Words over arguments that have an attribute each, besides those of which other attributes may say something as well."""
+_OUTPUT: Final = frozenset({
+    "out", "output", "outputs", "result", "results", "got", "returned", "return", "product", "reply", "response", "answer",
+})  # fmt: skip
+_OTHER: Final[frozenset[Meaning]] = frozenset(
+    {"kind", "model", "agent", "conversation", "status", "success", "failure"}
+)
+"""What a key with these words says is something else than the name of a tool."""
+
+
+def is_call_id(value: object) -> bool:
+    """Whether a value is the id of a call in the form of a provider of models."""
+    return type(value) is str and _ID.fullmatch(value) is not None
+
+
+def identified_call(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
+    """Returns id, name, input and output of the one call of which an attribute is the id; nothing if only the id is there."""
+    looked_at = dict(islice(attributes.items(), MAX_LOOKED_AT))
+    ids = {value for value in looked_at.values() if is_call_id(value)}
+    if len(ids) != 1:
+        return {}
+    inputs, outputs = _groups(looked_at, _OVER_INPUT), _groups(looked_at, _OUTPUT)
+    whole = {key: value for key, value in looked_at.items() if not any(map(key.startswith, (*inputs, *outputs)))}
+    name = _name_among(whole)
+    objects = {key: value for key, value in whole.items() if _is_object(value)}
+    given = _of_words(objects, _INPUT) or [value for key, value in objects.items() if _end_of(key) not in _OUTPUT]
+    returned = [*_of_words(whole, _OUTPUT), *map(_object_of, outputs.values())]
+    if name is None or not (inputs or given or returned):
+        return {}  # what is sent to a queue has an id, and a name which is the queue's
+    found: dict[Meaning, list[Any]] = {"call_id": [*ids], "tool_name": [name]}
+    if len(given) == 1 and not inputs:
+        found["input"] = given
+    if returned:
+        found["output"] = returned[:1]
+    return found
+
+
+def with_identified_call(values: dict[Meaning, list[Any]], attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
+    """Returns ``values`` with what an id in the attributes tells of a call, unless their words tell its tool already."""
+    return values if "tool_name" in values else {**identified_call(attributes), **values}
+
+
+def identified_requests(attributes: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Returns the calls that a model asked for: a list of objects, each with an id, a tool's name and arguments."""
+    for value in islice(attributes.values(), MAX_LOOKED_AT):
+        if type(value) is str and value[:2] == "[{":
+            calls = parse_json(value)
+            found = [_request(call) for call in calls[:MAX_LOOKED_AT]] if isinstance(calls, list) else []
+            if found and all(found):
+                return [call for call in found if call is not None]
+    return None
+
+
+def grouped_arguments(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns arguments that were flattened under a word for all, ``act.given.city`` and ``in.stops.0``.
+
+    None if there are none or two such groups, or if nothing tells text from numbers.
+    """
+    groups = _groups(dict(islice(attributes.items(), MAX_LOOKED_AT)), _OVER_INPUT)
+    return _object_of(next(iter(groups.values()))) if len(groups) == 1 else None
+
+
+def _request(call: object) -> dict[str, Any] | None:
+    if not isinstance(call, Mapping) or not all(type(key) is str for key in call):
+        return None
+    ids = [value for value in call.values() if is_call_id(value)]
+    objects = [value for value in call.values() if isinstance(value, Mapping)]
+    name = _name_among(call)
+    if len(ids) != 1 or len(objects) != 1 or name is None:
+        return None
+    return {"type": "tool_call", "id": ids[0], "name": name, "arguments": objects[0]}
+
+
+def _name_among(attributes: Mapping[str, Any]) -> str | None:
+    """Returns the value under the most telling key, or the only one that can be a name."""
+    names: dict[str, str] = {}
+    for key, value in attributes.items():
+        shape = shape_of(key)
+        is_other = shape is not None and shape.meaning in _OTHER and _end_of(key) not in _NAMED
+        if type(value) is str and not is_other and _NAME.fullmatch(value) is not None and not is_call_id(value):
+            names.setdefault(_end_of(key), value)
+    for word in _NAMED:
+        if word in names:
+            return names[word]
+    return next(iter(names.values())) if len(names) == 1 else None
+
+
+def _end_of(key: str) -> str:
+    """Returns the last word of a key; of `job_type`, both."""
+    words = words_of(key)
+    return "job_type" if words.endswith("job_type") else words.rpartition("_")[2]
+
+
+def _of_words(attributes: Mapping[str, Any], words: Iterable[str]) -> list[Any]:
+    return [value for key, value in attributes.items() if _end_of(key) in words and value is not None]
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, Mapping) or (type(value) is str and isinstance(parse_json(value), Mapping))
+
+
+def _groups(attributes: Mapping[str, Any], words: Iterable[str]) -> dict[str, FlattenedAttributes]:
+    """Returns, by the beginning of their keys, the attributes under a key that ends with one of the words."""
+    groups: dict[str, FlattenedAttributes] = {}
+    for key, value in attributes.items():
+        parts = key.split(".") if len(key) <= MAX_KEY else []
+        at = next((at for at, part in enumerate(parts[:-1], 1) if words_of(part) in words), None)
+        if at is not None:
+            beginning = ".".join(parts[:at]) + "."
+            groups.setdefault(beginning, FlattenedAttributes())[key.removeprefix(beginning)] = value
+    return groups
+
+
+def _object_of(group: FlattenedAttributes) -> dict[str, Any] | None:
+    typed = typed_values(group)
+    value = None if typed is None else unflatten(FlattenedAttributes(typed))
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,112 @@
+"""Calls in words of a sender's own, known by the id that a model's provider gave them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from collector import dialects
+from collector.model.genai_span import BY_SHAPE, Role
+from tests.builders import called, doubts, read_tool, run_of, span
+
+ID = "call_Zk41"
+ROOT = span("travel", 1, attributes={"span_type": "agent"}, lasting=100)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({"bot.skill": "pay", "bot.ticket": ID, "bot.given": '{"n": 1}'}, ("pay", ID, {"n": 1})),
+        ({"job.type": "pay", "job.order": ID, "job.spec": '{"n": 1}'}, ("pay", ID, {"n": 1})),
+        (
+            {"using": "pay", "ref": "toolu_01A", "payload": '{"n": 1}', "got": '{"ok": true}'},
+            ("pay", "toolu_01A", {"n": 1}),
+        ),
+        # Its arguments have an attribute each, of which one could be a tool's name and one is an object.
+        (
+            {"ability.id": "pay", "ability.ref": ID, "ability.given.status": "open", "ability.given.to": '{"n": 1}'},
+            ("pay", ID, {"status": "open", "to": {"n": 1}}),
+        ),
+    ],
+)
+def test_a_span_with_the_id_of_a_call(attributes: dict[str, Any], expected: Any) -> None:
+    assert read_tool(span("step", 2, 1, attributes=attributes))[:3] == expected
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"queue.name": "agent-jobs", "message.id": ID},  # what is sent to a queue: no input, no result
+        {"skill": "pay", "ticket": "call_center", "given": '{"n": 1}'},
+        {"skill": "pay", "ticket": ID, "other": "call_Zk42", "given": '{"n": 1}'},  # of which of the two?
+        {"first": "pay", "second": "refund", "ticket": ID, "given": '{"n": 1}'},
+    ],
+)
+def test_an_id_alone_names_no_tool(attributes: dict[str, Any]) -> None:
+    read = dialects.read_span(span("step", 2, 1, attributes=attributes))
+    assert read is None or read.role is not Role.TOOL
+
+
+def test_the_events_of_a_request() -> None:
+    events = (
+        ("function started", {"ref": ID, "function": "pay", "payload": '{"n": 1}'}),
+        ("function crashed", {"ref": ID, "function": "pay", "reason": "declined"}),
+        ("function started", {"ref": "call_Zk42", "fn": "refund", "payload": "{}"}),
+        ("function finished", {"ref": "call_Zk42", "fn": "refund", "body": "done"}),
+    )
+    run = run_of(ROOT, span("POST /chat", 2, 1, 5, 90, events=events))
+    assert [(call.name, call.arguments, call.status) for call in run.trajectory.calls] == [
+        ("pay", {"n": 1}, "error"),
+        ("refund", {}, "ok"),
+    ]
+
+
+def test_requests_in_other_words_bear_out_the_calls() -> None:
+    orders = [{"order": ID, "job": "pay", "spec": {"n": 1}}]
+    answer = {"decide.orders": json.dumps(orders)}
+    last = {"decide.orders": "[]", "decide.finish_reason": "stop"}
+    job = {"job.type": "pay", "job.order": ID, "job.spec": '{"n": 1}', "job.product": "ok"}
+    run = run_of(
+        ROOT,
+        span("decide", 2, 1, 5, 9, attributes=answer),
+        span("job", 3, 1, 10, 20, attributes=job),
+        span("decide", 4, 1, 30, 40, attributes=last),
+    )
+    assert (called(run), run.trajectory.calls[0].id, run.dialect) == (["pay"], ID, BY_SHAPE)
+
+
+def test_arguments_that_the_model_wrote_otherwise_are_in_doubt() -> None:
+    message = {"tool_calls": [{"id": ID, "function": {"name": "pay", "arguments": '{"n": 1}'}}], "role": "assistant"}
+    job = {"job.type": "pay", "job.order": ID, "job.spec": '{"n": "one"}', "job.product": "ok"}
+    spans = (
+        ROOT,
+        span("llm", 2, 1, 5, 9, attributes={"span_type": "llm", "output": json.dumps(message)}),
+        span(
+            "llm", 4, 1, 30, 40, attributes={"span_type": "llm", "output": '{"role": "assistant", "content": "paid"}'}
+        ),
+    )
+    assert "unconfirmed_reading" in doubts(run_of(*spans, span("job", 3, 1, 10, 20, attributes=job)))
+    job["job.spec"] = '{"n": 1}'
+    assert "unconfirmed_reading" not in doubts(run_of(*spans, span("job", 3, 1, 10, 20, attributes=job)))
+
+
+@pytest.mark.parametrize(("word", "is_told"), [("well", False), ("ok", True), ("failed", True)])
+def test_a_status_in_an_unknown_word_tells_nothing(word: str, *, is_told: bool) -> None:
+    run = run_of(ROOT, span("tool:pay", 2, 1, 5, attributes={"input": '{"n": 1}', "outcome": word, "output": "x"}))
+    assert ("unobserved_results" not in doubts(run)) is is_told
+
+
+def test_texts_that_may_be_numbers_in_a_list_are_not_told_apart() -> None:
+    attributes = {"in.sql": "SELECT 1", "in.values": ["eu", "25"]}
+    assert read_tool(span("tools/query", 2, 1, attributes=attributes))[2] is None
+    assert read_tool(span("tools/query", 2, 1, attributes={"in.sql": "SELECT 1", "in.n": 2}))[2] == {
+        "sql": "SELECT 1",
+        "n": 2,
+    }
+
+
+def test_null_beside_quoted_texts_is_none() -> None:
+    read = read_tool(span("tools/query", 2, 1, attributes={"in.region": '"eu"', "in.plan": "null"}))
+    assert read[2] == {"region": "eu", "plan": None}
