@@ -9,9 +9,17 @@ from typing import Any
 
 from collector.payloads.messages import CALL_LISTS, MAX_CALLS, MAX_DEPTH, MAX_NODES, SKIPPED_KEYS, ToolCallPart, call_in
 from collector.payloads.reprs import may_be_objects, parse_message
-from collector.payloads.roles import USER_ROLES, plain_role
-from collector.payloads.text_calls import REPEATED, is_observation, may_hold_calls, parse_exchange
-from collector.payloads.tool_results import ResultStatus, ToolResult, contains_results, result_in, result_status
+from collector.payloads.roles import MODEL_ROLES, USER_ROLES, plain_role
+from collector.payloads.text_calls import REPEATED, is_observation, may_hold_calls, parse_action, parse_exchange
+from collector.payloads.tool_results import (
+    MAX_PARTS,
+    ResultStatus,
+    ToolResult,
+    contains_results,
+    result_in,
+    result_status,
+)
+from collector.payloads.values import first_value
 
 
 @dataclass(slots=True)
@@ -54,6 +62,7 @@ def calls_in_history(
                     calls.clear()
                     if unasked is not None:
                         unasked.clear()
+                stack.append((_told_in_words(node), False, depth + 1))
                 if depth < MAX_DEPTH:
                     stack.extend(
                         (child, key in CALL_LISTS, depth + 1)
@@ -65,6 +74,18 @@ def calls_in_history(
         elif isinstance(node, str) and depth < MAX_DEPTH and (parsed := _read_text(node, unread)) is not None:
             stack.append((parsed, listed, depth + 1))
     return calls
+
+
+def _told_in_words(message: Mapping[Any, Any]) -> list[Mapping[str, Any]]:
+    """Returns the call in the words of a model, and its result, as messages. Prompts have such words as an example."""
+    if plain_role(message.get("role")) not in MODEL_ROLES:
+        return []
+    content = message.get("content") or message.get("parts")
+    parts = content if isinstance(content, list) else [content]
+    texts = (
+        first_value(part, ("text", "content")) if isinstance(part, Mapping) else part for part in parts[:MAX_PARTS]
+    )
+    return [told for text in texts if type(text) is str for told in parse_action(text)]
 
 
 def _read_text(text: str, unread: list[str] | None) -> object:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from collector.payloads.reprs import may_be_objects, parse_message
 from collector.payloads.roles import MODEL_ROLES, OTHER_ROLES, plain_role
 from collector.payloads.stand_ins import refused_tool
-from collector.payloads.text_calls import parse_call
+from collector.payloads.text_calls import ACTION_INPUT, parse_call
 from collector.payloads.values import first_value, name_of, parse_any
 
 MAX_NODES: Final = 20_000
@@ -63,7 +63,7 @@ def may_contain_tool_calls(value: object) -> bool:
         text = value if type(value) is str else repr(value)
     except RecursionError:
         return False
-    return "tool" in text or "function" in text or "Tool" in text
+    return "tool" in text or "function" in text or "Tool" in text or ACTION_INPUT in text
 
 
 def is_answer(output: object) -> bool:
@@ -164,7 +164,9 @@ def tool_call_parts(output: object) -> list[ToolCallPart]:
 
 def _may_nest(value: object) -> bool:
     if type(value) is str:
-        return (value[:1] in ("{", "[") and may_contain_tool_calls(value)) or may_be_objects(value)
+        if value[:1] in ("{", "["):
+            return may_contain_tool_calls(value)
+        return may_be_objects(value) or ACTION_INPUT in value
     return isinstance(value, (Mapping, list, tuple))
 
 

@@ -57,6 +57,8 @@ _UNNAMED: Final = re.compile(
         r"^validating \"arguments\": ",  # MCP's Go SDK
         r"^failed to parse tool arguments: ",  # rig
         r"\bValueError: Parameters must be formatted as a valid JSON!\n",  # Qwen-Agent
+        r"^\s*I tried reusing the same input, I must stop using this action input\b",  # CrewAI
+        r"^Error: the Action Input is not a valid key, value dictionary\.",
         r"^\[LocalFunc\] failed to unmarshal arguments in json",  # Eino
         # Strands and Google ADK for JS: Zod's issues
         r"(?:^|: )\s*\[\s*\{[^\]]{0,300}?\"code\": \"(?:invalid_|unrecognized_|too_)",
@@ -74,6 +76,8 @@ _NAMED: Final = tuple(
         # Strands, OpenAI Agents, Mastra 0.x, Haystack, Agno, Google ADK, Koog, Pipecat
         rf"\b(?:tool|function) (?:(?:with (?:the )?name|named|called) )?{_NAME}[`'\"]? {_ABSENT}",
         rf"\b(?:tool|function) not found: {_NAME}",  # Ax
+        # CrewAI
+        rf"^(?:I encountered an error: )?(?:Action|You tried to use the tool) {_NAME}[`'\"]?,? (?:but it doesn|don)'t exist\b",
         r"^Tool \[([^\s\]]{1,256})\] was not exposed in this turn\b",  # LazyLLM
         rf"^The tool call with name {_NAME}[`'\"]? is not part of the provided tools\b",  # Semantic Kernel
         rf"{_NAME}[`'\"]? is not a valid tool\b",  # LangGraph

@@ -2,8 +2,8 @@
 
 DSPy (2.6 to 3) frames each field of an answer (``[[ ## next_tool_name ## ]]``) and repeats the calls so far as a trajectory;
 smolagents (1.2x) tells its model of earlier calls as ``Calling tools:`` with a Python repr. ReAct (CrewAI, LangChain's oldest
-agents) asks for an ``Action:`` with its ``Action Input:``, prompts for Hermes and Qwen for JSON between
-tags. Bounded, and never raises.
+agents) asks for an ``Action:`` with its ``Action Input:``, and tells the result as an ``Observation:``; prompts for Hermes
+and Qwen ask for JSON between tags. Bounded, and never raises.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ _FINISH: Final = "finish"
 """The tool by which DSPy's model ends the run: it does nothing."""
 _ACTION: Final = re.compile(r"Action: .{1,300}?(?:\n|\\n)\s*Action Input:")  # the line break perhaps escaped, in JSON
 _FINAL_ANSWER: Final = "Final Answer:"
+ACTION_INPUT: Final = "Action Input:"
+"""Every request in the words of ReAct contains it."""
+_REACT: Final = re.compile(r"(?:^|\n)Action: *([^\n]{1,256}?) *\n *Action Input: *(?=\{)")
+_RESULT: Final = re.compile(r"\nObservation: ?")
 _TAGS: Final = ("<tool_call>", "FUNCTION\u273f: ", "FUNCTION\\u273f: ")
 _TAGGED: Final = re.compile(r"<tool_call>(?:\s|\\n){0,8}\{|(?:\u273f|\\u273f)FUNCTION(?:\u273f|\\u273f): ")
 """How models are told to ask for a call in text that Hermes and Qwen were trained on, in JSON perhaps escaped."""
@@ -43,7 +47,7 @@ def requests_action(output: object) -> bool:
         text = output if type(output) is str else repr(output)
     except RecursionError:
         return False
-    if "Action Input:" in text and _FINAL_ANSWER not in text and _ACTION.search(text) is not None:
+    if ACTION_INPUT in text and _FINAL_ANSWER not in text and _ACTION.search(text) is not None:
         return True
     return any(tag in text for tag in _TAGS) and _TAGGED.search(text) is not None
 
@@ -73,11 +77,32 @@ def is_observation(message: Mapping[Any, Any]) -> bool:
 
 def parse_call(text: str) -> Any:
     """Returns the call that a model requested in ``text``, as a part of a message; None if it requested none."""
-    if not text.startswith(_DSPY) or len(text) > MAX_TEXT:
+    if len(text) > MAX_TEXT:
         return None
+    if not text.startswith(_DSPY):
+        return None if _FINAL_ANSWER in text or (action := _action(text)) is None else action[0]
     fields = _fields(text)
     name = fields.get(_NEXT_TOOL, "")
     return None if not name or name == _FINISH else _call(name, fields.get("next_tool_args"))
+
+
+def parse_action(text: str) -> list[Mapping[str, Any]]:
+    """Returns the call in a message of a model as ReAct has it, and its result if it follows, as messages; empty without."""
+    if ACTION_INPUT not in text or len(text) > MAX_TEXT or (action := _action(text)) is None:
+        return []
+    call, observed = action
+    request = {"role": "assistant", "content": [call]}
+    return [request] if observed is None else [request, {"role": "tool", "name": call["name"], "content": observed}]
+
+
+def _action(text: str) -> tuple[Mapping[str, Any], str | None] | None:
+    """Returns the call of the first action with an object as its input, and what was observed."""
+    match = _REACT.search(text)
+    if match is None:
+        return None
+    given, *observed = _RESULT.split(text[match.end() :], maxsplit=1)
+    arguments = parse_any(given.strip().strip("`"))
+    return (_call(match[1], arguments), next(iter(observed), None)) if isinstance(arguments, Mapping) else None
 
 
 def parse_exchange(text: str) -> list[Mapping[str, Any]]:

@@ -62,6 +62,7 @@ class ToolResult(NamedTuple):
 
 _FAILURE: Final = re.compile(
     r"(?i)\W*(?:an (?=error occurred))?(?:\w+(?:Error|Exception)|error|exception|traceback)\b"
+    r"|\W?I encountered an error\b"  # CrewAI
     r"|\W?The function `[^`\s]{1,120}` failed and returned no result\."  # Pipecat
 )
 _HINTS: Final = (
@@ -76,7 +77,7 @@ _HINTS: Final = (
     "o argument provided", "required propert", "requires approval", ", received ", "alformed", "issing arg", "issing param",
     "issing input", "not registered", "bandoned", "annot deserialize", "annot coerce", "annot construct", "For input string",
     "rgument parsing", "match the function signature", "re malformed", "part of the provided", "not currently",
-    "not exposed",
+    "not exposed", "reusing the same", "not a valid key",
 )  # fmt: skip
 """Every failure and refusal contains one of these."""
 

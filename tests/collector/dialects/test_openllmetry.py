@@ -354,8 +354,10 @@ def test_a_step_of_a_llamaindex_workflow_tells_of_a_call_whose_span_was_never_ex
     assert calls == [("c1", {"n": 2}, "error"), ("c2", {"n": 3}, "unset")]
 
 
-def test_a_call_asked_for_in_the_words_of_a_flattened_answer_is_not_read_and_not_overlooked() -> None:
-    words = "Thought: I need a tool.\nAction: get\nAction Input: {}"
+@pytest.mark.parametrize(("given", "read"), [("{}", ["get"]), ("Oslo", [])])
+def test_a_call_asked_for_in_the_words_of_a_flattened_answer_is_not_overlooked(given: str, read: list[str]) -> None:
+    words = f"Thought: I need a tool.\nAction: get\nAction Input: {given}"
     answers = {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": words}
     run = run_of(span("POST", 1, lasting=100), span("openai.chat", 2, 1, attributes=answers))
-    assert (called(run), doubts(run)) == ([], ["unrecorded_calls"])
+    assert [call.name for call in run.trajectory.calls] == read
+    assert doubts(run) == ["unobserved_results" if read else "unrecorded_calls"]

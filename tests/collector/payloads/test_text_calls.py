@@ -100,3 +100,26 @@ def test_smolagents_tells_of_a_tool_that_it_does_not_have_without_the_call() -> 
     unknown = "Error:\nUnknown tool reserve_flight, should be one of: book_flight, final_answer.\nNow let's retry"
     assert told(("MessageRole.TOOL_RESPONSE", unknown)) == [("reserve_flight", None, "refused")]
     assert told(("MessageRole.USER", f"What does this mean? {unknown}")) == []
+
+
+@pytest.mark.parametrize(
+    ("observed", "status"),
+    [
+        ("\nObservation: paid", "ok"),
+        ("\nObservation: {'error': 'declined'}", "error"),
+        ("\nObservation: I encountered an error while trying to use the tool. This was the error: declined.", "error"),
+        ("\nObservation: I tried reusing the same input, I must stop using this action input. ", "refused"),
+        (
+            "\nObservation: I encountered an error: Action 'pay' don't exist, these are the only available Actions:",
+            "refused",
+        ),
+        ("", None),
+    ],
+)
+def test_an_action_of_react_and_what_was_observed(observed: str, status: str | None) -> None:
+    """CrewAI 0.203, whose model is told its own words with the observation behind them."""
+    words = f'Thought: pay\nAction: pay\nAction Input: {{"sum": 5}}{observed}'
+    assert told(("user", "Pay!"), ("assistant", words)) == [("pay", {"sum": 5}, status)]
+    assert told(("system", words), ("user", "Pay!")) == []  # an example
+    assert [part.arguments for part in tool_call_parts([{"role": "assistant", "content": words}])] == [{"sum": 5}]
+    assert tool_call_parts([{"role": "assistant", "content": f"{words}\nFinal Answer: paid"}]) == []

@@ -337,8 +337,16 @@ def test_an_action_in_words_requested_a_call() -> None:
     stops = {"gen_ai.response.finish_reasons": ["stop"]}
     acts = model_span((), 2, at=0, attributes={**asked_in_words, **stops})
     answers = model_span((), 3, at=20, attributes=answered)
-    assert doubts(run_of(agent_span(), acts, answers)) == ["unrecorded_calls"]
+    run = run_of(agent_span(), acts, answers)
+    assert (called(run), run.trajectory.calls[0].arguments, doubts(run)) == (
+        ["pay"],
+        {"sum": 5},
+        ["unobserved_results"],
+    )
     assert doubts(run_of(agent_span(), acts, tool_span("pay", {"sum": 5}, 4, at=12, lasting=5), answers)) == []
+    # An input that is no object names no parameter, and what the model wrote is not read.
+    words = model_span((), 2, at=0, attributes={**said("Action: pay\nAction Input: five"), **stops})
+    assert doubts(run_of(agent_span(), words, answers)) == ["unrecorded_calls"]
     # Frameworks stop at the final answer, and take nothing before it for a request.
     assert doubts(run_of(agent_span(), model_span((), 2, at=0, attributes=imagined))) == []
 
