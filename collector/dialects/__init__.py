@@ -47,6 +47,7 @@ from collector.dialects import (
     trulens,
     voltagent,
 )
+from collector.dialects.generic import tool_call
 from collector.model import semconv
 from collector.model.dialect import Dialect, Reading
 from collector.model.genai_span import (
@@ -169,7 +170,7 @@ def read_span(span: Span) -> GenAISpan | None:
     elif genai_span is not None and genai_span.lacks_arguments and span.is_whole and genai_span.dialect != BY_SHAPE:
         unknown = _unknown_attributes(span, genai_span)
         if unknown or span.events:
-            generic.complete(genai_span, span, unknown)
+            tool_call.complete(genai_span, span, unknown)
     if genai_span is not None and genai_span.arguments is not None:
         _read_stand_in(genai_span)
     if genai_span is not None and genai_span.output is not None:

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
-from collector.payloads.attribute_shapes import MAX_KEY, MAX_LOOKED_AT, Meaning
-from collector.payloads.messages import is_answer
-from collector.payloads.values import name_of, parse_json
+from collector.payloads.attribute_shapes import MAX_KEY, MAX_LOOKED_AT, Meaning, meaning_of
+from collector.payloads.messages import is_answer, may_contain_tool_calls, tool_call_parts
+from collector.payloads.roles import OTHER_ROLES, role_of
+from collector.payloads.tool_results import result_in
+from collector.payloads.values import name_of, parse_any, parse_json
 
 _ROLE, _TYPE = '"role"', '"type"'
+_NO_ANSWERS: Final = ("input", "user_input", "tool_name", "call_id")
 _OF_ANSWERS: Final = frozenset({"text", "tool_use", "thinking"})
 """Types of the parts of an answer of Anthropic's models."""
 
@@ -31,6 +34,28 @@ def answer_with_input(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]
             inputs.append(value)
     found = answers or (parts if inputs else [])
     return {"output": found, "input": inputs} if len(found) == 1 else {}
+
+
+def asking_answer(attributes: Mapping[str, Any]) -> object:
+    """Returns the first value with calls as a provider writes them, and no message or result beside; None without any.
+
+    With these it is what a model was told, or a transcript. An answer has no name of its own in words that are not known.
+    """
+    for key, value in islice(attributes.items(), MAX_LOOKED_AT):
+        if type(value) is str and value[:1] in ("{", "[") and may_contain_tool_calls(value):
+            answer = parse_any(value)
+            if meaning_of(key) not in _NO_ANSWERS and not _is_told(answer) and tool_call_parts(answer):
+                return answer
+    return None
+
+
+def _is_told(value: object) -> bool:
+    """Whether a value holds messages of others than a model, or results."""
+    told = value.get("messages", value) if isinstance(value, Mapping) else value
+    items = told if isinstance(told, list) else [told]
+    return any(
+        isinstance(item, Mapping) and (role_of(item) in OTHER_ROLES or result_in(item) is not None) for item in items
+    )
 
 
 def _are_parts(value: object) -> bool:

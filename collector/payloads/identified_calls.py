@@ -35,8 +35,10 @@ _INPUT: Final = frozenset({
     "in", "input", "inputs", "arg", "args", "argument", "arguments", "kwargs", "param", "params", "parameter", "parameters",
     "payload", "spec", "given", "with", "using", "request", "data",
 })  # fmt: skip
-_OVER_INPUT: Final = frozenset({"in", "given", "with", "using", "payload", "spec", "param", "parameter"})
-"""Words over arguments that have an attribute each, besides those of which other attributes may say something as well."""
+_OVER_INPUT: Final = frozenset({
+    "in", "given", "with", "using", "spec", "param", "parameter", "tool_arguments", "tool_args", "tool_input",
+})  # fmt: skip
+"""Words over arguments, whole or in an attribute each, besides those under which other attributes may say something as well."""
 _OUTPUT: Final = frozenset({
     "out", "output", "outputs", "result", "results", "got", "returned", "return", "product", "reply", "response", "answer",
 })  # fmt: skip
@@ -53,12 +55,10 @@ def is_call_id(value: object) -> bool:
 
 def identified_call(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
     """Returns id, name, input and output of the one call of which an attribute is the id; nothing if only the id is there."""
-    looked_at = dict(islice(attributes.items(), MAX_LOOKED_AT))
-    ids = {value for value in looked_at.values() if is_call_id(value)}
+    ids = {value for value in islice(attributes.values(), MAX_LOOKED_AT) if is_call_id(value)}
     if len(ids) != 1:
         return {}
-    inputs, outputs = _groups(looked_at, _OVER_INPUT), _groups(looked_at, _OUTPUT)
-    whole = {key: value for key, value in looked_at.items() if not any(map(key.startswith, (*inputs, *outputs)))}
+    whole, inputs, outputs = _parted(attributes)
     name = _name_among(whole)
     objects = {key: value for key, value in whole.items() if _is_object(value)}
     given = _of_words(objects, _INPUT) or [value for key, value in objects.items() if _end_of(key) not in _OUTPUT]
@@ -71,6 +71,28 @@ def identified_call(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
     if returned:
         found["output"] = returned[:1]
     return found
+
+
+def described_tool(attributes: Mapping[str, Any]) -> str | None:
+    """Returns the tool of a call whose span says that it is one, and not under which key its tool is."""
+    return _name_among(_parted(attributes)[0])
+
+
+def described_input(attributes: Mapping[str, Any]) -> object:
+    """Returns the input of a call whose span says that it is one: the only object under a word for it."""
+    objects = {key: value for key, value in _parted(attributes)[0].items() if _is_object(value)}
+    given = _of_words(objects, _OVER_INPUT)
+    return given[0] if len(given) == 1 else None
+
+
+def _parted(
+    attributes: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, FlattenedAttributes], dict[str, FlattenedAttributes]]:
+    """Returns the attributes that are no part of a flattened input or output, these inputs, and these outputs."""
+    looked_at = dict(islice(attributes.items(), MAX_LOOKED_AT))
+    inputs, outputs = _groups(looked_at, _OVER_INPUT), _groups(looked_at, _OUTPUT)
+    whole = {key: value for key, value in looked_at.items() if not any(map(key.startswith, (*inputs, *outputs)))}
+    return whole, inputs, outputs
 
 
 def with_identified_call(values: dict[Meaning, list[Any]], attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
@@ -114,9 +136,10 @@ def _name_among(attributes: Mapping[str, Any]) -> str | None:
     names: dict[str, str] = {}
     for key, value in attributes.items():
         shape = shape_of(key)
-        is_other = shape is not None and shape.meaning in _OTHER and _end_of(key) not in _NAMED
+        end = _end_of(key)
+        is_other = (shape is not None and shape.meaning in _OTHER and end not in _NAMED) or end in _OUTPUT
         if type(value) is str and not is_other and _NAME.fullmatch(value) is not None and not is_call_id(value):
-            names.setdefault(_end_of(key), value)
+            names.setdefault(end, value)
     for word in _NAMED:
         if word in names:
             return names[word]

@@ -172,6 +172,11 @@ def function_in_path(name: str) -> str:
     return name if match is None or words_of(match[1]) in _NOT_NAMES else match[1]
 
 
+def is_function(name: str) -> bool:
+    """Whether a span has no name but that of its kind, a function: that of a call, as in the OpenAI Agents SDK's data."""
+    return name in ("function", "Function")
+
+
 def is_handoff(name: str) -> bool:
     """Whether a span of this name records that an agent handed over to the next, as the OpenAI Agents SDK names it."""
     return name.startswith("handoff to ")

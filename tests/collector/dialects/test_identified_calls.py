@@ -110,3 +110,62 @@ def test_texts_that_may_be_numbers_in_a_list_are_not_told_apart() -> None:
 def test_null_beside_quoted_texts_is_none() -> None:
     read = read_tool(span("tools/query", 2, 1, attributes={"in.region": '"eu"', "in.plan": "null"}))
     assert read[2] == {"region": "eu", "plan": None}
+
+
+CALL = {"id": "c1", "name": "pay", "arguments": {"n": 1}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [{"toolUse": {"name": "pay", "toolUseId": "c1", "input": {"n": 1}}}],  # Bedrock
+        {
+            "text": "",
+            "calls": [{"type": "tool_call", "id": "c1", "name": "pay", "args": {"n": 1}}],
+        },  # LangChain, in a wrapper
+        {
+            "id": "resp_1",
+            "output": [{"type": "function_call", "call_id": "c1", "name": "pay", "arguments": '{"n": 1}'}],
+        },
+        {"text": "", "toolCalls": [{"toolCallId": "c1", "toolName": "pay", "args": {"n": 1}}]},  # Mastra
+    ],
+)
+def test_calls_as_a_provider_writes_them_are_an_answer_under_any_key(answer: Any) -> None:
+    run = run_of(ROOT, span("think", 2, 1, 5, attributes={"thought.body": json.dumps(answer)}))
+    assert [(call.name, call.arguments, call.id) for call in run.trajectory.calls] == [("pay", {"n": 1}, "c1")]
+    assert "unconfirmed_reading" in doubts(run)
+
+
+@pytest.mark.parametrize(
+    "beside", [{"role": "user", "content": "Pay!"}, {"role": "tool", "tool_call_id": "c1", "content": ""}]
+)
+def test_calls_beside_messages_of_others_are_what_a_model_was_told(beside: dict[str, Any]) -> None:
+    told = [beside, {"role": "assistant", "tool_calls": [{"id": "c1", "function": CALL}]}]
+    assert called(run_of(ROOT, span("think", 2, 1, 5, attributes={"thought.body": json.dumps(told)}))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "read"),
+    [
+        ("function", {"data.name": "pay", "data.input": '{"n": 1}', "data.output": "paid"}, ("pay", {"n": 1}, True)),
+        ("function", {"function.name": "pay", "function.params": '{"n": 1}'}, ("pay", {"n": 1}, False)),
+        (
+            "house/tool_call",
+            {"title": "tool: 'pay'", "entity": "pay", "in": '{"n": 1}', "out": "paid"},
+            ("pay", {"n": 1}, False),
+        ),
+        # The words of the arguments are those of an object around them.
+        (
+            "Agent._execute_tool",
+            {"inputs.agent_id": "a1", "inputs.tool_name": "pay", "inputs.tool_arguments.n": 1},
+            ("pay", {"n": 1}, True),
+        ),
+    ],
+)
+def test_a_span_that_says_that_it_is_a_call_and_not_under_which_key_its_tool_is(
+    name: str, attributes: dict[str, Any], read: Any
+) -> None:
+    tool = dialects.read_span(span(name, 2, 1, attributes=attributes))
+    assert tool is not None
+    arguments = json.loads(tool.arguments) if isinstance(tool.arguments, str) else tool.arguments
+    assert (tool.name, arguments, tool.tracing == "guessed") == read
