@@ -42,7 +42,11 @@ _OF_ONE: Final = r"(?:tool|call|tool_use|execution|action)"
 # The first pattern that matches decides, so the more specific ones come first.
 _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     (r"span_kind|span_type|span_attributes|observation_type|run_type|step_type|node_type|opik_type", "kind", 0),
-    (r"operation_name|operation|(?<!mime_)(?<!entity_)(?<!usage_)kind|event_type|log_type|mcp_method", "kind", 1),
+    (
+        r"operation_name|operation_type|operation|(?<!mime_)(?<!entity_)(?<!usage_)kind|event_type|log_type|mcp_method",
+        "kind",
+        1,
+    ),
     # Of a framework: alone, or of a service, it is the library or the part of an application that a span is of.
     (r"(?<=[^_]_)(?<!app_)(?<!service_)(?<!system_)component", "kind", 1),
     # The convention `code.function.name` is a place in the source code, and NeMo's `nat.function.name` what made the call.

@@ -76,6 +76,7 @@ _NAMED: Final = tuple(
         # Strands, OpenAI Agents, Mastra 0.x, Haystack, Agno, Google ADK, Koog, Pipecat
         rf"\b(?:tool|function) (?:(?:with (?:the )?name|named|called) )?{_NAME}[`'\"]? {_ABSENT}",
         rf"\b(?:tool|function) not found: {_NAME}",  # Ax
+        rf"^Validation failed for tool {_NAME}",  # pi
         # CrewAI
         rf"^(?:I encountered an error: )?(?:Action|You tried to use the tool) {_NAME}[`'\"]?,? (?:but it doesn|don)'t exist\b",
         r"^Tool \[([^\s\]]{1,256})\] was not exposed in this turn\b",  # LazyLLM

@@ -12,18 +12,19 @@ Role = Literal["tool", "agent", "model"]
 
 _TOOL_KINDS: Final = frozenset({
     "tool", "tools", "tool_call", "tool_execute", "toolcall", "tool_calling", "tool_use", "tool_execution", "tool_invocation",
-    "tool_run",
+    "tool_run", "tool_invoke",
     "execute_tool", "call_tool", "run_tool", "invoke_tool", "use_tool", "function", "function_call", "function_tool",
     "mcp_tool", "mcp_tool_call", "tools_call", "mcp_tools_call", "mcp_call_tool",
 })  # fmt: skip
 _AGENT_KINDS: Final = frozenset({
     "agent", "invoke_agent", "agent_run", "run_agent", "agent_call", "agent_invocation", "agent_execution", "agent_turn",
-    "agentic_invocation",
+    "agentic_invocation", "agent_invoke",
 })  # fmt: skip
 _MODEL_KINDS: Final = frozenset({
     "llm", "llm_call", "llm_request", "llm_completion", "llm_generation", "generation", "chat", "chat_completion",
     "chat_completions", "completion", "text_completion", "generate_content", "model", "model_call", "model_request",
     "model_inference", "inference", "inference_framework", "inference_modelapi", "chat_model", "language_model", "llm_chat",
+    "llm_invoke", "model_invoke", "llm_generate", "llm_stream",
 })  # fmt: skip
 _TOOL_ENDS: Final = ("_tool_call", "_tool_invocation", "_tool_execution", "_tool_use", "_execute_tool", "_call_tool")
 

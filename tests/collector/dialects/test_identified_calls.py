@@ -169,3 +169,12 @@ def test_a_span_that_says_that_it_is_a_call_and_not_under_which_key_its_tool_is(
     assert tool is not None
     arguments = json.loads(tool.arguments) if isinstance(tool.arguments, str) else tool.arguments
     assert (tool.name, arguments, tool.tracing == "guessed") == read
+
+
+@pytest.mark.parametrize(
+    ("kind", "role"), [("llm.invoke", Role.MODEL), ("tool.invoke", Role.TOOL), ("agent.invoke", Role.AGENT)]
+)
+def test_the_type_of_an_operation_is_a_kind(kind: str, role: Role) -> None:
+    read = dialects.read_span(span("step", 2, 1, attributes={"ai.operation.type": kind, "function.name": "create"}))
+    assert read is not None
+    assert read.role is role

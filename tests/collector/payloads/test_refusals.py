@@ -62,6 +62,10 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
         "The tool call with name `drop_all` is not part of the provided tools, please try again with a supplied tool call",
         'validating "arguments": validating root: required: missing properties: ["all"]',
         "[LocalFunc] failed to unmarshal arguments in json, toolName=drop_all, err=unexpected end",
+        'Validation failed for tool "drop_all":\n  - all: must be boolean',
+        "I encountered an error: Action 'drop_all' don't exist, these are the only available Actions:",
+        "You tried to use the tool drop_all, but it doesn't exist. You must use one of the following tools",
+        "I tried reusing the same input, I must stop using this action input. I'll try something else instead.",
     ],
 )
 def test_refusals(message: str) -> None:
