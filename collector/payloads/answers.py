@@ -10,7 +10,7 @@ from collector.payloads.attribute_shapes import MAX_KEY, MAX_LOOKED_AT, Meaning,
 from collector.payloads.messages import is_answer, may_contain_tool_calls, tool_call_parts
 from collector.payloads.roles import OTHER_ROLES, role_of
 from collector.payloads.tool_results import result_in
-from collector.payloads.values import name_of, parse_any, parse_json
+from collector.payloads.values import name_of, parse_json
 
 _ROLE, _TYPE = '"role"', '"type"'
 _NO_ANSWERS: Final = ("input", "user_input", "tool_name", "call_id")
@@ -43,7 +43,7 @@ def asking_answer(attributes: Mapping[str, Any]) -> object:
     """
     for key, value in islice(attributes.items(), MAX_LOOKED_AT):
         if type(value) is str and value[:1] in ("{", "[") and may_contain_tool_calls(value):
-            answer = parse_any(value)
+            answer = parse_json(value)
             if meaning_of(key) not in _NO_ANSWERS and not _is_told(answer) and tool_call_parts(answer):
                 return answer
     return None
