@@ -67,7 +67,8 @@ class Tally:
         score = "nothing scored" if self.mean is None else f"mean score {self.mean:.3f}"
         accuracy = "" if self.accuracy is None else f", accuracy {self.accuracy:.3f}"
         why = ", ".join(f"{number} {reason}" for reason, number in self.unscored.most_common())
-        return f"{self.runs} runs, {', '.join(counts)}, {score}{accuracy}" + (f"; not scored: {why}" if why else "")
+        runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
+        return f"{runs}, {', '.join(counts)}, {score}{accuracy}" + (f"; not scored: {why}" if why else "")
 
 
 def tally(rows: Iterable[Row]) -> Tally:

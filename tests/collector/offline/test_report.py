@@ -74,7 +74,7 @@ def test_conversations_count_and_shadow_rules_do_not() -> None:
         row_of(verdict_of(shadow=True, **failed)),
     ]
     assert tally(rows).mean == 0.5
-    assert "1 runs, 1 pass, 1 fail, mean score 0.500" in "".join(report.markdown(rows))
+    assert "1 run, 1 pass, 1 fail, mean score 0.500" in "".join(report.markdown(rows))
     assert "weather (conversation)" in "".join(report.markdown(rows))
     assert results("".join(report.junit(rows))) == ["", "failure", "skipped", ""]
 

@@ -193,7 +193,7 @@ def test_results_of_recordings_that_are_not_named_stay(capsys: pytest.CaptureFix
     rescore()
     capsys.readouterr()
     assert rescore(paths=("traces/c",)) == 0
-    assert capsys.readouterr().out.splitlines()[1].startswith("1 runs, ")
+    assert capsys.readouterr().out.splitlines()[1].startswith("1 run, ")
     assert set(written()) == {"a", "b", "c"}
 
 
