@@ -80,6 +80,8 @@ _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
 _THREAD: Final = "gen_ai.thread.id"
 _OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
 _DOTTED: Final = (".chat", ".completion")  # of its spans without an operation: `bedrock.completion`
+_ANTHROPIC: Final = ("@traceloop/instrumentation-anthropic", "opentelemetry.instrumentation.anthropic")
+_NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 _STEPS: Final = frozenset({
     "create_agent", "embeddings", "execute_task", "handoff", "invoke_node", "plan", "rerank", "retrieval", "speech", "task",
     "transcription", "image_generation", "create_memory", "create_memory_store", "delete_memory", "delete_memory_store",
@@ -267,11 +269,21 @@ def _read_model(span: Span) -> GenAISpan:
         output, messages = _messages_in_events(span.events, output, messages)
     if output is None:
         output = _joined_calls(attributes) or _answer_in_parts(attributes)
-    genai_span = model_span_of(span, NAME, output, messages)
+    is_anthropic = span.scope.name in _ANTHROPIC
+    genai_span = model_span_of(span, NAME, _without_lost(output) if is_anthropic else output, messages)
+    genai_span.tracing = "lossy" if is_anthropic else ""
     genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
     genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
     genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
     return genai_span
+
+
+def _without_lost(output: object) -> object:
+    """Returns an answer in which no call has arguments that are not its own.
+
+    OpenLLMetry for JavaScript (0.27) gives each call of a stream an empty object, and the answer no reason why it ended.
+    """
+    return output.replace(_NO_ARGUMENTS, _LOST) if type(output) is str and _NO_FINISH in output else output
 
 
 def _read_steps(span: Span) -> GenAISpan:

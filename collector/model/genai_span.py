@@ -113,7 +113,8 @@ class GenAISpan:
     TOOL: "lossy" if one that fails leaves none, "guessed" if nothing but its attributes says that the span is a tool's, which a
     step on the way to the tool may carry as well, "result" if it tells only what came of the call before it, "told" if
     another span or messages tell whether it failed.
-    MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run."""
+    MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "lossy" if its
+    messages leave out which results are failures."""
     refusal: Refusal | None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool

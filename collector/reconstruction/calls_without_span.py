@@ -243,7 +243,8 @@ def _weigh(
         call.status = "error"  # if it ran at all
         call.doubt_execution("the messages tell of a failure or of a denial")
     elif result is not None:
-        call.status = result
+        # Without the flag of a failure the words of a result may be a tool's of either.
+        call.status = "unset" if result == "ok" and request.model.tracing == "lossy" else result
         _doubt_told(call, shown, tools_have_spans=tools_have_spans)
     elif answered:
         # Which calls the results that it was told are of is not known, but none of them reads like a failure.

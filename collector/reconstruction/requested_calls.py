@@ -295,6 +295,8 @@ class CallHistory:
                 statuses.setdefault(id(known), call.status)
             elif known is not None and at < last:
                 self._unanswered.add(id(known))
+            if known is not None and known.id == call.id is not None:
+                _complete(known, call)
         places = self._places_in(model, history, before, matched)
         for at, call in enumerate(history):
             if matched[at] is None and call.status is not None:
@@ -391,6 +393,12 @@ def _matches(history: Sequence[HistoryCall], requests: Sequence[RequestedCall]) 
         candidates = by_name.get(history[at].name, [])
         found[at] = candidates.pop() if candidates else None
     return found
+
+
+def _complete(request: RequestedCall, told: HistoryCall) -> None:
+    """Take the arguments from a later input where the answer has none: of a stream some tracers record only the names."""
+    if not request.arguments and request.arguments_text is None:
+        request.arguments, request.arguments_text = parse_arguments(told.arguments)
 
 
 def _may_have(request: RequestedCall, status: ResultStatus | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.builders import (
     log,
     model_span,
     read_tool,
+    result,
     run_of,
     runs_of,
     span,
@@ -523,3 +525,36 @@ def test_what_qwen_agent_says_in_place_of_a_result(told: str, expected: tuple[st
 def test_what_google_documents_as_a_failure_is_one(returned: str, status: str) -> None:
     attributes = {"code.function.return.type": "dict", "code.function.return.value": returned}
     assert read_tool(tool_span("book", attributes=attributes))[3] == status
+
+
+def streamed(*calls: str, number: int, at: float, told: Sequence[Any] = ()) -> Span:
+    """A streamed request of Anthropic's client under OpenLLMetry for JavaScript: of its calls the arguments are lost."""
+    parts = [{"type": "tool_call", "id": call, "name": "pay", "arguments": {}} for call in calls]
+    text = json.dumps([{"role": "assistant", "finish_reason": "", "parts": parts}], separators=(",", ":"))
+    return model_span(
+        number=number, at=at, input_messages=told, scope="@traceloop/instrumentation-anthropic",
+        attributes={"gen_ai.output.messages": text},
+    )  # fmt: skip
+
+
+def test_what_openllmetry_loses_of_a_stream_is_in_the_next_request() -> None:
+    told = [*OUTPUT, {"role": "user", "parts": [{"type": "tool_call_response", "id": "c1", "response": "paid"}]}]
+    run = run_of(agent_span(), streamed("c1", number=2, at=1), streamed("c2", number=3, at=20, told=told))
+    assert [call.arguments for call in run.trajectory.calls] == [{"order": 7}, None]  # of the last nothing tells
+
+
+@pytest.mark.parametrize(
+    ("scope", "response", "status"),
+    [
+        ("@traceloop/instrumentation-anthropic", "no reply within 2 s", "unset"),
+        ("opentelemetry.instrumentation.anthropic", "no reply within 2 s", "unset"),
+        ("opentelemetry.instrumentation.anthropic", "Error: no reply", "error"),
+        ("opentelemetry.instrumentation.openai", "no reply within 2 s", "ok"),
+    ],
+)
+def test_openllmetry_leaves_out_which_results_of_anthropic_are_failures(scope: str, response: str, status: str) -> None:
+    told = [*OUTPUT, result("c1", response)]
+    asking = model_span([("c1", "pay", {"order": 7})], 2, at=1, scope=scope)
+    run = run_of(agent_span(), asking, model_span(number=3, at=20, input_messages=told, scope=scope))
+    assert [call.status for call in run.trajectory.calls] == [status]
+    assert doubts(run) == (["unobserved_results"] if status == "unset" else [])

@@ -221,3 +221,16 @@ def test_a_call_whose_arguments_are_no_json_did_not_run_where_a_second_sign_agre
     )
     assert called(run) == [first, "pay"]
     assert ("uncertain_execution" in doubts(run)) == is_open
+
+
+@pytest.mark.parametrize(
+    ("recorded", "expected"), [({}, {"order": 7}), (None, {"order": 7}), ({"order": 8}, {"order": 8})]
+)
+def test_arguments_that_an_answer_lacks_are_those_that_the_next_request_tells(recorded: Any, expected: Any) -> None:
+    told = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": {"order": 7}}]}
+    run = run_of(
+        agent_span(),
+        model_span([("c1", "pay", recorded)], 2, at=1),
+        model_span(number=3, at=20, input_messages=[user("Pay."), told, result("c1", "paid")]),
+    )
+    assert [call.arguments for call in run.trajectory.calls] == [expected]
