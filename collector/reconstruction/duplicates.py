@@ -318,7 +318,10 @@ def without_repeated_models(models: Sequence[GenAISpan]) -> list[GenAISpan]:
     """Returns ``models`` without those whose tool calls another instrumentation recorded too."""
     if len({model.instrumentation for model in models if model.output is not None}) < 2:
         return list(models)
-    dropped: set[bytes] = set()
+    # LiteLLM writes each request to its caller's span as well, over what is left there of those before.
+    dropped = {model.parent_span_id for model in models if model.dialect == "litellm" and model.has_output}
+    dropped -= {model.span_id for model in models if model.scope == "litellm"}
+    models = [model for model in models if model.span_id not in dropped]
     speaking = sorted([model for model in models if model.output is not None], key=by_start)
     for one, other in _best_pairs(speaking, _model_likeness, lambda model: model):
         if one.span_id not in dropped and other.span_id not in dropped and _called(one) and _called(other):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from tests.builders import run_of, span
+from tests.builders import doubts, run_of, span, tool_span
 
 
 def raw(number: int, at: float, choices: Any, messages: Any) -> Any:
@@ -37,3 +38,41 @@ def test_requested_calls_are_read_from_raw_requests() -> None:
         ("c1", "pay", {"n": 1}, "error")
     ]
     assert (run.user_input, run.route, run.response_id) == ("pay it", "/chat", "r3")
+
+
+def asking(call_id: str, number: int) -> list[dict[str, Any]]:
+    """The choices of an answer that asks for one call."""
+    call = {"id": call_id, "function": {"name": "pay", "arguments": json.dumps({"n": number})}, "type": "function"}
+    return [{"message": {"content": None, "tool_calls": [call]}}]
+
+
+def test_what_it_writes_to_the_span_of_its_caller_are_several_answers_in_one() -> None:
+    """As OpenInference has a request (its callback for Langfuse): the second call is left there of an earlier answer."""
+    overwritten: dict[str, Any] = {"openinference.span.kind": "LLM", "output.value": '{"tool_calls": [{"id": "c3"}]}'}
+    for at, call_id in enumerate(("c3", "c2")):
+        key = f"llm.output_messages.0.message.tool_calls.{at}.tool_call"
+        overwritten |= {f"{key}.id": call_id, f"{key}.function.name": "pay", f"{key}.function.arguments": "{}"}
+    run = run_of(
+        span("POST /chat", 1, lasting=100, attributes=overwritten, scope="app"),
+        raw(2, 1, asking("c1", 1), []),
+        tool_span("pay", {"n": 1}, 3, at=10, lasting=1, call_id="c1"),
+        raw(4, 20, asking("c2", 2), []),
+        tool_span("pay", {"n": 2}, 5, at=30, lasting=1, call_id="c2"),
+        raw(6, 40, asking("c3", 3), []),
+        tool_span("pay", {"n": 3}, 7, at=50, lasting=1, call_id="c3"),
+        raw(8, 60, [{"message": {"content": "paid"}}], []),
+    )
+    assert [(call.id, call.step) for call in run.trajectory.calls] == [("c1", 0), ("c2", 1), ("c3", 2)]
+    assert doubts(run) == []
+
+
+def test_its_own_span_of_a_request_is_that_request() -> None:
+    messages = [
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": {"n": 1}}]}
+    ]
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps(messages)}
+    run = run_of(
+        span("litellm_request", 1, lasting=10, attributes=attributes, scope="litellm"),
+        raw(2, 1, [{"message": {"content": "in words that hold no call"}}], []),
+    )
+    assert [call.id for call in run.trajectory.calls] == ["c1"]
