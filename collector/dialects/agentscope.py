@@ -1,7 +1,7 @@
-"""AgentScope (2.0 for Python, 1.0 for Java): the GenAI conventions, except that the span of a tool that failed is a success.
+"""AgentScope (Python 1.0 and 2.0, Java 1.0): the GenAI conventions, except that the span of a tool that failed is a success.
 
-The state is in the result: in Python a ``ToolResponse``, as its repr or as JSON (2.0.11), in Java text. Everything else is
-left to the conventions.
+The state is in the result: in Python a ``ToolResponse``, as its repr or as JSON (2.0.11), in Java text. In Python before 2.0
+there is none, and the toolkit's own words tell. Everything else is left to the conventions.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ NAME: Final = "agentscope"
 _SCOPES: Final = ("agentscope", "agentscope-java")
 _FAILED: Final = ("state=<ToolResultState.ERROR", "state=<ToolResultState.DENIED", "state=<ToolResultState.INTERRUPTED")
 _FAILED_IN_JSON: Final = re.compile(r'"state": "(error|denied|interrupted)"')
+_IN_PLACE: Final = re.compile(
+    r"""^"?ToolResponse\(content=\[\{'type': 'text', 'text': \\?['"]"""
+    r"(?=Error: |Error occurred when calling MCP tool: |Function(?:NotFound|Inactive)Error: )"
+)
+"""How the result of a tool begins that raised, or that the toolkit did not call, before there was a state."""
 _JAVA_ERROR: Final = '[{"text":"Error: '
 _SEARCHED: Final = 1 << 18  # characters of a result
 
@@ -39,6 +44,8 @@ def read_span(span: Span) -> GenAISpan | None:
             genai_span.status, genai_span.refusal = "error", find_refusal(result)
         elif result.startswith(_JAVA_ERROR) or _tells_failure(result):
             genai_span.status, genai_span.refusal = "error", tool_result(None, result).refusal
+        elif (begin := _IN_PLACE.match(result)) is not None:
+            genai_span.status, genai_span.refusal = "error", find_refusal(result[begin.end() :])
     return genai_span
 
 

@@ -10,6 +10,7 @@ from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of, model_span_of
 from collector.model.span import Span
 from collector.payloads.refusals import Refusal
+from collector.payloads.tool_results import is_flagged
 from collector.payloads.values import name_of, parse_any
 
 NAME: Final = "genkit"
@@ -50,11 +51,20 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(_NAME)) or name_of(span.name)
     genai_span.arguments = get(_INPUT)
-    if get(_STATE) == "error":
+    if get(_STATE) == "error" or _is_flagged(get(_OUTPUT)):
         genai_span.status = "error"
     if _INTERRUPT in span.attributes:  # it waits for an answer, and is restarted in a span of its own or answered for
         genai_span.refusal = Refusal()
     return genai_span
+
+
+def _is_flagged(output: object) -> bool:
+    """Whether a tool returned an object with an ``error``; the second version of tools wraps what they return."""
+    if type(output) is not str or "rror" not in output:
+        return False
+    returned = parse_any(output)
+    is_wrapped = isinstance(returned, Mapping) and "output" in returned
+    return is_flagged(returned["output"] if is_wrapped else returned)
 
 
 def _read_flow(span: Span) -> GenAISpan:

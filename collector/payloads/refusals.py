@@ -86,7 +86,8 @@ _NAMED: Final = tuple(
         rf"\b(?:unknown|invalid|unavailable|no such|unrecognized) (?:tool|function)(?:[ _](?:name|call))?:? {_NAME}",
         # Google ADK
         rf"\binvoking {_NAME}\(\)[`'\"]? failed as (?:no tool with that name is available|the following mandatory)",
-        rf"\bfind an? (?:tool|function) (?:named|called) {_NAME}",
+        rf"\bfind (?:an?|the) (?:tool|function) (?:named|called) {_NAME}",
+        rf"^FunctionInactiveError: The function {_NAME}[`'\"]? is in the inactive group ",  # AgentScope
         rf"\berror parsing arguments for {_NAME}",  # LiveKit
         # Google ADK for Go
         rf"^error tool {_NAME}[`'\"]? (?:requires confirmation, please approve or reject|call is rejected)$",

@@ -38,6 +38,24 @@ def test_the_state_in_a_result_in_json(response: dict[str, Any], status: str, ex
     assert [(call.status, call.executed) for call in run.trajectory.calls] == [(status, executed)]
 
 
+@pytest.mark.parametrize(
+    ("text", "status", "executed"),
+    [
+        ("Error: declined", "error", True),
+        ("Error: it's declined", "error", True),  # its repr has other quotes
+        ("Error occurred when calling MCP tool: declined", "error", True),
+        ("FunctionNotFoundError: Cannot find the function named pay", "error", False),
+        ("FunctionInactiveError: The function 'pay' is in the inactive group 'cards'. Activate it.", "error", False),
+        ("The log says 'Error: declined'", "ok", True),
+    ],
+)
+def test_what_the_toolkit_said_before_there_was_a_state(text: str, status: str, executed: bool) -> None:
+    response = f"ToolResponse(content=[{ ({'type': 'text', 'text': text})!r}], metadata=None, is_interrupted=False)"
+    attributes = {"gen_ai.tool.call.result": json.dumps(response)}
+    run = run_of(agent_span(), tool_span("pay", {"n": 1}, scope="agentscope", status=1, attributes=attributes))
+    assert [(call.status, call.executed) for call in run.trajectory.calls] == [(status, executed)]
+
+
 @pytest.mark.parametrize(("text", "status"), [("Error: Tool execution failed: declined", "error"), ("paid", "unset")])
 def test_what_a_tool_returned_in_java(text: str, status: str) -> None:
     attributes = {"gen_ai.tool.call.result": f'[{{"text":"{text}"}}]'}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from collector import dialects
 from collector.model.genai_span import IGNORED
 from collector.model.span import Span
@@ -26,6 +28,22 @@ def genkit(
 def test_a_tool_span() -> None:
     attributes = {"genkit:input": '{"city": "Oslo"}', "genkit:state": "error"}
     assert read_tool(genkit("tool", "get", 2, 1, attributes=attributes)) == ("get", None, {"city": "Oslo"}, "error")
+
+
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        ('{"output": {"error": "card declined"}}', "error"),
+        ('{"error": "card declined"}', "error"),
+        ('{"output": {"paid": 7, "error": null}}', "unset"),
+        ('{"output": "no error"}', "unset"),
+        ('{"errors": 0}', "unset"),
+    ],
+)
+@pytest.mark.parametrize("subtype", ["tool", "tool.v2"])
+def test_what_a_tool_returned_may_be_an_error(subtype: str, output: str, status: str) -> None:
+    attributes = {"genkit:input": "{}", "genkit:output": output, "genkit:state": "success"}
+    assert read_tool(genkit(subtype, "pay", 2, 1, attributes=attributes))[3] == status
 
 
 def test_a_flow_is_a_run() -> None:
