@@ -10,7 +10,7 @@ from typing import Final
 from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, doubt_failure, genai_span_of
-from collector.model.span import Span
+from collector.model.span import SPAN_KIND_SERVER, Span
 from collector.payloads.values import name_of
 
 NAME: Final = "mcp"
@@ -26,6 +26,7 @@ def read_span(span: Span) -> GenAISpan | None:
         return IGNORED
     genai_span = genai_span_of(span, Role.TOOL, NAME)
     genai_span.name = name_of(get(semconv.TOOL_NAME)) or name_of(span.name.rpartition(_CALL)[2].strip())
+    genai_span.tracing = "served" if span.kind == SPAN_KIND_SERVER and not span.parent_span_id else ""
     genai_span.call_id = name_of(get(semconv.TOOL_CALL_ID))
     genai_span.arguments = next((get(key) for key in _ARGUMENTS if key in span.attributes), None)
     if not span.status_message and not span.events:  # a server refuses with the flag of a result that is an error

@@ -70,9 +70,19 @@ def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpa
         found = _without_handoffs(_without_workflows(found))
     if agentless is not None and _is_run(agentless, bool(found)):
         _set_anchor(agentless, spans, ancestry)
-        if agentless.anchor is None or agentless.anchor.role is not SESSION:  # its calls are in other traces too
+        if not _is_called_elsewhere(agentless):
             found.append(agentless)
     return found
+
+
+def _is_called_elsewhere(agentless: RunSpans) -> bool:
+    """Whether what the spans tell was done by the agent of another trace, which has its calls too: a session, or what a
+    server of tools recorded of one call."""
+    anchor = agentless.anchor
+    if anchor is None or anchor.role is SESSION:
+        return anchor is not None
+    is_alone = len(agentless.executions) == 1 and not agentless.models and not agentless.disputed
+    return anchor.tracing == "served" and is_alone and agentless.executions[0][0] is anchor
 
 
 def _adopt(

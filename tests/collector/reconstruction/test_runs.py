@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from collector.model.span import Span
 from tests.builders import (
     EPOCH,
@@ -297,3 +301,25 @@ def test_unnamed_agents_at_once_are_runs() -> None:
 
 def test_a_tool_that_is_the_root_of_its_trace_is_not_all_of_a_run() -> None:
     assert doubts(run_of(tool_span("a", {}, 1, 0))) == ["missing_anchor"]
+
+
+def served(number: int = 1, **more: Any) -> Span:
+    """What a server of MCP recorded of a call."""
+    attributes = {"mcp.method.name": "tools/call", "gen_ai.tool.name": "pay", "gen_ai.operation.name": "execute_tool"}
+    return span("tools/call pay", number, attributes=attributes, **{"kind": 2, "lasting": 20, **more})
+
+
+def test_a_call_that_a_server_answers_in_a_trace_of_its_own_is_of_the_agent_of_another() -> None:
+    assert runs_of(served()) == []
+    assert runs_of(served(), tool_span("pay", {"n": 1}, 2, 1, at=1)) == []  # recorded inside once more
+
+
+def test_what_a_server_does_to_answer_a_call_are_runs() -> None:
+    assert [run.agent for run in runs_of(served(), agent_span("inner", 2, 1, at=1, lasting=10))] == ["inner"]
+    assert called(run_of(served(), tool_span("charge", {}, 2, 1, at=1))) == ["pay", "charge"]
+    assert called(run_of(served(), model_span([("c1", "charge", {})], 2, 1, at=1))) == ["pay", "charge"]
+
+
+@pytest.mark.parametrize("more", [{"kind": 3}, {"parent": 9, "remote": True}])
+def test_a_client_and_a_server_that_is_told_its_caller_show_a_call(more: dict[str, Any]) -> None:
+    assert called(run_of(served(**more))) == ["pay"]
