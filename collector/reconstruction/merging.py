@@ -312,8 +312,9 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
     )  # fmt: skip
     if outer.refusal is not None or len(spans) > 1:
         refusals = [span.refusal for span in spans if span.refusal is not None]
-        if len(refusals) < sum(span.status == "error" for span in spans):  # another says why it failed
-            refusals = [one for one in refusals if not one.is_untold]
+        told = [one for one in refusals if not one.is_untold]
+        if told or len(refusals) < sum(span.status == "error" for span in spans):  # another says why it failed
+            refusals = told
         # Of two instrumentations one may know what the tool takes.
         refusal = next((one for one in refusals if not one.is_of_arguments), next(iter(refusals), None))
         refused = refuses(refusal, name)

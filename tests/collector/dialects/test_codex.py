@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tests.builders import called, log, run_of, span
+from typing import Any
+
+import pytest
+
+from tests.builders import called, doubts, log, run_of, span
 
 TURN = span("session_task.turn", 1, attributes={"codex.turn.reasoning_effort": "low"}, scope="codex_exec", lasting=100)
 STEP = span("handle_responses", 2, 1, 5, attributes={"tool_name": "shell"}, scope="codex_exec")
@@ -34,3 +38,48 @@ def test_a_call_and_the_event_with_its_arguments() -> None:
 def test_without_the_event_the_arguments_are_unknown() -> None:
     run = run_of(TURN, STEP, TOOL, DISPATCH, SCORING)
     assert (called(run), run.trajectory.calls[0].arguments) == (["shell"], None)
+
+
+NAMED = {"tool_name": "pay", "tool_namespace": "mcp__shop", "call_id": "c1"}
+
+
+def of_mcp(**result: Any) -> list[Any]:
+    """A call of an MCP server's tool, with the events of its spans, and the log if that tells more."""
+    ready = ("codex.tool_result_ready", {"event.name": "codex.tool_result_ready", **NAMED})
+    told = ("event", {"event.name": "codex.tool_result", **NAMED, "success": result["success"]})
+    tool = span(
+        "mcp__shoppay", 3, 2, 6, attributes={**CALL, "tool_name": "mcp__shoppay"}, scope="codex_exec", events=[ready]
+    )
+    inside = span("dispatch_tool_call_with_state", 4, 3, 7, scope="codex_exec", events=[told])
+    records = (
+        [log("", 4, at=9, attributes={"event.name": "codex.tool_result", **NAMED, **result})] if len(result) > 1 else []
+    )
+    return [TURN, STEP, tool, inside, *records]
+
+
+@pytest.mark.parametrize("namespace", ["mcp__shop", "mcp__shop__"])
+def test_a_tool_of_an_mcp_server_is_one_call_with_the_name_of_both(namespace: str) -> None:
+    items = of_mcp(success="true", arguments='{"order": 7}', output="Wall time: 0.1 seconds\nOutput:\npaid")
+    for event in items[2].events:
+        event.attributes["tool_namespace"] = namespace
+    (call,) = run_of(*items).trajectory.calls
+    assert (call.name, call.id, call.arguments, call.status) == ("mcp__shop__pay", "c1", {"order": 7}, "ok")
+
+
+def test_without_logs_a_span_tells_that_the_call_failed_and_not_why() -> None:
+    run = run_of(*of_mcp(success="false"))
+    assert (called(run), run.trajectory.calls[0].status) == (["mcp__shop__pay"], "error")
+    assert doubts(run) == ["uncertain_execution"]
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("MCP error -32602: Input validation error", ["(mcp__shop__pay)"]),
+        ("Wall time: 0.1 seconds\nOutput:\nThe tool call was rejected.", ["(mcp__shop__pay)"]),
+        ("Wall time: 0.1 seconds\nOutput:\nno money left", ["mcp__shop__pay"]),
+    ],
+)
+def test_the_output_in_the_log_tells_whether_a_call_was_refused(output: str, expected: list[str]) -> None:
+    run = run_of(*of_mcp(success="false", output=output))
+    assert (called(run), doubts(run), run.trajectory.calls[0].status) == (expected, [], "error")
