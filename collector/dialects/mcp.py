@@ -1,6 +1,7 @@
 """Model Context Protocol spans (semantic conventions 1.39; MCP SDKs, FastMCP): a tool call as the transport records it.
 
-It is usually one of several spans of the same call, and then only adds what the framework's span lacks.
+It is usually one of several spans of the same call, and then only adds what the framework's span lacks. The client's span of
+the Python SDK ends well although the server's result says that it is an error.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from typing import Final
 from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, doubt_failure, genai_span_of
-from collector.model.span import SPAN_KIND_SERVER, Span
+from collector.model.span import SPAN_KIND_CLIENT, SPAN_KIND_SERVER, Span
 from collector.payloads.values import name_of
 
 NAME: Final = "mcp"
 
 _CALL: Final = "tools/call"
+_PYTHON_SDK: Final = "mcp-python-sdk"
 _ARGUMENTS: Final = (semconv.TOOL_CALL_ARGUMENTS, "mcp.tool.arguments", "mcp.request.arguments")  # as servers name them
 
 
@@ -31,6 +33,8 @@ def read_span(span: Span) -> GenAISpan | None:
     genai_span.arguments = next((get(key) for key in _ARGUMENTS if key in span.attributes), None)
     if not span.status_message and not span.events:  # a server refuses with the flag of a result that is an error
         doubt_failure(genai_span)
+    if span.scope.name == _PYTHON_SDK and span.kind == SPAN_KIND_CLIENT and genai_span.status == "unset":
+        genai_span.tracing = "told"
     return genai_span
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 SPAN_KIND_SERVER: Final = 2
+SPAN_KIND_CLIENT: Final = 3
 SPAN_KIND_CONSUMER: Final = 5
 STATUS_OK: Final = 1
 STATUS_ERROR: Final = 2

@@ -56,6 +56,7 @@ _UNNAMED: Final = re.compile(
         r"^(?:Error: )?The requested tool does not exist or is not available\b",  # Agno
         r"^validating \"arguments\": ",  # MCP's Go SDK
         r"^failed to parse tool arguments: ",  # rig
+        r"\bInvalidToolInputError: Invalid JSON input for tool\b",  # OpenAI Agents for JavaScript, if they do not fit either
         r"\bValueError: Parameters must be formatted as a valid JSON!\n",  # Qwen-Agent
         r"^\s*I tried reusing the same input, I must stop using this action input\b",  # CrewAI
         r"^Error: the Action Input is not a valid key, value dictionary\.",
@@ -89,6 +90,7 @@ _NAMED: Final = tuple(
         rf"\bfind (?:an?|the) (?:tool|function) (?:named|called) {_NAME}",
         rf"^FunctionInactiveError: The function {_NAME}[`'\"]? is in the inactive group ",  # AgentScope
         rf"\berror parsing arguments for {_NAME}",  # LiveKit
+        rf"\binvalid JSON input for tool {_NAME}",  # OpenAI Agents, if they do not fit either
         # Google ADK for Go
         rf"^error tool {_NAME}[`'\"]? (?:requires confirmation, please approve or reject|call is rejected)$",
         rf"^missing required argument\(s\) for {_NAME}[`'\"]?: ",  # Upsonic

@@ -82,17 +82,19 @@ _HINTS: Final = (
 """Every failure and refusal contains one of these."""
 
 
-_IN_PLACE: Final = (
-    "An error occurred when calling tool `",  # Qwen-Agent
+_IN_PLACE: Final = re.compile(
+    r"(?:\[?\{\"type\": ?\"text\", ?\"text\": ?\")?"  # MCP's parts of content
+    r"(?:An error occurred when calling tool `"  # Qwen-Agent
     # OpenAI Agents: all that Splunk's spans of it (util-genai 0.1) have of a failure
-    "An error occurred while running the tool. Please try again.",
+    r"|An error occurred while running the tool\. Please try again\."
+    r"|Error executing tool \w)"  # MCP's Python SDK, whose flag for an error few record
 )
 """How a framework's own words begin that it gives the model in place of a result, where a tool failed."""
 
 
 def is_in_place_of_result(result: object) -> bool:
     """Whether a result is what a framework says of a tool that failed, in words that no tool has: its span may say nothing."""
-    return type(result) is str and result.startswith(_IN_PLACE)
+    return type(result) is str and _IN_PLACE.match(result) is not None
 
 
 def is_flagged(result: object) -> bool:

@@ -86,6 +86,12 @@ def calls_without_span(
             is_open = made.status == "error" or made.is_silent or made.evidence == ONLY_ATTRIBUTES
             _apply_fit(made, request.fit)
             status = history.status(request) if is_open else request.result_status
+            if (
+                status is None
+                and made.is_silent
+                and _is_told_of_no_failure(models, _following(models, starts, request.model))
+            ):
+                status = "ok"
             is_misfit = request.fit in _NOT_TAKEN or is_broken(request.arguments_text)
             _apply_result(made, status, is_misfit=is_misfit)
             continue
@@ -113,6 +119,11 @@ def calls_without_span(
                     call.doubt_execution(BROKEN)
         checkpoint()
         yield call
+
+
+def _is_told_of_no_failure(models: Sequence[GenAISpan], at: int) -> bool:
+    """Whether the request there was told results, none of which reads like a failure."""
+    return at < len(models) and models[at].tool_results == ()
 
 
 def requested_in_transcript(request: RequestedCall) -> DraftCall:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from collector.checkpoints import checkpoint
-from collector.model.genai_span import AGENT, GenAISpan
+from collector.model.genai_span import AGENT, BY_SHAPE, GenAISpan
 from collector.payloads.history import calls_in_history
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import may_contain_results
@@ -330,8 +330,15 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
         call.doubt_execution(ONLY_ATTRIBUTES)
     if len(spans) > 1:
         _fill_in(call, spans[1:])
-    call.is_silent = outer.tracing == "told" and call.status == "unset"
+    call.is_silent = call.status == "unset" and _are_silent(spans)
     return call
+
+
+def _are_silent(spans: Sequence[GenAISpan]) -> bool:
+    """Whether none of a call's spans would say that it failed; those in unknown words say it no more than those inside."""
+    return any(span.tracing == "told" for span in spans) and all(
+        span.tracing == "told" or (span.dialect == BY_SHAPE and not span.tracing) for span in spans
+    )
 
 
 def _fill_in(call: DraftCall, inner_spans: Iterable[GenAISpan]) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from collector import dialects
 from collector.model.genai_span import IGNORED
-from tests.builders import agent_span, called, doubts, read_tool, run_of, span
+from collector.model.span import Span
+from tests.builders import agent_span, called, doubts, model_span, other_doubts, read_tool, result, run_of, span, user
 
 CALL = {"mcp.method.name": "tools/call"}
 
@@ -80,3 +81,49 @@ def test_the_framework_around_a_client_says_why_a_call_failed() -> None:
     inner = span("tools/call pay", 3, 2, 6, 10, status=2, attributes={**CALL, "error.type": "tool_error"})
     run = run_of(agent_span(lasting=100), outer, inner)
     assert (called(run), doubts(run)) == (["pay"], [])
+
+
+def client(kind: int = 3) -> Span:
+    return span("MCP send tools/call pay", 4, 3, 11, 5, kind=kind, attributes=CALL, scope="mcp-python-sdk")
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [([result("c1", "Error executing tool pay")], "error"), ([result("c1", "paid")], "ok"), ([], "unset")],
+)
+def test_the_client_in_python_ends_well_whatever_the_server_said(told: list[dict[str, Any]], expected: str) -> None:
+    """Nor does a span in unknown words around it tell; what the model was told next does."""
+    run = run_of(
+        agent_span(lasting=100),
+        model_span([("c1", "pay", {"n": 1})], 2, 1, at=1, lasting=5),
+        span("MCP Tool: pay", 3, 1, 10, 8, attributes={"tool_name": "pay", "server_name": "shop"}),
+        client(),
+        model_span([], 5, 1, at=30, input_messages=told),
+    )
+    assert run.trajectory.calls[0].status == expected
+    assert other_doubts(run) == ([] if told else ["unobserved_results"])
+
+
+def test_the_server_or_a_framework_around_the_client_tells() -> None:
+    served = span("tools/call pay", 5, 4, 12, 2, kind=2, remote=True, attributes=CALL, scope="mcp-python-sdk")
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay"}
+    outer = span("execute_tool pay", 3, 1, 10, 8, attributes=attributes)
+    assert doubts(run_of(agent_span(lasting=100), outer, client())) == []
+    assert doubts(run_of(agent_span(lasting=100), span("client", 3, 1, 10, 8), client(), served)) == []
+    assert doubts(run_of(agent_span(lasting=100), span("client", 3, 1, 10, 8), client())) == ["unobserved_results"]
+
+
+def test_of_results_that_a_later_input_has_dropped_it_is_known_that_none_failed() -> None:
+    # The longer input of the next turn is kept, and told of since the user's last message.
+    turn = [user("pay"), result("c1", "paid")]
+    run = run_of(
+        agent_span(lasting=100),
+        model_span([("c1", "pay", {"n": 1})], 2, 1, at=1, lasting=5),
+        span("MCP Tool: pay", 3, 1, 10, 8, attributes={"tool_name": "pay", "server_name": "shop"}),
+        client(),
+        model_span(
+            [], 5, 1, at=30, input_messages=[{"role": "tool", "parts": [{"type": "tool_call_response", "response": 1}]}]
+        ),
+        model_span([], 6, 1, at=50, input_messages=[*turn, user("thanks")]),
+    )
+    assert (run.trajectory.calls[0].status, other_doubts(run)) == ("ok", [])

@@ -500,6 +500,39 @@ def test_openai_agents_for_js_keeps_only_arguments_that_fit(attributes: dict[str
     assert doubts(run_of(agent_span(), failed)) == expected
 
 
+def test_openai_agents_for_js_0_8_keeps_arguments_that_do_not_fit_and_says_so() -> None:
+    words = "InvalidToolInputError: Invalid JSON input for tool"
+    raised = (
+        "exception",
+        {"exception.message": f'Error running tool (non-fatal): {{"tool_name":"pay","error":"{words}"}}'},
+    )
+    attributes = {
+        "tool.name": "pay",
+        "input.value": '{"n": "one"}',
+        "output.value": f"An error occurred. Error: {words}",
+    }
+    scope = "@arizeai/openinference-instrumentation-openai-agents"
+    run = run_of(agent_span(), oi("TOOL", "pay", 2, 1, attributes=attributes, status=2, scope=scope, events=[raised]))
+    assert (called(run), doubts(run)) == (["(pay)"], [])
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("Error executing tool pay: card declined", ("error", True)),
+        ("Error executing tool pay: 1 validation error for payArguments\nn\n", ("error", False)),
+        ("Error: that is what this tool looks up", ("ok", True)),
+    ],
+)
+def test_what_an_mcp_server_in_python_says_in_place_of_a_result(told: str, expected: tuple[str, bool]) -> None:
+    output = json.dumps({"type": "text", "text": told})
+    tool = oi(
+        "TOOL", "pay", 2, 1, attributes={"tool.name": "pay", "input.value": "{}", "output.value": output}, status=1
+    )
+    (call,) = run_of(agent_span(), tool).trajectory.calls
+    assert (call.status, call.executed) == expected
+
+
 @pytest.mark.parametrize("scope", ["ai", "gen_ai"])
 def test_its_processor_for_the_ai_sdk_copies_the_first_failure_of_a_trace_to_later_spans(scope: str) -> None:
     raised = ("exception", {"exception.type": "Error", "exception.message": "card declined"})

@@ -12,6 +12,7 @@ from collector.payloads.refusals import MAX_CHARS, MAX_DENIAL, Refusal, find_ref
     [
         "MCP error -32602: Tool drop_all not found",
         "Tool 'drop_all' not found in registry",
+        "An error occurred while running the tool. Please try again. Error: Invalid JSON input for tool drop_all",
         "Error: drop_all is not a valid tool, try one of [get_weather].",
         "Error: Invalid parameters for tool 'drop_all': all should be boolean",
         "Error: Received tool input did not match expected schema",
