@@ -1,7 +1,9 @@
 """Spring AI (1.0 to 2.0) through Micrometer: observations named ``framework`` around requests in the GenAI conventions.
 
 The span of a tool that threw is a success. Its result is the exception's text, while the results of tools that returned are
-JSON, which is all that tells them apart; without content, nothing does. Since 2.0 a text that begins with JSON counts as such.
+JSON, which is all that tells them apart; without content, nothing does. An application may convert results itself, and leave
+texts as they are: where no text of a run was made JSON, a text that does not read like a failure may be a result. Since 2.0 a
+text that begins with JSON counts as such.
 A span that failed without a result is of a call that Java's reflection may have refused, unless the exception is of a tool.
 """
 
@@ -14,7 +16,8 @@ from collector.model import semconv
 from collector.model.dialect import Dialect
 from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of, genai_span_of
 from collector.model.span import Span
-from collector.payloads.refusals import Refusal, find_refusal, settled_by_parameters
+from collector.payloads.refusals import Refusal, settled_by_parameters
+from collector.payloads.tool_results import tool_result
 from collector.payloads.values import name_of, parse_json
 
 NAME: Final = "spring_ai"
@@ -49,7 +52,11 @@ def _read_tool(span: Span) -> GenAISpan:
     genai_span.arguments = get(_ARGUMENTS)
     result = get(_RESULT)
     if type(result) is str and result and not _is_json(result, _CALL_ID in span.attributes):
-        genai_span.status, genai_span.refusal = "error", find_refusal(result)
+        told = tool_result(None, result)
+        genai_span.status, genai_span.refusal = "error", told.refusal
+        genai_span.tracing = "" if told.failed or told.refusal is not None else "text"
+    elif type(result) is str and result.startswith('"'):
+        genai_span.tracing = "converted"
     elif genai_span.status == "error" and result is None and not (genai_span.error_type or "").endswith(_OF_TOOL):
         genai_span.refusal = genai_span.refusal or Refusal(is_sure=False, is_of_arguments=True)
     genai_span.refusal = settled_by_parameters(genai_span.refusal, genai_span.arguments, get(_PARAMETERS))

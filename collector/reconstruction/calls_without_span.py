@@ -138,8 +138,8 @@ def requested_in_transcript(request: RequestedCall) -> DraftCall:
 
 def _apply_result(call: DraftCall, result: ResultStatus | None, *, is_misfit: bool) -> None:
     """Decide by what the model was told of a call that a span shows whether it ran: two signs that it was refused suffice."""
-    if call.is_silent and result is not None:
-        call.status = "ok" if result == "ok" else "error"
+    if call.is_silent and result is not None and call.status == "unset":
+        call.status, call.is_silent = "ok" if result == "ok" else "error", False
     if result == "unclear" and is_misfit and call.status == "error":
         call.settle_refusal(fits=False)
         return

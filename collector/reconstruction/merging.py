@@ -117,6 +117,7 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
     # The usual case needs none of the tests of `_named`.
     executions = run.executions if all(map(_is_usual, run.executions)) else _named(run)
     calls = [_merge_execution(spans) for spans in executions]
+    _accept_texts(run, calls)
     for disputed in run.disputed:
         disputed_calls = merge_calls(disputed, KnownCalls())
         run.has_unrecorded_calls |= disputed.has_unrecorded_calls
@@ -135,6 +136,14 @@ def _recorded_calls(run: RunSpans) -> list[DraftCall]:
         for call in calls:
             call.enclosing_id = run.enclosing.get(call.span_id or b"")
     return calls
+
+
+def _accept_texts(run: RunSpans, calls: Iterable[DraftCall]) -> None:
+    """Accept that a call failed whose result is a text, if another text of the run was converted to JSON."""
+    texts = [call for call in calls if call.is_silent and call.status == "error"]
+    if texts and any(span.tracing == "converted" for spans in run.executions for span in spans):
+        for call in texts:
+            call.is_silent = False
 
 
 def _doubt_owners(run: RunSpans, calls: Iterable[DraftCall]) -> None:
@@ -330,7 +339,7 @@ def _merge_execution(spans: Sequence[GenAISpan]) -> DraftCall:
         call.doubt_execution(ONLY_ATTRIBUTES)
     if len(spans) > 1:
         _fill_in(call, spans[1:])
-    call.is_silent = call.status == "unset" and _are_silent(spans)
+    call.is_silent = outer.tracing == "text" or (call.status == "unset" and _are_silent(spans))
     return call
 
 

@@ -51,6 +51,25 @@ def test_since_2_0_a_result_may_be_a_text_that_begins_with_json(result: str, sta
     assert read_tool(tool(result))[3] == "error"
 
 
+@pytest.mark.parametrize(
+    ("others", "told", "expected"),
+    [
+        ([], "3.5 degrees", ["unobserved_results"]),
+        (["[7]", "paid"], "3.5 degrees", ["unobserved_results"]),
+        (['"paid"'], "card declined", []),
+        ([], "Error calling tool: card declined", []),
+        ([], "No tool named pay", []),
+    ],
+)
+def test_where_no_text_was_made_json_one_may_be_a_result(others: list[str], told: str, expected: list[str]) -> None:
+    tools = [
+        span(f"tool_call {number}", number, 2, at=number, attributes=tool(result).attributes, scope=SCOPE, lasting=0.5)
+        for number, result in enumerate([told, *others], 3)
+    ]
+    run = run_of(framework("chat_client", "spring_ai chat_client", 2, 0), *tools)
+    assert (run.trajectory.calls[0].status, doubts(run)) == ("error", expected)
+
+
 @pytest.mark.parametrize(("order", "expected"), [('"soon"', ["(pay)"]), ("7", ["pay"])])
 def test_the_tools_parameters_tell_whether_jackson_refused_the_arguments(order: str, expected: list[str]) -> None:
     failed = tool("Cannot deserialize value of type `java.lang.Integer` from String", **{
