@@ -30,6 +30,8 @@ NAME: Final = "codex"
 
 _TOOL_NAME: Final = "tool_name"
 _NAMESPACE: Final = "tool_namespace"
+_OWN: Final = "functions"
+"""The namespace of tools that Codex itself has, which is no part of their names."""
 _CALL_ID: Final = "call_id"
 _PHASE: Final = "codex.tool.phase"
 _RESULT_EVENT: Final = "codex.tool_result"
@@ -63,7 +65,9 @@ def _read_tool(span: Span) -> GenAISpan:
 def _tool_of(attributes: Mapping[str, Any]) -> str | None:
     """Returns the tool that an event names, with its namespace as the configuration of Codex has it: `mcp__shop__pay`."""
     name, namespace = name_of(attributes.get(_TOOL_NAME)), name_of(attributes.get(_NAMESPACE))
-    return name if name is None or namespace is None else f"{namespace.removesuffix('__')}__{name}"
+    if name is None or namespace in (None, _OWN):
+        return name
+    return f"{namespace.removesuffix('__')}__{name}"
 
 
 def _read_outcome(span: Span) -> GenAISpan:

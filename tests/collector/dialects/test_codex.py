@@ -57,13 +57,15 @@ def of_mcp(**result: Any) -> list[Any]:
     return [TURN, STEP, tool, inside, *records]
 
 
-@pytest.mark.parametrize("namespace", ["mcp__shop", "mcp__shop__"])
-def test_a_tool_of_an_mcp_server_is_one_call_with_the_name_of_both(namespace: str) -> None:
+@pytest.mark.parametrize(
+    ("namespace", "name"), [("mcp__shop", "mcp__shop__pay"), ("mcp__shop__", "mcp__shop__pay"), ("functions", "pay")]
+)
+def test_a_tool_of_an_mcp_server_is_one_call_with_the_name_of_both(namespace: str, name: str) -> None:
     items = of_mcp(success="true", arguments='{"order": 7}', output="Wall time: 0.1 seconds\nOutput:\npaid")
-    for event in items[2].events:
-        event.attributes["tool_namespace"] = namespace
+    for attributes in (items[2].events[0].attributes, items[3].events[0].attributes, items[4].attributes):
+        attributes["tool_namespace"] = namespace
     (call,) = run_of(*items).trajectory.calls
-    assert (call.name, call.id, call.arguments, call.status) == ("mcp__shop__pay", "c1", {"order": 7}, "ok")
+    assert (call.name, call.id, call.arguments, call.status) == (name, "c1", {"order": 7}, "ok")
 
 
 def test_without_logs_a_span_tells_that_the_call_failed_and_not_why() -> None:
