@@ -1,9 +1,9 @@
 """Spring AI (1.0 to 2.0) through Micrometer: observations named ``framework`` around requests in the GenAI conventions.
 
 The span of a tool that threw is a success. Its result is the exception's text, while the results of tools that returned are
-JSON, which is all that tells them apart; without content, nothing does. An application may convert results itself, and leave
-texts as they are: where no text of a run was made JSON, a text that does not read like a failure may be a result. Since 2.0 a
-text that begins with JSON counts as such.
+JSON, which is all that tells them apart; without content, nothing does but what the model was told. An application may
+convert results itself, and leave texts as they are: where no text of a run was made JSON, one that does not read like a
+failure may be a result. Since 2.0 a text that begins with JSON counts as such.
 A span that failed without a result is of a call that Java's reflection may have refused, unless the exception is of a tool.
 """
 
@@ -59,6 +59,8 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.tracing = "converted"
     elif genai_span.status == "error" and result is None and not (genai_span.error_type or "").endswith(_OF_TOOL):
         genai_span.refusal = genai_span.refusal or Refusal(is_sure=False, is_of_arguments=True)
+    elif result is None:
+        genai_span.tracing = "told"
     genai_span.refusal = settled_by_parameters(genai_span.refusal, genai_span.arguments, get(_PARAMETERS))
     return genai_span
 

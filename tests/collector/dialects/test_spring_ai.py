@@ -70,6 +70,13 @@ def test_where_no_text_was_made_json_one_may_be_a_result(others: list[str], told
     assert (run.trajectory.calls[0].status, doubts(run)) == ("error", expected)
 
 
+@pytest.mark.parametrize(("result", "expected"), [(None, ["unobserved_results"]), ("", [])])
+def test_without_content_nothing_tells_whether_a_tool_threw(result: str | None, expected: list[str]) -> None:
+    ended = span("tool_call pay", 3, 2, attributes=tool(result).attributes, scope=SCOPE)
+    run = run_of(framework("chat_client", "spring_ai chat_client", 2, 0), ended)
+    assert (called(run), run.trajectory.calls[0].status, doubts(run)) == (["pay"], "unset", expected)
+
+
 @pytest.mark.parametrize(("order", "expected"), [('"soon"', ["(pay)"]), ("7", ["pay"])])
 def test_the_tools_parameters_tell_whether_jackson_refused_the_arguments(order: str, expected: list[str]) -> None:
     failed = tool("Cannot deserialize value of type `java.lang.Integer` from String", **{
