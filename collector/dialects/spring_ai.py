@@ -59,7 +59,7 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.tracing = "converted"
     elif genai_span.status == "error" and result is None and not (genai_span.error_type or "").endswith(_OF_TOOL):
         genai_span.refusal = genai_span.refusal or Refusal(is_sure=False, is_of_arguments=True)
-    elif result is None:
+    elif result is None and genai_span.arguments is None:  # where arguments are recorded, an empty result is left out
         genai_span.tracing = "told"
     genai_span.refusal = settled_by_parameters(genai_span.refusal, genai_span.arguments, get(_PARAMETERS))
     return genai_span
