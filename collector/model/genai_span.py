@@ -114,15 +114,11 @@ class GenAISpan:
     OTHER: "apart" likewise, of the runs inside.
     TOOL: "lossy" if one that fails leaves none, "guessed" if nothing but its attributes says that the span is a tool's, which a
     step on the way to the tool may carry as well, "result" if it tells only what came of the call before it, "told" if
-<<<<<<< HEAD
     another span or messages tell whether it failed, "served" if a server's span begins the trace: whoever called has its own.
+    "text" if nothing but its result says that it failed: a text, where the framework converts results to JSON, which a tool
+    may do itself, "converted" if its result is a text that was converted.
     MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "lossy" if its
     messages leave out which results are failures."""
-=======
-    another span or messages tell whether it failed, "text" if nothing but its result says that it failed: a text, where the
-    framework converts results to JSON, which a tool may do itself, "converted" if its result is a text that was converted.
-    MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run."""
->>>>>>> 22cd42c (Doubt that a text is what a tool of Spring AI threw, where no text was made JSON)
     refusal: Refusal | None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool
