@@ -118,7 +118,7 @@ class GenAISpan:
     "text" if nothing but its result says that it failed: a text, where the framework converts results to JSON, which a tool
     may do itself, "converted" if its result is a text that was converted.
     MODEL: "memory" if it is no request, but stores the conversation so far, or holds all turns of a run, "lossy" if its
-    messages leave out which results are failures."""
+    messages leave out which results are failures, "guessed" if nothing but its answer says that it is a request."""
     refusal: Refusal | None
     """TOOL: what its error or result says of a call that did not run (unknown tool, invalid arguments, no permission)."""
     is_pending: bool

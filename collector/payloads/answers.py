@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -14,6 +14,8 @@ from collector.payloads.values import name_of, parse_json
 
 _ROLE, _TYPE = '"role"', '"type"'
 _NO_ANSWERS: Final = ("input", "user_input", "tool_name", "call_id")
+_STATE_DEPTH: Final = 4
+"""How deep the messages are in what a node of a graph returns."""
 _OF_ANSWERS: Final = frozenset({"text", "tool_use", "thinking"})
 """Types of the parts of an answer of Anthropic's models."""
 
@@ -50,12 +52,25 @@ def asking_answer(attributes: Mapping[str, Any]) -> object:
 
 
 def _is_told(value: object) -> bool:
-    """Whether a value holds messages of others than a model, or results."""
+    """Whether a value holds messages of others than a model, results, or the state of a graph in which messages are."""
     told = value.get("messages", value) if isinstance(value, Mapping) else value
     items = told if isinstance(told, list) else [told]
     return any(
         isinstance(item, Mapping) and (role_of(item) in OTHER_ROLES or result_in(item) is not None) for item in items
-    )
+    ) or any(map(_holds_messages, items))
+
+
+def _holds_messages(item: object) -> bool:
+    level = [item]
+    for _ in range(_STATE_DEPTH):
+        level = [child for node in level if isinstance(node, (Mapping, list)) for child in _children(node)]
+        if any(isinstance(node, Mapping) and "messages" in node for node in level):
+            return True
+    return isinstance(item, Mapping) and "messages" in item
+
+
+def _children(node: Mapping[Any, Any] | list[Any]) -> Iterable[Any]:
+    return node.values() if isinstance(node, Mapping) else node
 
 
 def _are_parts(value: object) -> bool:

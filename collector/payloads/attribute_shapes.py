@@ -79,7 +79,7 @@ _WORDS: Final[tuple[tuple[str, Meaning, int], ...]] = (
     ),
     (r"finish_reasons?|stop_reason|request_model|response_model|llm_(?:provider|model|model_name)", "model", 0),
     (r"is_error|has_error|failed|tool_error|error|error_message|tool_error_type", "failure", 0),
-    (r"(?:tool|call|result|execution)_(?:status|outcome)|outcome", "status", 0),
+    (r"(?:tool|call|result|execution|action)_(?:status|outcome)|outcome", "status", 0),
     (r"(?:tool_|call_)?permission|(?:permission|approval|policy)_decision", "status", 0),
     (r"(?:tool|call|execution|decision|policy|permission|approval|guardrail)_verdict", "status", 0),
     (rf"{_OF_ONE}_(?:blocked|denied|rejected|refused|declined|vetoed|skipped)", "denied", 0),

@@ -20,6 +20,7 @@ from collector.payloads.attribute_shapes import (
     words_of,
 )
 from collector.payloads.flattened_attributes import FlattenedAttributes, unflatten
+from collector.payloads.span_names import role_of_kind
 from collector.payloads.values import parse_json
 
 MARKER: Final = b"call_"
@@ -42,6 +43,7 @@ _OVER_INPUT: Final = frozenset({
 _OUTPUT: Final = frozenset({
     "out", "output", "outputs", "result", "results", "got", "returned", "return", "product", "reply", "response", "answer",
 })  # fmt: skip
+_UNTOLD: Final = "untold"
 _OTHER: Final[frozenset[Meaning]] = frozenset(
     {"kind", "model", "agent", "conversation", "status", "success", "failure"}
 )
@@ -55,9 +57,19 @@ def is_call_id(value: object) -> bool:
 
 def identified_call(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
     """Returns id, name, input and output of the one call of which an attribute is the id; nothing if only the id is there."""
-    ids = {value for value in islice(attributes.values(), MAX_LOOKED_AT) if is_call_id(value)}
+    looked_at = dict(islice(attributes.items(), MAX_LOOKED_AT))
+    ids = {value: key for key, value in looked_at.items() if is_call_id(value)}
     if len(ids) != 1:
         return {}
+    ((call_id, key),) = ids.items()
+    # What has the words of the id is about the call; else all is.
+    beginning = key[: key.rfind(".") + 1]
+    beside = {key: value for key, value in looked_at.items() if key.startswith(beginning)}
+    described = _described(beside) or _described(looked_at)
+    return {"call_id": [call_id], **described} if described else {}
+
+
+def _described(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
     whole, inputs, outputs = _parted(attributes)
     name = _name_among(whole)
     objects = {key: value for key, value in whole.items() if _is_object(value)}
@@ -65,11 +77,11 @@ def identified_call(attributes: Mapping[str, Any]) -> dict[Meaning, list[Any]]:
     returned = [*_of_words(whole, _OUTPUT), *map(_object_of, outputs.values())]
     if name is None or not (inputs or given or returned):
         return {}  # what is sent to a queue has an id, and a name which is the queue's
-    found: dict[Meaning, list[Any]] = {"call_id": [*ids], "tool_name": [name]}
+    found: dict[Meaning, list[Any]] = {"tool_name": [name]}
     if len(given) == 1 and not inputs:
         found["input"] = given
-    if returned:
-        found["output"] = returned[:1]
+    # Without a result that is known as one, nothing beside the id tells what came of the call.
+    found.update({"output": returned[:1]} if returned else {"status": [_UNTOLD]})
     return found
 
 
@@ -138,7 +150,8 @@ def _name_among(attributes: Mapping[str, Any]) -> str | None:
         shape = shape_of(key)
         end = _end_of(key)
         is_other = (shape is not None and shape.meaning in _OTHER and end not in _NAMED) or end in _OUTPUT
-        if type(value) is str and not is_other and _NAME.fullmatch(value) is not None and not is_call_id(value):
+        is_other = is_other or is_call_id(value) or role_of_kind(value) is not None
+        if type(value) is str and not is_other and _NAME.fullmatch(value) is not None:
             names.setdefault(end, value)
     for word in _NAMED:
         if word in names:

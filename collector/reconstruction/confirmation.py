@@ -36,7 +36,9 @@ def unconfirmed_reading(run: RunSpans, calls: Sequence[DraftCall]) -> Doubt | No
         or (call.known_by == "request" and models_by_shape and call.executed)
         or (call.known_by == "result" and is_one_record)
     )
-    if not alone and _is_whole(run, calls):
+    # Requests read by shape take nothing from calls that spans in known words show, in the order in which these show them.
+    is_shown = bool(calls) and not executed_by_shape and _are_in_order_of_spans(calls)
+    if not alone and (is_shown or _is_whole(run, calls)):
         return None
     sentence = "its spans are in words that are not known: nothing else bears out what was read of them"
     return Doubt("unconfirmed_reading", alone, sentence)
@@ -44,6 +46,11 @@ def unconfirmed_reading(run: RunSpans, calls: Sequence[DraftCall]) -> Doubt | No
 
 def _is_by_shape(span: GenAISpan) -> bool:
     return span.dialect == BY_SHAPE
+
+
+def _are_in_order_of_spans(calls: Sequence[DraftCall]) -> bool:
+    starts = [call.start_ns for call in calls]
+    return all(call.known_by == "span" for call in calls) and starts == sorted(starts)
 
 
 def _is_whole(run: RunSpans, calls: Sequence[DraftCall]) -> bool:

@@ -113,7 +113,9 @@ def _read_unnamed(span: Span, values: Values, *, is_model: bool) -> GenAISpan | 
     if span.parent_span_id and "tool_name" not in values:
         requests = identified_requests(span.attributes) or asking_answer(span.attributes)
         if requests is not None:
-            return _read_model(span, {**values, "output": [requests]})
+            genai_span = _read_model(span, {**values, "output": [requests]})
+            genai_span.tracing = "guessed"
+            return genai_span
     return None if is_model else read_possible_tool(span, values)
 
 

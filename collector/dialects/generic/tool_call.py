@@ -184,7 +184,8 @@ def _read_call(genai_span: GenAISpan, span: Span, values: Values) -> None:
 
 def _read_outcome(genai_span: GenAISpan, values: Values, *, has_status: bool = False) -> None:
     """Read what came of a call from its result, and from flags beside it. What only words say is left to its ``status``."""
-    output = next(iter(values.get("output", ())), None)
+    outputs = values.get("output", ())
+    output = next((value for value in outputs if value not in _EMPTY), next(iter(outputs), None))
     result = tool_result(None, output)
     denial = denial_in(values)
     genai_span.refusal = genai_span.refusal or result.refusal or denial

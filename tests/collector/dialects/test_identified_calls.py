@@ -9,7 +9,7 @@ import pytest
 
 from collector import dialects
 from collector.model.genai_span import BY_SHAPE, Role
-from tests.builders import called, doubts, read_tool, run_of, span
+from tests.builders import agent_span, called, doubts, read_tool, run_of, span, tool_span
 
 ID = "call_Zk41"
 ROOT = span("travel", 1, attributes={"span_type": "agent"}, lasting=100)
@@ -178,3 +178,53 @@ def test_the_type_of_an_operation_is_a_kind(kind: str, role: Role) -> None:
     read = dialects.read_span(span("step", 2, 1, attributes={"ai.operation.type": kind, "function.name": "create"}))
     assert read is not None
     assert read.role is role
+
+
+ASKED = {"output": [{"type": "function_call", "call_id": ID, "name": "pay", "arguments": '{"n": 1}'}]}
+
+
+def test_what_has_the_words_of_the_id_is_about_the_call() -> None:
+    attributes = {
+        "acme.resource.name": "travel-agent",
+        "acme.action.name": "pay",
+        "acme.action.ref": ID,
+        "acme.action.given": '{"n": 1}',
+    }
+    assert read_tool(span("step", 2, 1, attributes=attributes))[:3] == ("pay", ID, {"n": 1})
+
+
+def test_an_answer_of_unknown_words_takes_nothing_from_calls_that_known_spans_show() -> None:
+    asked = span("think", 2, 1, 5, attributes={"thought.body": json.dumps(ASKED)})
+    pays, refunds = (
+        tool_span(name, {"n": 1}, number, 1, at=at) for name, number, at in (("pay", 3, 20), ("refund", 4, 40))
+    )
+    assert doubts(run_of(agent_span(), asked, pays, refunds)) == []
+    assert "unconfirmed_reading" in doubts(run_of(agent_span(), asked))  # nothing else shows the call
+
+
+def test_what_returns_the_answer_of_a_request_is_no_second_request() -> None:
+    answer = {"role": "assistant", "tool_calls": [{"id": None, "function": CALL}]}
+    run = run_of(
+        ROOT,
+        span("node", 2, 1, 4, 20, attributes={"node.returned": json.dumps({"reply": answer})}),
+        span("llm", 3, 2, 5, 9, attributes={"span_type": "llm", "output": json.dumps(answer)}),
+        span("pay", 4, 1, 30, attributes={"span_type": "tool", "input": '{"n": 1}', "output": "paid"}),
+    )
+    assert called(run) == ["pay"]
+    state = {"update": {"messages": [{"tool_calls": [{"id": "c9", "function": CALL}]}]}}
+    assert called(run_of(ROOT, span("node", 2, 1, 4, attributes={"node.state": json.dumps(state)}))) == []
+
+
+@pytest.mark.parametrize(
+    ("beside", "status", "doubt"),
+    [
+        ({"action.response": '{"error": "declined"}', "llm.response": "{}"}, "error", False),
+        ({"action.status": "error"}, "error", False),
+        ({"action.came_back": "declined"}, "unset", True),
+    ],
+)
+def test_what_came_of_an_identified_call(beside: dict[str, str], status: str, *, doubt: bool) -> None:
+    attributes = {"action.name": "pay", "action.ref": ID, "action.given": '{"n": 1}', **beside}
+    run = run_of(ROOT, span("pay", 2, 1, 5, attributes=attributes))
+    assert run.trajectory.calls[0].status == status
+    assert ("unobserved_results" in doubts(run)) is doubt
