@@ -93,8 +93,7 @@ def call_doubts(calls: Sequence[DraftCall], unordered: Sequence[Unordered]) -> l
 def _has_unseen_result(call: DraftCall) -> bool:
     """Whether it may have run, and have failed, and nothing recorded tells."""
     may_have_run = call.executed or call.doubt == "uncertain_execution"
-    if (
-        call.status == "error"
-    ):  # for want of a span alone, which may have been lost; or by a text that may be its result
+    # An error for want of a span alone, which may have been lost, or by a text that may be the result.
+    if call.status == "error":
         return (call.known_by == "request" or call.is_silent) and may_have_run
     return (call.known_by != "span" or call.is_silent) and call.status == "unset" and may_have_run
