@@ -10,6 +10,7 @@ from collector.model.genai_span import IGNORED, GenAISpan, Role, context_span_of
 from collector.model.span import Span
 from collector.payloads.span_names import is_named_after, tool_in_span_name
 from collector.payloads.tool_arguments import is_summary, keyword_arguments
+from collector.payloads.tool_results import is_flagged
 from collector.payloads.values import UNREADABLE, first_name, name_of, parse_any
 
 NAME: Final = "langfuse"
@@ -71,7 +72,8 @@ def _read_tool(span: Span) -> GenAISpan:
     )
     genai_span.call_id = _text(span, _CALL_ID)
     genai_span.arguments = UNREADABLE if is_summary(parse_any(get(_INPUT))) else keyword_arguments(get(_INPUT))
-    if get(_LEVEL) == "ERROR" or parse_any(get(_HAYSTACK_ERROR)) in (True, "true"):
+    failed = get(_LEVEL) == "ERROR" or parse_any(get(_HAYSTACK_ERROR)) in (True, "true")
+    if failed or (genai_span.status == "unset" and is_flagged(get(_OUTPUT))):
         genai_span.status = "error"
     genai_span.agent = _text(span, _LANGCHAIN_AGENT)
     return genai_span

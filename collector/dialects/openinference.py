@@ -119,7 +119,7 @@ def _read_tool(span: Span) -> GenAISpan:
     # For JavaScript it gives the span of a handoff a tool's name as well.
     if is_handoff(span.name) and (name is None or name.startswith(_HANDOFF)):
         return IGNORED
-    if name is None:
+    if name is None and "[" not in span.name:  # no provider takes a tool of such a name
         name = name_of(_METHOD.sub("", span.name))
     if name == _MERGED:
         return IGNORED

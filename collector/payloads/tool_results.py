@@ -103,13 +103,23 @@ def is_flagged(result: object) -> bool:
         return False
     value = parse_any(result)
     value = parse_any(value) if type(value) is str else value
-    if isinstance(value, Mapping) and isinstance(
-        value.get("response"), Mapping
-    ):  # Gemini's, with the call's id and name
-        value = value["response"]
+    value = _inside_message(value)
     if not isinstance(value, Mapping):
         return False
     return value.get("is_error") is True or value.get("isError") is True or bool(value.get("error"))
+
+
+def _inside_message(value: object) -> object:
+    """Returns what a tool returned where ``value`` is the message that frameworks make of it; ``value`` if it is none."""
+    if not isinstance(value, Mapping):
+        return value
+    # Gemini's, with the call's id and name; LangChain's, in its two forms.
+    inner = next((value[key] for key in ("response", "data", "kwargs") if isinstance(value.get(key), Mapping)), value)
+    content = inner.get("content")
+    is_message = (
+        type(content) is str and content[:1] == "{" and ("tool_call_id" in inner or value.get("type") == "tool")
+    )
+    return parse_any(content) if is_message else inner
 
 
 def result_status(result: object, tool_name: str | None = None) -> ResultStatus:

@@ -34,6 +34,11 @@ lf = partial(span_of_kind, "langfuse.observation.type")
             (None, {"city": "Oslo"}, "error"),
         ),
         ({}, (None, None, "unset")),
+        ({"langfuse.observation.output": '{"error": "taken"}'}, (None, None, "error")),
+        (
+            {"langfuse.observation.output": json.dumps({"content": '{"error": "taken"}', "type": "tool"})},
+            (None, None, "error"),
+        ),
     ],
 )
 def test_a_tool_span(attributes: dict[str, str], expected: Any) -> None:

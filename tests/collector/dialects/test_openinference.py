@@ -627,6 +627,9 @@ def test_crewai_used_to_record_how_it_calls_a_tool(calling: str, arguments: obje
         ("{'error': 'seat 12A is taken'}", "error"),  # CrewAI
         ('{"id": "adk-1", "name": "book", "response": {"error": "seat 12A is taken"}}', "error"),  # Google ADK
         ('{"content": [{"type": "text", "text": "taken"}], "isError": true}', "error"),  # MCP
+        (json.dumps({"type": "tool", "data": {"content": '{"error": "taken"}', "name": "book"}}), "error"),  # LangChain
+        (json.dumps({"lc": 1, "kwargs": {"content": '{"error": "taken"}', "tool_call_id": "c1"}}), "error"),
+        (json.dumps({"type": "tool", "data": {"content": '{"seat": 12}', "error": None}}), "ok"),
         ('{"seat": "12A", "error": null}', "ok"),
         ("Error handling is described on page 4", "ok"),
     ],
@@ -634,3 +637,9 @@ def test_crewai_used_to_record_how_it_calls_a_tool(calling: str, arguments: obje
 def test_an_output_that_says_it_is_an_error(output: str, status: str) -> None:
     attributes = {KIND: "TOOL", "tool.name": "book", "output.value": output}
     assert read_tool(span("book", 2, 1, 5, attributes=attributes, status=1))[3] == status
+
+
+def test_a_span_that_names_its_run_in_brackets_does_not_name_its_tool() -> None:
+    """Grasp Agents: the span of a call is named `pay.tool[5c78_agent]`."""
+    run = run_of(agent_span(), span("pay.tool[5c78_agent]", 2, 1, 5, attributes={KIND: "TOOL"}))
+    assert (called(run), doubts(run)) == ([], ["unrecorded_calls", "nothing_recorded"])
