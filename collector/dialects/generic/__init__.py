@@ -66,12 +66,13 @@ def read_span(span: Span) -> GenAISpan | None:
     transcript = _transcript(span)
     attributes = span.attributes if transcript is not None else _with_events(span)
     values = values_by_meaning(attributes)
-    if span.parent_span_id:
+    kinds = values.get("kind", ())
+    role = next((role for kind in kinds if (role := role_of_kind(parse_any(kind))) is not None), None)
+    # A span that says what it is needs no id to be one, and names its tool better than what stands beside an id.
+    if span.parent_span_id and role is None and tool_in_span_name(span.name)[1] is None:
         values = with_identified_call(values, attributes)
     if "tool_name" not in values and "input" in values and (action := action_with_input(span.attributes)) is not None:
         values["tool_name"] = [action]
-    kinds = values.get("kind", ())
-    role = next((role for kind in kinds if (role := role_of_kind(parse_any(kind))) is not None), None)
     role = role or ("tool" if is_function(span.name) else None)
     if role == "agent" or (role is None and is_definition_of(span.name, values)):
         # One request of a run and the calls that it asked for; what is above covers all of them.

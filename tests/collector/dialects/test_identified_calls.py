@@ -228,3 +228,10 @@ def test_what_came_of_an_identified_call(beside: dict[str, str], status: str, *,
     run = run_of(ROOT, span("pay", 2, 1, 5, attributes=attributes))
     assert run.trajectory.calls[0].status == status
     assert ("unobserved_results" in doubts(run)) is doubt
+
+
+@pytest.mark.parametrize(("name", "attributes"), [("pay", {"acme.span.type": "TOOL"}), ("tool:pay", {})])
+def test_a_span_that_says_it_is_a_call_names_its_tool_itself(name: str, attributes: dict[str, str]) -> None:
+    """Laminar's spans have the language of the program beside the id."""
+    beside = {"acme.span.source": "python", "acme.ref": ID, "acme.span.input": '{"n": 1}'}
+    assert read_tool(span(name, 2, 1, attributes={**attributes, **beside}))[0] == "pay"
