@@ -62,7 +62,7 @@ def calls_in_history(
                     calls.clear()
                     if unasked is not None:
                         unasked.clear()
-                stack.append((_told_in_words(node), False, depth + 1))
+                stack += [(told, False, depth + 1) for told in reversed(_told_in_words(node))]
                 if depth < MAX_DEPTH:
                     stack.extend(
                         (child, key in CALL_LISTS, depth + 1)

@@ -28,7 +28,7 @@ MARKER: Final = b"call_"
 _ID: Final = re.compile(r"(?:call_|toolu_|tooluse_|chatcmpl-tool-)(?=\w*[0-9A-Z])[\w-]{1,120}")
 _NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,127}")
 _NAMED: Final = (
-    "tool", "function", "fn", "func", "skill", "capability", "action", "operation", "op", "job", "job_type", "task",
+    "tool", "function", "fn", "func", "skill", "capability", "action", "operation", "op", "job", "task",
     "command", "cmd", "method", "handler", "do", "name", "type",
 )  # fmt: skip
 """Ends of the key of the tool's name, the most telling first."""
@@ -147,8 +147,7 @@ def _name_among(attributes: Mapping[str, Any]) -> str | None:
     """Returns the value under the most telling key, or the only one that can be a name."""
     names: dict[str, str] = {}
     for key, value in attributes.items():
-        shape = shape_of(key)
-        end = _end_of(key)
+        shape, end = shape_of(key), _end_of(key)
         is_other = (shape is not None and shape.meaning in _OTHER and end not in _NAMED) or end in _OUTPUT
         is_other = is_other or is_call_id(value) or role_of_kind(value) is not None
         if type(value) is str and not is_other and _NAME.fullmatch(value) is not None:
@@ -160,9 +159,8 @@ def _name_among(attributes: Mapping[str, Any]) -> str | None:
 
 
 def _end_of(key: str) -> str:
-    """Returns the last word of a key; of `job_type`, both."""
-    words = words_of(key)
-    return "job_type" if words.endswith("job_type") else words.rpartition("_")[2]
+    """Returns the last word of a key."""
+    return words_of(key).rpartition("_")[2]
 
 
 def _of_words(attributes: Mapping[str, Any], words: Iterable[str]) -> list[Any]:
@@ -174,7 +172,7 @@ def _is_object(value: object) -> bool:
 
 
 def _groups(attributes: Mapping[str, Any], words: Iterable[str]) -> dict[str, FlattenedAttributes]:
-    """Returns, by the beginning of their keys, the attributes under a key that ends with one of the words."""
+    """Returns the attributes under one of the words, by the beginning of their keys: `act.given.` for `act.given.city`."""
     groups: dict[str, FlattenedAttributes] = {}
     for key, value in attributes.items():
         parts = key.split(".") if len(key) <= MAX_KEY else []
