@@ -17,7 +17,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 # In a process of its own: mypyc looks for modules in, and names them from, the working directory.
-_BUILD = """
+TRANSLATE = """
 import os, shutil, subprocess, sys, sysconfig
 from mypyc.build import mypycify
 from pathlib import Path
@@ -26,6 +26,10 @@ out, *modules = sys.argv[1:]
 # The rest of the source is only read, without the plugins it needs: `make lint` checks the types.
 options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent", f"--cache-dir={out}/cache"]
 extensions = mypycify([*options, *modules], group_name="rightcall", opt_level="2", debug_level="0", target_dir=f"{out}/c")
+"""
+"""Translates the modules named to it into C below its first argument: seconds, and where mypyc fails, it fails."""
+
+_BUILD = """
 # Warnings about generated code help nobody, and looking for them takes time.
 settings = sysconfig.get_config_vars()
 settings["CFLAGS"] = settings["CFLAGS"].replace("-Wall", "")
@@ -71,7 +75,7 @@ class CompileHook(BuildHookInterface[Any]):
         if not self._is_wanted(version):
             return
         self._out = TemporaryDirectory(prefix="rightcall-")
-        command = [sys.executable, "-c", _BUILD, self._out.name, *self._modules()]
+        command = [sys.executable, "-c", TRANSLATE + _BUILD, self._out.name, *self._modules()]
         subprocess.run(command, cwd=self.root, check=True, stdout=sys.stderr)  # noqa: S603 - this very interpreter
         library = Path(self._out.name, "lib")
         for module in library.rglob("*"):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hatch_build import TRANSLATE
 from tests import recorded
 
 ROOT = Path(__file__).parent.parent
@@ -25,10 +26,21 @@ needs_wheel = pytest.mark.skipif(
 )
 
 
-def test_every_module_that_is_to_be_compiled_exists() -> None:
+def patterns() -> list[str]:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    patterns = settings["hooks"]["custom"]["compiled"]
-    assert [pattern for pattern in patterns if not list(ROOT.glob(pattern))] == []
+    compiled: list[str] = settings["hooks"]["custom"]["compiled"]
+    return compiled
+
+
+def test_every_module_that_is_to_be_compiled_exists() -> None:
+    assert [pattern for pattern in patterns() if not list(ROOT.glob(pattern))] == []
+
+
+def test_mypyc_translates_every_module_that_is_to_be_compiled(tmp_path: Path) -> None:
+    modules = [path.relative_to(ROOT) for pattern in patterns() for path in ROOT.glob(pattern)]
+    assert len(modules) > 50
+    run(sys.executable, "-c", TRANSLATE, tmp_path, *modules, cwd=ROOT)
+    assert list(tmp_path.glob("c/**/*.c"))
 
 
 def test_no_compiled_module_is_beside_its_source() -> None:

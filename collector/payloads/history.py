@@ -62,7 +62,7 @@ def calls_in_history(
                     calls.clear()
                     if unasked is not None:
                         unasked.clear()
-                stack += [(told, False, depth + 1) for told in reversed(_told_in_words(node))]
+                stack.extend((told, False, depth + 1) for told in _told_in_words(node)[::-1])
                 if depth < MAX_DEPTH:
                     stack.extend(
                         (child, key in CALL_LISTS, depth + 1)
