@@ -80,7 +80,11 @@ _CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
 _THREAD: Final = "gen_ai.thread.id"
 _OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
 _DOTTED: Final = (".chat", ".completion")  # of its spans without an operation: `bedrock.completion`
-_ANTHROPIC: Final = ("@traceloop/instrumentation-anthropic", "opentelemetry.instrumentation.anthropic")
+_ANTHROPIC: Final = (
+    "@traceloop/instrumentation-anthropic", "opentelemetry.instrumentation.anthropic",
+    "opentelemetry.instrumentation.genai.anthropic",
+)  # fmt: skip
+"""Anthropic's clients tell a failure by a flag, for which the conventions' messages have no place."""
 _NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
 _STEPS: Final = frozenset({
     "create_agent", "embeddings", "execute_task", "handoff", "invoke_node", "plan", "rerank", "retrieval", "speech", "task",

@@ -61,6 +61,7 @@ def _read_tool(span: Span) -> GenAISpan:
         genai_span.refusal = genai_span.refusal or Refusal(is_sure=False, is_of_arguments=True)
     elif result is None and genai_span.arguments is None:  # where arguments are recorded, an empty result is left out
         genai_span.tracing = "told"
+        genai_span.status = "unset" if genai_span.status == "ok" else genai_span.status
     genai_span.refusal = settled_by_parameters(genai_span.refusal, genai_span.arguments, get(_PARAMETERS))
     return genai_span
 
