@@ -52,6 +52,7 @@ from collector.model import semconv
 from collector.model.dialect import Dialect, Reading
 from collector.model.genai_span import (
     BY_SHAPE,
+    CONVENTIONS,
     IGNORED,
     CopiedField,
     GenAISpan,
@@ -189,7 +190,7 @@ def _is_conventional(span: Span) -> bool:
 
 
 def _is_plain(span: Span, genai_span: GenAISpan) -> bool:
-    return genai_span.dialect == otel_genai.NAME and _is_conventional(span)
+    return genai_span.dialect == CONVENTIONS and _is_conventional(span)
 
 
 def _is_copied(field: CopiedField, text: str) -> bool:
@@ -233,7 +234,7 @@ def _has_other_keys(attributes: dict[str, Any]) -> bool:
 def _unknown_attributes(span: Span, genai_span: GenAISpan) -> dict[str, Any]:
     """Returns the attributes that no dialect of the span knows: what its dialects leave out, they leave out on purpose."""
     present, names = span.attributes, [genai_span.dialect]
-    if genai_span.dialect != otel_genai.NAME or _has_other_keys(present):
+    if genai_span.dialect != CONVENTIONS or _has_other_keys(present):
         names += [dialect.name for key, dialect in _BY_KEY if key in present]
     known, prefixes = _known_to(tuple(names))
     return {key: value for key, value in present.items() if key not in known and not key.startswith(prefixes)}

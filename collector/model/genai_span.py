@@ -41,6 +41,9 @@ _REMOTE_KINDS: Final = (SPAN_KIND_SERVER, SPAN_KIND_CONSUMER)  # called from els
 CopiedField = Literal["call_id", "arguments", "conversation_id", "response_id"]
 """A field of a GenAI span that is, where all goes well, the very text of an attribute."""
 
+CONVENTIONS: Final = "otel_genai"
+"""The dialect of spans that follow the OpenTelemetry GenAI semantic conventions."""
+
 BY_SHAPE: Final = "generic"
 """The dialect of a span that was read by its shape alone."""
 

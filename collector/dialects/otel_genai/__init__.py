@@ -1,0 +1,157 @@
+"""The OpenTelemetry GenAI semantic conventions, current names and those deprecated since 1.36.
+
+Messages are read wherever one of the releases puts them: attributes (JSON text or structured), span events, log events.
+Strands (strands-agents 1.62, @strands-agents/sdk) and rig (0.44) follow these conventions except for their own attributes of
+what came of a call, Sentry (@sentry/node 10.78) except for the names of a model's answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from collector.dialects.otel_genai import model_request, tool_call
+from collector.dialects.otel_genai.log_events import read_log
+from collector.dialects.otel_genai.model_request import read_model, read_steps
+from collector.dialects.otel_genai.span_events import event_value
+from collector.dialects.otel_genai.tool_call import read_tool
+from collector.model import semconv
+from collector.model.dialect import Dialect
+from collector.model.genai_span import (
+    AGENT,
+    CONVENTIONS,
+    IGNORED,
+    MODEL,
+    OTHER,
+    TOOL,
+    CopiedField,
+    GenAISpan,
+    Role,
+    context_span_of,
+)
+from collector.model.span import Span
+from collector.payloads.function_parameters import PARAMETER
+from collector.payloads.tool_arguments import RECORDS
+from collector.payloads.values import MAX_NAME, first_name, name_of
+
+_AI_SERVICE: Final = "langchain4j.aiservices."  # Quarkus LangChain4j: followed by class and method, without attributes
+_SENTRY_TOOLS: Final = "gen_ai.request.available_tools"
+_CONVERSATION_IDS: Final = (semconv.CONVERSATION_ID, semconv.SESSION_ID)
+_OPENLLMETRY: Final = ("@traceloop/instrumentation-", "opentelemetry.instrumentation.")
+_DOTTED: Final = (".chat", ".completion")  # of its spans without an operation: `bedrock.completion`
+_STEPS: Final = frozenset({
+    "create_agent", "embeddings", "execute_task", "handoff", "invoke_node", "plan", "rerank", "retrieval", "speech", "task",
+    "transcription", "image_generation", "create_memory", "create_memory_store", "delete_memory", "delete_memory_store",
+    "read_memory", "search_memory", "update_memory", "upsert_memory",
+})  # fmt: skip
+"""Operations that are neither a call nor a request to a model."""
+
+
+def read_span(span: Span) -> GenAISpan | None:
+    """Classifies the span by its ``gen_ai.operation.name``, else by its name; None if the conventions know neither."""
+    operation = span.attributes.get(semconv.OPERATION_NAME)
+    if type(operation) is not str:
+        operation = _operation_in_name(span)
+        if operation is None:
+            return None
+    reader = _READERS.get(operation) or _READERS.get(operation.lower())  # Microsoft Agent 365: `Chat`
+    if reader is None:
+        return IGNORED if operation in _STEPS else None
+    return reader(span)
+
+
+def _operation_in_name(span: Span) -> str | None:
+    """Returns the operation that begins the span's name, as the conventions have it, if an attribute is of that operation."""
+    if span.name.endswith(_DOTTED) and span.scope.name.startswith(_OPENLLMETRY):
+        return "chat"
+    if span.name.startswith(_AI_SERVICE):
+        return "invoke_agent"
+    operation = span.name.partition(" ")[0]
+    evidence = _EVIDENCE.get(operation, ())
+    return operation if any(key in span.attributes for key in evidence) else None
+
+
+def _read_agent(span: Span) -> GenAISpan:
+    genai_span = _read_context(span, AGENT)
+    genai_span.name = name_of(span.attributes.get(semconv.AGENT_NAME)) or name_of(_agent_in_name(span.name))
+    return genai_span
+
+
+def _agent_in_name(name: str) -> str:
+    if name.startswith(_AI_SERVICE):
+        return name.removeprefix(_AI_SERVICE).partition(".")[0]
+    return name.removeprefix("invoke_agent").strip()
+
+
+def _read_workflow(span: Span) -> GenAISpan:
+    return _read_context(span, OTHER)
+
+
+def _read_context(span: Span, role: Role) -> GenAISpan:
+    user_input = span.attributes.get(semconv.INPUT_MESSAGES)
+    if user_input is None and span.events:
+        user_input = event_value(span, semconv.EVENT_USER_MESSAGE, semconv.EVENT_CONTENT)
+        if user_input is None:
+            user_input = event_value(span, semconv.EVENT_INFERENCE_DETAILS, semconv.INPUT_MESSAGES)
+    genai_span = context_span_of(span, role, CONVENTIONS, user_input, first_name(span.attributes, _CONVERSATION_IDS))
+    genai_span.response_id = name_of(span.attributes.get(semconv.RESPONSE_ID))
+    return genai_span
+
+
+_READERS: Final[Mapping[str, Callable[[Span], GenAISpan]]] = {
+    "execute_tool": read_tool,
+    "invoke_agent": _read_agent,
+    "invoke_workflow": _read_workflow,
+    # `completion` in the names of Quarkus LangChain4j's spans, `chat.completions` in Semantic Kernel for Java
+    **dict.fromkeys(("chat", "chat.completions", "completion", "generate_content", "text_completion"), read_model),
+    "list_run_steps": read_steps,
+}
+_OF_MODEL: Final = (semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, *semconv.FINISH_REASONS)
+_EVIDENCE: Final[Mapping[str, tuple[str, ...]]] = {
+    "execute_tool": (semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS),
+    "invoke_agent": (semconv.AGENT_NAME, semconv.CONVERSATION_ID, semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES),
+    "invoke_workflow": (semconv.WORKFLOW_NAME,),
+    "chat": _OF_MODEL,
+    "completion": _OF_MODEL,
+    "generate_content": _OF_MODEL,
+    "text_completion": _OF_MODEL,
+}
+"""The attributes of each operation that tell it from another of that name."""
+
+
+FIELDS_OF: Final[Mapping[Role, Mapping[str, CopiedField]]] = {
+    TOOL: {
+        semconv.TOOL_CALL_ID: "call_id",
+        semconv.TOOL_CALL_ARGUMENTS: "arguments",
+        semconv.CONVERSATION_ID: "conversation_id",
+    },
+    AGENT: {semconv.CONVERSATION_ID: "conversation_id", semconv.RESPONSE_ID: "response_id"},
+    MODEL: {semconv.CONVERSATION_ID: "conversation_id", semconv.RESPONSE_ID: "response_id"},
+}
+"""The fields that are the very text of an attribute, where that `is_copied`: nothing else that is read depends on it."""
+
+
+def is_copied(field: CopiedField, text: str) -> bool:
+    """Whether the field is the text as it is, and the text tells nothing else."""
+    if field == "arguments":
+        return bool(text) and not text.startswith(RECORDS)
+    return 0 < len(text) <= MAX_NAME and text[0] != "<"
+
+
+DIALECT: Final = Dialect(
+    name=CONVENTIONS,
+    keys=(semconv.OPERATION_NAME,),
+    read_span=read_span,
+    markers=(b"gen_ai", _AI_SERVICE.encode()),
+    attributes=frozenset({
+        *tool_call.ATTRIBUTES, *model_request.ATTRIBUTES, semconv.AGENT_NAME, *_CONVERSATION_IDS, semconv.WORKFLOW_NAME,
+        semconv.ERROR_TYPE, semconv.HTTP_ROUTE, semconv.URL_PATH,
+    }),
+    prefixes=(PARAMETER,),
+    read_log=read_log,
+    log_markers=(b"gen_ai.",),
+    output_attributes=(semconv.OUTPUT_MESSAGES, "gen_ai.workflow.output"),
+    tool_definition_attributes=(
+        semconv.TOOL_DEFINITIONS, "gen_ai.request.tool.definitions", "gen_ai.agent.tools", _SENTRY_TOOLS,
+    ),
+)  # fmt: skip

@@ -1,0 +1,92 @@
+"""Reads requests to a model, wherever a release of the conventions or a tracer that follows them puts the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from collector.dialects.otel_genai.span_events import messages_in_events
+from collector.model import semconv
+from collector.model.genai_span import CONVENTIONS, GenAISpan, model_span_of
+from collector.model.span import Span
+from collector.payloads.run_steps import START, STATUS, run_steps
+from collector.payloads.values import first_value, name_of, parse_any, parse_json
+
+_CALLS_ALONE: Final = ("gen_ai.response.tool_calls", "gen_ai.tool_calls")
+"""Keys of the calls of an answer that has no messages: Sentry's, and the one of tracers of one's own."""
+_JOINT: Final = ", "
+_SENTRY_TEXT: Final = "gen_ai.response.text"
+_THREAD: Final = "gen_ai.thread.id"
+_ANTHROPIC: Final = (
+    "@traceloop/instrumentation-anthropic", "opentelemetry.instrumentation.anthropic",
+    "opentelemetry.instrumentation.genai.anthropic",
+)  # fmt: skip
+"""Anthropic's clients tell a failure by a flag, for which the conventions' messages have no place."""
+_NO_FINISH, _NO_ARGUMENTS, _LOST = '"finish_reason":""', '"arguments":{}', '"arguments":null'
+ATTRIBUTES: Final = (
+    semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES, semconv.RESPONSE_ID, *_CALLS_ALONE, _SENTRY_TEXT, _THREAD, STATUS, START,
+)  # fmt: skip
+"""What is read of a request beside what all spans have."""
+
+
+def read_model(span: Span) -> GenAISpan:
+    """Reads a request to a model."""
+    attributes = span.attributes
+    output, messages = attributes.get(semconv.OUTPUT_MESSAGES), attributes.get(semconv.INPUT_MESSAGES)
+    if span.events:
+        output, messages = messages_in_events(span.events, output, messages)
+    if output is None:
+        output = _joined_calls(attributes) or _answer_in_parts(attributes)
+    is_anthropic = span.scope.name in _ANTHROPIC
+    genai_span = model_span_of(span, CONVENTIONS, _without_lost(output) if is_anthropic else output, messages)
+    genai_span.tracing = "lossy" if is_anthropic else ""
+    genai_span.response_id = name_of(attributes.get(semconv.RESPONSE_ID))
+    genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
+    genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
+    return genai_span
+
+
+def _without_lost(output: object) -> object:
+    """Returns an answer in which no call has arguments that are not its own.
+
+    OpenLLMetry for JavaScript (0.27) gives each call of a stream an empty object, and the answer no reason why it ended.
+    """
+    return output.replace(_NO_ARGUMENTS, _LOST) if type(output) is str and _NO_FINISH in output else output
+
+
+def read_steps(span: Span) -> GenAISpan:
+    """Reads the list of what a run in the service did (azure-ai-agents): all turns at once, and no request."""
+    steps = run_steps(((event.name, event.attributes) for event in span.events), semconv.EVENT_BODY)
+    genai_span = model_span_of(span, CONVENTIONS, None, steps.messages)
+    genai_span.user_input = None
+    if not steps.is_whole:
+        genai_span.finish, genai_span.history = "tool_calls", None
+    elif steps.messages:
+        genai_span.tracing = "memory"
+    genai_span.has_output = steps.is_whole
+    genai_span.conversation_id = name_of(span.attributes.get(_THREAD))
+    return genai_span
+
+
+def _joined_calls(attributes: Mapping[str, Any]) -> object:
+    """Returns the calls of an answer that are in the attributes of a tool's span, one after the other (openlit 1.7)."""
+    names, ids, arguments = (
+        attributes.get(key) for key in (semconv.TOOL_NAME, semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS)
+    )
+    if type(names) is not str or type(ids) is not str or type(arguments) is not str:
+        return None
+    each = (names.split(_JOINT), ids.split(_JOINT), parse_json(f"[{arguments}]") or ())
+    if len({len(parts) for parts in each}) > 1:
+        return None
+    return [
+        {"type": "tool_call", "name": name, "id": call_id, "arguments": given}
+        for name, call_id, given in zip(*each, strict=True)
+    ]
+
+
+def _answer_in_parts(attributes: Mapping[str, Any]) -> object:
+    """Returns a model's answer where its calls are in an attribute of their own and its text in another, as Sentry has it."""
+    calls = parse_any(first_value(attributes, _CALLS_ALONE))
+    if calls is None or isinstance(calls, (bool, int, float)):  # some write how many there are
+        return attributes.get(_SENTRY_TEXT)
+    return {"tool_calls": [parse_any(call) for call in calls] if isinstance(calls, (list, tuple)) else calls}

@@ -1,0 +1,55 @@
+"""Messages in the events of a span, where releases of the conventions before 1.37 have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from collector.model import semconv
+from collector.model.span import Span, SpanEvent
+from collector.payloads.values import parse_any
+
+_ROLE_OF_EVENT: Final = {
+    semconv.EVENT_USER_MESSAGE: "user",
+    semconv.EVENT_ASSISTANT_MESSAGE: "assistant",
+    semconv.EVENT_TOOL_MESSAGE: "tool",
+}
+_OF_CHOICE: Final = (semconv.EVENT_MESSAGE, semconv.EVENT_CONTENT, semconv.EVENT_TOOL_CALLS)
+_OF_MESSAGE: Final = (semconv.EVENT_CONTENT, semconv.EVENT_TOOL_CALLS, semconv.EVENT_ID)
+
+
+def messages_in_events(events: Sequence[SpanEvent], output: Any, messages: Any) -> tuple[Any, Any]:
+    """Returns a model's output and input, completed from span events."""
+    for event in events:
+        if event.name == semconv.EVENT_INFERENCE_DETAILS:
+            output = output or event.attributes.get(semconv.OUTPUT_MESSAGES)
+            messages = messages or event.attributes.get(semconv.INPUT_MESSAGES)
+        elif event.name == semconv.EVENT_COMPLETION:
+            output = output or event.attributes.get(semconv.COMPLETION)
+        elif event.name == semconv.EVENT_PROMPT:
+            messages = messages or event.attributes.get(semconv.PROMPT)
+    if output is None:
+        choices = [_body(event, _OF_CHOICE) for event in events if event.name == semconv.EVENT_CHOICE]
+        output = choices or None
+    if messages is None:
+        messages = [
+            {"role": _ROLE_OF_EVENT[event.name], **_body(event, _OF_MESSAGE)}
+            for event in events
+            if event.name in _ROLE_OF_EVENT
+        ]
+    return output, messages
+
+
+def _body(event: SpanEvent, keys: Sequence[str]) -> dict[str, Any]:
+    """Returns what an event holds under ``keys``, in attributes or, as JSON, in one."""
+    body = parse_any(event.attributes.get(semconv.EVENT_BODY))
+    fields = body if isinstance(body, Mapping) else event.attributes
+    return {key: fields[key] for key in keys if key in fields}
+
+
+def event_value(span: Span, event_name: str, key: str) -> object:
+    """Returns an attribute of the last event of that name; None if there is none."""
+    for event in reversed(span.events):
+        if event.name == event_name:
+            return event.attributes.get(key)
+    return None

@@ -1,0 +1,173 @@
+"""Reads ``execute_tool`` spans, and what some frameworks say of a call in attributes of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from collector.dialects.otel_genai.span_events import event_value
+from collector.model import semconv
+from collector.model.genai_span import (
+    CONVENTIONS,
+    IGNORED,
+    TOOL,
+    GenAISpan,
+    doubt_failure,
+    doubt_start,
+    genai_span_of,
+    set_raised,
+)
+from collector.model.span import Span
+from collector.payloads.function_parameters import RETURNED, has_returned_error, parameters_of
+from collector.payloads.messages import tool_call_parts
+from collector.payloads.refusals import Refusal
+from collector.payloads.span_names import is_handoff
+from collector.payloads.tool_arguments import RECORDS, arguments_of_record, arguments_told, is_schema, tool_arguments
+from collector.payloads.tool_results import is_in_place_of_result, tool_result
+from collector.payloads.values import first_value, known_name_of, name_of
+
+_TOOL_NAME: Final = "tool.name"  # OpenCode
+_LIVEKIT: Final = "livekit-agents"
+_STRANDS: Final = "strands"
+_GENERAL: Final = ("tool_error", "_OTHER")
+"""Types of errors that say no more than that there was one."""
+_OUTCOME: Final = "gen_ai.tool.call.outcome"
+"""The key of the outcome in rig: its spans have no status."""
+_OUTCOME_ERROR: Final = "gen_ai.tool.error.type"
+_NOT_RUN: Final = ("skipped", "denied")
+_PERHAPS_NOT_RUN: Final = ("not_found", "permission_denied", "cancelled")
+"""Errors in rig that a tool may have had, or rig before it ran the tool."""
+_KOOG: Final = "ai.koog"  # the name of its scope, unless the application gives it another
+_KOOG_EVENT: Final = "koog.event.id"
+_CHATLAS: Final = "co.posit.python-package.chatlas"
+_UNKNOWN: Final = "Unknown tool."  # chatlas 0.23; a tool that answers so has a description
+_UNREFLECTED: Final = re.compile(
+    r"No argument provided for a required parameter: parameter #\d+ \S+ of fun (?:[\w.]+\.)?(\w+)\("
+)
+"""Kotlin's reflection, which names the function that it did not call."""
+_MERGED: Final = "(merged tools)"  # Google ADK: a span for the results of parallel calls
+_STRANDS_STATUS: Final = ("gen_ai.tool.status", "tool.status")
+"""Keys of the outcome in Strands 1 and 0.x: the span's own status stays OK if the tool is unknown, and in 0.x if it failed."""
+_ARGUMENTS: Final = tuple(
+    f"gen_ai.tool.{key}"
+    for key in ("args", "arguments", "input", "parameters", "call.args", "call.input", "call.parameters")
+)  # of tracers that follow the conventions but for this name
+ATTRIBUTES: Final = (
+    semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_ID, semconv.TOOL_NAME, semconv.TOOL_DESCRIPTION, *_STRANDS_STATUS,
+    _OUTCOME, _OUTCOME_ERROR, _TOOL_NAME, _KOOG_EVENT, *_ARGUMENTS, RETURNED,
+)  # fmt: skip
+"""What is read of a call beside what all spans have."""
+
+
+def read_tool(span: Span) -> GenAISpan:
+    """Reads the call of a tool, or IGNORED for a span that is none."""
+    attributes = span.attributes
+    name = known_name_of(attributes.get(semconv.TOOL_NAME)) or name_of(attributes.get(_TOOL_NAME))
+    if name is None and is_handoff(span.name):
+        return IGNORED  # some tracers give it the operation of a call
+    # A span that is named after the operation alone does not name its tool.
+    if name is None and span.name != "execute_tool":
+        name = name_of(span.name.removeprefix("execute_tool "))
+    if name == _MERGED:
+        return IGNORED
+    genai_span = genai_span_of(span, TOOL, CONVENTIONS)
+    genai_span.name = name
+    genai_span.call_id = known_name_of(attributes.get(semconv.TOOL_CALL_ID))
+    genai_span.arguments = attributes.get(semconv.TOOL_CALL_ARGUMENTS)
+    if type(genai_span.arguments) is str and genai_span.arguments.startswith(RECORDS):
+        genai_span.arguments, call_id = arguments_of_record(genai_span.arguments)
+        genai_span.call_id = genai_span.call_id or call_id
+    if genai_span.arguments is None and span.events:
+        genai_span.arguments = _arguments_in_message(
+            event_value(span, semconv.EVENT_TOOL_MESSAGE, semconv.EVENT_CONTENT)
+        )
+    if genai_span.arguments is None:
+        genai_span.arguments = _other_arguments(attributes)
+    genai_span.agent = name_of(attributes.get(semconv.AGENT_NAME))
+    genai_span.conversation_id = name_of(attributes.get(semconv.CONVERSATION_ID))
+    if span.events and genai_span.status == "unset" and semconv.TOOL_CALL_RESULT not in attributes:
+        set_raised(genai_span, span)  # Quarkus LangChain4j
+    result = attributes.get(semconv.TOOL_CALL_RESULT)
+    if genai_span.status == "unset" and (is_in_place_of_result(result) or has_returned_error(attributes)):
+        genai_span.status = "error"
+    _read_in_words_of_its_own(genai_span, span)
+    strands_status = first_value(attributes, _STRANDS_STATUS)
+    # A tool that waits for a human's answer has neither status nor result.
+    genai_span.is_pending = (
+        strands_status is None and span.scope.name.startswith(_STRANDS) and semconv.TOOL_CALL_RESULT not in attributes
+    )
+    if strands_status == "error":
+        genai_span.status = "error"
+        told = event_value(span, semconv.EVENT_CHOICE, semconv.EVENT_MESSAGE)
+        genai_span.refusal = genai_span.refusal or tool_result(None, told).refusal
+    elif genai_span.status == "error":
+        _read_failure(genai_span, result)
+        if genai_span.scope != _LIVEKIT and _has_no_words(span):
+            doubt_failure(genai_span)
+    return genai_span
+
+
+def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
+    if _OUTCOME in span.attributes:
+        _read_outcome(genai_span, span.attributes)
+    elif genai_span.scope == _CHATLAS:
+        if semconv.TOOL_DESCRIPTION not in span.attributes and span.status_message == _UNKNOWN:
+            genai_span.refusal = Refusal()
+    elif (genai_span.scope == _KOOG or _KOOG_EVENT in span.attributes) and _is_refused_by_koog(span, genai_span.name):
+        genai_span.refusal = Refusal()
+
+
+def _is_refused_by_koog(span: Span, tool: str | None) -> bool:
+    """Whether Koog's span is of a call that did not run: that of a tool which it does not know has no description."""
+    if semconv.TOOL_DESCRIPTION not in span.attributes:
+        return True
+    missing = _UNREFLECTED.match(span.status_message)
+    return missing is not None and missing[1] == tool
+
+
+def _read_outcome(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
+    outcome = attributes[_OUTCOME]
+    if outcome in _NOT_RUN:
+        genai_span.refusal = Refusal()
+    elif outcome == "success":
+        genai_span.status = "ok"
+    elif outcome == "error":
+        kind = attributes.get(_OUTCOME_ERROR)
+        genai_span.status, genai_span.error_type = "error", name_of(kind)
+        genai_span.refusal = tool_result(None, attributes.get(semconv.TOOL_CALL_RESULT)).refusal
+        if genai_span.refusal is None and (kind == "invalid_args" or kind in _PERHAPS_NOT_RUN):
+            genai_span.refusal = Refusal(is_sure=False, is_of_arguments=kind == "invalid_args")
+
+
+def _has_no_words(span: Span) -> bool:
+    """Whether nothing but the general type of an error says that a call failed: Anthropic's SDK for JavaScript."""
+    is_general = span.attributes.get(semconv.ERROR_TYPE) in _GENERAL
+    return (
+        is_general and not span.status_message and not span.events and semconv.TOOL_CALL_RESULT not in span.attributes
+    )
+
+
+def _read_failure(genai_span: GenAISpan, result: object) -> None:
+    if result and genai_span.refusal is None:
+        genai_span.refusal = tool_result(None, result).refusal  # Google ADK
+    # LiveKit has one type for any failure, and neither words nor arguments where it may not record content.
+    if genai_span.arguments in (None, "") and (result or genai_span.scope == _LIVEKIT):
+        doubt_start(genai_span)
+
+
+def _arguments_in_message(content: object) -> object:
+    """Returns the arguments in the content of a message: they are it, or it is the call as a model requests it."""
+    if type(content) is str and content[:1] == "[" and len(calls := tool_call_parts(content)) == 1:
+        return calls[0].arguments
+    return content
+
+
+def _other_arguments(attributes: Mapping[str, Any]) -> object:
+    """Returns the arguments under a name that is not the conventions'."""
+    for key in _ARGUMENTS:
+        if key in attributes and not is_schema(attributes[key]):
+            return tool_arguments(attributes[key])
+    if (told := arguments_told(attributes.get(semconv.INPUT_MESSAGES))) is not None:
+        return told
+    return parameters_of(attributes)
