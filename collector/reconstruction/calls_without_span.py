@@ -16,8 +16,9 @@ from collector.payloads.offered_tools import Fit
 from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import ResultStatus
 from collector.payloads.values import Arguments, parse_any
+from collector.reconstruction.call_history import CallHistory
 from collector.reconstruction.drafts import BROKEN, ONLY_ATTRIBUTES, DraftCall, RunSpans, begin_ns, is_broken
-from collector.reconstruction.requested_calls import MAX_CANDIDATES, CallHistory, RequestedCall
+from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
 
 _HANDOFF: Final = re.compile(r"(?:transfer|hand_?off)_to_")
 

@@ -17,11 +17,11 @@ from collector.payloads.messages import tool_call_parts
 from collector.payloads.span_names import ERROR_SUFFIX
 from collector.payloads.values import Arguments, parse_arguments
 from collector.reconstruction.drafts import RunSpans, by_start
+from collector.reconstruction.tool_names import is_mcp, is_same_tool
 
 MAX_COMPARED: Final = 32
 """With how many spans that start next a span is compared."""
 _UNSURE: Final = ("guessed", "result")
-_SEPARATORS: Final = ("_", ".", "-", "/", ":")
 _T = TypeVar("_T")
 
 SeenBy = set[tuple[int, str]]
@@ -36,31 +36,6 @@ def is_nested_call(outer: GenAISpan, inner: GenAISpan) -> bool:
     if outer.role is not TOOL:
         return False
     return inner.name in (None, outer.name) or (is_same_tool(outer, inner) and _agreement([outer], [inner]) is not None)
-
-
-def is_same_tool(one: GenAISpan, other: GenAISpan) -> bool:
-    """Whether two spans name the same tool: frameworks put the name of its server before that of an MCP tool."""
-    if one.name == other.name:
-        return True
-    if one.name is None or other.name is None:
-        return False
-    name, other_name = one.name.strip(), other.name.strip()
-    return (
-        name == other_name
-        or (is_mcp(other) and is_prefixed(name, other_name))
-        or (is_mcp(one) and is_prefixed(other_name, name))
-    )
-
-
-def is_mcp(span: GenAISpan) -> bool:
-    """Whether a library for MCP recorded the span: it knows a tool by the name that its server gives it."""
-    return span.dialect == "mcp" or "mcp" in span.scope
-
-
-def is_prefixed(long: str, short: str) -> bool:
-    """Whether ``long`` is the name ``short`` of an MCP tool with something before it, as of its server."""
-    # The separator is what tells `github__search` from `research`, which is no `search` of any server.
-    return len(long) > len(short) + 1 and long.endswith(short) and long[: -len(short)].endswith(_SEPARATORS)
 
 
 def without_steps(executions: list[list[GenAISpan]]) -> list[list[GenAISpan]]:

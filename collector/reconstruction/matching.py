@@ -10,8 +10,8 @@ from typing import Final
 from collector.checkpoints import checkpoint
 from collector.model.genai_span import BY_SHAPE, GenAISpan
 from collector.reconstruction.drafts import BROKEN, DraftCall, RunSpans, is_broken
-from collector.reconstruction.duplicates import is_mcp, is_prefixed
 from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
+from collector.reconstruction.tool_names import is_mcp, is_prefixed
 
 CLASSES: Final = frozenset({"DynamicStructuredTool", "StructuredTool", "DynamicTool"})
 """LangChain's classes of tools, by which OpenLLMetry names the span of a tool that failed, and openlit for JavaScript each."""

@@ -17,6 +17,7 @@ from collector.payloads.refusals import refuses
 from collector.payloads.tool_results import may_contain_results
 from collector.payloads.user_input import resumes_run
 from collector.payloads.values import parse_arguments
+from collector.reconstruction.call_history import CallHistory
 from collector.reconstruction.calls_without_span import (
     accept_repeated,
     apply_told_in_order,
@@ -38,7 +39,6 @@ from collector.reconstruction.known_calls import KnownCalls
 from collector.reconstruction.matching import CLASSES, match
 from collector.reconstruction.requested_calls import (
     MAX_REQUESTED,
-    CallHistory,
     RequestedCall,
     covers_requests,
     in_causal_order,

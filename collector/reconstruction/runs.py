@@ -10,7 +10,6 @@ span. What two instrumentations recorded counts once (`duplicates`).
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
@@ -27,13 +26,11 @@ from collector.reconstruction.duplicates import (
     without_repeated_models,
     without_steps,
 )
+from collector.reconstruction.idle_runs import without_handoffs, without_workflows
 from collector.reconstruction.ownership import adopt, join, reclaim
 
-_LANGCHAIN_SCOPE: Final = "openinference.instrumentation.langchain"
 MAX_WRAPPERS: Final = 64
 """How many further agent spans of one run are searched for its context."""
-HANDOFF_NS: Final = 5_000_000
-"""How long before or after the start of an agent's run the span of the handoff to it may end."""
 
 
 def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpans]:
@@ -67,7 +64,7 @@ def group_runs(spans: dict[bytes, GenAISpan], ancestry: Ancestry) -> list[RunSpa
             _use_outermost_ids(run, calls)
     if len(found) > 1 or (found and agentless is not None and agentless.executions):
         # Last: both are told by having done nothing, and what was adopted or reclaimed above counts as done.
-        found = _without_handoffs(_without_workflows(found))
+        found = without_handoffs(without_workflows(found))
     if agentless is not None and _is_run(agentless, bool(found)):
         _set_anchor(agentless, spans, ancestry)
         if not _is_called_elsewhere(agentless):
@@ -342,49 +339,6 @@ def _outermost(inside: Mapping[bytes, bytes], calls: Mapping[bytes, list[GenAISp
             calls[inner][0].span_id if inner in calls else inner,
             calls[outer][0].span_id if outer in calls else outer,
         )
-
-
-def _without_workflows(found: list[RunSpans]) -> list[RunSpans]:
-    """Returns ``found`` without agents that did nothing themselves and only contain others: those are workflows."""
-    starters = {run.parent.anchor_id for run in found if run.parent is not None and run.started_by is None}
-    runs: list[RunSpans] = []
-    for run in found:  # outer runs come first
-        while run.parent is not None and run.parent.anchor_id in starters and run.parent.is_idle:
-            run.parent = run.parent.parent
-        if run.anchor_id not in starters or not run.is_idle:
-            runs.append(run)
-    return runs
-
-
-def _without_handoffs(found: list[RunSpans]) -> list[RunSpans]:
-    """Returns ``found`` without agents that did nothing just before one of the same name started: spans of a handoff."""
-    busy: dict[str | None, list[int]] = {}
-    for run in found:
-        if run.anchor is not None and not run.is_idle:
-            busy.setdefault(run.anchor.name, []).append(run.anchor.start_ns)
-    for starts in busy.values():
-        starts.sort()
-    return [run for run in found if not (run.is_idle and (_is_handoff(run, busy) or _is_step(run)))]
-
-
-def _is_step(idle: RunSpans) -> bool:
-    """Whether the run is none: only its name said so, as of a function of a graph, `route_to_agent`, that OpenInference calls
-    an agent.
-    """
-    if idle.anchor is not None and idle.anchor.tracing == "guessed" and not idle.children:
-        return True
-    if idle.anchor is None or idle.parent is None or idle.children or idle.started_by is not None:
-        return False
-    return idle.anchor.scope == _LANGCHAIN_SCOPE and idle.anchor.agent is None
-
-
-def _is_handoff(idle: RunSpans, busy: Mapping[str | None, Sequence[int]]) -> bool:
-    """Whether a busy agent of this name started when, or soon after, the idle one ended."""
-    if idle.anchor is None or idle.anchor.status == "error":
-        return False
-    starts = busy.get(idle.anchor.name, ())
-    after = bisect_left(starts, max(idle.anchor.end_ns - HANDOFF_NS, idle.anchor.start_ns))
-    return after < len(starts) and starts[after] <= idle.anchor.end_ns + HANDOFF_NS
 
 
 def _set_anchor(agentless: RunSpans, spans: Mapping[bytes, GenAISpan], ancestry: Ancestry) -> None:

@@ -9,8 +9,8 @@ from typing import Any, Final
 from collector.checkpoints import checkpoint
 from collector.payloads.flattened_attributes import unflatten
 from collector.payloads.tool_definitions import MAX_TOOLS, tool_definitions
-from collector.reconstruction.duplicates import is_prefixed
 from collector.reconstruction.reconstruct import Run
+from collector.reconstruction.tool_names import is_prefixed
 from scorers.judged.judge import ToolDefinition
 
 Schemas = Mapping[str, Mapping[str, Any] | None]

@@ -553,7 +553,9 @@ def test_what_openllmetry_loses_of_a_stream_is_in_the_next_request() -> None:
         ("opentelemetry.instrumentation.openai", "no reply within 2 s", "ok"),
     ],
 )
-def test_the_conventions_leave_out_which_results_of_anthropic_are_failures(scope: str, response: str, status: str) -> None:
+def test_the_conventions_leave_out_which_results_of_anthropic_are_failures(
+    scope: str, response: str, status: str
+) -> None:
     told = [*OUTPUT, result("c1", response)]
     asking = model_span([("c1", "pay", {"order": 7})], 2, at=1, scope=scope)
     run = run_of(agent_span(), asking, model_span(number=3, at=20, input_messages=told, scope=scope))

@@ -1,0 +1,216 @@
+"""What the inputs of a run's models tell of the calls that earlier answers requested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from collector.model.genai_span import GenAISpan
+from collector.payloads.history import HistoryCall, calls_in_history
+from collector.payloads.tool_results import ResultStatus, ToolResult
+from collector.payloads.values import parse_arguments
+from collector.reconstruction.drafts import DraftCall
+from collector.reconstruction.requested_calls import MAX_CANDIDATES, RequestedCall
+
+
+class CallHistory:
+    """What the inputs of a run's models, which are sorted by start, tell of its calls; parsed only if asked for.
+
+    An input holds the calls since the user's last message. It is compared with the requests before it from the end,
+    because its beginning may have been left out.
+    """
+
+    def __init__(
+        self, models: Sequence[GenAISpan], requests: Sequence[RequestedCall], *, is_ordered: bool = True
+    ) -> None:
+        self._models, self._is_ordered = models, is_ordered
+        self._index = {model.span_id: index for index, model in enumerate(models)}
+        self._requests = list(requests)
+        self._statuses: dict[int, ResultStatus] | None = None
+        self._places: dict[int, _Place] = {}
+        self._unanswered: set[int] = set()
+        self._unread: list[str] = []
+        self._unasked: list[ToolResult] = []
+
+    def status(self, request: RequestedCall) -> ResultStatus | None:
+        """Returns the status of a call's result in the first later input that holds it, None if none does."""
+        return request.result_status or self._read().get(id(request))
+
+    def is_discarded(self, request: RequestedCall) -> bool:
+        """Whether the model was asked the same again, and this answer was never used."""
+        after = self._index[request.model.span_id] + 1
+        is_repeated = any(_have_same_input(model, request.model) for model in self._models[after : after + 1])
+        return is_repeated and bool(self._read())
+
+    def is_unanswered(self, request: RequestedCall) -> bool:
+        """Whether a later input holds the call without a result, and goes on to the results of others: it never ran."""
+        self._read()
+        return id(request) in self._unanswered
+
+    @property
+    def is_partly_unread(self) -> bool:
+        """Whether the transcript of a run holds messages that could not be parsed."""
+        self._read()
+        return bool(self._unread)
+
+    def has_unasked_results(self, calls: Sequence[DraftCall]) -> bool:
+        """Whether an input holds results of calls that it does not hold, and that are none of ``calls`` by their ids."""
+        self._read()
+        ids = {call.id for call in calls} - {None}
+        unknown = {result.call_id for result in self._unasked} - ids
+        return bool(unknown - {None} if ids else unknown and not calls)
+
+    def unrequested(self) -> list[RequestedCall]:
+        """Returns the calls with a result that no recorded output requested, and numbers the turns of all anew.
+
+        The turn is -1 where nothing tells whether such a call came before or after another of the run.
+        """
+        self._read()
+        found = [request for request in self._requests if not request.is_recorded]
+        if found:
+            places = [
+                self._places.get(id(one), (self._index[one.model.span_id], 1, one.turn)) for one in self._requests
+            ]
+            turns = {place: turn for turn, place in enumerate(sorted(set(places) - {_ANYWHERE}))}
+            for request, place in zip(self._requests, places, strict=True):
+                request.turn = turns.get(place, -1)
+        return found
+
+    def _read(self) -> Mapping[int, ResultStatus]:
+        if self._statuses is None:
+            self._statuses = {}
+            for model in self._models:
+                if model.history is not None:
+                    # Where a transcript is all that tells of the calls, one that is read in part may lack some.
+                    unread = self._unread if model.tracing == "memory" else None
+                    unasked: list[ToolResult] = []
+                    self._compare(model, calls_in_history(model.history, unread, unasked), self._statuses)
+                    self._unasked += unasked
+        return self._statuses
+
+    def _compare(self, model: GenAISpan, history: Sequence[HistoryCall], statuses: dict[int, ResultStatus]) -> None:
+        before = [request for request in self._requests if self._may_know(model, request.model)]
+        before = self._own_requests(model, history, before) + before
+        matched = _matches(history, before)
+        last = max((at for at, call in enumerate(history) if call.status is not None), default=-1)
+        for at, (call, known) in enumerate(zip(history, matched, strict=True)):
+            if known is not None and call.status is not None:
+                statuses.setdefault(id(known), call.status)
+            elif known is not None and at < last:
+                self._unanswered.add(id(known))
+            if known is not None and known.id == call.id is not None:
+                _complete(known, call)
+        places = self._places_in(model, history, before, matched)
+        for at, call in enumerate(history):
+            if matched[at] is None and call.status is not None:
+                arguments, text = parse_arguments(call.arguments)
+                found = RequestedCall(call.id, call.name, arguments, text, -1, at, model, None, call.status, False)
+                self._places[id(found)] = places[at]
+                self._requests.append(found)
+
+    def _own_requests(
+        self, model: GenAISpan, history: Sequence[HistoryCall], before: Iterable[RequestedCall]
+    ) -> list[RequestedCall]:
+        """Returns what the model requested and was told of within one span, which then covers several requests."""
+        ids = {call.id for call in history} - {request.id for request in before} - {None}
+        return [request for request in self._requests if request.model is model and request.id in ids]
+
+    def _may_know(self, model: GenAISpan, other: GenAISpan) -> bool:
+        """Whether a model may be told of what ``other`` requested: an earlier request, or one inside its own span.
+
+        Where nothing tells which request came first, it may be any other.
+        """
+        if not self._is_ordered:
+            return other is not model
+        return self._index[other.span_id] < self._index[model.span_id] or model.start_ns < other.start_ns < model.end_ns
+
+    def _places_in(
+        self,
+        model: GenAISpan,
+        history: Sequence[HistoryCall],
+        before: Sequence[RequestedCall],
+        matched: Sequence[RequestedCall | None],
+    ) -> list[_Place]:
+        """Returns the place of each call's turn: before the request whose input holds it, or that of the next such call.
+
+        It is unknown if the run requested other calls meanwhile, in another conversation.
+        """
+        same = {id(request) for request in matched}
+        foreign = [self._index[one.model.span_id] for one in before if one.is_recorded and id(one) not in same]
+        places: list[_Place] = []
+        previous = -1
+        known = [self._index[one.model.span_id] if one is not None and one.is_recorded else None for one in matched]
+        for at, call in enumerate(history):
+            following = next((index for index in known[at:] if index is not None), self._index[model.span_id])
+            is_unsure = any(previous < index < following for index in foreign)
+            places.append(_ANYWHERE if is_unsure or call.turn < 0 else (following, 0, call.turn))
+            if (index := known[at]) is not None:
+                previous = index
+        return places
+
+
+_Place = tuple[int, int, int]
+"""Sort key of a turn: index of a request to the model; 0 for turns just before it, 1 for its own; number."""
+_ANYWHERE: Final[_Place] = (-1, 0, 0)
+
+
+def _matches(history: Sequence[HistoryCall], requests: Sequence[RequestedCall]) -> list[RequestedCall | None]:
+    """Returns the request of each call: by id, or by name where ids are missing or others, the last with the last.
+
+    By name those with equal arguments come first: of what is left, arguments may have been written in another way.
+    """
+    # Only ids that both sides have can match. Frameworks may send results under other ids, which match by name.
+    ids = {request.id for request in requests} - {None}
+    history_ids = {call.id for call in history} - {None}
+    by_id: dict[str | None, list[RequestedCall]] = {}
+    by_name: dict[str, list[RequestedCall]] = {}
+    for request in requests:
+        if request.id in history_ids:
+            by_id.setdefault(request.id, []).append(request)
+        else:
+            by_name.setdefault(request.name, []).append(request)
+    found: list[RequestedCall | None] = [None] * len(history)
+    unmatched: list[int] = []
+    # From the end, where input and requests meet: the beginning of an input may have been left out.
+    for at in reversed(range(len(history))):
+        call = history[at]
+        if call.id in ids:
+            same = by_id.get(call.id, [])  # a framework may have changed the name
+            named = next((one for one in reversed(same) if one.name == call.name), same[-1] if same else None)
+            if named is not None:
+                same.remove(named)
+            found[at] = named
+            continue
+        candidates = by_name.get(call.name, [])
+        near = range(len(candidates) - 1, max(-1, len(candidates) - 1 - MAX_CANDIDATES), -1)
+        arguments = parse_arguments(call.arguments)[0] if near else None
+        place = next(
+            (one for one in near if candidates[one].arguments == arguments and _may_have(candidates[one], call.status)),
+            None,
+        )
+        if place is None:
+            unmatched.append(at)
+        else:
+            found[at] = candidates.pop(place)
+    for at in unmatched:
+        candidates = by_name.get(history[at].name, [])
+        found[at] = candidates.pop() if candidates else None
+    return found
+
+
+def _complete(request: RequestedCall, told: HistoryCall) -> None:
+    """Take the arguments from a later input where the answer has none: of a stream some tracers record only the names."""
+    if not request.arguments and request.arguments_text is None:
+        request.arguments, request.arguments_text = parse_arguments(told.arguments)
+
+
+def _may_have(request: RequestedCall, status: ResultStatus | None) -> bool:
+    """Whether a result of this status may be that of the request: of two equal calls each has a result of its own."""
+    return request.result_status is None or status is None or request.result_status == status
+
+
+def _have_same_input(model: GenAISpan, other: GenAISpan) -> bool:
+    """Whether two models were asked the same; of requests that tell of no calls only the user's words are kept."""
+    if model.history is None and other.history is None:
+        return model.user_input is not None and bool(model.user_input == other.user_input)
+    return bool(model.history == other.history)
