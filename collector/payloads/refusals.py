@@ -29,6 +29,8 @@ class Refusal(NamedTuple):
     """It is not sure, and the arguments tell: it is one if they do not fit the tool's parameters."""
     is_ruled_out: bool = False
     """They fit it, so the call ran."""
+    is_bare: bool = False
+    """It says no more than that there is no such tool: a tool that looks for tools may answer so."""
     is_untold: bool = False
     """No words were read: the call failed, and why is not known."""
 
@@ -113,11 +115,16 @@ _DENIAL: Final = re.compile(
 # A loop that looks tools up by name and calls what it finds: nothing was there. A tool may fail with the same words.
 _LOOKUP: Final = re.compile(r"^(?:[\w ]{1,60}: ?){0,3}(?:KeyError\()?'([^'\s]{1,256})'\)?$")  # Python
 _CALL_OF_LOOKUP: Final = re.compile(r"^(?:TypeError: )?[\w$.]{1,100}\[[^\]\n]{1,200}\] is not a function$")  # JS
+# CrewAI, chatlas, and hand-written agent loops, some of which make a type of error of it: `unknown_tool`.
+_BARE: Final = re.compile(
+    r"^(?:error: )?(?:(?:tool|function)[ _]not[ _](?:found|registered|known|available)"
+    r"|(?:no[ _]such|unknown|unrecognized|unavailable|unregistered)[ _](?:tool|function))\W*$",
+    re.IGNORECASE,
+)
+_LOOKS_FOR_TOOLS: Final = re.compile(r"(?i)tool|function|search|find|look|discover")
 _POSSIBLE_DENIAL: Final = re.compile(
     r"\b(?:not approved|(?:denied|rejected|declined|cancell?ed|interrupted) by (?:the |a )?(?:user|human|operator))\b"
     r"|\b(?:user|human) (?:has )?(?:denied|rejected|declined|cancell?ed)\b"
-    # CrewAI, chatlas, and hand-written agent loops; or the answer of a tool that looks for tools
-    r"|^(?:error: )?(?:(?:tool|function) not found|(?:no such|unknown|unrecognized|unavailable) (?:tool|function))\W*$"
     r"|^abandoned$",  # OpenInference for Claude's Agent SDK: it was asked for, and then nothing was heard of it
     re.IGNORECASE,
 )
@@ -169,6 +176,8 @@ def find_refusal(message: str) -> Refusal | None:
         return Refusal(None, is_sure=False, is_of_arguments=True)
     if len(message) > MAX_DENIAL:
         return None
+    if _BARE.match(message) is not None:
+        return Refusal(is_bare=True)
     lookup = _LOOKUP.match(message)
     if lookup is not None:
         return Refusal(lookup[1], is_sure=False)
@@ -191,7 +200,8 @@ def refuses(refusal: Refusal | None, tool_name: str | None) -> Literal["yes", "n
         return "no"
     if refusal.tool is not None and tool_name is not None and not _is_same(refusal.tool, tool_name):
         return "no"
-    return "yes" if refusal.is_sure else "maybe"
+    may_be_answer = refusal.is_bare and (tool_name is None or _LOOKS_FOR_TOOLS.search(tool_name) is not None)
+    return "yes" if refusal.is_sure and not may_be_answer else "maybe"
 
 
 def _is_same(name: str, tool_name: str) -> bool:

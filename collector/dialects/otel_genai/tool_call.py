@@ -112,8 +112,8 @@ def _read_in_words_of_its_own(genai_span: GenAISpan, span: Span) -> None:
     if _OUTCOME in span.attributes:
         _read_outcome(genai_span, span.attributes)
     elif genai_span.scope == _CHATLAS:
-        if semconv.TOOL_DESCRIPTION not in span.attributes and span.status_message == _UNKNOWN:
-            genai_span.refusal = Refusal()
+        if span.status_message == _UNKNOWN:
+            genai_span.refusal = Refusal(is_sure=semconv.TOOL_DESCRIPTION not in span.attributes)
     elif (genai_span.scope == _KOOG or _KOOG_EVENT in span.attributes) and _is_refused_by_koog(span, genai_span.name):
         genai_span.refusal = Refusal()
 
@@ -142,9 +142,13 @@ def _read_outcome(genai_span: GenAISpan, attributes: Mapping[str, Any]) -> None:
 
 def _has_no_words(span: Span) -> bool:
     """Whether nothing but the general type of an error says that a call failed: Anthropic's SDK for JavaScript."""
-    is_general = span.attributes.get(semconv.ERROR_TYPE) in _GENERAL
+    kind = span.attributes.get(semconv.ERROR_TYPE)
     return (
-        is_general and not span.status_message and not span.events and semconv.TOOL_CALL_RESULT not in span.attributes
+        type(kind) is str
+        and (kind in _GENERAL or kind.islower())
+        and not span.status_message
+        and not span.events
+        and semconv.TOOL_CALL_RESULT not in span.attributes
     )
 
 
